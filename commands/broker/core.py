@@ -172,9 +172,16 @@ class BrokerCore:
         """
         return self._process(arrival, reading, None)
 
-    def trace(self, arrival: Arrival, reading: Reading | None = None, *, explains: bool = False) -> Outcome:
-        """The same with a trace. explains: whether the trace also says whom operations passed over, and why."""
-        tracer = Tracer(explains)
+    def trace(
+        self, arrival: Arrival, reading: Reading | None = None, *, explains: bool = False, forwards: bool = True
+    ) -> Outcome:
+        """The same with a trace.
+
+        explains: whether the trace also says whom operations passed over, and why. forwards: whether messages are made
+        for subscribers; without them, the outcome has no puts of publications, and ``copies`` says for whom each of
+        them would be.
+        """
+        tracer = Tracer(explains, forwards)
         return replace(self._process(arrival, reading, tracer), trace=tracer.trace())
 
     def _process(self, arrival: Arrival, reading: Reading | None, tracer: Tracer | None) -> Outcome:
@@ -313,8 +320,10 @@ class BrokerCore:
     def _forward(self, work: _Work, command: Command, deliveries: list[Delivery]) -> None:
         if not deliveries:
             return
-        forwarder = Forwarder(self.qmgr, work.arrival.now, work.origin, command, self._headers)
         work.copies = tuple(copies(deliveries, self.semantics))
+        if work.tracer is not None and not work.tracer.forwards:
+            return
+        forwarder = Forwarder(self.qmgr, work.arrival.now, work.origin, command, self._headers)
         for delivery, *others in work.copies:
             put = forwarder.put(delivery, work.ids(), self.objects, *others)
             if self._meter is not None:
@@ -400,8 +409,8 @@ def as_kept(arrival: Arrival, message: Message) -> tuple[Arrival, Message]:
     if kept.mqmd != message.mqmd:
         # The characters of the first header are in the CCSID that the descriptor now names.
         with suppress(DecodeError):
-            kept = decode(body, kept.mqmd.encode())
-    return replace(arrival, body=body), kept
+            kept = decode(body, kept.mqmd)
+    return arrival if body == arrival.body else replace(arrival, body=body), kept
 
 
 def _parsed(work: _Work) -> Command:

@@ -84,9 +84,14 @@ class Trace:
 
 @dataclass(slots=True)
 class Tracer:
-    """Records a trace. explains: whether it also says whom and what operations passed over, which takes some time."""
+    """Records a trace.
+
+    explains: whether it also says whom and what operations passed over, which takes some time. forwards: whether
+    messages are made for subscribers.
+    """
 
     explains: bool = False
+    forwards: bool = True
     expired: tuple[Effect, ...] = ()
     reached: bool = False
     operations: list[TracedOperation] = field(default_factory=list)

@@ -92,12 +92,10 @@ def command(
     --where, --since, --until, --seq and --limit choose what is reported. All messages are replayed all the same,
     because the result of one depends on those before it.
     """
-    if options.on_spark and not selection.is_all:
-        raise click.UsageError("--where, --since, --until, --seq and --limit are for the local engine")
     wanted = None if transfers is None else _Transfers(transfers, transfers_form)
     most = MOST_ROWS if forms.has_every_row else _FEW_ROWS
     if options.on_spark:
-        report, problems = _on_spark(console, options, output, wanted, most)
+        report, problems = _on_spark(console, options, selection, output, wanted, most)
     else:
         report, problems = _here(console, options, selection, output, wanted, most)
     if wanted is not None:
@@ -173,17 +171,27 @@ def _here(
 
 
 def _on_spark(
-    console: Console, options: ReplayOptions, output: Path | None, transfers: _Transfers | None, most: int
+    console: Console,
+    options: ReplayOptions,
+    selection: MessageSelection,
+    output: Path | None,
+    transfers: _Transfers | None,
+    most: int,
 ) -> tuple[AnalysisReport, int]:
     with importing(SPARK_MISSING):
         from commands.replay.spark.analysing import analyse  # noqa: PLC0415 - Spark is an extra, and slow to load
+        from commands.replay.spark.choice import selected  # noqa: PLC0415
         from commands.replay.spark.file_transfers import write_tables  # noqa: PLC0415
+        from commands.replay.spark.piece_reader import NATURAL  # noqa: PLC0415
         from commands.replay.spark.replay_setup import check  # noqa: PLC0415
+        from commands.replay.spark.source import FORMAT  # noqa: PLC0415
     check(options.source, options.setup, options.semantics)
     with spark_session(options) as spark:
-        report, capture = analyse(spark, options.source, options.form, options.setup, options.semantics, output, most)
+        given = (options.source, options.form, options.setup, options.semantics)
+        report, capture = analyse(spark, *given, output, most, selection)
         if transfers is not None:
-            captured = spark.read.format("qpubsub").option("format", options.form).load(str(options.source))
+            read = spark.read.format(FORMAT).option("format", options.form).option("defaultQueue", NATURAL)
+            captured = selected(read.load(str(options.source)), selection)
             transfers.counts, transfers.problems = write_tables(captured, transfers.directory, transfers.form)
     show_problems(console, capture.problem_texts, capture.problems)
     return report, capture.problems

@@ -20,6 +20,7 @@ from commands.qmgr.store import Durability
 from commands.qmgr.store.home import directory_of
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
+from commands.terminal.users import groups_of
 
 _ERROR, _WARNING = "error", "warning"
 _UNNAMED: Final = "QM1"
@@ -90,7 +91,7 @@ def _attempts(config: Config) -> Iterator[tuple[str, Callable[[], object]]]:
         yield f"{name}.password", secret.password
     for name, alone in (("queues", Config(queues=config.queues)), ("topics", Config(topics=config.topics))):
         yield f"{name}.url", partial(Places.of, home, qmgr, alone, None, None)
-    yield "", partial(listener_of, config.listener, None, home, qmgr, Durability.FULL)
+    yield "", partial(listener_of, config.listener, None, home, qmgr, Durability.FULL, groups_of)
     for alone in (Config(metrics=config.metrics), Config(tracing=config.tracing)):
         yield "", partial(Monitoring.of, alone, None, None)
 

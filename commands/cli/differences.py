@@ -21,7 +21,9 @@ from commands.cli.options.replays import (
     spark_session,
 )
 from commands.cli.options.reports import ReportForms, report_options
+from commands.cli.options.selecting import selection_options
 from commands.cli.options.verb import verb
+from commands.explain.selection import Choosing, MessageSelection
 from commands.replay.differences import DifferenceReport, PutDifference
 from commands.replay.differences.gate import Gate, parse_gate
 from commands.replay.differences.html import page
@@ -51,6 +53,7 @@ class _Sink(Protocol):
     },
 )
 @replay_options(both_versions=True)
+@selection_options("Report only")
 @click.option(
     "-o",
     "--output",
@@ -71,6 +74,7 @@ def command(
     /,
     *,
     options: ReplayOptions,
+    selection: MessageSelection,
     output: Path | None,
     forms: ReportForms,
     fail_on: Path | None,
@@ -79,11 +83,14 @@ def command(
 
     A known rule, D01 to D34, explains a difference; a difference without a rule is a finding. If the capture has the
     messages on subscriber queues, they are compared too.
+
+    --where, --since, --until, --seq and --limit choose the messages that are reported. All messages are replayed all
+    the same, because the result of one depends on those before it.
     """
     if output is not None:
         check_suffix(output)
     gate = None if fail_on is None else _gate(fail_on)
-    report, problems = (_on_spark if options.on_spark else _here)(console, options, output)
+    report, problems = (_on_spark if options.on_spark else _here)(console, options, selection, output)
     forms.show(console, report, lambda: page(report, options.label), lambda: lines_of(report))
     if gate is None:
         return ExitCode.PROBLEMS if problems or report.findings else ExitCode.DONE
@@ -100,9 +107,11 @@ def _gate(path: Path) -> Gate:
         raise click.UsageError(f"--fail-on {path}: {error}") from error
 
 
-def _here(console: Console, options: ReplayOptions, output: Path | None) -> tuple[DifferenceReport, int]:
+def _here(
+    console: Console, options: ReplayOptions, selection: MessageSelection, output: Path | None
+) -> tuple[DifferenceReport, int]:
     def compared(messages: Iterable[CapturedMessage]) -> DifferenceReport:
-        differences = LocalDifferences(options.setup)
+        differences, choosing = LocalDifferences(options.setup), Choosing(selection)
         with ExitStack() as stack:
             advance = stack.enter_context(reader.progress("messages compared"))
             sink: _Sink | None = None
@@ -112,10 +121,12 @@ def _here(console: Console, options: ReplayOptions, output: Path | None) -> tupl
                 file = stack.enter_context(written.open())
                 sink = _Lines(file) if output.suffix == ".jsonl" else _Rows(file)
             for message in messages:
-                for difference in differences.compare(message):
+                advance(1)
+                for difference in differences.compare(message, counted=choosing.chooses(message)):
                     if sink is not None:
                         sink.add(difference)
-                advance(1)
+                if choosing.is_over:
+                    break
             if sink is not None:
                 sink.close()
                 file.close()
@@ -126,13 +137,15 @@ def _here(console: Console, options: ReplayOptions, output: Path | None) -> tupl
     return reader.in_order(compared), reader.problems
 
 
-def _on_spark(console: Console, options: ReplayOptions, output: Path | None) -> tuple[DifferenceReport, int]:
+def _on_spark(
+    console: Console, options: ReplayOptions, selection: MessageSelection, output: Path | None
+) -> tuple[DifferenceReport, int]:
     with importing(SPARK_MISSING):
         from commands.replay.spark.differing import compare  # noqa: PLC0415 - Spark is an extra, and slow to load
         from commands.replay.spark.replay_setup import check  # noqa: PLC0415
     check(options.source, options.setup)
     with spark_session(options) as spark:
-        report, capture = compare(spark, options.source, options.form, options.setup, output)
+        report, capture = compare(spark, options.source, options.form, options.setup, output, selection)
     show_problems(console, capture.problem_texts, capture.problems)
     return report, capture.problems
 

@@ -155,9 +155,9 @@ def command(
         raise click.UsageError("--engine spark needs --output FILE: it writes a directory")
     if target is not None and not to_stdout:
         check_suffix(target)
-    if options.on_spark and not selection.is_all:
-        raise click.UsageError("--where, --since, --until, --seq and --limit are for the local engine")
     if checkpoint is not None:
+        if not selection.is_all:
+            raise click.UsageError("--where, --since, --until, --seq and --limit do not go with --checkpoint")
         if not options.on_spark or transcript:
             raise click.UsageError("--checkpoint needs --engine spark, and no --transcript")
         if idle_s is not None and not (hold and follow):
@@ -173,7 +173,7 @@ def command(
     if transcript:
         raise click.UsageError("--transcript is for the local engine: that of a replay on Spark would be too long")
     assert target is not None
-    return _on_spark(console, options, target, as_json=as_json)
+    return _on_spark(console, options, selection, target, as_json=as_json)
 
 
 def _step(console: Console, options: ReplayOptions, breakpoints: tuple[Where, ...], index: Path | None) -> ExitCode:
@@ -251,10 +251,12 @@ def _opened(output: OutputFile | None) -> BinaryIO:
     return cast(BinaryIO, tempfile.SpooledTemporaryFile(_PRINTED_IN_MEMORY))
 
 
-def _on_spark(console: Console, options: ReplayOptions, target: Path, *, as_json: bool) -> ExitCode:
+def _on_spark(
+    console: Console, options: ReplayOptions, selection: MessageSelection, target: Path, *, as_json: bool
+) -> ExitCode:
     with importing(SPARK_MISSING):
         from commands.replay.spark.engine import Order, run  # noqa: PLC0415 - Spark is an extra, and slow to load
-    order = Order(options.source, options.form, target, options.setup, options.semantics)
+    order = Order(options.source, options.form, target, options.setup, options.semantics, selection=selection)
     order.check()
     with spark_session(options) as spark, console.progress("messages replayed") as advance:
         done = run(spark, order, advance, console.say)

@@ -194,7 +194,7 @@ def command(
     --config. The command line comes first, then the environment, then the file.
     """
     budget = Budget(command_seconds, command_topics, command_puts, command_megabytes * _MEGABYTE)
-    listener = listener_of(config.listener, listen, home, qmgr, Durability[durability.upper()])
+    listener = listener_of(config.listener, listen, home, qmgr, Durability[durability.upper()], groups_of)
     monitoring = Monitoring.of(config, metrics, tracing)
     page = None
     if console.is_the_process:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 import threading
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO, Final, cast
 
@@ -15,10 +16,12 @@ from commands.cli.options.captures import format_option
 from commands.cli.options.properties import typed_property
 from commands.cli.options.queue_manager import only_queue_manager, queue_manager_for_script
 from commands.cli.options.replays import CaptureReader, ReplayOptions
+from commands.cli.options.selecting import SEQ_RANGES, selection_options
 from commands.cli.options.verb import given_on_the_line, verb
+from commands.explain.selection import MessageSelection, SeqRanges
 from commands.explain.why import Asked, Verdict
 from commands.qmgr.store import QueueManagerStore
-from commands.replay.why import LocalWhy, Summary, lines_of
+from commands.replay.why import LocalWhy, Summary, lines_of, lines_of_each, subscription_words
 from commands.running.subscriber import Received, Subscriber
 from commands.running.why import LiveWhy, MadeUp
 from commands.terminal.console import Console, ExitCode
@@ -34,6 +37,7 @@ _FAREWELL_S: Final = 5
     "qpubsub why --input captures/ --setup streams.mqsc",
     "qpubsub why --input capture.jsonl BOARD --topic Sport/Soccer",
     "qpubsub why --input capture.jsonl --seq 12 --json",
+    "qpubsub why --input capture.jsonl BOARD --since 2009-01-28T09:00 --until 2009-01-28T10:00",
     "qpubsub why -m QM1 BOARD --publish Sport/Soccer --property Colour=red",
     prints=True,
     exit_codes={0: "everything is delivered or explained", 1: "some records could not be read"},
@@ -68,8 +72,11 @@ _FAREWELL_S: Final = 5
 @click.option("--follow", is_flag=True, help="With -m: explain each publication as it is made, until Ctrl-C.")
 @click.option("--count", "-C", type=click.IntRange(min=1), metavar="N", help="With --follow: end after N publications.")
 @click.option("--topic", metavar="TOPIC", help="Only publications on TOPIC, which may have the wildcards # and +.")
-@click.option("--seq", type=int, metavar="N", help="Only the message with this seq.")
+@click.option(
+    "--seq", type=SEQ_RANGES, metavar="N|N-M", help="Only the messages with these numbers: 7, or 3,10-20,500-."
+)
 @click.option("--sub", metavar="NAME", help="Only the subscription with this name.")
+@selection_options("Explain only", with_seq=False)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each answer.")
 @click.argument("queue", required=False)
 @click.pass_obj
@@ -88,8 +95,9 @@ def command(
     follow: bool,
     count: int | None,
     topic: str | None,
-    seq: int | None,
+    seq: SeqRanges | None,
     sub: str | None,
+    selection: MessageSelection,
     as_json: bool,
     queue: str | None,
 ) -> ExitCode:
@@ -99,11 +107,17 @@ def command(
     expected, also if the topics differ in spelling, wildcard scheme or stream only, or if the subscription had ended or
     was refused. Without --json it adds the answers up by queue and reason.
 
+    --where, --since, --until, --seq and --limit choose the messages that are explained. All messages are replayed all
+    the same, because the result of one depends on those before it.
+
     With -m, it explains what the present state of the queue manager keeps from each subscription; with --publish, who
     would get a publication. Neither changes the queue manager. With --follow it subscribes to all topics on a temporary
     dynamic queue, as qpubsub sub does.
     """
-    asked = Asked(queue, topic, sub, seq)
+    number = None if seq is None else seq.only
+    asked = Asked(queue, topic, sub, number)
+    if number is None:
+        selection = replace(selection, seqs=seq)
     about = (publish, data, stream, count)
     if inputs:
         if follow or properties or about != (None, None, None, None):
@@ -111,9 +125,12 @@ def command(
         if qmgr is not None and given_on_the_line("qmgr"):
             raise click.UsageError("give --input or -m QMGR, not both")
         script = setup.read_text(encoding="utf-8") if setup is not None else ""
-        return _of_capture(console, ReplayOptions(inputs, form, "local", None, semantics, script), asked, as_json)
-    if setup is not None or semantics != "v7" or seq is not None:
-        raise click.UsageError("--setup, --semantics and --seq need --input FILE")
+        options = ReplayOptions(inputs, form, "local", None, semantics, script)
+        return _of_capture(console, options, asked, selection, as_json)
+    if setup is not None or semantics != "v7":
+        raise click.UsageError("--setup and --semantics need --input FILE")
+    if seq is not None or not selection.is_all:
+        raise click.UsageError("--where, --since, --until, --seq and --limit need --input FILE")
     if publish is not None and follow:
         raise click.UsageError("give --publish or --follow, not both")
     if publish is None and (data is not None or stream is not None or properties):
@@ -132,34 +149,33 @@ def command(
             found: Iterable[Verdict] = why.publication(made_up)
         else:
             found = why.present()
-        _show(console, found, as_json)
+        lines = (verdict.json_line() for verdict in found)
+        for line in lines if as_json else lines_of_each(found, publication=publish is not None):
+            console.data(line)
     return ExitCode.DONE
 
 
-def _of_capture(console: Console, options: ReplayOptions, asked: Asked, as_json: bool) -> ExitCode:
+def _of_capture(
+    console: Console, options: ReplayOptions, asked: Asked, selection: MessageSelection, as_json: bool
+) -> ExitCode:
     reader = CaptureReader(console, options)
 
     def explained(messages: Iterable[CapturedMessage]) -> None:
-        why = LocalWhy(options.setup, options.semantics, asked)
+        why = LocalWhy(options.setup, options.semantics, asked, selection)
         answers = _Lines() if as_json else _Sums()
         with reader.progress("messages explained") as advance:
             for message in messages:
                 for verdict in why.take(message):
                     answers.add(verdict)
                 advance(1)
+                if why.is_over:
+                    break
         for verdict in why.end():
             answers.add(verdict)
         answers.show(console)
 
     reader.in_order(explained)
     return ExitCode.PROBLEMS if reader.problems else ExitCode.DONE
-
-
-def _show(console: Console, found: Iterable[Verdict], as_json: bool) -> None:
-    answers = _Lines() if as_json else _Sums()
-    for verdict in found:
-        answers.add(verdict)
-    answers.show(console)
 
 
 def _follow(console: Console, store: QueueManagerStore, why: LiveWhy, count: int | None, as_json: bool) -> ExitCode:
@@ -175,16 +191,19 @@ def _follow(console: Console, store: QueueManagerStore, why: LiveWhy, count: int
         def explain(publication: Received) -> None:
             nonlocal done
             for topic in publication.topics:
-                for verdict in why.received(topic, publication.text or "", publication.properties):
-                    if verdict.queue != subscriber.queue:
-                        console.data(verdict.json_line() if as_json else _line(verdict))
+                for verdict in why.received(topic, publication.text or "", publication.properties, subscriber.queue):
+                    console.data(verdict.json_line() if as_json else _line(verdict))
             done += 1
 
+        why.settle(why.depths())
         subscriber.register(None, stop)
         if not stop.is_set():
             console.say("explaining each publication; Ctrl-C ends it")
         while not stop.is_set() and done != count:
+            depths = why.depths()
             if not subscriber.take(explain, console.flush, None if count is None else count - done):
+                # All publications that these depths count were explained.
+                why.settle(depths)
                 subscriber.wait()
         subscriber.deregister(_FAREWELL_S if store.has_processor() else 0, threading.Event())
     return ExitCode.DONE
@@ -192,7 +211,8 @@ def _follow(console: Console, store: QueueManagerStore, why: LiveWhy, count: int
 
 def _line(verdict: Verdict) -> str:
     queue = verdict.queue or "(no subscriber)"
-    return "\t".join(filter(None, (verdict.topic or "", queue, verdict.reason.value, verdict.detail)))
+    what = ": ".join(filter(None, (subscription_words(verdict), verdict.detail)))
+    return "\t".join(filter(None, (verdict.topic or "", queue, verdict.reason.value, what)))
 
 
 class _Sums:

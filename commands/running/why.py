@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -51,6 +51,8 @@ class LiveWhy:
 
     def __init__(self, store: QueueManagerStore, groups_of: GroupsOf, asked: Asked) -> None:
         self._store, self._groups_of, self._asked = store, groups_of, asked
+        # While publications are followed: the depth of each queue before the next of them.
+        self._depths: dict[str, int] | None = None
 
     def present(self) -> Iterator[Verdict]:
         """What the state says about each subscription."""
@@ -61,7 +63,8 @@ class LiveWhy:
             {sub_id: counts.delivered for sub_id, counts in subscriptions.items()},
             {sub_id: counts.filtered for sub_id, counts in subscriptions.items()},
         )
-        yield from present_answers(broker, self._asked, self._queue_state(broker.objects), traffic)
+        found = list(present_answers(broker, self._asked, self._queue_state(broker.objects), traffic))
+        yield from found or [self._nobody(broker, self._asked.topic, "there is no subscription")]
 
     def publication(self, made_up: MadeUp) -> list[Verdict]:
         """Who would get a publication, and who would not. Its seq is None, as there is none."""
@@ -77,20 +80,46 @@ class LiveWhy:
         if verdicts:
             return verdicts
         why = explainer.refusal or "no subscription selects the topic"
-        return [Verdict(None, made_up.topic, self._asked.queue or "", self._asked.sub, False, Reason.NO_MATCH, why)]
+        return [self._nobody(broker, made_up.topic, why)]
+
+    def _nobody(self, broker: BrokerCore, topic: str | None, why: str) -> Verdict:
+        """The answer where no subscription is asked for, or none is there. why: for the latter."""
+        asked, subscriptions = self._asked, broker.space.subscriptions()
+        if subscriptions and not any(map(asked.is_about_subscription, subscriptions)):
+            similar = asked.similar_queues({subscription.dest_queue for subscription in subscriptions})
+            why = f"there is no subscription{asked.subscriber_words}{similar}"
+        return Verdict(None, topic, asked.queue or "", asked.sub, False, Reason.NO_MATCH, why)
 
     def all_topics(self) -> tuple[str, ...]:
         """Topics to subscribe to for every publication, once: the root, and what WILDCARD(BLOCK) keeps from it."""
         objects = self._store.load_state()[0]
         return ("#", *(f"{blocked}/#" for blocked in sorted(objects.topics.blocks().topic_strings)))
 
-    def received(self, topic_string: str, data: str, properties: dict[str, Any]) -> list[Verdict]:
-        """Who else got a publication that arrived on *topic_string*, as the state is now."""
+    def received(self, topic_string: str, data: str, properties: dict[str, Any], here: str) -> list[Verdict]:
+        """Who else got a publication that arrived on *topic_string*, as the state is now. here: the queue it came to.
+
+        A queue that is full now may have been filled by it: so the depth counts that it had before (``settle``).
+        """
         if not self._asked.is_about_topic(topic_string):
             return []
         objects = self._store.load_state()[0]
         # Its publisher is not known, and had the authority.
-        return self.publication(MadeUp.at(topic_string, objects, data, properties, ADMINISTRATOR))
+        found = self.publication(MadeUp.at(topic_string, objects, data, properties, ADMINISTRATOR))
+        for verdict in found:
+            if verdict.delivered and self._depths is not None:
+                self._depths[verdict.queue] = self._depths.get(verdict.queue, 0) + 1
+        others = [verdict for verdict in found if verdict.queue != here]
+        why = "no other subscription selects the topic"
+        nobody = Verdict(None, topic_string, self._asked.queue or "", self._asked.sub, False, Reason.NO_MATCH, why)
+        return others or [nobody]
+
+    def depths(self) -> dict[str, int]:
+        """The present depth of each queue."""
+        return {queue.definition.name: queue.depth for queue in self._store.overview().queues}
+
+    def settle(self, depths: dict[str, int]) -> None:
+        """No publication that ``received`` has not explained came before *depths* were read."""
+        self._depths = depths
 
     def _broker(self) -> BrokerCore:
         objects, subscriptions, retained = self._store.load_state()
@@ -100,13 +129,13 @@ class LiveWhy:
         return BrokerCore(objects, space, authority=RecordedAuthority(objects, self._groups_of))
 
     def _queue_state(self, objects: Objects) -> QueueState:
-        return by_depth(objects, self._store.overview())
+        return by_depth(objects, self._store.overview(), self._depths)
 
 
-def by_depth(objects: Objects, overview: Overview) -> QueueState:
-    """What definitions and present depths say about a queue."""
+def by_depth(objects: Objects, overview: Overview, before: Mapping[str, int] | None = None) -> QueueState:
+    """What definitions and present depths say about a queue. before: the depths that count where they are less."""
     defined = by_definition(objects)
-    depths = {queue.definition.name: queue for queue in overview.queues}
+    queues = {queue.definition.name: queue for queue in overview.queues}
     has_gone = objects.is_gone
 
     def state(qmgr: str, name: str) -> tuple[Reason, str] | None:
@@ -114,14 +143,17 @@ def by_depth(objects: Objects, overview: Overview) -> QueueState:
         if found is not None:
             return found
         alias = objects.aliases.get(name)
-        queue = depths.get(name if alias is None else alias.target)
+        queue = queues.get(name if alias is None else alias.target)
         if queue is None:
             if has_gone is not None and has_gone(name):
                 return Reason.QUEUE_GONE, f"queue {name} was a dynamic queue, and was deleted"
             return None
         definition, depth = queue.definition, queue.depth
+        if before is not None:
+            depth = min(depth, before.get(definition.name, 0))
         if definition.max_depth < UNLIMITED_DEPTH and depth >= definition.max_depth:
-            why = f"queue {definition.name} is full: {depth:,} messages, MAXDEPTH({definition.max_depth})"
+            messages = f"{depth:,} message{'' if depth == 1 else 's'}"
+            why = f"queue {definition.name} is full: {messages}, MAXDEPTH({definition.max_depth})"
             return Reason.QUEUE_FULL, f"{why}; get messages, or ALTER QLOCAL({definition.name}) MAXDEPTH(...)"
         if not definition.get_enabled:
             why = f"queue {definition.name} has GET(DISABLED): the publication arrives, but no program can get it"

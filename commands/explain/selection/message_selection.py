@@ -73,6 +73,13 @@ class MessageSelection:
         """Whether every message is selected."""
         return self.limit is None and not self.has_conditions
 
+    @property
+    def texts(self) -> tuple[str | None, ...]:
+        """The conditions and the limit as texts; equal for selections that are equal, on every machine."""
+        where = None if self.where is None else self.where.text
+        times = (None if at is None else at.isoformat() for at in (self.since, self.until))
+        return where, *times, *(None if each is None else repr(each) for each in (self.seqs, self.limit))
+
     def selects(self, message: CapturedMessage) -> bool:
         """Whether all conditions are true of *message*. The limit is not among them."""
         if self.seqs is not None and message.seq not in self.seqs:

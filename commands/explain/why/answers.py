@@ -19,11 +19,13 @@ There is no limit for a subscription that the question names, by its queue or by
 class Answers:
     """Collects answers. qmgr: the queue manager; subscribers elsewhere are shown with theirs.
 
-    mentioned: the sub_ids that an answer was about, asked for or not.
+    mentioned: the sub_ids that an answer was about, asked for or not. is_selected: whether the question is about what
+    is being explained.
     """
 
     def __init__(self, asked: Asked, qmgr: str) -> None:
-        self.asked, self._qmgr = asked, qmgr
+        self.asked, self._asks_all, self._qmgr = asked, asked.is_all, qmgr
+        self.is_selected = True
         self.mentioned: set[bytes] = set()
         self._limits: Counter[tuple[bytes, Reason]] = Counter()
         self._taken: list[Verdict] = []
@@ -48,18 +50,31 @@ class Answers:
         delivered: bool = False,
         amends: bool = False,
     ) -> bool:
-        """An answer about *subscription*, if it is asked for; whether it is."""
+        """An answer about *subscription*, if it is asked for; whether it is.
+
+        A dead letter is about the last publication for its queue, asked for or not. So both are taken where the
+        question is about the subscription.
+        """
         self.mentioned.add(subscription.sub_id)
         asked, queue, name = self.asked, subscription.dest_queue, subscription.name
-        if not asked.is_all and not (asked.is_about(queue, name) and asked.is_about_publication(seq, topic)):
+        is_asked = self.is_selected
+        if not self._asks_all:
+            if not asked.is_about(queue, name):
+                return False
+            is_asked = is_asked and asked.is_about_publication(seq, topic)
+        if not (is_asked or delivered or amends):
             return False
         qmgr = "" if subscription.dest_qmgr == self._qmgr else subscription.dest_qmgr
-        self._taken.append(Verdict(seq, topic, queue, name, delivered, reason, say, qmgr, amends))
-        return True
+        self._taken.append(Verdict(seq, topic, queue, name, delivered, reason, say, qmgr, amends, is_asked))
+        return is_asked
+
+    def is_about(self, seq: int, topic: str | None) -> bool:
+        """Whether the question is about this topic of the message that is being explained."""
+        return self.is_selected and self.asked.is_about_publication(seq, topic)
 
     def add_unknown(self, seq: int, reason: Reason, say: Detail) -> None:
         """An answer about a publication whose subscribers cannot be known."""
-        if not self.asked.names_subscriber and self.asked.is_about_publication(seq, None):
+        if not self.asked.names_subscriber and self.is_about(seq, None):
             self._taken.append(Verdict(seq, None, "", None, False, reason, say))
 
     def is_last(self, subscription: Subscription, reason: Reason) -> bool:

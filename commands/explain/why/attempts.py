@@ -15,6 +15,7 @@ from commands.broker.context import prefix_of_sub_point, stream_prefix
 from commands.broker.core import Arrival, BrokerCore
 from commands.broker.objects import DEFAULT_STREAM
 from commands.explain.command_text import command_text
+from commands.explain.why.places import place_prefix
 from commands.headers.registry import parse
 from commands.model import Command, Publish, RegisterSubscriber, RegOpt
 from rfh2.errors import CommandError, DecodeError
@@ -135,10 +136,7 @@ def subscriptions_of(wanted: Attempt, broker: BrokerCore, arrival: Arrival) -> I
 def publications_of(wanted: Attempt, broker: BrokerCore, arrival: Arrival) -> Iterator[tuple[str, PublishToTopic]]:
     """What a Publish would have published: each topic as it was written, and the operation."""
     stream = None if arrival.queue == DEFAULT_STREAM else arrival.queue
-    prefix = "" if stream is None else stream_prefix(stream, broker.objects, broker.semantics)
-    sub_point = prefix_of_sub_point(wanted.sub_point, broker.objects, broker.semantics)
-    if sub_point:
-        prefix = add_prefix(prefix, sub_point)
+    prefix = place_prefix(stream, wanted.sub_point, broker)
     publication = Publication(wanted.message, arrival.now, None, False, stream, wanted.sub_point)
     for topic in wanted.topics:
         yield topic, PublishToTopic(add_prefix(prefix, topic), publication)

@@ -9,23 +9,24 @@ would have reached them otherwise is again the topic space's decision (``TopicSp
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Final, TypeGuard
 
 from commands.broker.authority import Action
 from commands.broker.core import Arrival, BrokerCore, Outcome
-from commands.broker.puts import Outgoing, PutKind
 from commands.broker.trace import Trace, TracedOperation
 from commands.explain.why.answers import Answers
 from commands.explain.why.former import Former
 from commands.explain.why.near import Publishing
+from commands.explain.why.places import moved_to
 from commands.explain.why.question import Asked
 from commands.explain.why.queues import QueueState, by_definition
 from commands.explain.why.refusals import Refusals
 from commands.explain.why.roster import Roster
 from commands.explain.why.rules import rule_sentence
 from commands.explain.why.seen import SeenTopics
-from commands.explain.why.spelling import selects
+from commands.explain.why.spelling import difference_words, selects
 from commands.explain.why.verdict import OF_RULE, PLACES, Reason, Verdict
 from commands.headers.response import Completion
 from commands.model import Publish, RegisterSubscriber
@@ -35,6 +36,8 @@ from streams.operations import (
     AlterSubscription,
     Delivery,
     Operation,
+    PassedOver,
+    Publication,
     PublishToTopic,
     RequestRetained,
     Rule,
@@ -52,10 +55,18 @@ class Explainer:
     """Explains the messages of one queue manager. broker: processes them, and is used by nobody else.
 
     asked: which answers are wanted. queue_state: what keeps publications from a queue; by default its definition.
+    is_whole: whether the question is about all messages; if not, ``take`` is given those that it is about.
     """
 
-    def __init__(self, broker: BrokerCore, asked: Asked | None = None, queue_state: QueueState | None = None) -> None:
-        self._broker, self._space = broker, broker.space
+    def __init__(
+        self,
+        broker: BrokerCore,
+        asked: Asked | None = None,
+        queue_state: QueueState | None = None,
+        *,
+        is_whole: bool = True,
+    ) -> None:
+        self._broker, self._space, self._is_whole = broker, broker.space, is_whole
         self._asked = Asked() if asked is None else asked
         self._queue_state = by_definition(broker.objects) if queue_state is None else queue_state
         self._answers = Answers(self._asked, broker.qmgr)
@@ -78,9 +89,15 @@ class Explainer:
         """Whether anything was published that the question is about."""
         return self._published or self._refusals.published
 
-    def take(self, arrival: Arrival) -> list[Verdict]:
-        """Process one message; the answers about it."""
-        outcome = self._broker.trace(arrival, explains=True)
+    @property
+    def knows_subscriber(self) -> bool:
+        """Whether there is, or was, a subscription that the question is about."""
+        return len(self._roster.former) > 0 or next(iter(self._roster.near), None) is not None
+
+    def take(self, arrival: Arrival, *, is_selected: bool = True) -> list[Verdict]:
+        """Process one message; the answers about it. is_selected: whether the question is about it."""
+        self._answers.is_selected = self._roster.is_selected = is_selected
+        outcome = self._broker.trace(arrival, explains=True, forwards=False)
         trace = outcome.trace
         assert trace is not None
         self.refusal = outcome.why
@@ -104,6 +121,7 @@ class Explainer:
 
     def end(self) -> list[Verdict]:
         """The answers about subscriptions that no answer was about: nothing was published for them."""
+        self._answers.is_selected = self._is_whole
         for subscription in self._space.subscriptions():
             if subscription.sub_id not in self._answers.mentioned:
                 why = self._seen.no_match_sentence(subscription, self._roster.since.get(subscription.sub_id))
@@ -118,7 +136,9 @@ class Explainer:
         if subscription.sub_id in self._answers.mentioned:
             return
         topic = subscription.topic_string
-        if former.reason in (Reason.REFUSED, Reason.AUTHORITY):
+        is_refused = former.reason in (Reason.REFUSED, Reason.AUTHORITY)
+        self._answers.is_selected = former.is_selected if is_refused else self._is_whole
+        if is_refused:
             self._answers.add(former.seq, topic, subscription, former.reason, former.why)
         else:
             why = f"{self._seen.no_match_sentence(subscription, None)}; {former.why}"
@@ -127,9 +147,8 @@ class Explainer:
     # Commands that were carried out
 
     def _carried_out(self, arrival: Arrival, outcome: Outcome, trace: Trace) -> None:
-        publications = [put for put in outcome.puts if put.kind is PutKind.PUBLICATION]
-        for copies, put in zip(outcome.copies, publications, strict=True):
-            self._put(arrival, put, copies)
+        for copies in outcome.copies:
+            self._put(arrival, copies)
         for traced in trace.operations:
             for delivery in traced.deliveries:
                 self._served.add(delivery.subscription.sub_id)
@@ -145,12 +164,12 @@ class Explainer:
         elif isinstance(outcome.command, RegisterSubscriber) and outcome.completion is Completion.WARNING:
             self._refusals.registrations_refused(arrival, outcome, outcome.command, trace)
 
-    def _put(self, arrival: Arrival, put: Outgoing, copies: Sequence[Delivery]) -> None:
+    def _put(self, arrival: Arrival, copies: Sequence[Delivery]) -> None:
         first, asked = copies[0], self._asked
         topic = first.topic_string
         if asked.topic is not None:
             topic = next((copy.topic_string for copy in copies if asked.is_about_topic(copy.topic_string)), topic)
-        state = self._queue_state(put.qmgr, put.queue)
+        state = self._queue_state(first.subscription.dest_qmgr, first.subscription.dest_queue)
         if state is not None:
             reason, why = state
             delivered = reason in (Reason.DELIVERED, Reason.TRANSMISSION)
@@ -162,10 +181,28 @@ class Explainer:
     def _passed_over(self, arrival: Arrival, traced: TracedOperation, most: int | None) -> None:
         for passed in traced.passed_over[:most]:
             reason, subscription = OF_RULE[passed.rule], passed.subscription
-            if reason in PLACES and subscription.sub_id in self._served:
+            if reason in PLACES and (
+                subscription.sub_id in self._served or not self._would_reach_there(passed, traced.operation, arrival)
+            ):
                 continue
             say = partial(rule_sentence, passed, self._space.topic_objects)
             self._answers.add(arrival.seq, passed.topic_string, subscription, reason, say)
+
+    def _would_reach_there(self, passed: PassedOver, operation: Operation, arrival: Arrival) -> bool:
+        """Whether a publication would reach a subscription if that were on its stream and its subscription point."""
+        publication = passed.publication
+        there = moved_to(publication, passed.subscription, self._broker)
+        if not selects(there.topic_string, there.wildcard, passed.topic_string):
+            return False
+        if isinstance(operation, PublishToTopic):
+            return self._would_reach(there, operation, arrival)
+        # What a replay retains is in memory.
+        assert isinstance(publication, Publication)
+        if isinstance(operation, RequestRetained):
+            there = replace(there, options=replace(there.options, pub_on_req_only=False))
+        elif there.options.new_pubs_only:
+            return False
+        return self._would_reach(there, PublishToTopic(passed.topic_string, publication), arrival)
 
     def _lapsed(self, arrival: Arrival, operation: Operation) -> None:
         """Retained publications that expired before a subscriber came who would have got them."""
@@ -190,7 +227,7 @@ class Explainer:
         for operation in operations:
             topic = operation.topic_string
             self._seen.add(topic, arrival.seq)
-            if not asked.is_about_publication(arrival.seq, topic):
+            if not self._answers.is_about(arrival.seq, topic):
                 continue
             self._published = True
             self._near_misses(arrival, operation, prefix, trace)
@@ -255,7 +292,9 @@ class Explainer:
         for subscription in self._roster.near:
             is_selected = selects(subscription.topic_string, subscription.wildcard, topic)
             if (subscription.dest_queue, subscription.name) not in said and not is_selected:
-                why = f"the subscription to {written_topic(subscription)!r} does not select {topic!r}"
+                written = written_topic(subscription)
+                differ = difference_words(written, subscription.wildcard, topic.removeprefix(f"{subscription.prefix}/"))
+                why = f"the subscription to {written!r} does not select {topic!r}{differ and f': {differ}'}"
                 self._answers.add(arrival.seq, topic, subscription, Reason.NO_MATCH, why)
 
 

@@ -25,12 +25,17 @@ MOST_FORMER: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Former:
-    """A subscription that is not there. seq: of the message that ended it or was refused. why: in words."""
+    """A subscription that is not there.
+
+    seq: of the message that ended it or was refused. why: in words. is_selected: whether the question is about that
+    message.
+    """
 
     subscription: Subscription
     reason: Reason
     seq: int
     why: str
+    is_selected: bool = True
 
     def has_ended(self, now: datetime) -> bool:
         """Whether it would have expired by now, if that is not why it ended."""

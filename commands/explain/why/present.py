@@ -13,9 +13,10 @@ from commands.explain.why.near import NearMiss, NearMisses, Publishing
 from commands.explain.why.question import Asked
 from commands.explain.why.queues import QueueState
 from commands.explain.why.rules import disabled_sentence
+from commands.explain.why.spelling import has_wildcards_of_other_scheme, wrong_wildcards
 from commands.explain.why.verdict import PLACES, Reason, Verdict
 from rfh2.captured import iso
-from streams.patterns import parse_pattern
+from streams.patterns import parse_pattern, written_topic
 from streams.subscriptions import Subscription
 from streams.topic_strings import is_within
 
@@ -105,6 +106,8 @@ def _as_counted(subscription: Subscription, traffic: Traffic) -> tuple[Reason, s
     if filtered and not delivered:
         return Reason.FILTER, f"the filter {subscription.selector} excluded all publications so far: {filtered:,}"
     said = [f"{delivered:,} delivered" if delivered else "nothing was delivered yet"]
+    if has_wildcards_of_other_scheme(written_topic(subscription), subscription.wildcard):
+        said.append(wrong_wildcards(subscription.wildcard))
     if subscription.selector:
         said.append(f"the filter is {subscription.selector}")
     if subscription.options.new_pubs_only:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 
 from commands.explain.why.verdict import Verdict
 from streams.subscriptions import Subscription, WildcardScheme
@@ -40,6 +42,17 @@ class Asked:
     def names_publication(self) -> bool:
         """Whether the question is about one message or one topic."""
         return self.topic is not None or self.seq is not None
+
+    @property
+    def subscriber_words(self) -> str:
+        """The queue and the name that the question names, to follow "subscription"; empty where it names none."""
+        queue = "" if self.queue is None else f" for queue {self.queue}"
+        return queue if self.sub is None else f"{queue} with the name {self.sub}"
+
+    def similar_queues(self, queues: Collection[str]) -> str:
+        """Which of *queues* may be meant, to end a sentence; empty where the queue is one, or none is like it."""
+        near = [] if self.queue is None or self.queue in queues else get_close_matches(self.queue, sorted(queues), n=3)
+        return f"; similar queues: {', '.join(near)}" if near else ""
 
     @property
     def is_all(self) -> bool:

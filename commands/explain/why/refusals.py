@@ -124,7 +124,7 @@ class Refusals:
     ) -> bool:
         """A publication did not reach the subscriptions that it would have reached; whether there are any."""
         topic = operation.topic_string
-        if not self._answers.asked.is_about_publication(arrival.seq, topic):
+        if not self._answers.is_about(arrival.seq, topic):
             return True
         self.published = True
         reason, why = self._refusal(arrival, outcome, topic, wanted)
@@ -136,7 +136,7 @@ class Refusals:
 
     def _expecting(self, arrival: Arrival, topic: str, publishing: Publishing, reason: Reason, why: str) -> None:
         """The subscriptions to the same topic elsewhere, as nothing can be at *publishing*."""
-        self.published = self.published or self._answers.asked.is_about_publication(arrival.seq, topic)
+        self.published = self.published or self._answers.is_about(arrival.seq, topic)
         for miss in self._roster.near.find(publishing, ()):
             if miss.reason in PLACES:
                 self._answers.add(arrival.seq, topic, miss.subscription, reason, why)

@@ -33,7 +33,7 @@ class Roster:
 
     near: the subscriptions that are there. former: those that are not. since: the seq with which each was registered.
     queues: how often each queue was subscribed for. prefixes: of all topics that were subscribed to. given_up: former
-    subscriptions that had to make room.
+    subscriptions that had to make room. is_selected: whether the question is about the message that is being explained.
     """
 
     def __init__(self, space: TopicSpace, asked: Asked) -> None:
@@ -43,6 +43,7 @@ class Roster:
         self.queues: Counter[str] = Counter()
         self.prefixes: set[str] = set()
         self.given_up: list[Former] = []
+        self.is_selected = True
         for subscription in space.subscriptions():
             self._added(subscription, BY_SETUP)
 
@@ -100,7 +101,7 @@ class Roster:
 
     def _gone(self, subscription: Subscription, reason: Reason, seq: int, why: str) -> None:
         if self._asked.is_about_subscription(subscription):
-            former = Former(subscription, reason, seq, why)
+            former = Former(subscription, reason, seq, why, self.is_selected)
             given_up = self.former.add(former, self._space.topic_objects.blocks())
             if given_up is not None:
                 self.given_up.append(given_up)

@@ -8,7 +8,7 @@ from rfh2.captured import iso
 from rfh2.errors import QPubSubError
 from streams.operations import PassedOver, Published, Rule
 from streams.selectors import Value, compile_selector, message_properties
-from streams.subscriptions import Subscription
+from streams.subscriptions import PublicationFormat, Subscription
 from streams.topic_objects import BASE_TOPIC, TopicObjects
 from streams.topic_strings import SEPARATOR
 
@@ -48,7 +48,8 @@ def place_sentence(subscription: Subscription, stream: str | None, sub_point: st
     """How the stream, or else the subscription point, of a publication and of a subscription differ."""
     if subscription.stream != stream:
         ours, theirs = _stream(subscription.stream), _stream(stream)
-        register = "without StreamName" if stream is None else f"with StreamName {stream}"
+        header = " in an MQRFH" if subscription.format is PublicationFormat.RFH2 else ""  # MQRFH2 has no StreamName
+        register = "without StreamName" if stream is None else f"with StreamName {stream}{header}"
     else:
         ours, theirs = _point(subscription.sub_point), _point(sub_point)
         register = f"with SubPoint {sub_point}" if sub_point else "without SubPoint"

@@ -75,8 +75,18 @@ def spellings(written: str, scheme: WildcardScheme, topic: str) -> tuple[Reason,
 
 def spelling_sentence(reasons: tuple[Reason, ...], written: str, topic: str) -> str:
     """The difference in words."""
-    differ = " and ".join(_DIFFERS[reason] for reason in reasons)
-    return f"the topic is {topic!r}, the subscription says {written!r}: {differ}"
+    return f"the topic is {topic!r}, the subscription says {written!r}: {_differ(reasons)}"
+
+
+def _differ(reasons: tuple[Reason, ...]) -> str:
+    return " and ".join(_DIFFERS[reason] for reason in reasons)
+
+
+def difference_words(written: str, scheme: WildcardScheme, topic: str) -> str:
+    """What keeps *written* from selecting *topic*, in words: wildcards or spelling; empty where it is neither."""
+    if has_wildcards_of_other_scheme(written, scheme) and selects(written, other_scheme(scheme), topic):
+        return wrong_wildcards(scheme)
+    return _differ(spellings(written, scheme, topic))
 
 
 def other_scheme(scheme: WildcardScheme) -> WildcardScheme:
@@ -91,8 +101,12 @@ def has_wildcards_of_other_scheme(written: str, scheme: WildcardScheme) -> bool:
     return ("#" in written or "+" in written) and not {"#", "+"}.isdisjoint(written.split(SEPARATOR))
 
 
+def wrong_wildcards(scheme: WildcardScheme) -> str:
+    """That the wildcards of the other scheme are none in a subscription with this one."""
+    wrong, right = ("'*' and '?'", "'#' and '+'") if scheme is WildcardScheme.TOPIC else ("'#' and '+'", "'*' and '?'")
+    return f"{wrong} are not wildcards of this subscription, which has the scheme with {right}"
+
+
 def scheme_sentence(written: str, scheme: WildcardScheme, topic: str) -> str:
     """What is wrong with the wildcards of a subscription, in words."""
-    wrong, right = ("'*' and '?'", "'#' and '+'") if scheme is WildcardScheme.TOPIC else ("'#' and '+'", "'*' and '?'")
-    says = f"the topic is {topic!r}, the subscription says {written!r}"
-    return f"{says}: {wrong} are not wildcards of this subscription, which has the scheme with {right}"
+    return f"the topic is {topic!r}, the subscription says {written!r}: {wrong_wildcards(scheme)}"

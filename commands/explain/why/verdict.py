@@ -92,7 +92,8 @@ class Verdict:
     answer about no message. topic: the resolved topic string, None where it is not known. queue: the subscriber's;
     empty where no subscriber is known. delivered: whether the broker puts the publication. say: the detail, or what
     makes it. qmgr: the subscriber's queue manager, empty for this one. amends: a dead letter shows that an earlier put
-    to the queue failed; this answer replaces that one.
+    to the queue failed; this answer replaces that one. is_asked: False for an answer that nobody asked for; a dead
+    letter may be about it.
     """
 
     seq: int | None
@@ -104,6 +105,7 @@ class Verdict:
     say: Detail = field(default="", compare=False, repr=False)
     qmgr: str = ""
     amends: bool = False
+    is_asked: bool = True
 
     @property
     def detail(self) -> str:

@@ -32,16 +32,21 @@ class LocalDifferences:
         self._last = -1
         self._tally, self._deliveries = DifferenceTally(), Deliveries()
 
-    def compare(self, message: CapturedMessage) -> list[PutDifference]:
+    def compare(self, message: CapturedMessage, *, counted: bool = True) -> list[PutDifference]:
         """What differs in what one message leads to.
 
-        Raises OutOfOrderError where it came before the last one; QPubSubError where the setup fails.
+        counted: whether it is reported. If not, nothing is returned, and both versions process it all the same. Raises
+        OutOfOrderError where it came before the last one; QPubSubError where the setup fails.
         """
         if message.seq < self._last:
             raise OutOfOrderError(f"seq {message.seq} comes after seq {self._last}")
         self._last = message.seq
         step = self._step(message)
-        differences = self._qmgrs[step.qmgr].explainer.step(step)
+        explainer = self._qmgrs[step.qmgr].explainer
+        if not counted:
+            explainer.causes.learn(step)
+            return []
+        differences = explainer.step(step)
         self._tally.message(differences)
         self._deliveries.step(step)
         for rule in signs_of(step):

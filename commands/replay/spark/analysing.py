@@ -20,6 +20,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 from pyspark.sql.types import DataType, LongType, StringType, StructField, StructType, TimestampType
 
 from commands.broker.core import Arrival
+from commands.explain.selection import EVERYTHING, MessageSelection
 from commands.replay.analysis.facts import defined, facts_of
 from commands.replay.analysis.files import arrow_table_schema, fresh_beside, put_in_place
 from commands.replay.analysis.report import AnalysisReport, report_of
@@ -78,10 +79,17 @@ class Analysed:
         return rows.orderBy(*(F.desc(column) for column in of.order), *table.keys)
 
 
-def analysed(captured: DataFrame, setup: str = "", semantics: str = "v7", *, ranges: int | None = None) -> Analysed:
+def analysed(
+    captured: DataFrame,
+    setup: str = "",
+    semantics: str = "v7",
+    *,
+    ranges: int | None = None,
+    selection: MessageSelection = EVERYTHING,
+) -> Analysed:
     """Analyse a capture. The arguments are those of ``replayed``, and so is what is raised."""
     setting = ReplaySetup(setup, semantics)
-    ready = prepared(captured, setting, ranges)
+    ready = prepared(captured, setting, ranges, selection)
     return Analysed(second_pass(ready, [first_pass(ready, semantics)], lambda: _CountKeeper(setting), _KEPT))
 
 
@@ -91,19 +99,19 @@ class _CountKeeper:
     def __init__(self, setting: ReplaySetup) -> None:
         self._setting = setting
         self._counts = TableCounts()
-        self._known: set[str] = set()
 
     @property
     def is_full(self) -> bool:
         """Whether the counts are so large that they must be taken."""
         return self._counts.size >= _MOST_ROWS
 
+    def begin(self, qmgr: str) -> None:
+        """Count what the setup defines in a queue manager."""
+        self._counts.add(defined(qmgr, self._setting.broker(qmgr).space.subscriptions()))
+
     def keep(self, arrival: Arrival, qmgr: str, results: Sequence[Result]) -> None:
         """Count the result of one message."""
         ((outcome, _),) = results
-        if qmgr not in self._known:
-            self._known.add(qmgr)
-            self._counts.add(defined(qmgr, self._setting.broker(qmgr).space.subscriptions()))
         self._counts.add(facts_of(qmgr, arrival, outcome))
 
     def take(self) -> Iterator[pa.RecordBatch]:
@@ -127,11 +135,19 @@ class _CountKeeper:
 
 
 def analyse(
-    spark: SparkSession, source: Path, form: str, setup: str, semantics: str, output: Path | None, most: int
+    spark: SparkSession,
+    source: Path,
+    form: str,
+    setup: str,
+    semantics: str,
+    output: Path | None,
+    most: int,
+    selection: MessageSelection = EVERYTHING,
 ) -> tuple[AnalysisReport, StagedCapture]:
     """The report on the capture at *source*, and what could not be read of it.
 
-    output: a directory for every table, or None. most: rows of each section of the report. What is in between is in a
+    output: a directory for every table, or None. most: rows of each section of the report. selection: the messages that
+    are counted. What is in between is in a
     directory beside the output, or in the temporary one, that goes in the end. Raises FileExistsError where the output
     holds something else.
     """
@@ -139,7 +155,7 @@ def analyse(
     work = Path(tempfile.mkdtemp(prefix=".qpubsub-", dir=None if output is None else output.parent))
     try:
         capture = staged(spark, source, form, work)
-        analysed(capture.messages, setup, semantics).kept.write.parquet(str(work / "kept"))
+        analysed(capture.messages, setup, semantics, selection=selection).kept.write.parquet(str(work / "kept"))
         found = Analysed(spark.read.parquet(str(work / "kept")))
 
         def look(of: Table | TableView, first: int | None) -> tuple[int, list[Row]]:

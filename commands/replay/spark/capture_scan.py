@@ -24,6 +24,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
 from commands.broker.objects import CONTROL_QUEUE
+from commands.explain.selection import EVERYTHING, MessageSelection
+from commands.replay.spark.choice import CHOSEN, Place, last_place, up_to
 from commands.replay.spark.first_pass_filter import FirstPassRole, Roles
 from commands.replay.spark.in_order import FilesInOrder, filled, with_moments
 from commands.replay.spark.plain_publish_filter import are_plain
@@ -48,17 +50,30 @@ class InFiles:
     """Messages that are ready for a replay, where every task can read them.
 
     directory: what the survey wrote. starts: those of ``Prepared``. begins: by queue manager and range, the last moment
-    before it, in microseconds since 1970; None where every message has a time.
+    before it, in microseconds since 1970; None where every message has a time. selection: whose results are kept. last:
+    the last message that its limit allows.
     """
 
     files: FilesInOrder
     directory: str
     starts: tuple[int, ...]
     begins: dict[str, dict[int, int]] | None
+    selection: MessageSelection = EVERYTHING
+    last: Place | None = None
 
     def messages(self, number: int) -> Iterator[pa.RecordBatch]:
-        """Those of one range, in order: the columns COLUMNS."""
-        return with_moments(self.files.batches(self.starts[number], self.starts[number + 1]), self._last(number))
+        """Those of one range, in order: the columns COLUMNS; with a selection CHOSEN, and none behind its limit."""
+        if self.last is not None and self.starts[number] > self.last[0]:
+            return iter(())
+        given: Batches = self.files.batches(self.starts[number], self.starts[number + 1], self.selection)
+        if self.last is not None:
+            given = up_to(given, self.last)
+        return with_moments(given, self._last(number))
+
+    def chosen(self, number: int) -> Iterator[pa.RecordBatch]:
+        """The seq and qmgr of the messages of one range that are selected, in order; the limit does not count."""
+        for batch in self.files.batches(self.starts[number], self.starts[number + 1], self.selection):
+            yield batch.filter(batch.column(CHOSEN)).select(["seq", "qmgr"])
 
     def retaining(self, number: int) -> Iterator[pa.RecordBatch]:
         """Those of one range that leave something retained."""
@@ -114,16 +129,22 @@ class PreparedInFiles(Prepared):
 
 
 def surveyed(
-    spark: SparkSession, files: FilesInOrder, setting: ReplaySetup, ranges: int, directory: Path
+    spark: SparkSession,
+    files: FilesInOrder,
+    setting: ReplaySetup,
+    ranges: int,
+    directory: Path,
+    selection: MessageSelection = EVERYTHING,
 ) -> PreparedInFiles:
     """A capture made ready for a replay: as ``prepared`` does it, and for tasks to read by themselves.
 
     directory: where the messages that the first pass is about go. ranges: how many, if there are messages enough.
+    selection: of which messages the results are kept.
     """
     starts = files.ranges(ranges) if files.groups else (0, 1)
     for name in (_CONTROL, _RETAINING):
         (directory / name).mkdir(parents=True, exist_ok=True)
-    raw = spark.sparkContext.broadcast(InFiles(files, str(directory), starts, None))
+    raw = spark.sparkContext.broadcast(InFiles(files, str(directory), starts, None, selection))
     facts_of_parts = _facts(spark, raw, setting)
     clocks: Clocks = {}
     for number, facts in enumerate(facts_of_parts):
@@ -137,7 +158,8 @@ def surveyed(
             firsts = {**facts["firsts"], **firsts}
         setting = setting.beginning(firsts)
     begins = begins_of(clocks, count) if files.timeless else None
-    shared = spark.sparkContext.broadcast(InFiles(files, str(directory), starts, begins))
+    last = None if selection.limit is None else _last_place(spark, raw, selection.limit)
+    shared = spark.sparkContext.broadcast(InFiles(files, str(directory), starts, begins, selection, last))
     control, retaining = (
         moments_of(spark.read.schema(_RANGED).parquet(str(directory / name)), clocks, count, files.timeless)
         for name in (_CONTROL, _RETAINING)
@@ -160,13 +182,23 @@ def each_range(
     return spark.range(0, len(numbers), 1, max(len(numbers), 1)).mapInArrow(run, schema)
 
 
+def _last_place(spark: SparkSession, raw: Broadcast[InFiles], limit: int) -> Place | None:
+    schema = StructType([CAPTURED["seq"], CAPTURED["qmgr"]])
+
+    def work(number: int) -> Iterator[pa.RecordBatch]:
+        return raw.value.chosen(number)
+
+    return last_place(each_range(spark, range(len(raw.value.starts) - 1), work, schema), limit)
+
+
 def _messages(spark: SparkSession, shared: Broadcast[InFiles], count: int) -> DataFrame:
     fields = {("now" if field.name == "time" else field.name): field.dataType for field in CAPTURED.fields}
     schema = StructType([StructField(n, fields[n]) for n in COLUMNS] + [StructField("range", IntegerType())])
 
     def work(number: int) -> Iterator[pa.RecordBatch]:
         for batch in shared.value.messages(number):
-            yield batch.append_column("range", pa.array([number] * batch.num_rows, pa.int32()))
+            ranges = pa.array([number] * batch.num_rows, pa.int32())
+            yield batch.select(list(COLUMNS)).append_column("range", ranges)
 
     return each_range(spark, range(count), work, schema)
 

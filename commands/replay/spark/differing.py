@@ -22,6 +22,7 @@ from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
 from commands.broker.context import Semantics
 from commands.broker.core import Arrival
 from commands.broker.objects import CONTROL_QUEUE
+from commands.explain.selection import EVERYTHING, MessageSelection
 from commands.replay.differences.deliveries import lines_of, marks_of
 from commands.replay.differences.explain import Explainer
 from commands.replay.differences.model import PutDifference
@@ -81,9 +82,11 @@ class Compared:
         return lines_of(by_queue)
 
 
-def differing(captured: DataFrame, setup: str = "", *, ranges: int | None = None) -> Compared:
+def differing(
+    captured: DataFrame, setup: str = "", *, ranges: int | None = None, selection: MessageSelection = EVERYTHING
+) -> Compared:
     """Compare what versions 6 and 7 put. The arguments are those of ``replayed``, and so is what is raised."""
-    ready = prepared(captured, ReplaySetup(setup), ranges)
+    ready = prepared(captured, ReplaySetup(setup), ranges, selection)
     lanes = [first_pass(ready, semantics.value) for semantics in (Semantics.V6, Semantics.V7)]
     causes = captured.sparkSession.sparkContext.broadcast(known_causes(ready))
     watched = frozenset(_watched(ready))
@@ -110,6 +113,9 @@ class _DifferenceKeeper:
     def is_full(self) -> bool:
         """Whether it is time to take the batch."""
         return len(self._rows) >= _BATCH_ROWS
+
+    def begin(self, qmgr: str) -> None:
+        """Nothing: differences come from messages alone."""
 
     def keep(self, arrival: Arrival, qmgr: str, results: Sequence[Result]) -> None:
         """Take the result of one message in both versions."""
@@ -156,18 +162,24 @@ def _mark(qmgr: str, queue: str, digest: bytes, whose: int) -> tuple[Any, ...]:
 
 
 def compare(
-    spark: SparkSession, source: Path, form: str, setup: str, output: Path | None
+    spark: SparkSession,
+    source: Path,
+    form: str,
+    setup: str,
+    output: Path | None,
+    selection: MessageSelection = EVERYTHING,
 ) -> tuple[DifferenceReport, StagedCapture]:
     """The report on the capture at *source*, and what could not be read of it.
 
     output: where every difference goes, a directory named .jsonl or .parquet that takes the place of what is there; or
-    None. What is in between is in a directory beside it, or in the temporary one, that goes in the end.
+    None. What is in between is in a directory beside it, or in the temporary one, that goes in the end. selection: the
+    messages that are reported.
     """
     work = Path(tempfile.mkdtemp(prefix=".qpubsub-", dir=None if output is None else output.parent))
     try:
         capture = staged(spark, source, form, work)
         kept = work / "kept"
-        differing(capture.messages, setup).kept.write.parquet(str(kept))
+        differing(capture.messages, setup, selection=selection).kept.write.parquet(str(kept))
         compared = Compared(spark.read.parquet(str(kept)))
         report = compared.report()
         if output is not None:

@@ -21,6 +21,7 @@ from typing import Any, Final
 from pyspark.errors import PythonException
 from pyspark.sql import SparkSession
 
+from commands.explain.selection import EVERYTHING, MessageSelection
 from commands.replay.local import ReplayCounts
 from commands.replay.spark.capture_scan import surveyed
 from commands.replay.spark.pieces import files_of
@@ -31,7 +32,7 @@ from commands.replay.spark.second_pass_in_files import keep_found
 from commands.replay.spark.staging import StagedCapture, staged
 from commands.replay.spark.twopass import first_pass
 
-_VERSION: Final = 4
+_VERSION: Final = 5
 _RANGES_PER_CORE: Final = 8
 _FEW_MESSAGES: Final = 100_000
 _MOST_MESSAGES: Final = 500_000
@@ -39,7 +40,11 @@ _MOST_MESSAGES: Final = 500_000
 
 @dataclass(frozen=True)
 class Order:
-    """The replay to do. source: a capture, or a directory of them. form: its format. ranges: None, as needed."""
+    """The replay to do.
+
+    source: a capture, or a directory of them. form: its format. ranges: None, as needed. selection: whose puts are
+    written and counted; all messages are replayed.
+    """
 
     source: Path
     form: str
@@ -47,6 +52,7 @@ class Order:
     setup: str = ""
     semantics: str = "v7"
     ranges: int | None = None
+    selection: MessageSelection = EVERYTHING
 
     def check(self) -> None:
         """Raises CaptureError for a path that is missing, QPubSubError for a setup that fails: before Spark starts."""
@@ -89,7 +95,8 @@ def run(spark: SparkSession, order: Order, advance: Callable[[int], None], say: 
     cores = spark.sparkContext.defaultParallelism
     capture = staged(spark, order.source, order.form, work)
     ranges = _ranges(work / "ranges.json", order.ranges or _fitting(capture.files.count, cores))
-    ready = surveyed(spark, capture.files, ReplaySetup(order.setup, order.semantics), ranges, work / "survey")
+    setting = ReplaySetup(order.setup, order.semantics)
+    ready = surveyed(spark, capture.files, setting, ranges, work / "survey", order.selection)
     lane = first_pass(ready, order.semantics)
     found = keep_found(ready, [lane], work / "found")
     left = [number for number in range(ready.ranges) if number not in done]
@@ -140,7 +147,8 @@ def _write(place: Path, what: object) -> None:
 def _mark(order: Order) -> dict[str, Any]:
     """The values that an earlier replay must share with this one, so that this one can continue it."""
     files = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in files_of([str(order.source)])]
-    described = json.dumps([files, order.form, order.setup, order.semantics, order.ranges, order.target.suffix])
+    what = (order.form, order.setup, order.semantics, order.ranges, order.target.suffix, order.selection.texts)
+    described = json.dumps([files, *what])
     return {"version": _VERSION, "digest": hashlib.sha256(described.encode()).hexdigest()}
 
 

@@ -18,7 +18,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet
 
+from commands.explain.selection import EVERYTHING, MessageSelection
 from commands.replay.local import DEFAULT_QMGR
+from commands.replay.spark.choice import CHOSEN, chosen_of
 from commands.replay.spark.schemas import CAPTURED, COLUMNS, arrow_schema
 from rfh2.captures.parquet import open_parquet
 
@@ -52,15 +54,16 @@ class FilesInOrder:
         """How many messages there are."""
         return sum(group.rows for group in self.groups)
 
-    def batches(self, start: int, end: int) -> Iterator[pa.RecordBatch]:
+    def batches(self, start: int, end: int, selection: MessageSelection = EVERYTHING) -> Iterator[pa.RecordBatch]:
         """The messages with a seq from *start* to before *end*, in order; of one seq in the order of queue managers.
 
-        The columns are those of CAPTURED; qmgr has its default where it is missing.
+        The columns are those of CAPTURED; qmgr has its default where it is missing. selection: where it is not
+        everything there is CHOSEN, too.
         """
         first = bisect_left(self.groups, start, key=lambda group: group.most)
         last = bisect_left(self.groups, end, key=lambda group: group.least)
         groups = self.groups[first:last]
-        found = _read(groups, start, end)
+        found = _read(groups, start, end, selection)
         shared = any(before.most == after.least for before, after in pairwise(groups))
         return _sorted_across(found) if shared else found
 
@@ -84,11 +87,11 @@ class FilesInOrder:
         return (*starts, self.groups[-1].most + 1)
 
 
-def _read(groups: Sequence[Group], start: int, end: int) -> Iterator[pa.RecordBatch]:
+def _read(groups: Sequence[Group], start: int, end: int, selection: MessageSelection) -> Iterator[pa.RecordBatch]:
     for path, of_file in groupby(groups, lambda group: group.path):
         with open_parquet(path, pre_buffer=False, coerce_int96_timestamp_unit="us") as file:
             for group in of_file:
-                for batch in _in_order(file, group.number):
+                for batch in _in_order(file, group.number, selection):
                     within = batch
                     if group.least < start or group.most >= end:
                         seq = batch.column("seq")
@@ -172,40 +175,46 @@ def _fits(given: pa.Field, stored: parquet.ColumnSchema) -> bool:
     return bool(given.type == wanted)
 
 
-def _in_order(file: parquet.ParquetFile, number: int) -> Iterator[pa.RecordBatch]:
+def _in_order(file: parquet.ParquetFile, number: int, selection: MessageSelection) -> Iterator[pa.RecordBatch]:
     """One row group; where its rows are in no order, or two have the same seq, it is read as a whole."""
     seqs = file.read_row_group(number, columns=["seq"]).column("seq").to_numpy()
     if np.all(seqs[1:] > seqs[:-1]):
         given = file.iter_batches(_BATCH_ROWS, row_groups=[number], columns=list(_NAMES), use_threads=False)
-        yield from map(_mended, given)
+        yield from (_mended(batch, selection) for batch in given)
     else:
         table = file.read_row_group(number, columns=list(_NAMES), use_threads=False)
-        mended = _sorted(pa.Table.from_batches(list(map(_mended, table.to_batches())), SCHEMA))
+        mended = _sorted(pa.Table.from_batches([_mended(batch, selection) for batch in table.to_batches()]))
         yield from (mended.slice(at, _BATCH_ROWS) for at in range(0, mended.num_rows, _BATCH_ROWS))
 
 
-def _mended(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """*batch* with the columns of CAPTURED, and each message with its queue manager."""
+def _mended(batch: pa.RecordBatch, selection: MessageSelection) -> pa.RecordBatch:
+    """*batch* with the columns of CAPTURED, and each message with its queue manager; and with CHOSEN."""
     columns = {field.name: batch.column(field.name).cast(field.type, safe=False) for field in SCHEMA}
     qmgr = columns["qmgr"]
     if qmgr.null_count or pc.any(pc.equal(qmgr, "")).as_py():
         named = pc.and_kleene(pc.is_valid(qmgr), pc.not_equal(qmgr, ""))
         columns["qmgr"] = pc.if_else(named, qmgr, pa.scalar(DEFAULT_QMGR))
-    return pa.RecordBatch.from_arrays(list(columns.values()), schema=SCHEMA)
+    mended = pa.RecordBatch.from_arrays(list(columns.values()), schema=SCHEMA)
+    if selection.is_all:
+        return mended
+    as_captured = mended.set_column(SCHEMA.get_field_index("qmgr"), "qmgr", qmgr)
+    return mended.append_column(CHOSEN, chosen_of(as_captured, selection))
 
 
 def with_moments(batches: Iterable[pa.RecordBatch], last: dict[str, int | None] | None) -> Iterator[pa.RecordBatch]:
-    """*batches* with the columns COLUMNS: a message without a time comes when the last one of its queue manager came.
+    """*batches* with the columns COLUMNS, and CHOSEN where they have it.
 
-    last: by queue manager, the last moment before them, in microseconds since 1970, which is where it began if there
-    was none; None where every message has a time.
+    A message without a time comes when the last one of its queue manager came. last: by queue manager, the last moment
+    before them, in microseconds since 1970, which is where it began if there was none; None where every message has a
+    time.
     """
     for batch in batches:
         time = batch.column("time")
         if last is not None:
             time = filled(batch, last).fill_null(pa.scalar(0, _NOW))
         columns = {**dict(zip(batch.schema.names, batch.columns, strict=True)), "now": time}
-        yield pa.RecordBatch.from_arrays([columns[name] for name in COLUMNS], names=list(COLUMNS))
+        names = [*COLUMNS, CHOSEN] if CHOSEN in columns else list(COLUMNS)
+        yield pa.RecordBatch.from_arrays([columns[name] for name in names], names=names)
 
 
 def filled(batch: pa.RecordBatch, last: dict[str, int | None]) -> pa.Array:

@@ -20,7 +20,9 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 from pyspark.sql.types import StructType
 
 from commands.broker.objects import CONTROL_QUEUE
+from commands.explain.selection import EVERYTHING, MessageSelection
 from commands.replay.local import DEFAULT_QMGR
+from commands.replay.spark.choice import CHOSEN, chosen_column, is_up_to, last_place
 from commands.replay.spark.first_pass_filter import of_control
 from commands.replay.spark.plain_publish_filter import is_plain
 from commands.replay.spark.replay_setup import EXPIRY, UNLIMITED, ReplaySetup
@@ -35,7 +37,8 @@ Work = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 @dataclass(frozen=True)
 class Prepared:
-    """messages: seq, now, qmgr, queue, user, md, body, and range, counted from 0 in the order of seq.
+    """messages: seq, now, qmgr, queue, user, md, body, and range, counted from 0 in the order of seq; with a selection
+    also CHOSEN, and none behind its limit.
 
     control: those of them that change subscriptions or look at what is retained. retaining: those on stream queues that
     leave something retained, and it may be others. starts: the least seq of each range, and behind them where the last
@@ -70,14 +73,18 @@ class Prepared:
         return self.retaining.select(*COLUMNS).join(places, ["qmgr", "seq"])
 
 
-def prepared(captured: DataFrame, setting: ReplaySetup, ranges: int | None = None) -> Prepared:
+def prepared(
+    captured: DataFrame, setting: ReplaySetup, ranges: int | None = None, selection: MessageSelection = EVERYTHING
+) -> Prepared:
     """Make *captured*, which has the columns of CAPTURED, ready; rows without a body are problems, and left out.
 
-    ranges: how many; None for one for each 100,000 messages, and as many as there are cores at least. Raises
-    SchemaError.
+    ranges: how many; None for one for each 100,000 messages, and as many as there are cores at least. selection: of
+    which messages the results are kept. Raises SchemaError.
     """
     check_columns(captured.schema, CAPTURED, "the capture")
     messages = captured.select(*CAPTURED.names).where("body is not null and seq is not null")
+    if not selection.is_all:
+        messages = messages.withColumn(CHOSEN, chosen_column(selection))
     messages = messages.withColumn("qmgr", F.when(F.col("qmgr") == "", None).otherwise(F.col("qmgr")))
     messages = messages.fillna({"qmgr": DEFAULT_QMGR, "queue": ""})
     totals = messages.agg(F.min("seq"), F.max("seq"), F.count("*"), F.count_if(F.col("time").isNull())).collect()[0]
@@ -95,9 +102,11 @@ def prepared(captured: DataFrame, setting: ReplaySetup, ranges: int | None = Non
         firsts = moments.groupBy("qmgr").agg(F.min_by(F.unix_micros("now"), "seq")).collect()
         setting = setting.beginning({row[0]: row[1] for row in firsts})
     streams = F.col("queue").isin(list(setting.stream_queues))
-    looking = moments.where((F.col("queue") == CONTROL_QUEUE) | (streams & ~is_plain()))
+    looking = moments.drop(CHOSEN).where((F.col("queue") == CONTROL_QUEUE) | (streams & ~is_plain()))
     control = looking.mapInArrow(of_control, looking.schema)
     retaining = looking.where(F.col("queue") != CONTROL_QUEUE)
+    if selection.limit is not None and (last := last_place(moments.where(CHOSEN), selection.limit)) is not None:
+        moments = moments.where(is_up_to(last))
     return Prepared(moments, control, retaining, starts, count, exact_of(expiring, clocks), setting)
 
 

@@ -25,6 +25,7 @@ from commands.broker.core import Arrival, Outcome
 from commands.broker.objects import CONTROL_QUEUE
 from commands.mqsc.broker import Broker
 from commands.qmgr.cached_puts import CachedPuts
+from commands.replay.spark.choice import CHOSEN
 from commands.replay.spark.journal import Replica, SubscriptionJournal, SubscriptionJournals
 from commands.replay.spark.prepare import Prepared
 from commands.replay.spark.replay_setup import ReplaySetup
@@ -51,6 +52,9 @@ class Keeper(Protocol):
     @property
     def is_full(self) -> bool:
         """Whether it is time to take."""
+
+    def begin(self, qmgr: str) -> None:
+        """The first message of a queue manager comes; it may be none whose result is kept."""
 
     def keep(self, arrival: Arrival, qmgr: str, results: Sequence[Result]) -> None:
         """Take the result of one message in each lane; outcomes have their trace, except for a ``PutsKeeper``."""
@@ -87,6 +91,9 @@ class PutsKeeper(ABC):
         """Give what is left, when there are no more messages."""
 
 
+AnyKeeper = Keeper | PutsKeeper
+
+
 @dataclass(frozen=True)
 class Lane:
     """One setting under which messages are replayed, and what its first pass left. found: what they find retained."""
@@ -96,15 +103,19 @@ class Lane:
     found: DataFrame | None
 
 
-def second_pass(ready: Prepared, lanes: Sequence[Lane], keeper: Callable[[], Keeper], schema: StructType) -> DataFrame:
+def second_pass(
+    ready: Prepared, lanes: Sequence[Lane], keeper: Callable[[], AnyKeeper], schema: StructType
+) -> DataFrame:
     """What keepers keep, in the order of seq.
 
-    lanes: each replays every message, side by side. keeper: makes one for each task.
+    lanes: each replays every message, side by side. keeper: makes one for each task; it takes those that are chosen.
     """
     messages = ready.messages.withColumn("at", F.col("seq")).withColumn("topic", F.lit(None).cast("string"))
-    work = messages.withColumn("lane", F.lit(None).cast("int")).select(*WORK)
+    choice = (CHOSEN,) if CHOSEN in messages.columns else ()
+    names = (*COLUMNS, "topic", "lane", *choice)
+    work = messages.withColumn("lane", F.lit(None).cast("int")).select(*WORK, *choice)
     for found in looked_up(ready, lanes):
-        work = work.union(found)
+        work = work.union(found.withColumn(CHOSEN, F.lit(False)) if choice else found)
     # What a message finds comes just before it.
     order = ("at", "qmgr", F.col("topic").asc_nulls_last())
     in_order = work.repartitionById(ready.ranges, "range").sortWithinPartitions(*order)
@@ -112,9 +123,9 @@ def second_pass(ready: Prepared, lanes: Sequence[Lane], keeper: Callable[[], Kee
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         task = RangeTask([(setting, journals.value) for setting, journals in settings], keeper())
-        yield from task.run(row for batch in batches for row in columns(batch, *COLUMNS, "topic", "lane"))
+        yield from task.run(row for batch in batches for row in columns(batch, *names))
 
-    return in_order.select(*COLUMNS, "topic", "lane").mapInArrow(run, schema)
+    return in_order.select(*names).mapInArrow(run, schema)
 
 
 def looked_up(ready: Prepared, lanes: Sequence[Lane]) -> Iterator[DataFrame]:
@@ -128,7 +139,7 @@ def looked_up(ready: Prepared, lanes: Sequence[Lane]) -> Iterator[DataFrame]:
 class RangeTask:
     """What one task has: replicas of each queue manager, one in each lane."""
 
-    def __init__(self, lanes: Sequence[tuple[ReplaySetup, SubscriptionJournals]], keeper: Keeper) -> None:
+    def __init__(self, lanes: Sequence[tuple[ReplaySetup, SubscriptionJournals]], keeper: AnyKeeper) -> None:
         self.keeper = keeper
         self._lanes = lanes
         self._qmgrs: dict[str, list[_Local]] = {}
@@ -154,14 +165,20 @@ class RangeTask:
         body: bytes,
         topic: str | None,
         lane: int | None,
+        chosen: bool = True,
     ) -> None:
-        """One message, or what the next one of its queue manager finds retained on *topic* in one lane."""
+        """One message, or what the next one of its queue manager finds retained on *topic* in one lane.
+
+        chosen: whether the keeper takes its result.
+        """
         arrival = Arrival(seq, now, queue, md, body, user)
         known = self._qmgrs.get(qmgr)
         if known is None:
             traced = not isinstance(self.keeper, PutsKeeper)
             known = [_Local(qmgr, setting, journals.get(qmgr), traced) for setting, journals in self._lanes]
             self._qmgrs[qmgr] = known
+            if not isinstance(self.keeper, PutsKeeper):
+                self.keeper.begin(qmgr)
         if topic is not None and lane is not None:
             known[lane].find(arrival, topic)
             return
@@ -173,10 +190,12 @@ class RangeTask:
             made = local.process(arrival)
             if isinstance(made, CachedPuts):
                 assert isinstance(self.keeper, PutsKeeper)
-                self.keeper.keep_again(arrival, made)
+                if chosen:
+                    self.keeper.keep_again(arrival, made)
                 return
             results.append((made, local.space))
-        self.keeper.keep(arrival, qmgr, results)
+        if chosen:
+            self.keeper.keep(arrival, qmgr, results)
 
 
 class _Local:

@@ -17,10 +17,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from commands.replay.spark.capture_scan import PreparedInFiles, each_range
+from commands.replay.spark.choice import CHOSEN
 from commands.replay.spark.prepare import Prepared
 from commands.replay.spark.rows import columns
 from commands.replay.spark.schemas import COLUMNS
-from commands.replay.spark.second_pass import Keeper, Lane, RangeTask, looked_up
+from commands.replay.spark.second_pass import AnyKeeper, Lane, RangeTask, looked_up
 
 _BATCH_ROWS: Final = 1024
 _QMGR: Final = COLUMNS.index("qmgr")
@@ -56,7 +57,7 @@ def second_pass_in_files(
     ready: PreparedInFiles,
     lanes: Sequence[Lane],
     found: Found,
-    keeper: Callable[[int], Keeper],
+    keeper: Callable[[int], AnyKeeper],
     schema: StructType,
     numbers: Sequence[int],
 ) -> DataFrame:
@@ -81,7 +82,8 @@ def _merged(
     looker, what = next(found, _NOTHING)
     by_qmgr: dict[str, list[tuple[Any, ...]]] = {}
     for batch in messages:
-        for row in columns(batch, *COLUMNS):
+        chosen = batch.column(CHOSEN).to_pylist() if CHOSEN in batch.schema.names else [True] * batch.num_rows
+        for row, is_chosen in zip(columns(batch, *COLUMNS), chosen, strict=True):
             seq = row[0]
             if looker == seq:
                 # One seq may be that of several queue managers.
@@ -91,4 +93,4 @@ def _merged(
                     looker, what = next(found, _NOTHING)
             if by_qmgr:
                 yield from by_qmgr.pop(row[_QMGR], ())
-            yield (*row, None, None)
+            yield (*row, None, None, is_chosen)

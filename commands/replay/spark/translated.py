@@ -13,6 +13,7 @@ from commands.explain.equivalents.mqi import to_mqi
 from commands.explain.equivalents.mqsc import to_mqsc
 from commands.explain.equivalents.pcf import to_pcf
 from commands.explain.equivalents.traced_operations import in_context
+from commands.explain.selection import EVERYTHING, MessageSelection
 from commands.replay.spark.prepare import prepared
 from commands.replay.spark.replay_setup import ReplaySetup
 from commands.replay.spark.rows import batch_of
@@ -34,6 +35,9 @@ class _OperationKeeper:
     def is_full(self) -> bool:
         """Whether it is time to take the batch."""
         return len(self._rows) >= _BATCH_ROWS
+
+    def begin(self, qmgr: str) -> None:
+        """Nothing: operations alone are kept."""
 
     def keep(self, arrival: Arrival, qmgr: str, results: Sequence[Result]) -> None:
         """Take the result of one message."""
@@ -59,11 +63,18 @@ class _OperationKeeper:
         return self.take()
 
 
-def translated(captured: DataFrame, setup: str = "", semantics: str = "v7", *, ranges: int | None = None) -> DataFrame:
+def translated(
+    captured: DataFrame,
+    setup: str = "",
+    semantics: str = "v7",
+    *,
+    ranges: int | None = None,
+    selection: MessageSelection = EVERYTHING,
+) -> DataFrame:
     """The operations that *captured* leads to, in order of seq and n, with their text in MQSC, PCF and MQI calls.
 
     The arguments are those of ``replayed``. A RegSub that finds its subscription is an alteration, a DeregSub takes
     away what an earlier RegSub made: the commands are run. Raises what ``replayed`` does.
     """
-    ready = prepared(captured, ReplaySetup(setup, semantics), ranges)
+    ready = prepared(captured, ReplaySetup(setup, semantics), ranges, selection)
     return second_pass(ready, [first_pass(ready, semantics, clears=True)], _OperationKeeper, TRANSLATED)

@@ -16,6 +16,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from commands.broker.core import Arrival
+from commands.explain.selection import EVERYTHING, MessageSelection
 from commands.qmgr.cached_puts import CachedPuts
 from commands.replay.put_columns import PutColumns
 from commands.replay.spark.control import control_plane
@@ -64,13 +65,21 @@ def first_pass(ready: Prepared, semantics: str, *, clears: bool = False) -> Lane
     return Lane(setting, shared, found_retained(own, shared, winners, clears=clears))
 
 
-def replayed(captured: DataFrame, setup: str = "", semantics: str = "v7", *, ranges: int | None = None) -> DataFrame:
+def replayed(
+    captured: DataFrame,
+    setup: str = "",
+    semantics: str = "v7",
+    *,
+    ranges: int | None = None,
+    selection: MessageSelection = EVERYTHING,
+) -> DataFrame:
     """The puts that *captured* leads to, in order of seq and n: equal to those of the local replay.
 
     captured: the columns of CAPTURED, in any order and partitioning; ``seq`` is unique in each queue manager. It is
     read several times: cache it, or have it in Parquet. setup: MQSC for every queue manager. semantics: ``v7`` or
-    ``v6``. ranges: number of tasks of the second pass; None for one for each 100,000 messages. The first pass is run
-    here, the second one when the result is used. Raises SchemaError; QPubSubError where the setup fails.
+    ``v6``. ranges: number of tasks of the second pass; None for one for each 100,000 messages. selection: whose puts;
+    all messages are replayed. The first pass is run here, the second one when the result is used. Raises SchemaError;
+    QPubSubError where the setup fails.
     """
-    ready = prepared(captured, ReplaySetup(setup, semantics), ranges)
+    ready = prepared(captured, ReplaySetup(setup, semantics), ranges, selection)
     return second_pass(ready, [first_pass(ready, semantics)], _PutKeeper, PUTS)

@@ -6,10 +6,10 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
-from difflib import get_close_matches
 from typing import Final
 
 from commands.broker.core import EPOCH, Arrival
+from commands.explain.selection import EVERYTHING, Choosing, MessageSelection
 from commands.explain.why import Asked, Explainer, Reason, Verdict
 from commands.mqsc.broker import Broker
 from commands.replay.local import DEFAULT_QMGR, OutOfOrderError
@@ -26,20 +26,40 @@ class _QueueManager:
 
 
 class LocalWhy:
-    """Explains captured messages. setup: MQSC that every queue manager starts with. semantics: ``v7`` or ``v6``."""
+    """Explains captured messages.
 
-    def __init__(self, setup: str = "", semantics: str = "v7", asked: Asked | None = None) -> None:
+    setup: MQSC that every queue manager starts with. semantics: ``v7`` or ``v6``. selection: the messages that the
+    question is about; the others are processed too.
+    """
+
+    def __init__(
+        self,
+        setup: str = "",
+        semantics: str = "v7",
+        asked: Asked | None = None,
+        selection: MessageSelection = EVERYTHING,
+    ) -> None:
         self._setup, self._semantics = setup, semantics
         self._asked = Asked() if asked is None else asked
+        self._is_whole, self._choosing = selection.is_all, Choosing(selection)
         self._qmgrs: dict[str, _QueueManager] = {}
         self._held: deque[Verdict] = deque()
+        # Those of them that are asked for.
+        self._asked_held = 0
         self._last = -1
         self._answered = False
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no later message changes an answer: the limit is reached, and no answer is held back."""
+        return self._choosing.is_over and not self._asked_held
 
     def answers(self, messages: Iterable[CapturedMessage]) -> Iterator[Verdict]:
         """All answers about *messages*, which are in the order of ``seq``. Raises what ``take`` does."""
         for message in messages:
             yield from self.take(message)
+            if self.is_over:
+                break
         yield from self.end()
 
     def take(self, message: CapturedMessage) -> Iterator[Verdict]:
@@ -54,7 +74,8 @@ class LocalWhy:
         # A message without a time comes when the last one came.
         known.now = message.time if message.time is not None else known.now
         arrival = Arrival(message.seq, known.now, message.queue, message.md, message.body, message.user)
-        return self._final(known.explainer.take(arrival), HELD_ANSWERS)
+        is_selected = self._is_whole or self._choosing.chooses(message)
+        return self._final(known.explainer.take(arrival, is_selected=is_selected), HELD_ANSWERS)
 
     def end(self) -> Iterator[Verdict]:
         """The answers that are left when all messages were taken."""
@@ -63,14 +84,14 @@ class LocalWhy:
         for known in self._qmgrs.values():
             yield from self._final(known.explainer.end(), HELD_ANSWERS)
         yield from self._final([], 0)
-        if not self._answered and not self._asked.is_all:
+        if not self._answered and not (self._asked.is_all and self._is_whole):
             yield self._nothing_found()
 
     def _queue_manager(self, qmgr: str) -> _QueueManager:
         known = self._qmgrs.get(qmgr)
         if known is None:
             broker = Broker.of_capture(qmgr, self._setup, self._semantics)
-            known = self._qmgrs[qmgr] = _QueueManager(Explainer(broker, self._asked))
+            known = self._qmgrs[qmgr] = _QueueManager(Explainer(broker, self._asked, is_whole=self._is_whole))
         return known
 
     def _final(self, verdicts: Iterable[Verdict], held: int) -> Iterator[Verdict]:
@@ -78,9 +99,13 @@ class LocalWhy:
         for verdict in verdicts:
             if not (verdict.amends and self._amend(verdict)):
                 waiting.append(verdict)
+                self._asked_held += verdict.is_asked
         final = []
         while len(waiting) > held:
-            final.append(waiting.popleft())
+            verdict = waiting.popleft()
+            if verdict.is_asked:
+                final.append(verdict)
+        self._asked_held -= len(final)
         self._answered = self._answered or bool(final)
         return iter(final)
 
@@ -95,15 +120,16 @@ class LocalWhy:
 
     def _nothing_found(self) -> Verdict:
         """The answer to a question that no message of the capture is about."""
-        asked = self._asked
-        queues = sorted({queue for known in self._qmgrs.values() for queue in known.explainer.queues})
-        published = any(known.explainer.published for known in self._qmgrs.values())
-        if asked.names_publication and not published:
-            what = f"on {asked.topic!r}" if asked.topic is not None else f"by message {asked.seq}"
-            why = f"nothing was published {what}"
+        asked, explainers = self._asked, [known.explainer for known in self._qmgrs.values()]
+        selected = "" if self._is_whole else " by the messages that are selected"
+        is_narrow = asked.names_publication or not self._is_whole
+        if is_narrow and not any(explainer.published for explainer in explainers):
+            what = "" if asked.topic is None else f" on {asked.topic!r}"
+            what += "" if asked.seq is None else f" by message {asked.seq}"
+            why = f"nothing was published{what}{selected}"
+        elif self._choosing.is_over or (not self._is_whole and any(each.knows_subscriber for each in explainers)):
+            why = f"no subscription{asked.subscriber_words} selects a topic on which something was published{selected}"
         else:
-            why = "no subscription was registered" + ("" if asked.queue is None else f" for queue {asked.queue}")
-            why += "" if asked.sub is None else f" with the name {asked.sub}"
-            near = [] if asked.queue is None else get_close_matches(asked.queue, queues, n=3)
-            why += f"; similar queues: {', '.join(near)}" if near and asked.queue not in near else ""
+            queues = {queue for explainer in explainers for queue in explainer.queues}
+            why = f"no subscription was registered{asked.subscriber_words}{asked.similar_queues(queues)}"
         return Verdict(asked.seq, asked.topic, asked.queue or "", asked.sub, False, Reason.NO_MATCH, why)

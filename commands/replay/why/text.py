@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
+from itertools import groupby
 from typing import Final
 
-from commands.explain.why import Reason
+from commands.explain.why import Reason, Verdict
 from commands.replay.why.summary import ReasonSum, Summary, is_served
 
 _MANY_QUEUES: Final = 10
 _ORDER: Final = {reason: at for at, reason in enumerate(Reason)}
 _UNKNOWN: Final = "(subscribers not known)"
+_NOBODY: Final = "(no subscriber)"
 
 
 def lines_of(summary: Summary) -> Iterator[str]:
@@ -19,19 +21,57 @@ def lines_of(summary: Summary) -> Iterator[str]:
         yield "nothing was published, and nobody subscribed"
         return
     queues = [queue for queue in summary.queues if queue[1]]
-    yield f"{_counted(len(queues), 'subscriber queue')}, {len(summary.silent):,} of them without a publication"
+    if queues:
+        yield f"{_counted(len(queues), 'subscriber queue')}, {len(summary.silent):,} of them without a publication"
     if len(queues) > _MANY_QUEUES:
         yield from _sums(summary.reasons)
     order = sorted(summary.queues, key=lambda queue: (is_served(summary.queues[queue]), queue[1] == "", queue))
     for queue in order:
-        yield ""
-        yield _name(*queue)
+        if queues:
+            yield ""
         of_queue = summary.queues[queue]
+        yield _name(*queue, of_queue)
         width = max(map(len, of_queue))
         digits = max(len(_count(total)) for total in of_queue.values())
         for reason in sorted(of_queue, key=_ORDER.__getitem__):
             total = of_queue[reason]
             yield f"  {reason.value:<{width}}  {_count(total):>{digits}}  {_what(total)}".rstrip()
+
+
+def lines_of_each(verdicts: Iterable[Verdict], *, publication: bool) -> Iterator[str]:
+    """A line for each answer, by queue; queues that get nothing come first.
+
+    publication: whether the answers are about one; otherwise they are about subscriptions, whatever is published.
+    """
+    found = list(verdicts)
+    there = [verdict for verdict in found if verdict.queue]
+    if len(there) > 1:
+        reached = sum(verdict.delivered for verdict in there)
+        can = "can receive publications" if not publication else "gets it" if reached == 1 else "get it"
+        yield f"{_counted(len(there), 'subscription')}, {f'{reached:,}' if reached else 'none'} of them {can}"
+    served = {_queue_of(verdict) for verdict in found if verdict.delivered}
+    order = sorted(found, key=lambda verdict: (_queue_of(verdict) in served, _queue_of(verdict)))
+    for queue, answers in groupby(order, _queue_of):
+        if len(there) > 1:
+            yield ""
+        yield _name(*queue)
+        of_queue = list(answers)
+        width = max(len(verdict.reason) for verdict in of_queue)
+        for verdict in of_queue:
+            whose = subscription_words(verdict, named_by_topic=not publication)
+            what = ": ".join(filter(None, (whose, verdict.detail)))
+            yield f"  {verdict.reason.value:<{width}}  {what}".rstrip()
+
+
+def subscription_words(verdict: Verdict, *, named_by_topic: bool = False) -> str:
+    """The subscription of an answer, by its name. named_by_topic: by its topic string if it has no name."""
+    if verdict.sub_name is not None:
+        return f"subscription {verdict.sub_name}"
+    return f"subscription to {verdict.topic!r}" if named_by_topic and verdict.queue and verdict.topic else ""
+
+
+def _queue_of(verdict: Verdict) -> tuple[str, str]:
+    return verdict.qmgr, verdict.queue
 
 
 def _sums(reasons: Mapping[Reason, int]) -> Iterator[str]:
@@ -46,8 +86,7 @@ def _what(total: ReasonSum) -> str:
     if total.seqs:
         more = ", ..." if total.count > len(total.seqs) else ""
         where = f"seq {', '.join(map(str, total.seqs))}{more}"
-    name = "" if total.example.sub_name is None else f"subscription {total.example.sub_name}"
-    head = "; ".join(filter(None, (where, name)))
+    head = "; ".join(filter(None, (where, subscription_words(total.example))))
     return ": ".join(filter(None, (head, total.detail)))
 
 
@@ -55,9 +94,9 @@ def _count(total: ReasonSum) -> str:
     return f"{total.count:,}"
 
 
-def _name(qmgr: str, queue: str) -> str:
+def _name(qmgr: str, queue: str, reasons: Container[Reason] = (Reason.NO_MATCH,)) -> str:
     if not queue:
-        return _UNKNOWN
+        return _NOBODY if Reason.NO_MATCH in reasons else _UNKNOWN
     return f"{queue} at queue manager {qmgr}" if qmgr else queue
 
 

@@ -15,7 +15,7 @@ from tests.commands.cli_runs import run
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 CAPTURE = FIXTURES / "results-service" / "capture.jsonl"
-READERS = ["decode", "encode", "convert", "put", "translate", "analyse", "replay"]
+READERS = ["decode", "encode", "convert", "put", "translate", "analyse", "replay", "differences", "why"]
 OPTIONS = {"--where", "--since", "--until", "--seq", "--limit"}
 
 LINES = [json.loads(line) for line in CAPTURE.read_text().splitlines()]
@@ -136,10 +136,24 @@ def test_what_cannot_be_read_is_not_selected_and_not_hidden(tmp_path: Path) -> N
     assert len(run("decode", "--json", str(capture), "--limit", "5").lines) == 2
 
 
-@pytest.mark.parametrize("verb", ["replay", "analyse"])
-def test_spark_does_not_select(tmp_path: Path, verb: str) -> None:
-    ran = run(verb, "--engine", "spark", str(CAPTURE), "-o", str(tmp_path / "out.jsonl"), "--where", "size > 0")
-    assert (ran.code, "are for the local engine" in ran.talk) == (ExitCode.USAGE, True)
+@pytest.mark.parametrize(
+    ("given", "left"), [((), [4, 6]), (("--seq", "5-"), [6]), (("--where", "usr.x = 1"), []), (("--limit", "4"), [4])]
+)
+def test_differences_reports_what_is_selected(tmp_path: Path, given: tuple[str, ...], left: list[int]) -> None:
+    capture, setup = (str(FIXTURES / "why" / f"silent-v6.{end}") for end in ("jsonl", "mqsc"))
+    output = tmp_path / "differences.jsonl"
+    ran = run("differences", capture, "--setup", setup, "-o", str(output), "--json", *given)
+    report = json.loads(ran.out)
+    assert seqs(output.read_text()) == left
+    assert (ran.code, report["differences"]) == (0, len(left))
+    if not given:
+        assert report["messages"] == 6
+
+
+def test_a_continuous_replay_does_not_select(tmp_path: Path) -> None:
+    words = ("--engine", "spark", "--checkpoint", str(tmp_path / "place"), "-o", str(tmp_path / "out.jsonl"))
+    ran = run("replay", str(CAPTURE), *words, "--where", "size > 0")
+    assert (ran.code, "do not go with --checkpoint" in ran.talk) == (ExitCode.USAGE, True)
 
 
 ENCODES = [

@@ -130,6 +130,32 @@ def test_a_publication_without_subscribers_says_so(home: Path, topic: str, says:
     assert says in run("why", "-m", "QM1", "--publish", topic).out
 
 
+def test_every_subscription_of_a_queue_has_a_line(home: Path) -> None:
+    more = "DEFINE SUB(STAR) TOPICSTR('Sport/*') DEST(BOARD)\nDEFINE SUB(SMALL) TOPICSTR('sport/Soccer') DEST(BOARD)\n"
+    assert run("mqsc", "-m", "QM1", stdin=more).code == 0
+    present = run("why", "-m", "QM1", "BOARD").lines
+    assert present[0] == "3 subscriptions, 3 of them can receive publications"
+    assert present[2] == "BOARD"
+    assert [line.split()[:3] for line in present[3:]] == [
+        ["delivered", "subscription", f"{name}:"] for name in ("BOARD", "STAR", "SMALL")
+    ]
+    assert "'*' and '?' are not wildcards of this subscription" in present[4]
+    published = run("why", "-m", "QM1", "BOARD", "--publish", "Sport/Soccer").lines
+    assert published[0] == "3 subscriptions, 1 of them gets it"
+    assert published[3].split() == ["delivered", "subscription", "BOARD"]
+    small, star = sorted(published[4:])
+    assert small.endswith("the subscription to 'sport/Soccer' does not select 'Sport/Soccer': case differs")
+    assert "'Sport/*' does not select 'Sport/Soccer': '*' and '?' are not wildcards of this subscription" in star
+
+
+@pytest.mark.parametrize("more", [(), ("--publish", "Sport/Soccer")])
+def test_a_subscriber_who_is_not_there(home: Path, more: tuple[str, ...]) -> None:
+    ran = run("why", "-m", "QM1", "BORD", *more)
+    assert ran.lines == ["BORD", "  no-match  there is no subscription for queue BORD; similar queues: BOARD"]
+    (line,) = run("why", "-m", "QM1", "--sub", "NOBODY", "--json", *more).lines
+    assert json.loads(line)["detail"] == "there is no subscription with the name NOBODY"
+
+
 @pytest.fixture
 def processor(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[subprocess.Popen[str]]:
     """``qpubsub run``, at work."""
@@ -142,14 +168,19 @@ def processor(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[subproces
 
 
 def test_the_next_publications(home: Path, processor: subprocess.Popen[str]) -> None:
-    follower = started("why", "-m", "QM1", "--follow", "--json", "-C", "2")
+    follower = started("why", "-m", "QM1", "--follow", "--json", "-C", "5")
     line_of(follower, "explaining each publication")
     assert run("pub", "-m", "QM1", "Sport/Tennis", "love", "--property", "Colour=blue").code == 0
     assert run("pub", "-m", "QM1", "Sport/Tennis", "all", "--property", "Colour=red").code == 0
+    for topic in ("Sport/Soccer", "Sport/Soccer", "Elsewhere"):
+        assert run("pub", "-m", "QM1", topic, "2 1").code == 0
     out, _ = follower.communicate(timeout=WAIT_S)
     lines = [json.loads(line) for line in out.splitlines()]
     reasons = [(line["topic"], line["reason"]) for line in lines if line["queue"] == "RED"]
-    assert reasons == [("Sport/Tennis", "filter"), ("Sport/Tennis", "delivered")]
+    assert reasons[:2] == [("Sport/Tennis", "filter"), ("Sport/Tennis", "delivered")]
+    # The first one filled the queue.
+    assert [line["reason"] for line in lines if line["queue"] == "FULL"] == ["delivered", "queue-full"]
+    assert [(line["topic"], line["reason"]) for line in lines if not line["queue"]] == [("Elsewhere", "no-match")]
     assert not any(line["queue"].startswith("QPUBSUB.SUB.") for line in lines)
     with QueueManagerStore.open(home, "QM1") as store:
         assert not any(s.dest_queue.startswith("QPUBSUB.SUB.") for s in store.load_state()[1])
