@@ -176,7 +176,8 @@ class BrokerCore:
         """The same with a trace.
 
         explains: whether the trace also says whom operations passed over, and why. Then no messages are made for
-        subscribers: the outcome has no puts of publications, and ``copies`` says for whom each of them would be.
+        subscribers: the outcome has no puts of publications, and ``copies`` says for whom each of them would be. A
+        response then has another MsgId.
         """
         tracer = Tracer(explains)
         return replace(self._process(arrival, reading, tracer), trace=tracer.trace())
