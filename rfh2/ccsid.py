@@ -7,8 +7,9 @@ character and every character one byte (wire formats, section 7).
 
 from __future__ import annotations
 
+import codecs
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal
 
 import ebcdic as _ebcdic  # importing it registers the EBCDIC code pages that Python lacks
 
@@ -60,6 +61,32 @@ _EBCDIC = (
 )
 _CODECS.update({ccsid: f"cp{ccsid}" for ccsid in _PC})
 _CODECS.update({ccsid: f"cp{ccsid:03}" for ccsid in _EBCDIC})
+# Where Python's tables are not IBM's: what a byte is in the CCSID.
+_CORRECTIONS: dict[int, dict[int, str]] = {273: {0xBC: "\u00af"}, 424: {0xB3: "\u2022", 0xBC: "\u203e"}}
+_CORRECTED = {f"ccsid_{ccsid}": (f"cp{ccsid}", table) for ccsid, table in _CORRECTIONS.items()}
+_CODECS.update({ccsid: f"ccsid_{ccsid}" for ccsid in _CORRECTIONS})
+
+
+def _corrected(name: str) -> codecs.CodecInfo | None:
+    """Python's codec with the corrections of a CCSID; None for other names."""
+    if name not in _CORRECTED:
+        return None
+    base, corrections = _CORRECTED[name]
+    table = "".join(corrections.get(byte, bytes((byte,)).decode(base, "replace")) for byte in range(256))
+    # In a table of a codec, this stands for no character.
+    table = table.replace("\ufffd", "\ufffe")
+    encoding = codecs.charmap_build(table)
+
+    def encode(text: str, errors: str = "strict") -> tuple[bytes, int]:
+        return codecs.charmap_encode(text, errors, encoding)
+
+    def decode(data: Any, errors: str = "strict") -> tuple[str, int]:
+        return codecs.charmap_decode(data, errors, table)
+
+    return codecs.CodecInfo(encode, decode, name=name)
+
+
+codecs.register(_corrected)
 
 ASCII_FIELDS = "latin-1"
 EBCDIC_FIELDS = "cp500"

@@ -78,6 +78,12 @@ _BY_STRUC_ID: dict[bytes, tuple[HeaderKind, ...]] = {
 _EBCDIC_CCSID = 500
 
 _OF_WHAT_PRECEDES = (MQCCSI_INHERIT, MQCCSI_DEFAULT)
+# Its Encoding and CodedCharSetId are reserved: what follows is written as the header itself is.
+_SAYS_NOTHING = "MQIIH"
+# IBM's documentation says the same of this one, but IBM's classes go by the values; 0, the initial value, says nothing.
+_MAY_SAY_NOTHING = "MQCIH"
+RESERVING = frozenset({_SAYS_NOTHING, _MAY_SAY_NOTHING})
+"""Headers that do not always describe what follows them."""
 
 # A message of 100 MB could chain a million headers of 100 bytes; real ones have three or four.
 MAX_HEADERS = 1000
@@ -91,6 +97,18 @@ def describing(header: Header, described: Mapping[str, Any]) -> Header:
     if isinstance(header, xqh.Xqh):
         return replace(header, mqmd=replace(header.mqmd, **described))
     return replace(header, **described)  # type: ignore[type-var]
+
+
+def ccsid_behind(header: Header, own: int) -> int:
+    """CodedCharSetId of what follows *header*, which itself is in *own*."""
+    described = header.coded_char_set_id
+    return own if described in _OF_WHAT_PRECEDES or header.kind == _SAYS_NOTHING else described
+
+
+def encoding_behind(header: Header, own: int) -> int:
+    """Encoding (MQENC_*) of what follows *header*, which itself is in *own*."""
+    kind, encoding = header.kind, header.encoding
+    return own if kind == _SAYS_NOTHING or (kind == _MAY_SAY_NOTHING and not encoding) else encoding
 
 
 @lru_cache(maxsize=256)
@@ -113,8 +131,7 @@ def decode_chain(data: bytes, fmt: str, ccsid: int) -> tuple[tuple[Header, ...],
         headers.append(header)
         at += header.length
         fmt = header.format
-        if (described := header.coded_char_set_id) not in _OF_WHAT_PRECEDES:
-            ccsid = described
+        ccsid = ccsid_behind(header, ccsid)
     return tuple(headers), at
 
 

@@ -32,8 +32,10 @@ Value = Scalar | dict[str, Any] | list[Any]
 # Deeper than any real folder; the limit keeps a program that walks the result from exhausting its stack.
 MAX_DEPTH = 64
 
+_BYTE_ORDER_MARK = "\ufeff"
+_MARKS_AROUND = re.compile("^\ufeff|\ufeff$")
 _SHORT_HEAD = 24
-_NAME = re.compile(r"\s*<([^\s<>/&\"'=]+)")
+_NAME = re.compile(r"[\s\ufeff]*<([^\s<>/&\"'=]+)")
 _BARE_AMPERSAND = re.compile(r"&(?![A-Za-z_][\w.-]*;|#[0-9]+;|#x[0-9A-Fa-f]+;)")
 _PREFIX = re.compile(r"[<\s/]([^\W\d][\w.-]*):[^\W\d]")
 # No quantifier gives back what it took (``++``, ``*+``), because no other division of the text can match.
@@ -96,9 +98,16 @@ class Folder:
 
     @property
     def text(self) -> str:
-        """The characters, without the blanks and nulls that pad them. Raises DecodeError."""
+        """The characters, without the blanks and nulls that pad them. Raises DecodeError.
+
+        In UTF-16 a byte-order mark at the beginning, as Java programs write it, becomes a blank, and so does one that
+        pads the end.
+        """
         try:
-            return self.data.decode(self.charset).rstrip(" \0")
+            text = self.data.decode(self.charset)
+            if self.charset != "utf-8" and _BYTE_ORDER_MARK in text:
+                text = _MARKS_AROUND.sub(" ", text)
+            return text.rstrip(" \0")
         except UnicodeDecodeError as error:
             raise _refused(
                 self.offset + error.start, "NameValueData", f"not {self.charset}: {error.reason}", "bad-character"

@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import Final
 
 from rfh2.ccsid import ASCII_FIELDS, EBCDIC_FIELDS, ByteOrder
-from rfh2.chain import Header, describing
+from rfh2.chain import Header, ccsid_behind, describing
 from rfh2.constants import MQCCSI_DEFAULT, MQCCSI_INHERIT
 from rfh2.errors import DecodeError
 from rfh2.message import Message, decode, encode
@@ -92,8 +92,7 @@ def resolved(message: Message) -> Message:
     for header in message.headers:
         inherits = header.coded_char_set_id == MQCCSI_INHERIT
         headers.append(describing(header, {"coded_char_set_id": ccsid}) if inherits else header)
-        if not inherits and header.coded_char_set_id != MQCCSI_DEFAULT:
-            ccsid = header.coded_char_set_id
+        ccsid = ccsid_behind(header, ccsid)
     return Message(mqmd, tuple(headers), message.body)
 
 

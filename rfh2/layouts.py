@@ -51,6 +51,13 @@ class Layout:
         except struct.error as error:
             raise EncodeError(f"{self.name}: {error}") from error
 
+    def offset(self, name: str) -> int:
+        """Where the field begins, in bytes from the start. Raises KeyError where there is no such field."""
+        for found, offset, _ in self.spans():
+            if found == name:
+                return offset
+        raise KeyError(f"{self.name} has no field {name}")
+
     def spans(self) -> list[tuple[str, int, int]]:
         """(name, offset, length) of each field, in order."""
         out, offset = [], 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from rfh2.ccsid import text_codec
-from rfh2.chain import Header, decode_chain, sniffed
+from rfh2.chain import RESERVING, Header, ccsid_behind, decode_chain, encoding_behind, sniffed
 from rfh2.constants import MQCCSI_DEFAULT, MQCCSI_INHERIT
 from rfh2.frozen import maker, quick
 from rfh2.mqmd import Mqmd, decode_mqmd, name_of
@@ -51,14 +51,20 @@ class Message:
     @property
     def body_encoding(self) -> int:
         """Encoding (MQENC_*) of the body."""
-        return self.headers[-1].encoding if self.headers else self.mqmd.encoding
+        headers = self.headers
+        if headers and headers[-1].kind not in RESERVING:
+            return headers[-1].encoding  # as nearly always
+        encoding = self.mqmd.encoding
+        for header in headers:
+            encoding = encoding_behind(header, encoding)
+        return encoding
 
     @property
     def body_ccsid(self) -> int:
         """CodedCharSetId of the body; MQCCSI_INHERIT and 0 in a header stand for what precedes it."""
         for header in reversed(self.headers):
-            if header.coded_char_set_id not in (MQCCSI_INHERIT, MQCCSI_DEFAULT):
-                return header.coded_char_set_id
+            if (ccsid := ccsid_behind(header, MQCCSI_INHERIT)) != MQCCSI_INHERIT:
+                return ccsid
         return self.mqmd.coded_char_set_id
 
     @property

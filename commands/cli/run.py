@@ -155,7 +155,7 @@ def command(
     """
     budget = Budget(command_seconds, command_topics, command_puts, command_megabytes * _MEGABYTE)
     settings = read_config(config)
-    listener = listener_of(settings.listener, listen, home, qmgr, Durability[durability.upper()])
+    listener = listener_of(settings.listener, listen, home, qmgr, Durability[durability.upper()], groups_of)
     page = None
     if console.is_the_process:
         with nullcontext() if listener is None else listening(listener) as where:

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from rfh2.ccsid import ByteOrder, byte_order, field_codec, is_ebcdic
-from rfh2.chain import Header, describing
+from rfh2.chain import Header, ccsid_behind, describing
 from rfh2.constants import MQCCSI_DEFAULT, MQCCSI_INHERIT
 from rfh2.folders import Folder
 from rfh2.frozen import quick
@@ -182,7 +182,7 @@ def frame_of_body(message: Message, rest: bytes) -> Frame:
 
 
 def _ccsid_after(mqmd: Mqmd, headers: Sequence[Header]) -> int:
-    for header in reversed(headers):
-        if header.coded_char_set_id not in (MQCCSI_INHERIT, MQCCSI_DEFAULT):
-            return header.coded_char_set_id
-    return mqmd.coded_char_set_id
+    ccsid = mqmd.coded_char_set_id
+    for header in headers:
+        ccsid = ccsid_behind(header, ccsid)
+    return ccsid

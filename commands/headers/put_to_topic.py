@@ -23,9 +23,15 @@ _UTF8: Final = 1208
 _COMMAND_FOLDERS: Final = frozenset({"psc", "pscr"})
 
 
-def publish_command(topic: str, mqmd: Mqmd, body: bytes, retain: bool = False) -> tuple[Mqmd, bytes]:
-    """The descriptor and the bytes of the command that publishes a message on *topic*. Raises EncodeError."""
-    options = (("PubOpt", PubOpt.RETAIN_PUB.value),) if retain else ()
+def publish_command(
+    topic: str, mqmd: Mqmd, body: bytes, retain: bool = False, local: bool = False
+) -> tuple[Mqmd, bytes]:
+    """The descriptor and the bytes of the command that publishes a message on *topic*. Raises EncodeError.
+
+    retain, local: MQPMO_RETAIN, MQPMO_SCOPE_QMGR (guide 7.2, tables of options).
+    """
+    chosen = ((retain, PubOpt.RETAIN_PUB), (local, PubOpt.LOCAL))
+    options = tuple(("PubOpt", option.value) for is_set, option in chosen if is_set)
     psc = Folder.of(write("psc", (("Command", Publish.word), ("Topic", topic), *options)))
     first = _first_header(mqmd, body)
     datagram = replace(mqmd, msg_type=MQMT_DATAGRAM, report=0)

@@ -14,8 +14,8 @@ from commands.listener.conversation import Conversation
 from commands.listener.request import Request
 from commands.listener.subscribing import request_retained, subscribe
 from commands.listener.targets import ObjectDescriptor, object_descriptor
-from commands.qmgr.mqi.calls import GetOptions, Got
 from commands.qmgr.mqi.errors import MqiError
+from commands.qmgr.mqi.got import GetOptions, Got
 from commands.qmgr.store.errors import QueueError
 from rfh2.channel.layouts import API_HEADER, FCNO, FOPA, FOPA2, MQCONN, MQGMO, MQINQ, MQPMO, MQSTS
 from rfh2.channel.segments import SegmentType
@@ -159,7 +159,11 @@ async def _get(conversation: Conversation, request: Request) -> bytes:
     gmo = request.versioned(MQGMO, gmo_at)
     longest = request.long(gmo.end)
     match = gmo["MatchOptions"] if gmo["Version"] > 1 else MQMO_MATCH_MSG_ID | MQMO_MATCH_CORREL_ID
-    asked = GetOptions(gmo["Options"], match, mqmd.msg_id, mqmd.correl_id, mqmd.group_id, max(0, longest))
+    asked = GetOptions(
+        *(gmo["Options"], match, mqmd.msg_id, mqmd.correl_id, mqmd.group_id, max(0, longest)),
+        ccsid=mqmd.coded_char_set_id,
+        encoding=mqmd.encoding,
+    )
     wait_ms = gmo["WaitInterval"] if gmo["Options"] & MQGMO_WAIT else 0
     try:
         got = await conversation.get(request.handle, asked, wait_ms, request.held)

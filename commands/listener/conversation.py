@@ -9,19 +9,21 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from commands.listener.gate import Gate
+from commands.listener.gate import Gate, Signal, give, new_signal
 from commands.listener.limits import Held, Memory
 from commands.listener.security import Identity, Security
 from commands.listener.targets import ObjectDescriptor
 from commands.listener.worker import Worker
 from commands.qmgr.mqi.async_puts import AsyncPuts
 from commands.qmgr.mqi.attributes import Values, identifier
-from commands.qmgr.mqi.calls import GetOptions, Got, Program
+from commands.qmgr.mqi.calls import Program
 from commands.qmgr.mqi.context import Application
 from commands.qmgr.mqi.errors import MqiError
+from commands.qmgr.mqi.got import GetOptions, Got
 from commands.qmgr.mqi.handles import OpenQueues
 from commands.qmgr.mqi.subscription_requests import REPLY_QUEUE, SubscriptionAnswer, SubscriptionDescriptor
 from commands.qmgr.mqi.subscriptions import ANSWER_WITHIN_S, Pending
+from commands.qmgr.mqi.topic_definitions import TopicDefinitions
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.connection import ProgramConnection
 from commands.qmgr.store.errors import QueueError
@@ -50,33 +52,32 @@ class Arrivals:
     """Wakes those who wait for messages."""
 
     def __init__(self) -> None:
-        self._expected: dict[str, asyncio.Event] = {}
+        self._expected: dict[str, Signal] = {}
 
     def wake(self, queues: Iterable[str] | None) -> None:
         """There may be new messages on *queues*; None for any queue."""
         for name in list(self._expected) if queues is None else queues:
-            event = self._expected.pop(name, None)
-            if event is not None:
-                event.set()
+            expected = self._expected.pop(name, None)
+            if expected is not None:
+                give(expected)
 
-    def expect(self, queue: str) -> asyncio.Event:
-        """Set when something may next have come to *queue*; all who wait for one queue share it."""
-        return self._expected.setdefault(queue, asyncio.Event())
+    def expect(self, queue: str) -> Signal:
+        """Given when something may next have come to *queue*; all who wait for one queue share it."""
+        expected = self._expected.get(queue)
+        if expected is None:
+            expected = self._expected[queue] = new_signal()
+        return expected
 
 
-async def _first_of(seconds: float | None, *events: asyncio.Event | None) -> None:
-    """Wait until one of *events* is set, or *seconds* have passed."""
-    waits = [asyncio.ensure_future(event.wait()) for event in events if event is not None]
-    try:
-        await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for wait in waits:
-            wait.cancel()
+async def _first_of(seconds: float | None, *signals: Signal | None) -> None:
+    """Wait until one of *signals* is given, or *seconds* have passed."""
+    given = [signal for signal in signals if signal is not None]
+    await asyncio.wait(given, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
 
 
 @dataclass(slots=True)
 class Shared:
-    """What all conversations share. new_id: 24 bytes that nothing else has. quiescing: set when the listener ends."""
+    """What all conversations share. new_id: 24 bytes that nothing else has. quiescing: given when the listener ends."""
 
     name: str
     worker: Worker
@@ -84,8 +85,9 @@ class Shared:
     security: Security
     new_id: Callable[[], bytes]
     memory: Memory
-    quiescing: asyncio.Event = field(default_factory=asyncio.Event)
+    quiescing: Signal = field(default_factory=new_signal)
     open_queues: OpenQueues = field(default_factory=OpenQueues)
+    topics: TopicDefinitions = field(default_factory=TopicDefinitions)
     holder: ProgramConnection | None = None
     numbers: int = 0
 
@@ -142,7 +144,7 @@ class Conversation:
         """MQCONN; the reason, 0 where it succeeds."""
         if qmgr.lstrip("*") not in _ANY_NAME and qmgr.lstrip("*") != self.qmgr:
             return MQRC_Q_MGR_NAME_ERROR
-        if self._shared.quiescing.is_set():
+        if self._shared.quiescing.done():
             return MQRC_Q_MGR_QUIESCING
         user, reason = await self._shared.security.user_of(self.identity)
         if reason:
@@ -157,7 +159,7 @@ class Conversation:
                 shared.holder = store.connect()
             return Program(
                 *(store.name, store.connect(), shared.holder, self._number, context, shared.open_queues),
-                *(shared.new_id, store.clock),
+                *(shared.new_id, store.clock, shared.topics),
             )
 
         self._program = await shared.worker.alone(made)
@@ -177,8 +179,8 @@ class Conversation:
         return self._program
 
     def _fail_if_quiescing(self, options: int) -> None:
-        """*options*: of MQOPEN, MQPUT or MQGET, where the bit is the same. Raises MqiError 2161."""
-        if options & MQGMO_FAIL_IF_QUIESCING and self._shared.quiescing.is_set():
+        """*options*: of MQOPEN, MQPUT, MQGET or MQSUB, where the bit is the same. Raises MqiError 2161."""
+        if options & MQGMO_FAIL_IF_QUIESCING and self._shared.quiescing.done():
             raise MqiError(MQRC_Q_MGR_QUIESCING, "the queue manager is ending")
 
     # Objects
@@ -211,6 +213,7 @@ class Conversation:
 
     async def subscribe(self, descriptor: SubscriptionDescriptor, hobj: int) -> tuple[int, int, SubscriptionAnswer]:
         """MQSUB; the handles of the subscription and of its queue, and what there is. hobj: the queue, 0 for none."""
+        self._fail_if_quiescing(descriptor.options)
         program, worker = self._connected(), self._shared.worker
         subscriber = program.subscriber
         pending = await worker.alone(lambda store: subscriber.begin(descriptor, hobj, store.unit_of_work))
@@ -230,7 +233,7 @@ class Conversation:
         subscriber, end = self._connected().subscriber, time.monotonic() + ANSWER_WITHIN_S + _ANSWERED_S
         while True:
             arrived = self._shared.arrivals.expect(REPLY_QUEUE)
-            answer = await self._shared.worker.do(lambda unit: subscriber.take_answer(pending, unit))
+            answer = await self._shared.worker.do(lambda unit: subscriber.take_answer(pending, unit), lasting=False)
             if answer is not None or time.monotonic() > end:
                 return answer
             await _first_of(end - time.monotonic(), arrived)

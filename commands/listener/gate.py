@@ -3,6 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+from typing import TypeAlias
+
+Signal: TypeAlias = asyncio.Future[None]
+"""What tasks wait for with ``asyncio.wait``, which leaves it to the others when one of them is cancelled."""
+
+
+def new_signal() -> Signal:
+    """One that is not given yet."""
+    return asyncio.get_running_loop().create_future()
+
+
+def give(signal: Signal) -> None:
+    """Let all go on who wait for it."""
+    if not signal.done():
+        signal.set_result(None)
 
 
 class Gate:
@@ -11,7 +26,7 @@ class Gate:
     def __init__(self, is_open: bool) -> None:
         self._is_open, self._is_ended = is_open, False
         self._passing = asyncio.Lock()
-        self._changed = asyncio.Event()
+        self._changed = new_signal()
 
     @property
     def is_ended(self) -> bool:
@@ -33,11 +48,11 @@ class Gate:
             pass
 
     def _tell(self) -> None:
-        changed, self._changed = self._changed, asyncio.Event()
-        changed.set()
+        changed, self._changed = self._changed, new_signal()
+        give(changed)
 
-    def change(self) -> asyncio.Event:
-        """Set when the gate is next opened, closed or ended."""
+    def change(self) -> Signal:
+        """Given when the gate is next opened, closed or ended."""
         return self._changed
 
     async def enter(self) -> bool:
@@ -52,7 +67,7 @@ class Gate:
                     return True
                 self._passing.release()
                 continue
-            await changed.wait()
+            await asyncio.wait((changed,))
 
     def leave(self) -> None:
         """What ``enter`` held."""

@@ -8,6 +8,7 @@ from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Final
 
+from commands.broker.authority import GroupsOf, no_groups
 from commands.links.engine.config import ChannelRule, ConfigError, ListenerConfig
 from commands.listener.passwords import IsRight, by_pam, in_users_file
 from commands.listener.security import Security
@@ -20,9 +21,16 @@ _MEGABYTE: Final = 1_000_000
 
 
 def listener_of(
-    config: ListenerConfig, listen: str | None, home: Path, qmgr: str, durability: Durability
+    config: ListenerConfig,
+    listen: str | None,
+    home: Path,
+    qmgr: str,
+    durability: Durability,
+    groups_of: GroupsOf = no_groups,
 ) -> Callable[[], Listener] | None:
     """Makes the listener; None where none is asked for. listen: of the command line, which comes first.
+
+    groups_of: the groups of a user, for authority records.
 
     Raises ConfigError for what cannot be listened on, or would let anybody in.
     """
@@ -39,7 +47,10 @@ def listener_of(
         raise ConfigError("[listener]", "passwords are required, but there is no users_file")
     tls = _tls(config)
     if security.reads_passwords and tls is None and not _is_loopback(host):
-        raise ConfigError("[listener]", "passwords are sent as they are: add [listener.tls], or listen on 127.0.0.1")
+        raise ConfigError(
+            "[listener]",
+            "passwords are sent as they are: add [listener.tls], listen on 127.0.0.1, or set chckclnt to none",
+        )
     options = ListenerOptions(
         host,
         port,
@@ -53,7 +64,7 @@ def listener_of(
     def open_store() -> QueueManagerStore:
         return QueueManagerStore.open(home, qmgr, durability=durability)
 
-    return lambda: Listener(options, qmgr, open_store, security)
+    return lambda: Listener(options, qmgr, open_store, security, groups_of)
 
 
 def _address(where: str) -> tuple[str, int]:

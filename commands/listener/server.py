@@ -11,12 +11,15 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
+from commands.broker.authority import GroupsOf, no_groups
 from commands.listener.conversation import Arrivals, Shared
+from commands.listener.gate import give
 from commands.listener.limits import Connections, Memory
 from commands.listener.security import Security
 from commands.listener.session import Bounds, Session
 from commands.listener.wire import CHANNEL_UNAVAILABLE, Wire, status
 from commands.listener.worker import Worker
+from commands.qmgr.mqi.topic_definitions import TopicDefinitions
 from commands.qmgr.store import QueueManagerStore
 from rfh2.channel.segments import CLOSE, ERROR, SegmentHeader, SegmentType
 
@@ -59,11 +62,20 @@ class _Arrival(asyncio.Protocol):
 
 
 class Listener:
-    """Serves clients from ``start`` to ``stop``. open_store: opens the queue manager, on a thread of the listener's."""
+    """Serves clients from ``start`` to ``stop``.
+
+    open_store: opens the queue manager, on a thread of the listener's. groups_of: the groups of a user.
+    """
 
     def __init__(
-        self, options: ListenerOptions, name: str, open_store: Callable[[], QueueManagerStore], security: Security
+        self,
+        options: ListenerOptions,
+        name: str,
+        open_store: Callable[[], QueueManagerStore],
+        security: Security,
+        groups_of: GroupsOf = no_groups,
     ) -> None:
+        self._topics = TopicDefinitions(groups_of)
         self._options, self._open_store = options, open_store
         self._arrivals = Arrivals()
         self._name, self._security = name, security
@@ -87,7 +99,9 @@ class Listener:
         # A listener that was killed has left what its programs held open.
         await self._worker.alone(lambda store: store.end_lost_connections())
         memory = Memory(options.memory_bytes)
-        self._shared = Shared(self._name, self._worker, self._arrivals, self._security, _new_ids(), memory)
+        self._shared = Shared(
+            *(self._name, self._worker, self._arrivals, self._security, _new_ids(), memory), topics=self._topics
+        )
         self._server = await loop.create_server(
             lambda: _Arrival(self._admit), options.host, options.port, backlog=_HANDSHAKES_WAITING
         )
@@ -103,12 +117,12 @@ class Listener:
         if self._server is not None:
             self._server.close()
         if self._shared is not None:
-            self._shared.quiescing.set()
+            give(self._shared.quiescing)
         if self._sessions:
             await asyncio.wait(self._sessions, timeout=self._options.quiesce_s)
         for task, session in list(self._sessions.items()):
             if session is not None:
-                await session.terminate()
+                session.terminate()
             task.cancel()
         await asyncio.gather(*self._sessions, return_exceptions=True)
         if self._worker is not None and self._worker.is_running:

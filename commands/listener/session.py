@@ -30,6 +30,7 @@ from commands.listener.wire import (
     TERMINATING,
     WRONG_CHANNEL_TYPE,
     Wire,
+    status,
 )
 from commands.qmgr.mqi.errors import MqiError
 from commands.qmgr.store.errors import QueueError
@@ -114,6 +115,7 @@ class Session:
         self._terms: Terms | None = None
         self._lines: dict[int | None, _Line] = {}
         self._pulse: Pulse | None = None
+        self._had_program = False
         self._clock = asyncio.get_running_loop().time
         self._timers: list[asyncio.TimerHandle] = []
 
@@ -137,14 +139,14 @@ class Session:
         finally:
             await self._end()
 
-    async def terminate(self) -> None:
-        """Tell the client that the queue manager ends."""
-        await self._wire.send_status(self._wire.latest, ERROR | CLOSE, TERMINATING)
+    def terminate(self) -> None:
+        """Tell the client that the queue manager ends, without waiting for a client that reads nothing."""
+        self._wire.write(status(self._wire.latest, ERROR | CLOSE, TERMINATING))
 
     # Whether the client is there
 
     def _require_a_program(self) -> None:
-        if not any(line.conversation.was_connected for line in self._lines.values()):
+        if not self._had_program and not any(line.conversation.was_connected for line in self._lines.values()):
             self._wire.break_off(f"no program connected within {self._bounds.first_s:g} s")
 
     def _begin_heartbeats(self, interval_s: int) -> None:
@@ -272,11 +274,12 @@ class Session:
 
     async def _socket_action(self, header: SegmentHeader, payload: bytes) -> bool:
         action = Structure(SOCKET_ACTION, bytearray(payload), 0, header.order)
-        number, kind = action["ConversationId"], action["Type"]
+        number, kind = action["ConversationId"] & 0xFFFF_FFFF, action["Type"]  # a number without a sign, as in TSHM
         assert self._terms is not None
         if kind == _END:
             line = self._lines.pop(number, None)
             if line is not None:
+                self._had_program |= line.conversation.was_connected
                 await self._end_line(line)
             return not header.flags & CLOSE
         if kind != _START or number in self._lines or len(self._lines) >= self._terms.conversations:

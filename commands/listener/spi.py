@@ -11,7 +11,7 @@ from commands.listener.request import Request
 from commands.listener.subscribing import read_descriptor, written
 from commands.listener.targets import object_descriptor
 from commands.qmgr.mqi.errors import MqiError
-from rfh2.channel.layouts import API_HEADER, LPOO, LSD, MQPMO, SPAI, SPI, SPI_BLOCK, SPRI
+from rfh2.channel.layouts import API_HEADER, LPOO, LSD, MQPMO, SPAI, SPI, SPI_BLOCK, SPI_DATA, SPRI
 from rfh2.channel.structure import Structure
 from rfh2.mqi_constants import MQCC_FAILED, MQPMO_SYNCPOINT, MQRC_DATA_LENGTH_ERROR, MQRC_FUNCTION_NOT_SUPPORTED
 from rfh2.pcf import Pcf
@@ -85,11 +85,11 @@ async def _put(conversation: Conversation, request: Request, spi: Structure) -> 
     described = spi.end + SPI_BLOCK.size
     mqmd, pmo_at = request.mqmd(described)
     pmo = request.versioned(MQPMO, pmo_at)
-    block = request.structure(SPI_BLOCK, pmo.end)
-    options, length = request.long(block.end), request.long(block.end + 4)
+    block = request.structure(SPI_DATA, pmo.end)
+    options, length = block["Options"], block["DataLength"]
     start = block.at + block["StrucLength"] - length
     body = bytes(request.data[start : start + max(0, length)])
-    if not block.end + 8 <= start or length < 0 or len(body) < length:
+    if start < block.end or length < 0 or len(body) < length:
         raise MqiError(MQRC_DATA_LENGTH_ERROR, f"{len(body)} of {length} bytes of the message came")
     put, queue = await conversation.put(
         None, request.handle, mqmd, _put_options(pmo["Options"], options), body, bool(options & _DEFERRED)

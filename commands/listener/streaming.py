@@ -12,11 +12,11 @@ from typing import Final
 from commands.listener.conversation import Conversation
 from commands.listener.gate import Gate
 from commands.listener.request import Request
-from commands.qmgr.mqi.calls import GetOptions, Got
 from commands.qmgr.mqi.errors import MqiError
+from commands.qmgr.mqi.got import GetOptions, Got
 from commands.qmgr.store.errors import QueueError
 from rfh2.ccsid import ENCODINGS
-from rfh2.channel.layouts import ASYNC_MESSAGE, NOTIFICATION, REQUEST_MSGS, SELECTION
+from rfh2.channel.layouts import ASYNC_CONTINUED_BYTES, ASYNC_MESSAGE, NOTIFICATION, REQUEST_MSGS, SELECTION
 from rfh2.channel.segments import FIRST, LAST, WHOLE, SegmentHeader, SegmentType
 from rfh2.channel.structure import Structure
 from rfh2.errors import DecodeError
@@ -37,7 +37,6 @@ _CHECKS: Final = 0x02
 # A call waits for the message; else it is for a consumer, whenever it comes.
 _CALL: Final = 0x08
 _STREAM_REQUEST: Final = 1
-_CONTINUED_BYTES: Final = 24
 _IDS: Final = (
     (MQMO_MATCH_MSG_ID, "msg_id", 24),
     (MQMO_MATCH_CORREL_ID, "correl_id", 24),
@@ -132,7 +131,7 @@ async def sent_message(
     conversation.debug(f"REQUEST_MSGS: {wanted}")
     asked = GetOptions(
         *(wanted.options, chosen.match, chosen.msg_id, chosen.correl_id, chosen.group_id, wanted.longest),
-        seq=int.from_bytes(chosen.token, "big"),
+        *(int.from_bytes(chosen.token, "big"), chosen.ccsid, chosen.encoding),
     )
     try:
         gate = stream.call if wanted.for_call else stream.consumer
@@ -195,10 +194,10 @@ def _message(request: Request, handle: int, stream: Stream, got: Got, largest: i
     fields["SegmentDataLength"] = len(part)
     first = _named(bytes(fields), queue) + described + part
     segments = [replace(header, flags=FIRST | (0 if rest else LAST)).write(first)]
-    index, room = 1, largest - header.size - _CONTINUED_BYTES
+    index, room = 1, largest - header.size - ASYNC_CONTINUED_BYTES
     while rest:
         part, rest = rest[:room], rest[room:]
         fields["SegmentDataLength"], fields["SegmentIndex"] = len(part), index
-        segments.append(replace(header, flags=0 if rest else LAST).write(bytes(fields)[:_CONTINUED_BYTES] + part))
+        segments.append(replace(header, flags=0 if rest else LAST).write(bytes(fields)[:ASYNC_CONTINUED_BYTES] + part))
         index += 1
     return segments

@@ -60,6 +60,10 @@ class Wire:
         except TimeoutError:
             self.break_off(f"it took nothing of what was sent to it in {self._send_s:g} s")
 
+    def write(self, segment: bytes) -> None:
+        """Send *segment* without waiting until the other end takes it."""
+        self._writer.write(segment)
+
     async def send_status(self, header: SegmentHeader, flags: int, code: int | None = None) -> None:
         """Send STATUS as the answer to what came with *header*: accepted, or an error *code*."""
         with suppress(ConnectionError):
@@ -67,7 +71,7 @@ class Wire:
 
     def ask(self) -> None:
         """Send a heartbeat that the other end is to answer. It waits for nothing."""
-        self._writer.write(heartbeat(self.latest, CONFIRM | WHOLE))
+        self.write(heartbeat(self.latest, CONFIRM | WHOLE))
 
     async def answer_heartbeat(self) -> None:
         """Answer a heartbeat of the other end. Raises ConnectionError."""

@@ -34,7 +34,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from commands.broker.objects import is_object_name
 from commands.broker.stream_names import NAME_SEPARATOR
@@ -45,6 +45,28 @@ _TABLE: Final = "queue_manager"
 _KINDS: Final = re.compile(r"[a-z.]+=")
 
 
+class EstateExtract(Table):
+    """``extract``: what ``estate extract`` takes as a source.
+
+    by: metatopics of a version 6 broker, or DISPLAY of a later queue manager. admin, queues, config: how that is
+    reached, as the options of ``qpubsub extract``; without them, as the queue manager that is migrated to.
+    """
+
+    by: Literal["metatopics", "display"]
+    admin: str | None = None
+    queues: str | None = None
+    config: Path | None = None
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether it is not the queue manager that is migrated to."""
+        return self.admin is not None or self.queues is not None or self.config is not None
+
+
+def _as_table(given: object) -> object:
+    return {"by": given} if isinstance(given, str) else given
+
+
 class EstateQueueManager(Table):
     """One ``[[queue_manager]]``.
 
@@ -53,8 +75,7 @@ class EstateQueueManager(Table):
     ``KIND=`` before it where the content does not show what it is. wave: migrated after all brokers of lower waves.
     broker: the name of an Event Broker or Message Broker; "" for WebSphere MQ's own. accept_unread, accept_changed,
     from_qmgr: as the options of the migration verbs. admin, queues, config: how a live queue manager is reached, as the
-    options of ``qpubsub apply``; without them it is an embedded one. extract: what ``estate extract`` takes as its
-    source.
+    options of ``qpubsub apply``; without them it is an embedded one.
     """
 
     name: str
@@ -71,7 +92,7 @@ class EstateQueueManager(Table):
     admin: str | None = None
     queues: str | None = None
     config: Path | None = None
-    extract: Literal["metatopics", "state"] | None = None
+    extract: Annotated[EstateExtract | None, BeforeValidator(_as_table)] = None
 
     @property
     def is_live(self) -> bool:
@@ -140,6 +161,11 @@ class Estate(Table):
         given = of.config or self.migration.config
         return None if given is None else self.directory / given
 
+    def source_config_of(self, of: EstateQueueManager) -> Path | None:
+        """The same for the queue manager from which its source is extracted."""
+        given = None if of.extract is None else of.extract.config
+        return self.config_of(of) if given is None else self.directory / given
+
     def networks(self) -> tuple[tuple[str, ...], ...]:
         """Queue managers whose publications reach each other, by hierarchy or cluster, in the file's order."""
         group = {name: name for name in self.names}
@@ -201,8 +227,14 @@ def _check(found: list[EstateQueueManager], lines: TomlLines) -> None:
             before = lines.of_key("name", _TABLE, first[each.name])
             raise TableFileError(lines.of_key("name", _TABLE, number), f"{each.name} is there already: {before}")
         first[each.name] = number
-        if each.extract is not None and not each.is_live:
-            why = f"extract of {each.name}: it needs admin or queues, by which the queue manager is reached"
+        extract = each.extract
+        if extract is not None and not extract.is_elsewhere and (extract.by == "display" or not each.is_live):
+            why = f"extract of {each.name}: it needs admin or queues, by which the broker is reached"
+            if each.is_live:
+                why = (
+                    f"extract of {each.name}: the source is another queue manager than {each.name} itself; give it "
+                    "admin or queues of its own"
+                )
             raise TableFileError(lines.of_key("extract", _TABLE, number), why)
     parents = {each.name: each.parent for each in found}
     for number, each in enumerate(found):

@@ -26,7 +26,7 @@ from migrate.estate.item_rows import unpacked
 from migrate.estate.overview import as_json
 from migrate.estate.pack import Applications, read_applications, write_pack
 from migrate.estate.plan_differences import plan_differences
-from migrate.estate.records import FATES, WORK
+from migrate.estate.records import FATES, WORK, BrokerState
 from migrate.estate.workers import default_processes
 from migrate.log import one_line
 from rfh2.errors import MigrationError
@@ -137,7 +137,7 @@ def command(
 ) -> ExitCode:
     """Migrate all the brokers that estate.toml in DIRECTORY lists.
 
-    extract takes the sources of live queue managers, which estate.toml says how to reach; the others need none of it.
+    extract takes sources from live queue managers, and the objects that are there; estate.toml says how to reach them.
     plan reads the sources of each broker and plans it; nothing is changed. rehearse carries each plan out on a copy and
     takes it back. apply does it, wave after wave; a wave begins when all brokers of the wave before are done. verify
     compares the queue managers with their plans. undo takes the migrations back, the last wave first. status shows how
@@ -193,6 +193,7 @@ def _chosen(estate: Estate, only: tuple[str, ...], waves: tuple[int, ...]) -> It
 def _warn_of_exposed_secrets(asked: Asked) -> None:
     """Of each file with users and passwords once."""
     configs = {asked.estate.config_of(each) for each in asked.chosen if each.is_live}
+    configs |= {asked.estate.source_config_of(each) for each in asked.chosen if each.extract is not None}
     for path in sorted(config for config in configs if config is not None):
         for exposed in exposed_secrets(read_config(path)):
             asked.console.warn(exposed)
@@ -238,7 +239,10 @@ def _pack(asked: Asked, out: Path | None, mapping: Path | None) -> ExitCode:
     without = [name for name in impact.without_plan if asked.estate.named(name).is_migrated]
     if without:
         asked.console.warn(f"without a plan, and not in the pack: {text.some(without)}")
-    return ExitCode.PROBLEMS if without else ExitCode.DONE
+    undone = [record.qmgr for record in found.records if record.state is BrokerState.UNDONE]
+    if undone:
+        asked.console.warn(f"undone, to be planned again before they can be applied: {text.some(undone)}")
+    return ExitCode.PROBLEMS if without or undone else ExitCode.DONE
 
 
 def _diff(asked: Asked, before: int | None) -> ExitCode:

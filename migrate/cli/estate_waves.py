@@ -148,8 +148,8 @@ def _show(asked: Asked, found: EstateOverview, tally: _Tally, not_begun: list[st
     if asked.action == "plan":
         for line in text.of_reports(each for each in found.records if each.qmgr in {c.name for c in asked.chosen}):
             asked.console.say(line)
-    if asked.action == "extract" and not any(each.is_live for each in asked.chosen):
-        asked.console.say("no live queue manager is chosen; estate.toml names the sources of the others")
+    if asked.action == "extract" and not any(each.is_live or each.extract for each in asked.chosen):
+        asked.console.say("no live queue manager is chosen: there is nothing to extract, estate.toml names all sources")
     if asked.action == "apply":
         for line in text.of_checkpoints(found.records, {each.name for each in asked.chosen}):
             asked.console.say(line)

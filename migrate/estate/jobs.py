@@ -64,8 +64,9 @@ class BrokerJob:
 
     estate: the directory of estate.toml. home: of the queue managers. sources: paths. now: UTC. again: plan although
     nothing has changed. create: make the queue manager if it does not exist. scripts: write the files for IBM MQ too.
-    initial: the initial phase of an Event Broker or Message Broker. config: the file with the users of live queue
-    managers. every, until, confirmed, wait_s: as --all, --until, --confirm and --wait of ``qpubsub apply``.
+    initial: the initial phase of an Event Broker or Message Broker. config, source_config: the files with the users of
+    live queue managers, of the one that is migrated to and of the one that is extracted from. every, until, confirmed,
+    wait_s: as --all, --until, --confirm and --wait of ``qpubsub apply``.
     """
 
     definition: EstateQueueManager
@@ -81,6 +82,7 @@ class BrokerJob:
     scripts: bool = False
     initial: bool = False
     config: Path | None = None
+    source_config: Path | None = None
     every: bool = False
     until: str | None = None
     confirmed: frozenset[str] = frozenset()
@@ -146,17 +148,20 @@ def job_of(estate: Estate, definition: EstateQueueManager, home: Path, now: date
             estate.migration.name_separator,
             now,
             config=estate.config_of(definition),
+            source_config=estate.source_config_of(definition),
             **options,
         )
     )
 
 
 def with_extracted(job: BrokerJob) -> BrokerJob:
-    """*job* with what was extracted from its queue manager: more sources, and the objects that are there."""
-    if not job.is_live:
+    """*job* with what was extracted: more sources, and the objects that a live queue manager has."""
+    if not job.is_live and job.definition.extract is None:
         return job
     found = (job.files.extracted(name) for name in (ANSWERS, LIVE_STATE))
     sources = (*job.sources, *(str(path) for path in found if path.is_file() and str(path) not in job.sources))
+    if not job.is_live:
+        return replace(job, sources=sources)
     try:
         setup = job.files.extracted(OBJECTS).read_text(encoding="utf-8", errors="surrogatepass")
     except OSError:

@@ -11,20 +11,16 @@
     checklist.md          what a person does, in order
     planned.jsonl         what has to be there afterwards, for ``qpubsub apply`` and ``qpubsub verify``
 
-``is_carried`` decides what DEFINE SUB can define: a subscription that MQSC would make slightly different becomes a
-command. Each command is tried in memory before it is written (``trial``): if it does not make what was planned, a
-person must act. Everything here runs on the embedded queue manager too, and gives the same state.
-
-A queue manager sends what is retained to a new subscription, and DEFINE SUB has no attribute that prevents it. The
-subscribers have it already. Therefore a subscription that would get something is defined with REQONLY(YES), to which
-nothing is sent, and altered to REQONLY(NO): a change of a subscription sends nothing (guide 4.8.2).
+``subscription_files`` decides what DEFINE SUB can define. Each command is tried in memory before it is written
+(``trial``): if it does not make what was planned, a person must act. Everything here runs on the embedded queue manager
+too, and gives the same state.
 """
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from commands.broker.lifetime import tenths_until
@@ -37,10 +33,7 @@ from commands.broker.objects import (
     QueueManager,
     kind_of,
 )
-from commands.explain.equivalents.mqsc import attributes as sub_attributes
-from commands.explain.equivalents.mqsc_text import NoMqscFormError, Word, comment, keyword, quoted, statement
-from commands.explain.equivalents.sub_names import sub_name
-from commands.explain.equivalents.traced_operations import OperationContext
+from commands.explain.equivalents.mqsc_text import NoMqscFormError, Word, comment, quoted, statement
 from commands.mqsc import attributes as mqsc_kinds
 from commands.mqsc.attributes import Attribute, ObjectKind
 from commands.mqsc.values import Choice, Names, Number
@@ -50,13 +43,13 @@ from migrate.contents import Content, Spool, content_bytes, encoded_lines
 from migrate.ledger import Fate, Reason, Severity, Verdict
 from migrate.legacy_state import Key
 from migrate.marker import is_marker
-from migrate.plan import AddSubscription, KeepRetained, MigrationPlan, Store, Tool
+from migrate.plan import KeepRetained, MigrationPlan, Store, Tool
 from migrate.planned_state import FILE_NAME as PLANNED
 from migrate.planned_state import planned_lines
 from migrate.publications import is_retain_command, published_again
-from migrate.registration_messages import cannot_register, registrations
 from migrate.runbooks import checklist
 from migrate.target import Target
+from migrate.targets.subscription_files import Defined, FileNote, Keyed, subscriptions
 from migrate.targets.trial import Trial
 from rfh2.captured import CapturedMessage
 from rfh2.captures import write_captures
@@ -64,9 +57,6 @@ from rfh2.constants import MQEI_UNLIMITED
 from rfh2.errors import CaptureError, QPubSubError
 from rfh2.message import Message, encode
 from streams.namelists import Namelist
-from streams.patterns import parse_pattern
-from streams.retained import RetainedPublications
-from streams.subscriptions import PublicationFormat, Subscription, SubscriptionOptions
 from streams.topic_objects import TopicObject
 
 QUEUES: Final = "1-queues.mqsc"
@@ -79,28 +69,6 @@ REGISTRATIONS: Final = "6-registrations.qload"
 ENABLE: Final = "7-enable.mqsc"
 NOT_CARRIED: Final = "not-carried.jsonl"
 CHECKLIST: Final = "checklist.md"
-
-_Keyed = tuple[Key, CapturedMessage]
-_KEPT_BACK: Final = ("REQONLY", Word("YES"))
-_RELEASED: Final = ("REQONLY", Word("NO"))
-_MQSC_OPTIONS: Final = ("local", "pub_on_req_only", "variable_user_id")
-
-
-@dataclass(frozen=True, slots=True)
-class FileNote:
-    """What no file does. key: the item that it concerns. is_lost: the item is in no file; else it is another one."""
-
-    text: str
-    key: Key | None = None
-    is_lost: bool = True
-
-
-@dataclass(slots=True)
-class _Defined:
-    """What DEFINE SUB makes. kept_back: how many subscriptions would be sent something retained."""
-
-    lines: list[str] = field(default_factory=list)
-    kept_back: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +107,8 @@ def plan_files(plan: MigrationPlan, target: Target) -> PlanFiles:
     trial = Trial(plan, target)
     published, not_carried = _publications(plan, trial, notes)
     # What DEFINE SUB makes is known when the commands for the others have been written.
-    defined = _Defined()
-    commands = _unload(_subscriptions(plan, target, trial, notes, defined), not_carried, notes)
+    defined = Defined()
+    commands = _unload(subscriptions(plan, target, trial, notes, defined), not_carried, notes)
     files: dict[str, str | Content] = {
         QUEUES: _script(plan, _definitions(plan, target, notes, LocalQueue, AliasQueue)),
         OBJECTS: _script(
@@ -171,45 +139,6 @@ def plan_files(plan: MigrationPlan, target: Target) -> PlanFiles:
     if plan.tool is Tool.MIGMBBRK:
         files[FILE_NAME] = "".join(f"{line}\n" for line in plan.security)
     return PlanFiles(files, tuple(notes))
-
-
-def is_carried(subscription: Subscription) -> bool:
-    """Whether DEFINE SUB makes *subscription* exactly as it is, its SUBTYPE and identifier apart."""
-    rest = SubscriptionOptions(**{word: getattr(subscription.options, word) for word in _MQSC_OPTIONS})
-    return (
-        subscription.name is not None
-        and not (subscription.prefix or subscription.stream or subscription.sub_point)
-        and subscription.options == rest
-        and not subscription.identities
-        and subscription.format in (PublicationFormat.RFH2, PublicationFormat.RFH1)
-        and bool(subscription.user)
-    )
-
-
-def define_sub(
-    subscription: Subscription, context: OperationContext, *, replaces: bool, is_sent_retained: bool = False
-) -> list[str]:
-    """The lines of DEFINE SUB; with *is_sent_retained* those that keep retained publications back.
-
-    Raises NoMqscFormError where MQSC has no form for a value.
-    """
-    found = sub_attributes(subscription, context)
-    is_kept_back = is_sent_retained and not replaces and not subscription.options.pub_on_req_only
-    if is_kept_back:
-        found = [*found, _KEPT_BACK]
-    name = sub_name(subscription)
-    if name != name.strip(" "):
-        raise NoMqscFormError("a name that MQSC would not keep")
-    for word, value in found:
-        if isinstance(value, str) and word in ("TOPICSTR", "USERDATA", "SELECTOR") and value != value.strip(" "):
-            raise NoMqscFormError(f"{word} begins or ends with a blank")
-    lines = statement(f"DEFINE {keyword('SUB', name)}", found)
-    if replaces:
-        lines[-1] += " +"
-        lines.append("  REPLACE")
-    if is_kept_back:
-        lines += statement(f"ALTER {keyword('SUB', name)}", [_RELEASED])
-    return lines
 
 
 def definition_lines(definition: object) -> list[str]:
@@ -387,65 +316,7 @@ def _captured(plan: MigrationPlan, step: KeepRetained, message: Message, seq: in
     )
 
 
-def _subscriptions(
-    plan: MigrationPlan, target: Target, trial: Trial, notes: list[FileNote], defined: _Defined
-) -> Iterator[_Keyed]:
-    """The Register Subscriber commands; *defined* gets what DEFINE SUB makes."""
-    context = OperationContext(plan.qmgr, plan.now)
-    kept = RetainedPublications()
-    for step in plan.steps:
-        if isinstance(step, KeepRetained):
-            kept.store(step.retained)
-    blocks = target.objects.topics.blocks()
-    shared = _shared_identities(plan)
-    seq = 1
-    for step in plan.steps:
-        if not isinstance(step, AddSubscription):
-            continue
-        made = step.subscription
-        why = cannot_register(made)
-        is_sent = bool(kept.match(parse_pattern(made.topic_string, made.wildcard), plan.now, blocks))
-        if is_carried(made) or why:
-            try:
-                defined.lines.append(comment(f"[{step.number}]"))
-                is_new = step.replaces is None
-                lines = define_sub(made, context, replaces=not is_new, is_sent_retained=is_sent)
-                defined.lines += lines
-                defined.kept_back += is_sent and is_new and not made.options.pub_on_req_only
-                if not is_carried(made):
-                    text = f"Subscription [{step.number}] becomes {sub_name(made)}, an administrator's: {why}"
-                    notes.append(FileNote(text, step.key, is_lost=False))
-                continue
-            except NoMqscFormError as error:
-                if why:
-                    text = f"Make subscription [{step.number}] by hand: {why}; {error}"
-                    notes.append(FileNote(text, step.key))
-                    continue
-        try:
-            own = list(registrations(made, seq, plan.now, plan.qmgr, is_sent_retained=is_sent))
-            trial.register(own, made, is_alone=hash(made.traditional_identity) not in shared)
-        except QPubSubError as error:
-            notes.append(FileNote(f"Make subscription [{step.number}] by hand: {error}", step.key))
-            continue
-        seq += len(own)
-        yield from ((step.key, command) for command in own)
-
-
-def _shared_identities(plan: MigrationPlan) -> set[int]:
-    """The hashes of the traditional identities that several subscriptions of *plan* have.
-
-    A command concerns a subscription of its own identity (guide 6.7.2), or of its own name, which no other one has.
-    """
-    seen: set[int] = set()
-    shared: set[int] = set()
-    for step in plan.steps:
-        if isinstance(step, AddSubscription):
-            identity = hash(step.subscription.traditional_identity)
-            (shared if identity in seen else seen).add(identity)
-    return shared
-
-
-def _unload(messages: Iterable[_Keyed], left: list[CapturedMessage], notes: list[FileNote]) -> Spool:
+def _unload(messages: Iterable[Keyed], left: list[CapturedMessage], notes: list[FileNote]) -> Spool:
     """A queue unload; a message that it cannot hold goes to *left*, and *notes* say so."""
     current: list[Key] = []
 

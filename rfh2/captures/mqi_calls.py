@@ -14,18 +14,16 @@ from datetime import datetime
 
 from rfh2.captures.mqi_structures import (
     API_HEADER_BYTES,
-    ASYNC_MESSAGE,
-    INITIAL_DATA,
+    ASYNC_MESSAGE_TYPE,
     MESSAGE_DATA,
     MQGET_REPLY,
     MQOPEN,
     MQOPEN_REPLY,
-    MQPUT,
     MQPUT1,
     OPTIONS_BYTES,
-    SPI,
+    PUTS,
+    SPI_CALL,
     SPI_REPLY,
-    USERID,
     FoundMessage,
     MqiCallBytes,
     async_handle_and_reason,
@@ -36,21 +34,24 @@ from rfh2.captures.mqi_structures import (
     holds_spi_message,
     object_name,
     put_message,
+    qmgr_of,
     resolved_queue,
     transmitted_message,
+    user_of,
 )
 from rfh2.captures.record import MAX_MESSAGE_BYTES
-from rfh2.captures.tsh import HEADER_COMPRESSED, MESSAGE_COMPRESSED, Segment
+from rfh2.captures.tsh import Segment
+from rfh2.channel.segments import HEADER_COMPRESSED, MESSAGE_COMPRESSED, REPLY, SegmentType
 from rfh2.errors import DecodeError
+from rfh2.mqi_constants import MQCC_FAILED, MQRC_TRUNCATED_MSG_ACCEPTED, MQRC_TRUNCATED_MSG_FAILED
 from rfh2.mqmd import Mqmd, name_of
 
 _CALLS = range(0x80, 0xA0)
-_SPANNING = frozenset({*_CALLS, MESSAGE_DATA, ASYNC_MESSAGE})
-_REPLY = 0x10  # more than the request's type
+_SPANNING = frozenset({*_CALLS, MESSAGE_DATA, ASYNC_MESSAGE_TYPE})
+_OPENS = frozenset({MQOPEN, SPI_CALL})
+_OPEN_REPLIES = frozenset({MQOPEN_REPLY, SPI_REPLY})
 _MAX_CALL_BYTES = MAX_MESSAGE_BYTES + OPTIONS_BYTES + 4096
 
-_MQCC_FAILED = 2
-_MQRC_TRUNCATED_MSG_ACCEPTED, _MQRC_TRUNCATED_MSG_FAILED = 2079, 2080
 # Conversation, and whether it is an asynchronous message, which other calls may come between.
 _CallKey = tuple[int, bool]
 _TRUNCATED = "the application took only the beginning of this message (2079)"
@@ -102,7 +103,7 @@ class Channel:
     def take(self, segment: Segment, direction: int, time: datetime | None) -> Iterator[SentMessage | Unreadable]:
         """Take the next segment of *direction* (0 or 1), completed at *time*."""
         self._heard.add(direction)
-        if segment.control2 & (HEADER_COMPRESSED | MESSAGE_COMPRESSED):
+        if segment.header.flags2 & (HEADER_COMPRESSED | MESSAGE_COMPRESSED):
             if not self._said_compressed:
                 self._said_compressed = True
                 yield Unreadable(segment.position, "the channel compresses its messages")
@@ -110,7 +111,7 @@ class Channel:
         if segment.kind not in _SPANNING:
             self._learn(MqiCallBytes.begun(segment))
             return
-        calls, key = self._calls[direction], (segment.conversation, segment.kind == ASYNC_MESSAGE)
+        calls, key = self._calls[direction], (segment.conversation, segment.kind == ASYNC_MESSAGE_TYPE)
         call = calls.get(key)
         if begins(segment):
             if call is not None:
@@ -146,11 +147,10 @@ class Channel:
 
     def _learn(self, call: MqiCallBytes) -> None:
         """Note names out of segments that hold no message."""
-        if call.first.kind == INITIAL_DATA:
-            self._qmgr = call.name(48) or self._qmgr
-        elif call.first.kind == USERID:
-            # The second is the long user identifier, which older clients do not send.
-            self._user = call.name(28, 64) or call.name(4, 12) or self._user
+        if call.first.kind == SegmentType.INITIAL_DATA:
+            self._qmgr = qmgr_of(call) or self._qmgr
+        elif call.first.kind == SegmentType.USERID:
+            self._user = user_of(call) or self._user
 
     def _completed(self, call: MqiCallBytes, *, is_answered: bool) -> Iterator[SentMessage | Unreadable]:
         conversation = self._conversations.setdefault(call.first.conversation, _Conversation())
@@ -158,7 +158,7 @@ class Channel:
             if call.first.kind == MESSAGE_DATA:
                 message = transmitted_message(call)
                 yield SentMessage(call.first.position, call.time, message, message.queue, message.qmgr, None)
-            elif call.first.kind == ASYNC_MESSAGE:
+            elif call.first.kind == ASYNC_MESSAGE_TYPE:
                 yield from self._asynchronous(call, conversation)
             elif len(call.data) >= API_HEADER_BYTES:
                 yield from self._called(call, conversation, is_answered=is_answered)
@@ -168,27 +168,26 @@ class Channel:
     def _called(
         self, call: MqiCallBytes, conversation: _Conversation, *, is_answered: bool
     ) -> Iterator[SentMessage | Unreadable]:
-        kind = call.first.kind
-        comp_code, reason, handle = call.long(4), call.long(8), call.long(12)
-        if conversation.put is not None and kind == conversation.put[0].first.kind + _REPLY:
+        kind, handle = call.first.kind, call.handle
+        if conversation.put is not None and kind == conversation.put[0].first.kind + REPLY:
             yield from self._finished_put(conversation, call)
         else:
             yield from self._finished_put(conversation)
-        if kind in (MQPUT, MQPUT1) or (kind == SPI and holds_spi_message(call)):
+        if kind in PUTS or (kind == SPI_CALL and holds_spi_message(call)):
             queue = object_name(call) if kind == MQPUT1 else conversation.queues.get(handle, "")
             conversation.put = (call, put_message(call), queue)
             if not is_answered:
                 yield from self._finished_put(conversation)
-        elif kind in (MQOPEN, SPI):
+        elif kind in _OPENS:
             conversation.opening = object_name(call)
-        elif comp_code == _MQCC_FAILED:
+        elif call.comp_code == MQCC_FAILED:
             conversation.opening = ""
-        elif kind in (MQOPEN_REPLY, SPI_REPLY) and conversation.opening:
+        elif kind in _OPEN_REPLIES and conversation.opening:
             # The reply has the name of a dynamic queue that a model queue became.
             conversation.queues[handle] = object_name(call) or conversation.opening
             conversation.opening = ""
         elif kind == MQGET_REPLY or (kind == SPI_REPLY and holds_spi_message(call)):
-            yield from self._got(call, conversation, reason, handle)
+            yield from self._got(call, conversation)
 
     def _finished_put(
         self, conversation: _Conversation, reply: MqiCallBytes | None = None
@@ -197,30 +196,29 @@ class Channel:
         if conversation.put is None:
             return
         (call, message, queue), conversation.put = conversation.put, None
-        if reply is not None and reply.long(4) == _MQCC_FAILED:
-            why = f"the queue manager refused this message with reason {reply.long(8)}"
+        if reply is not None and reply.comp_code == MQCC_FAILED:
+            why = f"the queue manager refused this message with reason {reply.reason}"
             yield Unreadable(call.first.position, why)
             return
         resolved = resolved_queue(reply) if reply is not None else ""
         user = None if _names_user(message.md) else self._user
         yield SentMessage(call.first.position, call.time, message, resolved or queue, self._qmgr, user)
 
-    def _got(
-        self, call: MqiCallBytes, conversation: _Conversation, reason: int, handle: int
-    ) -> Iterator[SentMessage | Unreadable]:
-        if reason == _MQRC_TRUNCATED_MSG_FAILED:
+    def _got(self, call: MqiCallBytes, conversation: _Conversation) -> Iterator[SentMessage | Unreadable]:
+        reason = call.reason
+        if reason == MQRC_TRUNCATED_MSG_FAILED:
             return  # the queue keeps the message
-        if reason == _MQRC_TRUNCATED_MSG_ACCEPTED:
+        if reason == MQRC_TRUNCATED_MSG_ACCEPTED:
             raise ValueError(_TRUNCATED)
         message = got_message(call)
-        queue = message.queue or conversation.queues.get(handle, "")
+        queue = message.queue or conversation.queues.get(call.handle, "")
         yield SentMessage(call.first.position, call.time, message, queue, self._qmgr, None)
 
     def _asynchronous(self, call: MqiCallBytes, conversation: _Conversation) -> Iterator[SentMessage]:
         handle, reason = async_handle_and_reason(call)
-        if reason == _MQRC_TRUNCATED_MSG_FAILED:
+        if reason == MQRC_TRUNCATED_MSG_FAILED:
             return
-        if reason == _MQRC_TRUNCATED_MSG_ACCEPTED:
+        if reason == MQRC_TRUNCATED_MSG_ACCEPTED:
             raise ValueError(_TRUNCATED)
         message = async_message(call)
         if message is not None:

@@ -20,24 +20,50 @@ from datetime import datetime
 from rfh2.captures.descriptors import descriptor_length
 from rfh2.captures.tsh import Segment
 from rfh2.ccsid import ASCII_FIELDS, EBCDIC_FIELDS, ByteOrder
+from rfh2.channel.layouts import (
+    API_HEADER,
+    ASYNC_CONTINUED_BYTES,
+    ASYNC_MESSAGE,
+    ID_BEGIN,
+    ID_MORE,
+    MQGMO,
+    MQMSH,
+    MQOD,
+    MQPMO,
+    SPI_DATA,
+    UID,
+    UID_LONG,
+)
+from rfh2.channel.segments import REPLY, SegmentType
+from rfh2.layouts import MQXQH
 from rfh2.mqmd import name_of
 
-INITIAL_DATA, MESSAGE_DATA, USERID, ASYNC_MESSAGE = 0x01, 0x04, 0x08, 0x0D
-MQOPEN, MQPUT, MQPUT1, SPI = 0x83, 0x86, 0x87, 0x8C
-MQOPEN_REPLY, MQGET_REPLY, SPI_REPLY = 0x93, 0x95, 0x9C
-
-API_HEADER_BYTES = 16
+API_HEADER_BYTES = API_HEADER.size
 # What may stand between the API header and the data: distribution lists, structures of versions yet unknown.
 OPTIONS_BYTES = 65_536
 
-_PUTS = frozenset({MQPUT, MQPUT1})
-_NOT_CALLS = frozenset({MESSAGE_DATA, ASYNC_MESSAGE})
-# Lengths by Version, on the wire, where pointers have four bytes, and as in 64-bit memory.
-_MQPMO_BYTES: dict[int, tuple[int, ...]] = {1: (128,), 2: (152, 160), 3: (176, 184)}
-_MQGMO_BYTES: dict[int, tuple[int, ...]] = {1: (72,), 2: (80,), 3: (100,), 4: (112,)}
-_MQOD_OBJECT_NAME, _MQPMO_RESOLVED_Q, _MQGMO_RESOLVED_Q = 12, 32, 24
-_MSH_BYTES, _XQH_BYTES = 20, 104
-_ASYNC_FIXED_BYTES, _ASYNC_CONTINUED_BYTES = 55, 24
+# As plain numbers: these are compared several times for each segment, and an enumeration's take five times as long.
+MESSAGE_DATA, ASYNC_MESSAGE_TYPE = SegmentType.MESSAGE_DATA.value, SegmentType.ASYNC_MESSAGE.value
+MQOPEN, MQPUT, MQPUT1, SPI_CALL = (
+    each.value for each in (SegmentType.MQOPEN, SegmentType.MQPUT, SegmentType.MQPUT1, SegmentType.SPI)
+)
+MQOPEN_REPLY, MQGET_REPLY, SPI_REPLY = MQOPEN + REPLY, SegmentType.MQGET.value + REPLY, SPI_CALL + REPLY
+PUTS = frozenset({MQPUT, MQPUT1})
+_NOT_CALLS = frozenset({MESSAGE_DATA, ASYNC_MESSAGE_TYPE})
+# Lengths by Version, on the wire, where pointers have four bytes, and as in 64-bit memory, where the two have eight.
+_MQPMO_BYTES = {version: (pmo.size, pmo.size + 8)[: min(version, 2)] for version, pmo in MQPMO.items()}
+_MQGMO_BYTES = {version: (gmo.size,) for version, gmo in MQGMO.items()}
+_NAME_BYTES, _LONG_USER_BYTES, _USER_BYTES = 48, 64, 12
+_MQOD_OBJECT_NAME = MQOD[1].offset("ObjectName")
+_MQPMO_RESOLVED_Q, _MQGMO_RESOLVED_Q = MQPMO[1].offset("ResolvedQName"), MQGMO[1].offset("ResolvedQName")
+_COMP_CODE, _REASON, _HANDLE = (API_HEADER.offset(name) for name in ("CompCode", "Reason", "ObjectHandle"))
+_REMOTE_Q, _REMOTE_QMGR = (MQMSH.size + MQXQH.offset(name) for name in ("RemoteQName", "RemoteQMgrName"))
+_QMGR_NAME = ID_BEGIN.size + ID_MORE.offset("QMgrName")
+_USER, _LONG_USER = UID.offset("UserIdentifier"), UID_LONG.offset("LongUserIdentifier")
+_ASYNC_HANDLE, _ASYNC_REASON = ASYNC_MESSAGE.offset("ObjectHandle"), ASYNC_MESSAGE.offset("Reason")
+_ASYNC_TOTAL, _ASYNC_ACTUAL = ASYNC_MESSAGE.offset("TotalMsgLength"), ASYNC_MESSAGE.offset("ActualMsgLength")
+_SEGMENT_INDEX = slice(ASYNC_MESSAGE.offset("SegmentIndex"), ASYNC_MESSAGE.offset("SelectionIndex"))
+_SPI_LENGTH = SPI_DATA.offset("DataLength")
 
 
 def _struc_ids(*names: str) -> tuple[bytes, ...]:
@@ -64,15 +90,30 @@ class MqiCallBytes:
 
     def add(self, segment: Segment) -> None:
         """Take the next segment."""
-        self.data += segment.payload[_ASYNC_CONTINUED_BYTES if segment.kind == ASYNC_MESSAGE else 0 :]
+        self.data += segment.payload[ASYNC_CONTINUED_BYTES if segment.kind == ASYNC_MESSAGE_TYPE else 0 :]
+
+    @property
+    def comp_code(self) -> int:
+        """CompCode of its API header."""
+        return self.long(_COMP_CODE)
+
+    @property
+    def reason(self) -> int:
+        """Reason of its API header."""
+        return self.long(_REASON)
+
+    @property
+    def handle(self) -> int:
+        """ObjectHandle of its API header."""
+        return self.long(_HANDLE)
 
     def long(self, at: int) -> int:
         """The MQLONG at *at*."""
         return int.from_bytes(self.data[at : at + 4], self.first.order, signed=True)
 
-    def name(self, at: int, length: int = 48) -> str:
+    def name(self, at: int, length: int = _NAME_BYTES) -> str:
         """The name in the character field at *at*."""
-        return name_of(str(self.data[at : at + length], EBCDIC_FIELDS if self.first.is_ebcdic else ASCII_FIELDS))
+        return name_of(str(self.data[at : at + length], self.first.header.charset))
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +128,8 @@ class FoundMessage:
 
 def begins(segment: Segment) -> bool:
     """Whether *segment* is the first of its call; those of asynchronous messages are numbered besides."""
-    if segment.kind == ASYNC_MESSAGE:
-        return int.from_bytes(segment.payload[20:22], segment.order) == 0
+    if segment.kind == ASYNC_MESSAGE_TYPE:
+        return int.from_bytes(segment.payload[_SEGMENT_INDEX], segment.order) == 0
     return segment.is_first or (segment.kind == MESSAGE_DATA and segment.payload[:4] in _MSH_IDS)
 
 
@@ -121,6 +162,16 @@ def holds_spi_message(call: MqiCallBytes) -> bool:
     return _descriptor_at(call.data) is not None and any(name in call.data for name in _SPI_IDS)
 
 
+def qmgr_of(call: MqiCallBytes) -> str:
+    """The queue manager that an INITIAL_DATA names, or nothing."""
+    return call.name(_QMGR_NAME)
+
+
+def user_of(call: MqiCallBytes) -> str:
+    """The user that a USERID names: by the long identifier, which older clients do not send, or the short one."""
+    return call.name(_LONG_USER, _LONG_USER_BYTES) or call.name(_USER, _USER_BYTES)
+
+
 def object_name(call: MqiCallBytes) -> str:
     """ObjectName of the MQOD in *call*, or nothing."""
     at = _structure_at(call, _MQOD_IDS)
@@ -135,27 +186,27 @@ def resolved_queue(reply: MqiCallBytes) -> str:
 
 def transmitted_message(call: MqiCallBytes) -> FoundMessage:
     """The message that a sender channel passes on, with where it is to go. Raises ValueError."""
-    at = _MSH_BYTES + _XQH_BYTES
+    at = MQMSH.size + MQXQH.size
     length = descriptor_length(call.data, at)
     if length is None or len(call.data) < at + length:
         raise ValueError("a message between queue managers without its MQXQH and MQMD")
     data = bytes(call.data)
-    queue, qmgr = call.name(_MSH_BYTES + 8), call.name(_MSH_BYTES + 56)
+    queue, qmgr = call.name(_REMOTE_Q), call.name(_REMOTE_QMGR)
     return FoundMessage(data[at : at + length], data[at + length :], queue, qmgr or None)
 
 
 def async_handle_and_reason(call: MqiCallBytes) -> tuple[int, int]:
     """ObjectHandle and Reason of an asynchronous message."""
-    return call.long(4), call.long(24)
+    return call.long(_ASYNC_HANDLE), call.long(_ASYNC_REASON)
 
 
 def async_message(call: MqiCallBytes) -> FoundMessage | None:
     """The asynchronous message in *call*, or None where it only says that there is none. Raises ValueError."""
-    if len(call.data) < _ASYNC_FIXED_BYTES:
+    if len(call.data) < ASYNC_MESSAGE.size:
         raise ValueError("the header of an asynchronous message is cut")
     at = _async_descriptor_at(call.data)
     if at is None:
-        if call.long(24) != 0:
+        if call.long(_ASYNC_REASON) != 0:
             return None
         raise ValueError("an asynchronous message without an MQMD")
     data = bytes(call.data)
@@ -166,7 +217,7 @@ def async_message(call: MqiCallBytes) -> FoundMessage | None:
         raise ValueError(f"only {max(0, len(data) - body_at)} of {length} bytes of data were sent")
     padding = len(data) - body_at - length
     body = data[body_at : body_at + length] if 0 < padding < 4 else data[body_at:]
-    return FoundMessage(data[at:body_at], body, call.name(_ASYNC_FIXED_BYTES, data[_ASYNC_FIXED_BYTES - 1]))
+    return FoundMessage(data[at:body_at], body, call.name(ASYNC_MESSAGE.size, data[ASYNC_MESSAGE.size - 1]))
 
 
 def _message(call: MqiCallBytes) -> tuple[FoundMessage, int]:
@@ -178,10 +229,10 @@ def _message(call: MqiCallBytes) -> tuple[FoundMessage, int]:
     options_at = at + (descriptor_length(data, at) or 0)
     if len(data) < options_at:
         raise ValueError("the MQMD is cut")
-    if call.first.kind in (SPI, SPI_REPLY):
+    if call.first.kind in (SPI_CALL, SPI_REPLY):
         start, length = _spi_data(data, options_at, order)
     else:
-        lengths = _MQPMO_BYTES if call.first.kind in _PUTS else _MQGMO_BYTES
+        lengths = _MQPMO_BYTES if call.first.kind in PUTS else _MQGMO_BYTES
         version = call.long(options_at + 4) if len(data) >= options_at + 8 else 0
         start, length = _data(data, options_at, order, lengths.get(version, ()))
     if length < 0 or len(data) - start < length:
@@ -208,8 +259,8 @@ def _data(data: bytes, options_at: int, order: ByteOrder, known: tuple[int, ...]
 def _spi_data(data: bytes, options_at: int, order: ByteOrder) -> tuple[int, int]:
     for struc_id in _SPI_IDS:
         at = data.find(struc_id, options_at, options_at + OPTIONS_BYTES)
-        if at >= 0 and at + 20 <= len(data):
-            return at + 20, _long(data, at + 16, order)
+        if at >= 0 and at + SPI_DATA.size <= len(data):
+            return at + SPI_DATA.size, _long(data, at + _SPI_LENGTH, order)
     raise ValueError("an SPI call without its length of data")
 
 
@@ -225,15 +276,15 @@ def _structure_at(call: MqiCallBytes, struc_ids: tuple[bytes, ...]) -> int | Non
 
 def _async_descriptor_at(data: bytes | bytearray) -> int | None:
     """Offset of the MQMD behind the header of an asynchronous message: sources disagree on the padding of its name."""
-    if len(data) < _ASYNC_FIXED_BYTES:
+    if len(data) < ASYNC_MESSAGE.size:
         return None
-    end = _ASYNC_FIXED_BYTES + data[_ASYNC_FIXED_BYTES - 1]
+    end = ASYNC_MESSAGE.size + data[ASYNC_MESSAGE.size - 1]
     return next((at for at in range(end, end + 5) if descriptor_length(data, at)), None)
 
 
 def _async_length(call: MqiCallBytes) -> int:
     # TotalMsgLength and ActualMsgLength; they differ where the beginning only was sent.
-    return max(call.long(28), call.long(32))
+    return max(call.long(_ASYNC_TOTAL), call.long(_ASYNC_ACTUAL))
 
 
 def _long(data: bytes, at: int, order: ByteOrder) -> int:

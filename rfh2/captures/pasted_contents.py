@@ -15,17 +15,12 @@ from rfh2.captures.mqi_calls import Channel, SentMessage, Unreadable
 from rfh2.captures.pasted_piece import begins_like_a_message
 from rfh2.captures.record import Numbering, ReadingPosition
 from rfh2.captures.tsh import OutOfStep, TshStream, begins_segment
+from rfh2.channel.segments import type_name
 from rfh2.errors import CaptureError
 
 _ETHERNET: Final = 1
 _IP_TYPES: Final = (b"\x08\x00\x45", b"\x86\xdd\x60")
 _LEAST_FRAME: Final = 54  # Ethernet, IPv4 and TCP without data
-_CALLS: Final = {
-    0x01: "INITIAL_DATA", 0x02: "RESYNC_DATA", 0x05: "STATUS_DATA", 0x08: "USERID_DATA", 0x09: "HEARTBEAT",
-    0x0C: "SOCKET_ACTION", 0x81: "MQCONN", 0x82: "MQDISC", 0x83: "MQOPEN", 0x84: "MQCLOSE", 0x85: "MQGET",
-    0x86: "MQPUT", 0x87: "MQPUT1", 0x8A: "MQINQ", 0x8B: "MQCMIT", 0x8C: "SPI", 0x91: "MQCONN reply",
-    0x93: "MQOPEN reply", 0x95: "MQGET reply", 0x96: "MQPUT reply", 0x97: "MQPUT1 reply",
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +72,7 @@ def _of_segments(data: bytes) -> Iterator[Content]:
         if isinstance(item, OutOfStep):
             found.append(Content(None, why="no segment begins where one is due", what="segments of a channel"))
             continue
-        kinds.append(_CALLS.get(item.kind, f"type 0x{item.kind:02X}"))
+        kinds.append(type_name(item.kind))
         found += map(_of_call, channel.take(item, 0, None))
     if stream.is_partial:
         found.append(_cut_segment(data))

@@ -1,13 +1,7 @@
-"""Transmission segments of MQ channels in the bytes of one flow (wire formats 6.5).
+"""Transmission segments of MQ channels in the bytes of one flow (wire formats 6.5; ``rfh2.channel.segments``).
 
-    TSH   0        4          8          9        10         11         12     20        24     26
-    TSHC  as TSH
-    TSHM  0        4  conv request 16    17       18         19         20     28        32     34
-          StrucId  SegLength  ByteOrder  SegType  CtlFlags1  CtlFlags2  LUWID  Encoding  CCSID  Reserved
-
-SegLength, ConversationId and RequestId are big-endian always. IBM's clients end a conversation with a TSHC. A flow
-whose beginning was not captured, or that lost bytes, is searched for the next header; a flow that begins with something
-else is none of ours.
+A flow whose beginning was not captured, or that lost bytes, is searched for the next header; a flow that begins with
+something else is none of ours.
 """
 
 from __future__ import annotations
@@ -18,15 +12,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from rfh2.ccsid import EBCDIC_FIELDS, ByteOrder
+from rfh2.ccsid import ByteOrder
+from rfh2.channel.segments import FIRST, HEADER_BYTES, LAST, PREFIX_BYTES, SegmentHeader, read_header
+from rfh2.errors import DecodeError
 
-FIRST_SEGMENT, LAST_SEGMENT = 0x10, 0x20
-HEADER_COMPRESSED, MESSAGE_COMPRESSED = 0x01, 0x02
-
-_HEADER_BYTES = {"TSH ": 28, "TSHC": 28, "TSHM": 36}
-_ASCII_IDS = frozenset(name.encode("ascii") for name in _HEADER_BYTES)
-_IDS = {name.encode(charset): size for charset in ("ascii", EBCDIC_FIELDS) for name, size in _HEADER_BYTES.items()}
-_ANY_ID = re.compile(b"|".join(map(re.escape, _IDS)))
+_ANY_ID = re.compile(b"|".join(map(re.escape, HEADER_BYTES)))
 _SEGMENT_TYPES = frozenset({*range(0x01, 0x10), *range(0x80, 0xA0), *range(0xA0, 0xC0)})
 # Segments are negotiated down to 32 KiB and never seen above; this leaves room and still refuses garbage.
 _MAX_SEGMENT_BYTES = 1 << 20
@@ -35,7 +25,7 @@ _SEARCH_BYTES = 1 << 20
 
 def begins_segment(data: bytes) -> bool:
     """Whether *data* begins with the StrucId of a segment, and is long enough for its header."""
-    header = _IDS.get(data[:4])
+    header = HEADER_BYTES.get(data[:4])
     return header is not None and len(data) >= header
 
 
@@ -48,24 +38,33 @@ class _State(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """One segment. position: that of the packet in which it begins. conversation: 0 where there is no multiplexing."""
+    """One segment. position: that of the packet in which it begins."""
 
     position: int
-    kind: int
-    control: int
-    control2: int
-    order: ByteOrder
-    conversation: int
-    is_ebcdic: bool
+    header: SegmentHeader
     payload: bytes
 
     @property
+    def kind(self) -> int:
+        """What the segment is: a SegmentType, or a reply or type beyond those."""
+        return self.header.kind
+
+    @property
+    def order(self) -> ByteOrder:
+        return self.header.order
+
+    @property
+    def conversation(self) -> int:
+        """0 where the connection is not shared."""
+        return self.header.conversation or 0
+
+    @property
     def is_first(self) -> bool:
-        return bool(self.control & FIRST_SEGMENT)
+        return bool(self.header.flags & FIRST)
 
     @property
     def is_last(self) -> bool:
-        return bool(self.control & LAST_SEGMENT)
+        return bool(self.header.flags & LAST)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +82,7 @@ class TshStream:
         self._held = bytearray()
         self._at = 0  # offset in the flow of the first byte held
         self._packets: deque[tuple[int, int]] = deque()  # (offset in the flow, position of the packet)
+        self._header: SegmentHeader | None = None  # of the segment that begins what is held, once it is there
         self._searched = 0
         self._seen = False
 
@@ -125,7 +125,8 @@ class TshStream:
                 self._state = _State.IN_STEP
                 return
             self._state, self._seen, self._searched = _State.IN_STEP, True, 0
-            yield self._segment(size)
+            assert self._header is not None
+            yield Segment(self.position, self._header, bytes(self._held[self._header.size : size]))
             self._drop(size)
 
     def lose(self) -> None:
@@ -137,32 +138,21 @@ class TshStream:
     def _segment_size(self) -> int | None:
         """Length of the segment that begins here; None: too few bytes to know; 0: none does."""
         held = self._held
-        if len(held) < 4:
-            return None if any(name.startswith(held) for name in _IDS) else 0
-        header = _IDS.get(bytes(held[:4]))
-        if header is None:
-            return 0
-        if len(held) < header:
-            return None
-        size = int.from_bytes(held[4:8], "big")
-        order, kind = held[header - 20], held[header - 19]
-        plausible = header <= size <= _MAX_SEGMENT_BYTES and order in (1, 2) and kind in _SEGMENT_TYPES
-        return size if plausible else 0
-
-    def _segment(self, size: int) -> Segment:
-        held = self._held
-        struc_id = bytes(held[:4])
-        header = _IDS[struc_id]
-        return Segment(
-            position=self.position,
-            kind=held[header - 19],
-            control=held[header - 18],
-            control2=held[header - 17],
-            order="big" if held[header - 20] == 1 else "little",
-            conversation=int.from_bytes(held[8:12], "big") if header == 36 else 0,
-            is_ebcdic=struc_id not in _ASCII_IDS,
-            payload=bytes(held[header:size]),
-        )
+        if self._header is None:
+            if len(held) < 4:
+                return None if any(name.startswith(held) for name in HEADER_BYTES) else 0
+            needed = HEADER_BYTES.get(bytes(held[:4]))
+            if needed is None:
+                return 0
+            if len(held) < needed:
+                return None
+            try:
+                self._header = read_header(held)
+            except DecodeError:
+                return 0
+        size = int.from_bytes(held[4:PREFIX_BYTES], "big")
+        is_plausible = self._header.size <= size <= _MAX_SEGMENT_BYTES and self._header.kind in _SEGMENT_TYPES
+        return size if is_plausible else 0
 
     def _search(self) -> bool:
         """Drop what precedes the next header; whether there is one, or may be."""
@@ -187,6 +177,8 @@ class TshStream:
         self._packets.clear()
 
     def _drop(self, count: int) -> None:
+        if count:
+            self._header = None
         del self._held[:count]
         self._at += count
         while len(self._packets) > 1 and self._packets[1][0] <= self._at:

@@ -326,6 +326,15 @@ def _socket_action(long: Any) -> tuple[Any, ...]:
     return tuple(name / long for name in ("ConversationId", "RequestId", "Type", "Parameter1", "Parameter2"))
 
 
+def _spi_data(long: Any) -> tuple[Any, ...]:
+    return (*_spi_block(long), "Options" / long, "DataLength" / long)
+
+
+def _msh(long: Any) -> tuple[Any, ...]:
+    names = ("MsgSeqNumber", "BufferLength", "Reserved", "MsgLength")
+    return ("StrucId" / c.Bytes(4), *(name / long for name in names))
+
+
 def _mqinq(long: Any) -> tuple[Any, ...]:
     return tuple(name / long for name in ("SelectorCount", "IntAttrCount", "CharAttrLength"))
 
@@ -350,6 +359,7 @@ FOPA = Layout("FOPA", _fopa)
 FOPA2 = Layout("FOPA", _fopa2)
 SPI = Layout("SPI", _spi)
 SPI_BLOCK = Layout("SPI block", _spi_block)
+SPI_DATA = Layout("SPPI or SPGO", _spi_data)  # the data of the message follows
 SPAI = Layout("SPAI", _spai)
 SPRI = Layout("SPRI", _spri)
 LPOO = Layout("LPOO", _lpoo)
@@ -360,6 +370,9 @@ MQSTS = Layout("MQSTS", _sts)
 REQUEST_MSGS = Layout("REQUEST_MSGS", _request_messages)
 SELECTION = Layout("REQUEST_MSGS", _selection)
 ASYNC_MESSAGE = Layout("ASYNC_MESSAGE", _async_message)
+ASYNC_CONTINUED_BYTES = ASYNC_MESSAGE.offset("Reason")
+"""So much of ASYNC_MESSAGE is in each segment of a long message behind the first."""
 NOTIFICATION = Layout("NOTIFICATION", _notification)
 SOCKET_ACTION = Layout("SOCKET_ACTION", _socket_action)
+MQMSH = Layout("MQMSH", _msh)  # between queue managers; an MQXQH follows
 MQINQ = Layout("MQINQ", _mqinq)

@@ -10,14 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 from rfh2.ccsid import ASCII_FIELDS, EBCDIC_FIELDS, ByteOrder
 from rfh2.channel.layouts import TSH, TSHM
 from rfh2.errors import DecodeError
+from rfh2.layouts import Layout
 
 CONFIRM, ERROR, REQUEST_CLOSE, CLOSE, FIRST, LAST, ACCEPTED = 0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40
 WHOLE: Final = FIRST | LAST
+HEADER_COMPRESSED, MESSAGE_COMPRESSED = 0x01, 0x02
+"""Of the second flags."""
 LARGEST_SEGMENT: Final = 32_768
 REPLY: Final = 0x10
 """More than the type of the request."""
@@ -27,6 +30,8 @@ class SegmentType(IntEnum):
     """What a segment is."""
 
     INITIAL_DATA = 0x01
+    RESYNC_DATA = 0x02
+    MESSAGE_DATA = 0x04
     STATUS = 0x05
     USERID = 0x08
     HEARTBEAT = 0x09
@@ -52,12 +57,34 @@ class SegmentType(IntEnum):
     MQSUBRQ = 0x8F
 
 
+_TYPES: Final = frozenset(SegmentType)
+
+
+def type_name(kind: int) -> str:
+    """The name of a type of segments, for people: ``MQPUT``, ``MQPUT reply``, or its number."""
+    for number, suffix in ((kind, ""), (kind - REPLY, " reply")):
+        if number in _TYPES and (suffix == "" or number >= SegmentType.MQCONN):
+            return SegmentType(number).name + suffix
+    return f"type 0x{kind:02X}"
+
+
+class _Form(NamedTuple):
+    """How a header with one StrucId is laid out, and in which codec its characters are."""
+
+    layout: Layout
+    charset: str
+    order_at: int
+    of_connection: bool
+
+
 _UNSHARED, _SHARED, _CONNECTION = "TSH ", "TSHM", "TSHC"
-_IDS: Final = {
-    name.encode(charset): (name, charset)
-    for name in (_UNSHARED, _CONNECTION, _SHARED)
+_FORMS: Final = {
+    name.encode(charset): _Form(layout, charset, layout.offset("ByteOrder"), name == _CONNECTION)
+    for name, layout in ((_UNSHARED, TSH), (_CONNECTION, TSH), (_SHARED, TSHM))
     for charset in (ASCII_FIELDS, EBCDIC_FIELDS)
 }
+HEADER_BYTES: Final = {struc_id: form.layout.size for struc_id, form in _FORMS.items()}
+"""The length of a header by its StrucId, in ASCII or EBCDIC."""
 _ORDERS: Final[dict[int, ByteOrder]] = {1: "big", 2: "little"}
 PREFIX_BYTES: Final = 8
 """StrucId and SegmentLength: enough to know how many bytes follow."""
@@ -101,7 +128,7 @@ class SegmentHeader:
 
 def segment_length(prefix: bytes) -> int:
     """How many bytes the segment has that begins with *prefix*. Raises DecodeError where none begins so."""
-    if prefix[:4] not in _IDS:
+    if prefix[:4] not in HEADER_BYTES:
         raise DecodeError(0, "TSH", f"StrucId is {prefix[:4].hex()}: this is no transmission segment")
     length = int.from_bytes(prefix[4:8], "big")
     if not TSH.size <= length <= LARGEST_SEGMENT:
@@ -109,26 +136,31 @@ def segment_length(prefix: bytes) -> int:
     return length
 
 
-def read_segment(data: bytes) -> tuple[SegmentHeader, bytes]:
-    """The header of a whole segment, and its payload. Raises DecodeError."""
-    found = _IDS.get(data[:4])
-    if found is None:
-        raise DecodeError(0, "TSH", f"StrucId is {data[:4].hex()}: this is no transmission segment")
-    name, charset = found
-    layout = TSHM if name == _SHARED else TSH
+def read_header(data: bytes | bytearray) -> SegmentHeader:
+    """The header at the start of *data*. Raises DecodeError."""
+    struc_id = bytes(data[:4])
+    form = _FORMS.get(struc_id)
+    if form is None:
+        raise DecodeError(0, "TSH", f"StrucId is {struc_id.hex()}: this is no transmission segment")
+    layout, charset, order_at, of_connection = form
     if len(data) < layout.size:
         raise DecodeError(len(data), "TSH", f"{len(data)} of {layout.size} bytes are there")
-    order = _ORDERS.get(data[layout.size - 20])
+    order = _ORDERS.get(data[order_at])
     if order is None:
-        raise DecodeError(layout.size - 20, "TSH", f"ByteOrder is {data[layout.size - 20]}, not 1 or 2")
-    fields = layout.fast[order].unpack_from(data)
-    *own, _, kind, flags, flags2, _, encoding, ccsid, _ = fields
-    conversation = int.from_bytes(own[2], "big") if layout is TSHM else None
-    request = int.from_bytes(own[3], "big") if layout is TSHM else 0
-    header = SegmentHeader(
-        kind, flags, flags2, order, encoding, ccsid, conversation, request, charset, name == _CONNECTION
+        raise DecodeError(order_at, "TSH", f"ByteOrder is {data[order_at]}, not 1 or 2")
+    *own, _, kind, flags, flags2, _, encoding, ccsid, _ = layout.fast[order].unpack_from(data)
+    conversation = request = None
+    if layout is TSHM:
+        conversation, request = int.from_bytes(own[2], "big"), int.from_bytes(own[3], "big")
+    return SegmentHeader(
+        kind, flags, flags2, order, encoding, ccsid, conversation, request or 0, charset, of_connection
     )
-    return header, data[layout.size :]
+
+
+def read_segment(data: bytes) -> tuple[SegmentHeader, bytes]:
+    """The header of a whole segment, and its payload. Raises DecodeError."""
+    header = read_header(data)
+    return header, data[header.size :]
 
 
 def split(header: SegmentHeader, payload: bytes | bytearray, largest: int) -> Iterator[bytes]:

@@ -62,12 +62,9 @@ class Structure:
 @cache
 def _field(layout: Layout, order: ByteOrder, name: str) -> tuple[int, Struct]:
     """Offset of the field, and what reads and writes it."""
-    kinds = layout.fast[order].format[1:]
-    parts = _parts(kinds)
-    for (found, offset, _), part in zip(layout.spans(), parts, strict=True):
-        if found == name:
-            return offset, Struct((">" if order == "big" else "<") + part)
-    raise KeyError(f"{layout.name} has no field {name}")
+    offset = layout.offset(name)
+    part = _parts(layout.fast[order].format[1:])[layout.names.index(name)]
+    return offset, Struct((">" if order == "big" else "<") + part)
 
 
 def _parts(kinds: str) -> list[str]:

@@ -24,11 +24,12 @@ _PRIORITIES: Final = range(-3, 10)
 _PERSISTENCES: Final = range(-1, 3)
 _MSG_ID: Final = offsets_of(MQMD1)["MsgId"]
 _BEHIND_CORREL_ID: Final = offsets_of(MQMD1)["BackoutCount"]
+_USER: Final = slice(offsets_of(MQMD1)["UserIdentifier"], offsets_of(MQMD1)["AccountingToken"])
 _PUT_TIME: Final = slice(offsets_of(MQMD1)["PutDate"], offsets_of(MQMD1)["ApplOriginData"])
 _FAULTLESS_ROOM: Final = 4 << 20
 _ENTRY_BYTES: Final = 200
-_FAULTLESS: Final[BoundedCache[bytes, bool]] = BoundedCache(_FAULTLESS_ROOM)
-"""Descriptors whose fields have no problem, without identifiers and time."""
+_FAULTLESS: Final[BoundedCache[tuple[bytes, bytes], bool]] = BoundedCache(_FAULTLESS_ROOM)
+"""Descriptors whose fields have no problem, without identifiers, user and time."""
 _SOUND_ROOM: Final = 2 << 20
 _SOUND_HEADERS: Final[BoundedCache[tuple[object, ...], bool]] = BoundedCache(_SOUND_ROOM)
 """Fixed parts of MQRFH2s that have no problem, with what they depend on."""
@@ -43,17 +44,21 @@ def descriptor_problems(partial: PartialMessage) -> Iterator[Problem]:
     if len(md) > partial.mqmd_length:
         why = f"{len(md) - partial.mqmd_length} bytes stand behind the {partial.mqmd_length} of the MQMD"
         yield problem("bytes-behind-mqmd", partial.mqmd_length, why, "mqmd")
-    # Without identifiers, which have no problems, and the time: most descriptors are like one before.
+    # Without identifiers, which have no problems, the user and the time: most descriptors are like one before.
     time = md[_PUT_TIME]
     if not time.isdigit():
         yield from _mqmd(mqmd, md, 0, "mqmd")
         return
-    key = md[:_MSG_ID] + md[_BEHIND_CORREL_ID : _PUT_TIME.start] + md[_PUT_TIME.stop :]
+    user = md[_USER]
+    others = (
+        md[:_MSG_ID] + md[_BEHIND_CORREL_ID : _USER.start] + md[_USER.stop : _PUT_TIME.start] + md[_PUT_TIME.stop :]
+    )
+    key = (others, user if b"\0" in user else b"")
     if _FAULTLESS.get(key):
         return
     found = list(_mqmd(mqmd, md, 0, "mqmd"))
     if not found:
-        _FAULTLESS.keep(key, True, len(key) + _ENTRY_BYTES)
+        _FAULTLESS.keep(key, True, len(others) + _ENTRY_BYTES)
     yield from found
 
 

@@ -1,7 +1,7 @@
 """The JSON form of a message as bytes: the line that ``form.json_line`` makes of what ``describe.described`` gives.
 
 Most of a descriptor and of a header's fixed part is the same in the next message of a program. Their text is kept, and
-only what differs is written anew: identifiers, time and folders. ``tests/commands/explain/test_decode_caches.py``
+only what differs is written anew: identifiers, user, time and folders. ``tests/commands/explain/test_decode_caches.py``
 compares the two forms.
 """
 
@@ -16,18 +16,21 @@ from pydantic_core import to_json
 from rfh2.bounded_cache import BoundedCache
 from rfh2.captured import CapturedMessage, iso
 from rfh2.explain.describe import body_form, folder_form, header_form
-from rfh2.explain.fields import descriptor_layout, layout_of, offsets_of, read_fields
+from rfh2.explain.fields import descriptor_layout, layout_of, offsets_of, read_field, read_fields, spans_of
 from rfh2.explain.form import Problem
 from rfh2.explain.reading import Located, PartialMessage
 from rfh2.layouts import MQMD1
 from rfh2.mqmd import Mqmd
 from rfh2.rfh2 import FIXED_LENGTH, Rfh2
 
-_MSG_ID: Final = slice(offsets_of(MQMD1)["MsgId"], offsets_of(MQMD1)["CorrelId"])
-_CORREL_ID: Final = slice(offsets_of(MQMD1)["CorrelId"], offsets_of(MQMD1)["BackoutCount"])
-_PUT_DATE: Final = slice(offsets_of(MQMD1)["PutDate"], offsets_of(MQMD1)["PutTime"])
-_PUT_TIME: Final = slice(offsets_of(MQMD1)["PutTime"], offsets_of(MQMD1)["ApplOriginData"])
-_DIFFERING: Final = ("MsgId", "CorrelId", "PutDate", "PutTime")
+_AT: Final = offsets_of(MQMD1)
+_MSG_ID: Final = slice(_AT["MsgId"], _AT["CorrelId"])
+_CORREL_ID: Final = slice(_AT["CorrelId"], _AT["BackoutCount"])
+_USER: Final = slice(_AT["UserIdentifier"], _AT["AccountingToken"])
+_PUT_DATE: Final = slice(_AT["PutDate"], _AT["PutTime"])
+_PUT_TIME: Final = slice(_AT["PutTime"], _AT["ApplOriginData"])
+_DIFFERING: Final = ("MsgId", "CorrelId", "UserIdentifier", "PutDate", "PutTime")
+_USER_SPAN: Final = next(span for span in spans_of(MQMD1) if span.name == "UserIdentifier")
 _PLACE: Final = "\ue000"
 """In the place of a field that differs: a character that no code page of descriptors has."""
 
@@ -70,15 +73,16 @@ def _descriptor(mqmd: Mqmd | None, md: bytes | None) -> bytes:
     date, time = md[_PUT_DATE], md[_PUT_TIME]
     if not (date.isdigit() and time.isdigit()):
         return to_json(read_fields(descriptor_layout(mqmd.version), md, mqmd.order, mqmd.charset))
-    key = md[: _MSG_ID.start] + md[_CORREL_ID.stop : _PUT_DATE.start] + md[_PUT_TIME.stop :]
+    between = md[_CORREL_ID.stop : _USER.start], md[_USER.stop : _PUT_DATE.start]
+    key = b"".join((md[: _MSG_ID.start], *between, md[_PUT_TIME.stop :]))
     pieces = _DESCRIPTORS.get(key)
     if pieces is None:
         fields = read_fields(descriptor_layout(mqmd.version), md, mqmd.order, mqmd.charset)
         pieces = to_json(fields | dict.fromkeys(_DIFFERING, _PLACE)).split(_PLACE.encode())
         _DESCRIPTORS.keep(key, pieces, len(key) + _ENTRY_BYTES)
-    front, after_msg_id, between, after_date, rest = pieces
-    msg_id, correl_id = md[_MSG_ID].hex().encode(), md[_CORREL_ID].hex().encode()
-    return b"".join((front, msg_id, after_msg_id, correl_id, between, date, after_date, time, rest))
+    user = _word(read_field(_USER_SPAN, md, mqmd.charset))[1:-1]
+    texts = (md[_MSG_ID].hex().encode(), md[_CORREL_ID].hex().encode(), user.encode(), date, time)
+    return b"".join([part for pair in zip(pieces, (*texts, b""), strict=True) for part in pair])
 
 
 def _header(located: Located, body: bytes) -> bytes:

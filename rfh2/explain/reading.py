@@ -11,8 +11,7 @@ from typing import Final
 
 from rfh2.captured import CapturedMessage
 from rfh2.ccsid import ENCODINGS
-from rfh2.chain import MAX_HEADERS, Header, decoder_of, sniffed
-from rfh2.constants import MQCCSI_DEFAULT, MQCCSI_INHERIT
+from rfh2.chain import MAX_HEADERS, Header, ccsid_behind, decoder_of, sniffed
 from rfh2.errors import DecodeError
 from rfh2.frozen import quick
 from rfh2.layouts import MQCFH
@@ -120,6 +119,5 @@ def read_chain(data: bytes, at: int, fmt: str, ccsid: int) -> tuple[tuple[Locate
         headers.append(Located(header, at))
         at += header.length
         fmt = header.format
-        if header.coded_char_set_id not in (MQCCSI_INHERIT, MQCCSI_DEFAULT):
-            ccsid = header.coded_char_set_id
+        ccsid = ccsid_behind(header, ccsid)
     return tuple(headers), at, None

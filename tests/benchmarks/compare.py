@@ -12,7 +12,7 @@ greatest of them. Below 1.00, B is faster.
     processor    run --once with durability FULL, in batches: every header new, and all alike
     replay       replay --engine local, from JSON Lines to JSON Lines: every header new, and all alike
     decode       decode --json and the full view, in one process, without the start of the program
-    start        decode of one message, as a process of its own: milliseconds
+    start        decode of one message, and --help, each as a process of its own: milliseconds
 
 Only what docs and packages promise is used: ``rfh2.decode``, ``commands.parse``, what ``streams`` exports, and the
 command line. So any two revisions can be compared, wherever their modules are. Both run with the Python and packages
@@ -165,7 +165,7 @@ def replay() -> Figures:
 def decode() -> Figures:
     figures = {}
     with tempfile.TemporaryDirectory() as scratch:
-        capture, one, count = Path(scratch) / "capture.jsonl", Path(scratch) / "one.jsonl", 8_000
+        capture, one, count = Path(scratch) / "capture.jsonl", Path(scratch) / "one.jsonl", 4_000
         _qpubsub("generate", "--messages", str(count), "--output", str(capture))
         with capture.open() as lines:
             one.write_text(next(lines))
@@ -181,7 +181,8 @@ def start() -> Figures:
     with tempfile.TemporaryDirectory() as scratch:
         one = Path(scratch) / "one.jsonl"
         _capture(one, 0, True)
-        return {"decode, ms": min(spent_s(lambda: _process("decode", str(one))) for _ in range(8)) * 1e3}
+        verbs = {"decode, ms": ("decode", str(one)), "--help, ms": ("--help",)}
+        return {name: min(spent_s(lambda a=verb: _process(*a)) for _ in range(4)) * 1e3 for name, verb in verbs.items()}
 
 
 def _process(*arguments: str) -> None:

@@ -28,22 +28,26 @@ from streams.topic_space import TopicSpace
 from tests.migrate.legacy_messages import NOW
 from tests.migrate.test_embedded import many_subscriptions
 
-COUNT = 100_000
 
-pytestmark = pytest.mark.slow
+@pytest.fixture(scope="module")
+def count(request: pytest.FixtureRequest) -> int:
+    """How many subscriptions: 100,000, and few in a test run, which only shows that the benchmarks run."""
+    return 100_000 if request.config.getoption("benchmark_enable") else 300
 
 
 @pytest.fixture(scope="module")
-def plan() -> MigrationPlan:
-    return strmqbrk.plan(many_subscriptions(COUNT), Target.fresh("QM1"), PlanOptions(), NOW)
+def plan(count: int) -> MigrationPlan:
+    return strmqbrk.plan(many_subscriptions(count), Target.fresh("QM1"), PlanOptions(), NOW)
 
 
 def seconds(begun: float) -> float:
     return time.perf_counter() - begun
 
 
-def test_planning(benchmark: BenchmarkFixture, capsys: pytest.CaptureFixture[str], plan: MigrationPlan) -> None:
-    state, target = many_subscriptions(COUNT), Target.fresh("QM1")
+def test_planning(
+    benchmark: BenchmarkFixture, capsys: pytest.CaptureFixture[str], plan: MigrationPlan, count: int
+) -> None:
+    state, target = many_subscriptions(count), Target.fresh("QM1")
     took: list[float] = []
 
     def planned() -> None:
@@ -63,13 +67,13 @@ def test_planning(benchmark: BenchmarkFixture, capsys: pytest.CaptureFixture[str
     benchmark.extra_info.update(seconds=min(took), floor_seconds=floor, peak_mib=round(peak))
     with capsys.disabled():
         print(
-            f"\nplan {COUNT:,} subscriptions: {min(took):.1f} s, {peak:,.0f} MiB at its peak; "
+            f"\nplan {count:,} subscriptions: {min(took):.1f} s, {peak:,.0f} MiB at its peak; "
             f"a topic space of as many {floor:.1f} s; ratio {min(took) / floor:.1f}"
         )
 
 
 def test_applying(
-    benchmark: BenchmarkFixture, capsys: pytest.CaptureFixture[str], tmp_path: Path, plan: MigrationPlan
+    benchmark: BenchmarkFixture, capsys: pytest.CaptureFixture[str], tmp_path: Path, plan: MigrationPlan, count: int
 ) -> None:
     took: list[float] = []
 
@@ -98,13 +102,13 @@ def test_applying(
     benchmark.extra_info.update(seconds=min(took), floor_seconds=floor)
     with capsys.disabled():
         print(
-            f"\napply {COUNT:,} subscriptions, backup and journal included: {min(took):.1f} s; "
+            f"\napply {count:,} subscriptions, backup and journal included: {min(took):.1f} s; "
             f"bare SQLite {floor:.1f} s; ratio {min(took) / floor:.1f}"
         )
 
 
 def test_undoing(
-    benchmark: BenchmarkFixture, capsys: pytest.CaptureFixture[str], tmp_path: Path, plan: MigrationPlan
+    benchmark: BenchmarkFixture, capsys: pytest.CaptureFixture[str], tmp_path: Path, plan: MigrationPlan, count: int
 ) -> None:
     took: list[float] = []
 
@@ -121,10 +125,12 @@ def test_undoing(
 
     benchmark.pedantic(undone, setup=migrated, rounds=1)  # type: ignore[no-untyped-call]
     with capsys.disabled():
-        print(f"\nundo {COUNT:,} subscriptions: {min(took):.1f} s")
+        print(f"\nundo {count:,} subscriptions: {min(took):.1f} s")
 
 
-def test_writing_files(benchmark: BenchmarkFixture, capsys: pytest.CaptureFixture[str], plan: MigrationPlan) -> None:
+def test_writing_files(
+    benchmark: BenchmarkFixture, capsys: pytest.CaptureFixture[str], plan: MigrationPlan, count: int
+) -> None:
     target = Target.fresh("QM1")
     took: list[float] = []
 
@@ -136,4 +142,4 @@ def test_writing_files(benchmark: BenchmarkFixture, capsys: pytest.CaptureFixtur
 
     benchmark.pedantic(written, rounds=1)  # type: ignore[no-untyped-call]
     with capsys.disabled():
-        print(f"\nfiles of {COUNT:,} subscriptions, each command tried: {min(took):.1f} s")
+        print(f"\nfiles of {count:,} subscriptions, each command tried: {min(took):.1f} s")

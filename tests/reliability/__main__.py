@@ -75,12 +75,12 @@ def _program(name: str, arguments: Sequence[str]) -> Table:
     finally:
         sys.argv = given
     broken = [f"{name} ended with {ended}"] if ended else []
-    lines = printed.getvalue().splitlines()
+    lines, title = printed.getvalue().splitlines(), name.replace("_", " ").capitalize()
     try:
         figures = json.loads(lines[-1])
     except (ValueError, IndexError):
-        return Table(name.capitalize(), ("figures",), [(f"`{line}`",) for line in lines], broken)
-    return Table(name.capitalize(), tuple(figures), [tuple(str(value) for value in figures.values())], broken)
+        return Table(title, ("figures",), [(f"`{line}`",) for line in lines], broken)
+    return Table(title, tuple(figures), [tuple(str(value) for value in figures.values())], broken)
 
 
 ATTACKS: dict[str, Attack] = {
@@ -92,6 +92,7 @@ ATTACKS: dict[str, Attack] = {
     "listener": _elsewhere({"listener_kills": ("--kills", "3", "--clients", "8")}),
     "restarts": _elsewhere({"restarts": ("--restarts", "3", "--messages", "600")}),
     "growth": _elsewhere({"growth": ("--largest-kib", "64"), "growth_streams": ()}),
+    "segments": _elsewhere({"segments": ("--segments", "2000")}),
 }
 
 

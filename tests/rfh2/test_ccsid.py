@@ -94,3 +94,15 @@ def test_the_struc_id_and_not_the_ccsid_says_whether_a_header_is_ebcdic() -> Non
 def test_the_ebcdic_pages_are_the_ones_in_which_a_blank_is_x40() -> None:
     for number, name in ccsid._CODECS.items():
         assert is_ebcdic(number) is (codecs.encode(" ", name) == b"\x40"), number
+
+
+@pytest.mark.parametrize(
+    ("number", "byte", "character"),
+    [(273, 0xBC, "\u00af"), (424, 0xB3, "\u2022"), (424, 0xBC, "\u203e"), (273, 0xC1, "A"), (424, 0xC1, "A")],
+)
+def test_code_pages_are_ibms_where_pythons_differ(number: int, byte: int, character: str) -> None:
+    """Row LSN-38 of docs/conformance.md."""
+    name = text_codec(number, 273)
+    assert name is not None
+    assert bytes((byte,)).decode(name) == character
+    assert character.encode(name) == bytes((byte,))

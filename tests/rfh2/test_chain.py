@@ -1,4 +1,4 @@
-"""Header chains (wire formats, section 0): each header describes the next."""
+"""Header chains (wire formats, section 0): each header describes the next. Rows of docs/conformance.md: LSN-35."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from rfh2.chain import MAX_HEADERS, Header, decode_chain, sniffed
 from rfh2.dlh import Dlh
 from rfh2.errors import DecodeError
 from rfh2.folders import Folder
+from rfh2.message import Message
+from rfh2.mqmd import Mqmd
+from rfh2.prologue import SteppedHeader
 from rfh2.rfh2 import Rfh2
 
 PSC = Folder.of("<psc><Command>Publish</Command></psc>")
@@ -92,3 +95,23 @@ def test_a_lost_descriptor_is_told_from_the_first_header(header: Header, order: 
 @pytest.mark.parametrize("data", [b"", b"RFH", b"hello", b"<psc>", bytes(40)])
 def test_data_without_a_header_tells_nothing(data: bytes) -> None:
     assert sniffed(data) is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "encoding", "ccsid", "expected"),
+    [
+        ("MQIIH", 273, 500, (546, 1208)),
+        ("MQCIH", 273, 500, (273, 500)),
+        ("MQCIH", 0, 0, (546, 1208)),
+        ("MQWIH", 273, 500, (273, 500)),
+    ],
+)
+def test_what_follows_a_header_with_reserved_fields_is_written_as_the_header(
+    kind: str, encoding: int, ccsid: int, expected: tuple[int, int]
+) -> None:
+    """Encoding and CodedCharSetId of an MQIIH are reserved (IBM's documentation of conversion); 0 in an MQCIH is."""
+    header = SteppedHeader(kind, bytes(132), encoding=encoding, coded_char_set_id=ccsid, format="MQSTR")
+    message = Message(Mqmd(format=header.own_format, encoding=546, coded_char_set_id=1208), (header,), b"x")
+    assert (message.body_encoding, message.body_ccsid) == expected
+    behind = Message(message.mqmd, (header, Dlh(1, encoding=0, format="MQSTR")))
+    assert behind.body_ccsid == expected[1]

@@ -419,3 +419,16 @@ def test_reading_takes_time_in_proportion_to_the_text(text: str) -> None:
 def test_text_without_a_form_makes_no_folder(text: str, charset: str) -> None:
     with pytest.raises(EncodeError, match=f"cannot be written in {charset}"):
         Folder.of(text, charset)
+
+
+@pytest.mark.parametrize("order", ["le", "be"])
+@pytest.mark.parametrize("text", ["<psc><Topic>a</Topic></psc>", "<psc x='1'><Topic>a</Topic></psc>"])
+def test_a_byte_order_mark_around_a_folder_is_passed_over(text: str, order: str) -> None:
+    """IBM's Java class MQRFH2 writes folders in UTF-16 so. Offsets in errors stay those of the message."""
+    charset = f"utf-16-{order}"
+    folder = Folder(f"\ufeff{text}\ufeff".encode(charset), charset)
+    assert (folder.name, folder.pairs(), folder.values()) == ("psc", [("Topic", "a")], {"Topic": "a"})
+    faulty = Folder("\ufeff<psc><a></b></psc>".encode(charset), charset, 100)
+    with pytest.raises(DecodeError) as caught:
+        faulty.pairs()
+    assert caught.value.offset == 100 + 2 * len("\ufeff<psc><a>")

@@ -103,8 +103,8 @@ def read(pcf: Pcf, objects: Objects) -> Request:
         raise CommandError(MQRCCF_CFH_CONTROL_ERROR, why=f"Control is {pcf.control}, not MQCFC_LAST")
     about = COMMANDS.get(pcf.command)
     if about is None:
-        name = c.COMMANDS.get(pcf.command, "")
-        raise CommandError(MQRCCF_CFH_COMMAND_ERROR, why=f"command {pcf.command} {name} is not known here".rstrip())
+        named = f"{pcf.command} {c.COMMANDS.get(pcf.command, '')}".rstrip()
+        raise CommandError(MQRCCF_CFH_COMMAND_ERROR, why=f"command {named} is not known here")
     return _Reader(about).read(pcf.parameters, objects)
 
 

@@ -21,12 +21,14 @@ from commands.qmgr.mqi.async_puts import AsyncPuts
 from commands.qmgr.mqi.attributes import QueueUse, Values, changed_queue, of_queue, of_queue_manager
 from commands.qmgr.mqi.context import Application, put_descriptor
 from commands.qmgr.mqi.errors import MqiError
+from commands.qmgr.mqi.got import NO_ID, GetOptions, Got, as_asked
 from commands.qmgr.mqi.handles import Handle, Handles, OpenQueues
 from commands.qmgr.mqi.properties import given
 from commands.qmgr.mqi.subscriptions import Subscriber
+from commands.qmgr.mqi.topic_definitions import TopicDefinitions
 from commands.qmgr.store.connection import ProgramConnection
 from commands.qmgr.store.dynamic_queues import Close
-from commands.qmgr.store.errors import MQRC_GET_INHIBITED, QueueError, UnknownQueueError
+from commands.qmgr.store.errors import MQRC_GET_INHIBITED, MQRC_TOPIC_STRING_ERROR, QueueError, UnknownQueueError
 from commands.qmgr.store.reading import message_of
 from commands.qmgr.store.rows import BODY, MD, QUEUE, RANK, SEQ, MessageRow
 from commands.qmgr.store.state import to_microseconds
@@ -39,7 +41,6 @@ from rfh2.mqi_constants import (
     MQCC_WARNING,
     MQCO_DELETE,
     MQCO_DELETE_PURGE,
-    MQGMO_ACCEPT_TRUNCATED_MSG,
     MQGMO_ANY_BROWSE,
     MQGMO_BROWSE_FIRST,
     MQGMO_BROWSE_MSG_UNDER_CURSOR,
@@ -60,6 +61,7 @@ from rfh2.mqi_constants import (
     MQOO_SAVE_ALL_CONTEXT,
     MQOO_SET,
     MQPMO_RETAIN,
+    MQPMO_SCOPE_QMGR,
     MQPMO_SYNCPOINT,
     MQRC_NO_MSG_AVAILABLE,
     MQRC_NO_MSG_LOCKED,
@@ -72,50 +74,14 @@ from rfh2.mqi_constants import (
     MQRC_OBJECT_TYPE_ERROR,
     MQRC_OPTIONS_ERROR,
     MQRC_SELECTION_STRING_ERROR,
-    MQRC_TRUNCATED_MSG_ACCEPTED,
     MQRC_TRUNCATED_MSG_FAILED,
 )
 from rfh2.mqmd import Mqmd
 from rfh2.pcf_admin_names import MQOT_Q, MQOT_Q_MGR, MQOT_TOPIC
 from streams.selectors import Selector, compile_selector, message_properties
 
-_NO_ID = bytes(24)
-
 Begin = Callable[[], SqliteUnitOfWork]
 """Begins a unit of work of the store."""
-
-
-@dataclass(frozen=True, slots=True)
-class GetOptions:
-    """What MQGET asks for. options: MQGMO_*. match: MQMO_*, of the ids below. longest: bytes of data; None for any.
-
-    seq: of the message that the caller was shown before, as its token says; 0 for none.
-    """
-
-    options: int
-    match: int
-    msg_id: bytes = _NO_ID
-    correl_id: bytes = _NO_ID
-    group_id: bytes = _NO_ID
-    longest: int | None = None
-    seq: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Got:
-    """A message that MQGET gives. body: cut where it is too long. length: of all data. reason: 0, 2079 or 2080."""
-
-    mqmd: Mqmd
-    body: bytes
-    length: int
-    queue: str
-    seq: int
-    reason: int = 0
-
-    @property
-    def comp_code(self) -> int:
-        """MQCC_OK or MQCC_WARNING."""
-        return MQCC_WARNING if self.reason else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +98,7 @@ class Target:
 class Program:
     """One connection. number: of its conversation, with its process the owner of its uncommitted messages.
 
-    open_queues: of all programs. new_id: gives 24 bytes that no other message has. clock: UTC.
+    open_queues, topics: of all programs. new_id: gives 24 bytes that no other message has. clock: UTC.
     """
 
     def __init__(
@@ -145,15 +111,16 @@ class Program:
         open_queues: OpenQueues,
         new_id: Callable[[], bytes],
         clock: Callable[[], datetime],
+        topics: TopicDefinitions,
     ) -> None:
         self.application = application
         self._qmgr, self._connection, self._holder, self._number = qmgr, connection, holder, number
-        self._open_queues, self._new_id, self._clock = open_queues, new_id, clock
+        self._open_queues, self._new_id, self._clock, self._topics = open_queues, new_id, clock, topics
         self._handles = Handles()
         self._in_syncpoint = self._defers = False
         self.async_puts = AsyncPuts()
         self.subscriber = Subscriber(
-            qmgr, connection, holder, self._handles, open_queues, application, self._owner, clock
+            qmgr, connection, holder, self._handles, open_queues, application, self._owner, clock, topics
         )
 
     # Opening and closing: each in a unit of work of its own
@@ -171,7 +138,7 @@ class Program:
             if options & (MQOO_ANY_INPUT | MQOO_BROWSE):
                 raise MqiError(MQRC_OPTIONS_ERROR, "a topic can be opened for output only")
             with unit_of_work() as unit:
-                return Handle(MQOT_TOPIC, target.name, options, topic=self._topic(unit, target))
+                return self._publishing(unit, Handle(MQOT_TOPIC, target.name, options, topic=self._topic(unit, target)))
         if target.object_type != MQOT_Q:
             raise MqiError(MQRC_OBJECT_TYPE_ERROR, f"object type {target.object_type} cannot be opened")
         if target.qmgr not in ("", self._qmgr):
@@ -182,7 +149,7 @@ class Program:
             model = unit.dynamic.model(target.name) is not None
             if not model:
                 queue, topic = self._local(unit, target.name, options)
-                handle = Handle(MQOT_Q, target.name, options, queue=queue, topic=topic)
+                handle = self._publishing(unit, Handle(MQOT_Q, target.name, options, queue=queue, topic=topic))
         if model:
             made = self._connection.open(target.name, dynamic_name)
             handle = Handle(MQOT_Q, made.name, options, queue=made.name, made=made)
@@ -203,10 +170,19 @@ class Program:
             raise UnknownQueueError(name)
         return found.name, ""
 
+    def _publishing(self, unit: SqliteUnitOfWork, handle: Handle) -> Handle:
+        """*handle*, whose user may publish on its topic, if it has one. Raises MqiError 2035."""
+        if handle.topic and handle.options & MQOO_OUTPUT:
+            self._topics.check_user(unit, self.application.user, handle.topic)
+        return handle
+
     def _topic(self, unit: SqliteUnitOfWork, target: Target) -> str:
         """The topic string: that of the object, a slash, and the one given (IBM's description of MQOD)."""
         prefix = unit.topic_string_of(target.name) if target.name else ""
-        return f"{prefix}/{target.topic}" if prefix and target.topic else prefix or target.topic
+        whole = f"{prefix}/{target.topic}" if prefix and target.topic else prefix or target.topic
+        if not whole:
+            raise MqiError(MQRC_TOPIC_STRING_ERROR, "neither a topic object nor a topic string is given")
+        return whole
 
     def handle(self, number: int) -> Handle:
         """The object open under *number*. Raises MqiError 2019."""
@@ -267,22 +243,26 @@ class Program:
     def put1(self, unit: SqliteUnitOfWork, target: Target, mqmd: Mqmd, options: int, body: bytes) -> Mqmd:
         """MQPUT1; the descriptor as it was put. Raises MqiError, QueueError, StoreError."""
         if target.object_type == MQOT_TOPIC:
-            handle = Handle(MQOT_TOPIC, target.name, MQOO_OUTPUT, topic=self._topic(unit, target))
+            topic = self._topic(unit, target)
+            handle = self._publishing(unit, Handle(MQOT_TOPIC, target.name, MQOO_OUTPUT, topic=topic))
         elif target.qmgr not in ("", self._qmgr):
             handle = _remote(unit, target, MQOO_OUTPUT)
         else:
             queue, topic = self._local(unit, target.name, MQOO_OUTPUT)
-            handle = Handle(MQOT_Q, target.name, MQOO_OUTPUT, queue=queue, topic=topic)
+            handle = self._publishing(unit, Handle(MQOT_Q, target.name, MQOO_OUTPUT, queue=queue, topic=topic))
         return self._put(unit, handle, mqmd, options, body)
 
     def _put(
         self, unit: SqliteUnitOfWork, handle: Handle, mqmd: Mqmd, options: int, body: bytes, deferred: bool = False
     ) -> Mqmd:
+        if handle.topic:
+            self._topics.check_topic(unit, handle.topic)
         mqmd = put_descriptor(mqmd, options, self.application, self._new_id(), handle.passed)
         queue, described = handle.queue, mqmd
         if handle.object_type == MQOT_TOPIC:
             queue = DEFAULT_STREAM
-            described, body = publish_command(handle.topic, mqmd, body, retain=bool(options & MQPMO_RETAIN))
+            retain, local = bool(options & MQPMO_RETAIN), bool(options & MQPMO_SCOPE_QMGR)
+            described, body = publish_command(handle.topic, mqmd, body, retain, local)
         elif handle.topic:
             queue = handle.name
         elif handle.qmgr:
@@ -332,17 +312,13 @@ class Program:
             mqmd, body = given(Mqmd.decode(message.md), message.body, options)
         except DecodeError:
             mqmd, body = Mqmd(), message.body
-        length, reason = len(body), 0
-        if asked.longest is not None and length > asked.longest:
-            body = body[: asked.longest]
-            reason = MQRC_TRUNCATED_MSG_ACCEPTED if options & MQGMO_ACCEPT_TRUNCATED_MSG else MQRC_TRUNCATED_MSG_FAILED
-        got = Got(mqmd, body, length, queue.name, message.seq, reason)
+        got = as_asked(mqmd, body, asked, queue.name, message.seq)
         self._open_queues.unlock(handle)
         if browses:
             handle.cursor = (row[RANK], row[SEQ])
             if options & MQGMO_LOCK:
                 self._open_queues.locks[message.seq] = handle
-        elif reason != MQRC_TRUNCATED_MSG_FAILED:
+        elif got.reason != MQRC_TRUNCATED_MSG_FAILED:
             self._take(unit, queue.name, got, options)
             if handle.options & MQOO_SAVE_ALL_CONTEXT:
                 handle.passed = mqmd
@@ -351,9 +327,9 @@ class Program:
     def _found(self, unit: SqliteUnitOfWork, handle: Handle, asked: GetOptions) -> MessageRow:
         options, now_us = asked.options, to_microseconds(self._clock())
         match = Match(
-            msg_id=asked.msg_id if asked.match & MQMO_MATCH_MSG_ID and asked.msg_id != _NO_ID else None,
-            correl_id=asked.correl_id if asked.match & MQMO_MATCH_CORREL_ID and asked.correl_id != _NO_ID else None,
-            group_id=asked.group_id if asked.match & MQMO_MATCH_GROUP_ID and asked.group_id != _NO_ID else None,
+            msg_id=asked.msg_id if asked.match & MQMO_MATCH_MSG_ID and asked.msg_id != NO_ID else None,
+            correl_id=asked.correl_id if asked.match & MQMO_MATCH_CORREL_ID and asked.correl_id != NO_ID else None,
+            group_id=asked.group_id if asked.match & MQMO_MATCH_GROUP_ID and asked.group_id != NO_ID else None,
             seq=asked.seq if asked.match & MQMO_MATCH_MSG_TOKEN and asked.seq else None,
         )
         after = BEFORE_ALL

@@ -15,8 +15,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from rfh2.chain import decode_chain
-from rfh2.constants import MQCCSI_DEFAULT, MQCCSI_INHERIT, MQFMT_RF_HEADER_2
+from rfh2.chain import ccsid_behind, decode_chain
+from rfh2.constants import MQFMT_RF_HEADER_2
 from rfh2.errors import DecodeError
 from rfh2.mqi_constants import (
     MQGMO_NO_PROPERTIES,
@@ -46,11 +46,10 @@ def given(mqmd: Mqmd, body: bytes, options: int) -> tuple[Mqmd, bytes]:
     names = {folder.name for folder in first.folders}
     if "mqps" not in names or not (names <= _OF_PUBLICATION or options & MQGMO_NO_PROPERTIES):
         return mqmd, body
-    inherits = first.coded_char_set_id in (MQCCSI_INHERIT, MQCCSI_DEFAULT)
     described = replace(
         mqmd,
         format=first.format,
         encoding=first.encoding,
-        coded_char_set_id=mqmd.coded_char_set_id if inherits else first.coded_char_set_id,
+        coded_char_set_id=ccsid_behind(first, mqmd.coded_char_set_id),
     )
     return described, body[first.length :]

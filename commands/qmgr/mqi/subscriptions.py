@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import Final
 
 from commands.broker.identifiers import message_id
-from commands.broker.objects import new_queue
+from commands.broker.objects import TEMPORARY, LocalQueue, new_queue
 from commands.qmgr.mqi.context import Application
 from commands.qmgr.mqi.errors import MqiError
 from commands.qmgr.mqi.handles import Handle, Handles, ManagedQueue, OpenQueues, OpenSubscription, SubscriptionUse
@@ -27,13 +27,15 @@ from commands.qmgr.mqi.subscription_requests import (
     SubscriptionRequest,
     Verb,
 )
-from commands.qmgr.store.connection import ProgramConnection
-from commands.qmgr.store.errors import QueueError
+from commands.qmgr.mqi.subscription_rules import scheme_of, topic_of
+from commands.qmgr.mqi.topic_definitions import TopicDefinitions
+from commands.qmgr.store.connection import OpenQueue, ProgramConnection
+from commands.qmgr.store.errors import QueueError, UnknownQueueError
 from commands.qmgr.store.rows import BODY, MD, SEQ
 from commands.qmgr.store.state import to_microseconds
 from commands.qmgr.store.uncommitted import Match
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
-from rfh2.constants import MQFMT_STRING, MQRC_RESOURCE_PROBLEM
+from rfh2.constants import MQFMT_STRING, MQRC_RESOURCE_PROBLEM, MQRC_UNKNOWN_OBJECT_NAME
 from rfh2.mqi_constants import (
     MQCO_KEEP_SUB,
     MQCO_REMOVE_SUB,
@@ -57,7 +59,6 @@ from streams.subscriptions import MANAGED_PREFIX
 ANSWER_WITHIN_S: Final = 60
 """How long a request stays on its queue. The command processor does not carry it out after that."""
 NO_HANDLE: Final = 0
-_MODEL: Final = "SYSTEM.NDURABLE.MODEL.QUEUE"
 _UTF8: Final = 1208
 _MANAGED_OPTIONS: Final = MQOO_INPUT_AS_Q_DEF | MQOO_BROWSE | MQOO_INQUIRE
 
@@ -82,7 +83,8 @@ class Pending:
 class Subscriber:
     """The subscriptions of one connection.
 
-    holder: makes queues that several programs share. owner: of its uncommitted messages. clock: UTC.
+    holder: makes queues that several programs share. owner: of its uncommitted messages. clock: UTC. topics: what the
+    definitions say of them.
     """
 
     def __init__(
@@ -95,10 +97,11 @@ class Subscriber:
         application: Application,
         owner: Callable[[SqliteUnitOfWork], str],
         clock: Callable[[], datetime],
+        topics: TopicDefinitions,
     ) -> None:
         self._qmgr, self._connection, self._holder = qmgr, connection, holder
         self._handles, self._open_queues = handles, open_queues
-        self._application, self._owner, self._clock = application, owner, clock
+        self._application, self._owner, self._clock, self._topics = application, owner, clock, topics
         self.defers = False
         self._pending: list[Pending] = []
 
@@ -120,7 +123,7 @@ class Subscriber:
         managed = None if use is None else use.managed
         if managed is None and descriptor.managed and not descriptor.durable:
             maker = self._holder if descriptor.shared else self._connection
-            managed = ManagedQueue(maker.open(_MODEL, f"{MANAGED_PREFIX}NDURABLE.*"), maker)
+            managed = ManagedQueue(self._made(descriptor, maker, unit_of_work), maker)
         if use is None:
             use = SubscriptionUse(descriptor.shared, managed)
         qmgr, queue = self._destination(given, managed)
@@ -149,6 +152,16 @@ class Subscriber:
         for pending in list(self._pending):
             self._let_go(pending)
 
+    def _made(self, descriptor: SubscriptionDescriptor, maker: ProgramConnection, unit_of_work: Begin) -> OpenQueue:
+        """A new temporary dynamic queue. Raises MqiError, QueueError, StoreError."""
+        with unit_of_work() as unit:
+            _, resolved = topic_of(descriptor, self._topics.topics(unit), scheme_of(descriptor))
+            model = resolved.non_durable_model_queue
+            found = unit.dynamic.model(model)
+        if found is None or found.definition_type != TEMPORARY:
+            raise MqiError(MQRC_UNKNOWN_OBJECT_NAME, f"there is no model queue {model} for temporary queues")
+        return maker.open(model, f"{MANAGED_PREFIX}NDURABLE.*")
+
     def _destination(self, given: Handle | None, managed: ManagedQueue | None) -> tuple[str, str]:
         """Queue manager and queue; blanks where the processor knows them."""
         if managed is not None:
@@ -158,24 +171,37 @@ class Subscriber:
         return (given.qmgr, given.name) if given.qmgr else (self._qmgr, given.queue)
 
     def finish(self, pending: Pending, answer: SubscriptionAnswer | None, unit_of_work: Begin) -> tuple[int, int]:
-        """The handles of the subscription and of its queue. answer: None where none has come in time.
+        """The handles of the subscription and of its queue; the latter is 0 for a queue of another queue manager.
 
-        Raises MqiError with the reason of the answer, StoreError.
+        answer: None where none has come in time. Raises MqiError with the reason of the answer, or 2042 and QueueError
+        where the queue cannot be opened; StoreError.
         """
         if answer is None or answer.reason:
             self._undo(pending, answered=answer is not None, unit_of_work=unit_of_work)
             if answer is None:
                 raise MqiError(MQRC_RESOURCE_PROBLEM, "the command processor has not answered in time")
             raise MqiError(answer.reason, answer.why)
-        self._pending.remove(pending)
         hobj, managed = pending.hobj, pending.managed
-        if hobj == NO_HANDLE:
-            queue = Handle(MQOT_Q, answer.queue, _MANAGED_OPTIONS, queue=answer.queue, managed=managed)
-            self._open_queues.opened(answer.queue, _MANAGED_OPTIONS)
-            hobj = self._handles.add(queue)
+        if hobj == NO_HANDLE and answer.qmgr == self._qmgr:
+            try:
+                queue = self._opened(answer.queue, unit_of_work)
+            except (MqiError, QueueError):
+                self._let_go(pending)
+                raise
+            hobj = self._handles.add(Handle(MQOT_Q, answer.queue, _MANAGED_OPTIONS, queue=queue.name, managed=managed))
+        self._pending.remove(pending)
         opened = OpenSubscription(answer.sub_id, pending.name, answer.descriptor.durable, hobj, pending.deferred)
         subscription = Handle(MQOT_TOPIC, pending.name, 0, subscription=opened, managed=managed)
         return self._handles.add(subscription), hobj
+
+    def _opened(self, name: str, unit_of_work: Begin) -> LocalQueue:
+        """The local queue behind *name*, which a subscription delivers to, now open for input."""
+        with unit_of_work() as unit:
+            queue = unit.find_queue(name)
+        if queue is None:
+            raise UnknownQueueError(name)
+        self._open_queues.opened(queue.name, _MANAGED_OPTIONS)
+        return queue
 
     def _undo(self, pending: Pending, answered: bool, unit_of_work: Begin) -> None:
         self._let_go(pending)

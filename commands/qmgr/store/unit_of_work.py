@@ -20,6 +20,7 @@ from commands.broker.objects import (
     UNLIMITED_DEPTH,
     Definition,
     LocalQueue,
+    Objects,
     QueueManager,
 )
 from commands.qmgr.store import reading
@@ -337,6 +338,18 @@ class SqliteUnitOfWork:
     @property
     def state_version(self) -> int:
         return self._versions[0]
+
+    @property
+    def definitions_version(self) -> int | None:
+        """The version of the definitions; None where this unit of work has changed them."""
+        return self._versions[1] if self._versions[1] == self._versions_before[1] else None
+
+    @translate_sqlite_errors
+    def load_objects(self) -> Objects:
+        """The definitions alone. Raises StoreDamagedError."""
+        self._require_open()
+        self.settle()
+        return reading.load_objects(self._connection, self.database.path)
 
     @translate_sqlite_errors
     def load_state(self) -> LoadedState:

@@ -1,21 +1,21 @@
-"""IBM's own clients against the listener: MQ classes for Java and for JMS, as they come from Maven Central.
+"""IBM's own clients against the listener: MQ classes for Java and for JMS.
 
-CI fetches the classes; they are no part of the project. Where they or Java cannot be had, these tests are skipped.
-
-Rows of docs/conformance.md: LSN-6, LSN-8, LSN-9, LSN-14, LSN-15, LSN-23, LSN-24, LSN-25.
+Rows of docs/conformance.md: LSN-6, LSN-8, LSN-9, LSN-14, LSN-15, LSN-23, LSN-24, LSN-25, LSN-26, LSN-30, LSN-34.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import shutil
+import re
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 
@@ -28,29 +28,17 @@ from commands.listener.security import Security
 from commands.qmgr.store import QueueManagerStore
 from tests.commands.listener.conftest import listener_at
 from tests.commands.listener.mqi_client import MqiClient
+from tests.ibm_java import compiled, needs_ibm_java
 
 HERE = Path(__file__).parent / "java"
-JARS = sorted((Path(__file__).parents[3] / ".venv" / "peers" / "java").glob("*.jar"))
-IBM = any(jar.name.startswith("com.ibm.mq.allclient") for jar in JARS)
-missing = next(
-    (what for what, there in (("javac", shutil.which("javac")), ("IBM's client", IBM)) if not there),
-    None,
-)
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.servers,
-    pytest.mark.skipif(missing is not None, reason=f"{missing} is not here: .ci/run fetches it"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.servers, needs_ibm_java]
 
 
 @pytest.fixture(scope="session")
 def classpath(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Where the compiled programs and IBM's classes are."""
-    made = tmp_path_factory.mktemp("classes")
-    path = ":".join(map(str, (made, *JARS)))
-    subprocess.run(["javac", "-cp", path, "-d", str(made), *map(str, HERE.glob("*.java"))], check=True, timeout=300)
-    return path
+    return compiled(HERE, tmp_path_factory.mktemp("classes"))
 
 
 @pytest.fixture(scope="module")
@@ -88,9 +76,10 @@ def _wait_for(port: int) -> None:
 
 def java(classpath: str, program: str, *arguments: object) -> list[str]:
     """The lines that a program prints."""
-    command = ["java", "-cp", classpath, program, *map(str, arguments)]
+    command = ["java", "-Dfile.encoding=UTF-8", "-Dstdout.encoding=UTF-8", "-cp", classpath, program]
+    command += map(str, arguments)
     made = classpath.partition(":")[0]  # IBM's client leaves logs where it runs
-    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=300, cwd=made)
+    done = subprocess.run(command, check=False, capture_output=True, encoding="utf-8", timeout=300, cwd=made)
     assert done.returncode == 0, done.stdout + done.stderr[:3000]
     return done.stdout.splitlines()
 
@@ -125,6 +114,33 @@ def test_jms_point_to_point(port: int, classpath: str) -> None:
         "again in a transaction, redelivered true",
         "listener true heard0 heard1 heard2",
         "temporary true",
+        "closed",
+    ]
+
+
+def test_pcf_agent(port: int, classpath: str) -> None:
+    """The model queue of the responses, the command server, and the conversion of the responses."""
+    assert java(classpath, "PcfAgent", port) == [
+        "connected to QM1",
+        "pinged",
+        "name QM1",
+        "queue RAIN, type 1, depth 2 of 7",
+        "name RAIN",
+        "status: depth 2",
+        "topic Weather",
+        "subscription to Weather/Rain/#, to RAIN",
+        "unknown 2085",
+        "no such command 3007",
+        "deleted",
+        "closed",
+    ]
+
+
+def test_messages_are_converted(port: int, classpath: str) -> None:
+    assert java(classpath, "Convert", port) == [
+        "500 5 Grüße",
+        "819 546 <psc><Topic>ä</Topic></psc> 819 für",
+        "warning 1 2119",
         "closed",
     ]
 
@@ -234,8 +250,9 @@ def test_a_program_that_is_quiet_answers_heartbeats(classpath: str, tmp_path: Pa
     QueueManagerStore.create(tmp_path, QueueManager("QM1")).close()
     with listener_at(tmp_path, heartbeat_s=1) as port:
         url = ccdt(tmp_path / "ccdt.json", port, sharing, 1)
-        printed = java(classpath, "Quiet", url, "wait", 2_600, "idle", 2_600)
-        assert printed == ["connected", "wait 2033", "depth 0", "done"]
+        steps = {"wait": "wait 2033", "idle": "depth 0"} if sharing else {"wait": "wait 2033"}
+        printed = java(classpath, "Quiet", url, *chain(*((step, 2_600) for step in steps)))
+        assert printed == ["connected", *steps.values(), "done"]
 
 
 @pytest.mark.parametrize("sharing", [10, 0])
@@ -275,4 +292,53 @@ def test_the_subscription_of_a_program_that_dies_goes(
     end = time.monotonic() + 20
     while subscriptions(home) and time.monotonic() < end:
         time.sleep(0.2)
+    assert subscriptions(home) == []
+
+
+class Talking:
+    """A program that says lines and is told when to go on."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process = process
+
+    def says(self) -> str:
+        assert self.process.stdout is not None
+        return self.process.stdout.readline().rstrip()
+
+    def told(self) -> None:
+        assert self.process.stdin is not None
+        print("", file=self.process.stdin, flush=True)
+
+
+@contextmanager
+def talking(*command: str) -> Iterator[Talking]:
+    """A program, which is killed at the end, or when that does not come."""
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        patience = threading.Timer(100, process.kill)
+        patience.start()
+        try:
+            yield Talking(process)
+        finally:
+            patience.cancel()
+            process.kill()
+
+
+@pytest.mark.parametrize("version", ["V1", "V2"])
+def test_clones_share_a_subscription_and_what_one_that_dies_had_taken(
+    port: int, classpath: str, version: str, home: Path
+) -> None:
+    """Durable, with a selector and noLocal. Each publication goes to one of the two; none is lost with the first."""
+    command = ["java", "-cp", classpath, "Clones", str(port), version]
+    with talking(*command, "rest") as rest:
+        # One after the other: IBM's classes give all clones one identity, and two that join at a time would get 3157.
+        assert rest.says() == "subscribed"
+        with talking(*command, "take") as take:
+            assert take.says() == "subscribed"
+            rest.told()
+            assert rest.says() == "published"
+            taken = [take.says() for _ in range(2)]
+            assert all(re.fullmatch("took goal [1-5]", line) for line in taken), taken
+        rest.told()
+        assert rest.says() == "got goal 1, goal 2, goal 3, goal 4, goal 5, nothing"
+        assert rest.says() == "closed"
     assert subscriptions(home) == []

@@ -16,7 +16,9 @@ import pytest
 
 from commands.listener.limits import Connections, Held, Memory
 from commands.qmgr.mqi.errors import MqiError
-from rfh2.channel.segments import SegmentType
+from rfh2.channel.layouts import SOCKET_ACTION
+from rfh2.channel.segments import CONFIRM, WHOLE, SegmentHeader, SegmentType
+from rfh2.channel.structure import Structure
 from rfh2.mqi_constants import MQGMO_SYNCPOINT, MQOO_INPUT_SHARED, MQOO_OUTPUT
 from tests.commands.listener.conftest import listener_at
 from tests.commands.listener.mqi_client import MqiClient, StatusError
@@ -113,6 +115,20 @@ def test_a_program_may_be_quiet_for_longer(home: Path) -> None:
         assert client.connect() == 0
         time.sleep(1.7)
         assert client.commit() == 0
+
+
+def test_a_shared_connection_may_stay_when_its_programs_have_gone(home: Path) -> None:
+    end = Structure.new(SOCKET_ACTION, "little")
+    end["ConversationId"], end["Type"] = 1, 2
+    with listener_at(home, first_s=1.5) as port, MqiClient(port, sharing=10) as client:
+        client.conversation = 1
+        assert (client.connect(), client.disconnect()) == (0, 0)
+        client.send(SegmentHeader(SegmentType.SOCKET_ACTION, of_connection=True).write(bytes(end)))
+        time.sleep(1.7)
+        client.send(SegmentHeader(SegmentType.HEARTBEAT, CONFIRM | WHOLE, of_connection=True).write(b""))
+        received = client.receive()
+        assert received is not None
+        assert received[0].kind == SegmentType.HEARTBEAT
 
 
 def test_tls_handshakes_that_do_not_end_count_as_connections_and_are_ended(

@@ -5,7 +5,6 @@ Rows of docs/conformance.md: LSN-6.
 
 from __future__ import annotations
 
-import os
 import socket
 import ssl
 from contextlib import suppress
@@ -20,7 +19,9 @@ from commands.listener.opening import listener_of
 from commands.listener.passwords import in_users_file, is_password, password_hash
 from commands.listener.security import Security
 from commands.qmgr.store import Durability, QueueManagerStore
+from rfh2.channel.layouts import SOCKET_ACTION
 from rfh2.channel.segments import SegmentType
+from rfh2.channel.structure import Structure
 from rfh2.mqi_constants import MQOO_INPUT_SHARED, MQOO_OUTPUT
 from tests.commands.listener.conftest import listener_at
 from tests.commands.listener.mqi_client import MqiClient, StatusError
@@ -139,6 +140,18 @@ def test_what_is_no_client_is_sent_away(port: int, data: bytes) -> None:
         assert client.connect() == 0
 
 
+@pytest.mark.parametrize("number", [3, 2**31, 2**32 - 1])
+def test_a_conversation_may_have_any_number(port: int, number: int) -> None:
+    """Found by hostile segments: numbers with the highest bit set ended the connection with an error of the program."""
+    with MqiClient(port, sharing=10) as client:
+        body = Structure.new(SOCKET_ACTION, client.order)
+        body["ConversationId"], body["Type"] = number - 2**32 if number >= 2**31 else number, 1
+        client.send(client.header(SegmentType.SOCKET_ACTION).write(bytes(body)))
+        answered = client.receive()
+        assert answered is not None
+        assert (answered[0].kind, answered[0].conversation) == (SegmentType.SOCKET_ACTION, number)
+
+
 def segments_of_a_program(client: MqiClient) -> list[bytes]:
     """What a program sends, a segment each: recorded by the client itself."""
     sent: list[bytes] = []
@@ -163,7 +176,7 @@ CHANGES = st.lists(st.tuples(st.integers(0, 9_999), st.integers(0, 255)), max_si
 
 
 @settings(
-    max_examples=int(os.environ.get("QPUBSUB_MUTATED_SEGMENTS", "60")),
+    max_examples=60,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
@@ -177,7 +190,10 @@ CHANGES = st.lists(st.tuples(st.integers(0, 9_999), st.integers(0, 255)), max_si
 def test_mutated_segments_end_one_connection_at_most(
     port: int, plan: list[tuple[int, list[tuple[int, int]], float]]
 ) -> None:
-    """Bytes changed, cut and repeated: the peer may be sent away, others are served as before."""
+    """Bytes changed, cut and repeated: the peer may be sent away, others are served as before.
+
+    ``python -m tests.reliability.segments`` does it a million times.
+    """
     with MqiClient(port) as model:
         sent = segments_of_a_program(model)
     with MqiClient(port) as peer, suppress(OSError):

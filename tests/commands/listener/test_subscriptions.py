@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commands.broker.authority import no_groups
-from commands.broker.objects import AuthorityRecord
+from commands.broker.objects import AliasQueue, AuthorityRecord, LocalQueue, ModelQueue
 from commands.listener.strings import read_string, write_strings
 from commands.mqsc import parse
 from commands.mqsc.runner import StatementRunner
@@ -29,6 +29,7 @@ from rfh2.mqi_constants import (
     MQCO_REMOVE_SUB,
     MQGMO_NO_PROPERTIES,
     MQGMO_PROPERTIES_FORCE_MQRFH2,
+    MQOO_INPUT_EXCLUSIVE,
     MQOO_INPUT_SHARED,
     MQOO_OUTPUT,
     MQPMO_RETAIN,
@@ -46,6 +47,7 @@ from rfh2.mqi_constants import (
     MQSO_WILDCARD_CHAR,
     MQSO_WILDCARD_TOPIC,
 )
+from rfh2.pcf_admin_names import MQIA_MAX_Q_DEPTH, MQOT_TOPIC
 from streams.subscriptions import Subscription
 from streams.topic_objects import TopicObject
 from tests.commands.listener.conftest import processing
@@ -124,6 +126,19 @@ def test_2_4_1_a_managed_subscription_gets_what_is_published(client: MqiClient, 
     assert name.startswith("SYSTEM.MANAGED.NDURABLE.")
     assert (client.shut(made.hsub), client.shut(made.hobj)) == (0, 0)
     assert gone(home)
+
+
+@pytest.mark.parametrize("durable", [True, False])
+def test_2_5_4_a_managed_queue_is_made_from_the_model_of_its_topic(
+    client: MqiClient, home: Path, durable: bool
+) -> None:
+    models = (ModelQueue("MINE", max_depth=7), ModelQueue("KEPT", max_depth=8, definition_type="PERMDYN"))
+    topic = TopicObject("SPORT", topic_string="Sport", non_durable_model_queue="MINE", durable_model_queue="KEPT")
+    define(home, *models, topic)
+    made = client.subscribed(KEPT if durable else NEW, "Soccer", "a" if durable else "", ObjectName="SPORT")
+    assert made.string("ResObjectString") == "Sport/Soccer"
+    depth = client.inquire(made.hobj, MQIA_MAX_Q_DEPTH, integers=1).body[-4:]
+    assert int.from_bytes(depth, "little") == (8 if durable else 7)
 
 
 def test_4_2_1_a_program_may_close_the_queue_first(client: MqiClient, home: Path) -> None:
@@ -263,6 +278,26 @@ def test_programs_share_a_subscription_as_long_as_one_has_it_open(port: int, oth
     assert gone(home)
 
 
+def test_4_3_a_subscription_of_an_administrator_is_resumed(client: MqiClient, other: MqiClient, home: Path) -> None:
+    """Its queue may be behind an alias, at another queue manager, in use, or gone."""
+    define(home, LocalQueue("BOARD"), AliasQueue("TO.BOARD", "BOARD"), LocalQueue("QM2", transmission=True))
+    user = "SUBUSER('alice')"
+    shown(home, f"DEFINE SUB('here') TOPICSTR('Sport/Soccer') DEST(TO.BOARD) {user}")
+    shown(home, f"DEFINE SUB('there') TOPICSTR('Sport/Golf') DEST(BOARD) DESTQMGR(QM2) {user}")
+    shown(home, f"DEFINE SUB('gone') TOPICSTR('Sport/Chess') DEST(LOST) {user}")
+    shown(home, "DELETE QLOCAL(LOST)")
+    resume = MQSO_RESUME | MQSO_DURABLE
+    made = client.subscribed(resume, "", "here")
+    other.publish("Sport/Soccer", b"goal")
+    assert got(client, made.hobj).body.endswith(b"goal")
+    assert client.subscribed(resume, "", "there").hobj == 0
+    assert client.subscribe(resume, "", "gone").reason == 2085
+    client.shut(made.hobj)
+    client.shut(made.hsub)
+    other.opened("BOARD", MQOO_INPUT_EXCLUSIVE)
+    assert [client.subscribe(resume, "", "here").reason for _ in range(2)] == [2042, 2042]
+
+
 def test_another_user_may_not_resume_it(client: MqiClient, other: MqiClient) -> None:
     client.shut(client.subscribed(KEPT, "Sport/Soccer", "scores").hsub)
     assert other.subscribe(MQSO_RESUME | MQSO_DURABLE, "", "scores").reason == 2434
@@ -380,6 +415,32 @@ def shown(home: Path, statement: str) -> list[dict[str, Any]]:
         ((_, answer),) = runner.run(list(parse(statement)))
         assert answer.ok, answer
         return [dict(row) for row in answer.objects]
+
+
+def test_5_authority_to_publish(client: MqiClient, home: Path) -> None:
+    define(
+        home,
+        TopicObject("SPORT", topic_string="Sport"),
+        TopicObject("CLOSED", topic_string="Sport/Closed", pub=False),
+        AliasQueue("NEWS.ALIAS", "NEWS", target_type="TOPIC"),
+        TopicObject("NEWS", topic_string="News"),
+    )
+    assert client.publish("News", b"x") == 0  # nothing is checked before the first record is set
+    define(home, AuthorityRecord("TOPIC", "SPORT", "PRINCIPAL", "alice", ("PUB",)))
+    reasons = {
+        "its topic": client.publish("Sport/Soccer", b"x"),
+        "another": client.publish("News", b"x"),
+        "an alias of another": client.put1("NEWS.ALIAS", b"x"),
+        "opened, its topic": client.open("SPORT", MQOO_OUTPUT, MQOT_TOPIC).reason,
+        "opened, another": client.open("NEWS", MQOO_OUTPUT, MQOT_TOPIC).reason,
+        "opened, an alias of another": client.open("NEWS.ALIAS", MQOO_OUTPUT).reason,
+        "no topic": client.publish("", b"x"),
+        "PUB(DISABLED)": client.publish("Sport/Closed/a", b"x"),
+    }
+    assert list(reasons.values()) == [0, 2035, 2035, 0, 2035, 2035, 2425, 2051], reasons
+    shown(home, "ALTER QMGR PSMODE(DISABLED)")
+    assert client.publish("Sport/Soccer", b"x") == 2531
+    assert client.subscribe(NEW, "Sport/Soccer").reason == 2531
 
 
 def test_a_subscription_expires(client: MqiClient, home: Path) -> None:

@@ -9,6 +9,8 @@ import pytest
 
 from commands.broker.objects import AliasQueue, QueueManager
 from commands.headers.put_to_topic import publish_command
+from commands.headers.registry import parse
+from commands.model import Publish, PubOpt
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueError, QueueManagerStore
 from rfh2 import Folder, Mqmd, Rfh2, decode
@@ -130,3 +132,12 @@ def test_a_message_with_headers_that_cannot_be_read_is_data() -> None:
     mqmd, command = publish_command("t", Mqmd(format="MQHRF2"), b"RFH broken")
     assert command.endswith(b"RFH broken")
     assert mqmd.format == "MQHRF2"
+
+
+@pytest.mark.parametrize("retain", [False, True])
+@pytest.mark.parametrize("local", [False, True])
+def test_7_2_the_options_of_a_put_are_those_of_the_command(retain: bool, local: bool) -> None:
+    mqmd, body = publish_command("Sport", Mqmd(format="MQSTR"), b"goal", retain, local)
+    command = parse(decode(body, mqmd))
+    assert isinstance(command, Publish)
+    assert (command.has(PubOpt.RETAIN_PUB), command.has(PubOpt.LOCAL)) == (retain, local)

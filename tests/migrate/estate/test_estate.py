@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -324,6 +325,10 @@ def test_files_for_ibm_mq(place: Place) -> None:
     assert place.estate("plan", "--scripts").code == 0
     scripts = place.directory / "migration" / "QM1" / "plans" / "0001" / "scripts"
     assert {"2-objects.mqsc", "checklist.md"} <= {path.name for path in scripts.iterdir()}
+    assert "1. `sha256sum -c SHA256SUMS` in the directory of the files" in (scripts / "checklist.md").read_text()
+    subprocess.run(["sha256sum", "-c", "--strict", "SHA256SUMS"], cwd=scripts, check=True, stdout=subprocess.DEVNULL)
+    sums = (scripts / "SHA256SUMS").read_text().splitlines()
+    assert {line.split("  ")[1] for line in sums} == {path.name for path in scripts.iterdir()} - {"SHA256SUMS"}
 
 
 def test_only_the_latest_plan_is_whole(place: Place) -> None:

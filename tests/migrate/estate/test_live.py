@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.commands.cli_runs import run
+from tests.migrate.cases import Case
 from tests.migrate.estate.live_estate import LiveEstate, Servers, broker, servers
 
 UNREACHABLE = "http://127.0.0.1:9"
@@ -123,6 +125,27 @@ def test_the_runbook_of_the_pack_has_the_command_of_each_wave(place: LiveEstate)
     assert "checklist.md" not in book
 
 
+def test_8_3_the_runbook_of_a_live_message_broker_has_its_phases(tmp_path: Path) -> None:
+    """Topic objects, then the reviewed commands and the upgrade, then everything else."""
+    case = Case.of("subscription-points")
+    sources = json.dumps([str(case.directory / name) for name in case.facts["sources"]])
+    (tmp_path / "estate.toml").write_text(
+        f'[[queue_manager]]\nname = "QM1"\nsource = {sources}\nbroker = "BRK1"\nadmin = "https://h"\n'
+    )
+    assert run("estate", "plan", str(tmp_path)).code in (0, 1)
+    assert run("estate", "pack", str(tmp_path), "--out", str(tmp_path / "board")).code == 0
+    book = (tmp_path / "board" / "runbook.md").read_text()
+    steps = [
+        "--until authorities --confirm stopped`. It makes topic objects",
+        "Review `amqmigrateacl.txt` of each plan",
+        "Upgrade each Message Broker",
+        "--all --confirm stopped --confirm security --confirm upgraded`.",
+        "`qpubsub estate verify",
+    ]
+    places = [book.index(step) for step in steps]
+    assert places == sorted(places)
+
+
 def test_what_was_extracted_is_what_is_planned_for(place: LiveEstate) -> None:
     """The objects that are there already are not made, and one that differs refuses the rehearsal."""
     place.mqsc("QM1", "DEFINE QLOCAL('APP.1.Q')\nDEFINE TOPIC('Sport') TOPICSTR('Games')\n")
@@ -144,17 +167,32 @@ def test_what_was_extracted_is_what_is_planned_for(place: LiveEstate) -> None:
     assert "QM1: its sources or its part of estate.toml have changed" in place.estate("apply", "--only", "QM1").talk
 
 
-def test_sources_are_taken_from_the_queue_manager(tmp_path: Path, reached: Servers) -> None:
-    place = reached.live_estate(tmp_path, broker("QM1"), QM1='extract = "state"')
-    path = tmp_path / "estate.toml"
-    path.write_text(path.read_text().replace('source = "QM1.json"\n', ""))
+@pytest.mark.parametrize("target", ["embedded", "live"])
+def test_a_source_is_taken_from_another_queue_manager(target: str, tmp_path: Path, reached: Servers) -> None:
+    """By DISPLAY, of a queue manager with another name."""
+    place = reached.live_estate(tmp_path, broker("QM1"), broker("QM2"))
+    script = "DEFINE QLOCAL(A.Q)\nDEFINE SUB('s') TOPICSTR('t') DEST(A.Q)\n"
+    place.mqsc("QM2", script)
+    lines = ["[migration]", 'config = "live.toml"', "[[queue_manager]]", 'name = "QM1"', 'from_qmgr = "QM2"']
+    lines += [f'admin = "{place.urls["QM1"]}"'] if target == "live" else []
+    lines += [f'extract = {{ by = "display", admin = "{place.urls["QM2"]}" }}']
+    (tmp_path / "estate.toml").write_text("\n".join(lines))
     assert place.states() == {"QM1": ("missing", "")}
     assert "QM1: nothing was taken from it yet: run estate extract first" in place.estate("plan").talk
-    place.mqsc("QM1", "DEFINE QLOCAL(A.Q)\nDEFINE SUB('s') TOPICSTR('t') DEST(A.Q)\n")
     assert place.estate("extract").code == 1, "persistence options and the like are not shown"
     assert place.states() == {"QM1": ("extracted", "")}
-    found = place.json("plan")["queue_managers"][0]["sums"]
-    assert found["items"] > 1
+    there = {path.name for path in (tmp_path / "migration" / "QM1" / "extracted").iterdir()}
+    assert there == {"state.json"} | ({"objects.mqsc"} if target == "live" else set())
+    assert place.json("extract")["acted"] == []
+    place.estate("plan")
+    if target == "embedded":
+        assert place.estate("apply", "--create").code == 0
+        assert place.states() == {"QM1": ("applied", "")}
+        shown = run("mqsc", "-m", "QM1", "--home", str(tmp_path / "qmgrs"), stdin="DISPLAY SUB('s') TOPICSTR\n").out
+        assert "TOPICSTR(t)" in shown
+    else:
+        (wanted,) = (tmp_path / "migration" / "QM1" / "plans").glob("*/scripts/5-subscriptions.mqsc")
+        assert "DEFINE SUB('s')" in wanted.read_text()
 
 
 USAGE = [
@@ -162,6 +200,21 @@ USAGE = [
     ("wait", ("plan", "--wait", "3"), "--wait goes with extract, apply, not with plan"),
     ("checkpoint", ("apply", "--confirm", "stoped"), "there is no checkpoint stoped"),
 ]
+
+
+EXTRACT = [
+    ("no-address", '"metatopics"', "", "it needs admin or queues, by which the broker is reached"),
+    ("itself", '"display"', 'admin = "https://h"', "the source is another queue manager than QM1 itself"),
+    ("no-such-way", '{ by = "magic" }', "", "extract.by: input should be 'metatopics' or 'display'"),
+]
+
+
+@pytest.mark.parametrize(("extract", "more", "said"), [c[1:] for c in EXTRACT], ids=[c[0] for c in EXTRACT])
+def test_what_cannot_be_extracted_from(tmp_path: Path, extract: str, more: str, said: str) -> None:
+    (tmp_path / "estate.toml").write_text(f'[[queue_manager]]\nname = "QM1"\n{more}\nextract = {extract}\n')
+    ran = run("estate", "status", str(tmp_path))
+    assert (ran.code, said in ran.talk) == (2, True), ran.talk
+    assert "estate.toml, line 4" in ran.talk
 
 
 @pytest.mark.parametrize(("words", "said"), [c[1:] for c in USAGE], ids=[c[0] for c in USAGE])

@@ -195,6 +195,9 @@ def test_the_runbook_can_be_followed_and_taken_back(place: Place) -> None:
     done = follow(steps_of(book, "To take a wave back, the last one first:"))
     assert done == ["undo", "undo"]
     assert {name: place.known(name) for name in before} == before
+    ran = place.estate("pack", "--out", str(place.directory / "board"))
+    assert ran.code == 1
+    assert "undone, to be planned again before they can be applied: QM000, QM001, QM002" in ran.talk
 
 
 def test_the_runbook_names_the_checklists_of_files_for_ibm_mq(place: Place) -> None:

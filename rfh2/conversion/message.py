@@ -1,0 +1,185 @@
+"""A message in the character set and encoding that MQGET asks for (IBM's "Conversion processing").
+
+    MQMD          headers, one after the other                data
+    describes the first header  ->  each describes what follows it
+
+Headers are converted from the first to the last, and then the data. What cannot be converted stays as it is, and so
+does all behind it; what stands before it is converted, and says in which character set and encoding the rest is. Data
+of no Format behind a header is left alone, and that is no error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from rfh2 import pcf
+from rfh2.ccsid import ASCII_FIELDS, EBCDIC_FIELDS, byte_order, field_codec, is_ebcdic, text_codec
+from rfh2.chain import MAX_HEADERS, Header, ccsid_behind, decoder_of, describing, encoding_behind
+from rfh2.constants import (
+    MQFMT_NONE,
+    MQFMT_STRING,
+    MQRC_FORMAT_ERROR,
+    MQRC_SOURCE_CCSID_ERROR,
+)
+from rfh2.conversion.pcf import convert_pcf
+from rfh2.conversion.text import ConversionError, Representation, convert_text
+from rfh2.dlh import Dlh
+from rfh2.errors import DecodeError, EncodeError
+from rfh2.folders import Folder
+from rfh2.inherited_ccsids import MQCCSI_OF_THE_QMGR, qmgr_ccsid
+from rfh2.mde import Mde
+from rfh2.mqi_constants import MQRC_NOT_CONVERTED, MQRC_TARGET_CCSID_ERROR
+from rfh2.mqmd import Mqmd, name_of
+from rfh2.rfh1 import Rfh1, string_codec
+from rfh2.rfh2 import Rfh2
+from rfh2.xqh import Xqh
+
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """A message after its conversion. reason: 0, or why part of it, or all, is as it was (MQRC_*)."""
+
+    mqmd: Mqmd
+    body: bytes
+    reason: int = 0
+
+
+def convert(body: bytes, mqmd: Mqmd, ccsid: int, encoding: int) -> Converted:
+    """The message of *mqmd* and *body* in *ccsid* and *encoding*, as far as it can be converted.
+
+    ccsid: 0 stands for that of a queue manager.
+    """
+    target = Representation(_named(ccsid, mqmd), encoding)
+    source = Representation(_named(mqmd.coded_char_set_id, mqmd), mqmd.encoding)
+    if not body or source == target:
+        return Converted(mqmd, body)
+    if name_of(mqmd.format) == MQFMT_NONE:
+        return Converted(mqmd, body, MQRC_FORMAT_ERROR)
+    done: list[Header] = []
+    at, fmt, is_converted, reason = 0, mqmd.format, False, 0
+    try:
+        for header in _headers(body, fmt, source):
+            done.append(_converted_header(header, source, target))
+            at, fmt = at + header.length, header.format
+            behind = encoding_behind(header, source.encoding)
+            source = Representation(ccsid_behind(header, source.ccsid), behind)
+        data = _converted_data(body[at:], name_of(fmt), source, target)
+        is_converted = data is not None
+    except ConversionError as error:
+        data, reason = None, error.reason
+    rest = body[at:] if data is None else data
+    last = target if is_converted else source
+    chain = [_told(header, target) for header in done[:-1]] + [_told(header, last) for header in done[-1:]]
+    described = target if done else last
+    return Converted(
+        replace(mqmd, coded_char_set_id=described.ccsid, encoding=described.encoding),
+        b"".join([*(header.encode() for header in chain), rest]),
+        reason,
+    )
+
+
+def _named(ccsid: int, mqmd: Mqmd) -> int:
+    return qmgr_ccsid(mqmd.charset == ASCII_FIELDS) if ccsid in MQCCSI_OF_THE_QMGR else ccsid
+
+
+def _told(header: Header, follows: Representation) -> Header:
+    """*header* saying how what follows it is written."""
+    return describing(header, {"coded_char_set_id": follows.ccsid, "encoding": follows.encoding})
+
+
+def _headers(body: bytes, fmt: str, source: Representation) -> Iterator[Header]:
+    """The headers one after the other, so that those before a faulty one are there. Raises ConversionError."""
+    at, ccsid = 0, source.ccsid
+    for _ in range(MAX_HEADERS):
+        decoder = decoder_of(fmt)
+        if decoder is None or (at and at == len(body)):
+            return
+        try:
+            header = decoder(body, at, ccsid)
+        except DecodeError as error:
+            reason = error.reason if error.reason == MQRC_SOURCE_CCSID_ERROR else MQRC_FORMAT_ERROR
+            raise ConversionError(reason, str(error)) from error
+        yield header
+        at, fmt = at + header.length, header.format
+        ccsid = ccsid_behind(header, ccsid)
+
+
+def _converted_header(header: Header, source: Representation, target: Representation) -> Header:
+    """*header* itself in *target*; what it says of others is as it was. Raises ConversionError."""
+    if source.ccsid == target.ccsid and byte_order(source.encoding) == byte_order(target.encoding):
+        return header
+    if not isinstance(header, (Rfh2, Rfh1, Dlh, Mde, Xqh)):
+        raise ConversionError(MQRC_FORMAT_ERROR, f"{header.kind} is not converted here")
+    ebcdic = is_ebcdic(target.ccsid)
+    codec = target.codec
+    # A character set without one byte for each character of a name, such as UTF-16, cannot be that of a header.
+    if codec is None or " ".encode(codec) != " ".encode(EBCDIC_FIELDS if ebcdic else ASCII_FIELDS):
+        raise ConversionError(MQRC_TARGET_CCSID_ERROR, f"no header can be in CCSID {target.ccsid}")
+    charset = field_codec(target.ccsid, ebcdic)
+    own: dict[str, Any] = {"order": target.order, "charset": charset}
+    if isinstance(header, Xqh):
+        own["mqmd"] = replace(header.mqmd, **own)
+        _require_exact(header.mqmd, header.charset, source, target)
+    elif isinstance(header, Rfh2):
+        own["folders"] = _ordered(header, target)
+    elif isinstance(header, Rfh1):
+        own |= {"data": _name_values(header, target), "string_charset": string_codec(target.ccsid, charset)}
+    _require_exact(header, header.charset, source, target)
+    converted: Header = replace(header, **own)
+    try:
+        converted.encode()
+    except EncodeError as error:
+        raise ConversionError(MQRC_NOT_CONVERTED, str(error)) from error
+    return converted
+
+
+def _require_exact(structure: Any, charset: str, source: Representation, target: Representation) -> None:
+    """Names outside ASCII need the exact code page on both sides, not one that stands in for it."""
+    values = (getattr(structure, field.name) for field in fields(structure))
+    if all(value.isascii() for value in values if isinstance(value, str)):
+        return
+    for which, codec in ((source, charset), (target, field_codec(target.ccsid, is_ebcdic(target.ccsid)))):
+        if text_codec(which.ccsid, which.encoding) != codec:
+            raise ConversionError(MQRC_NOT_CONVERTED, f"a name of {structure!r:.40} in CCSID {which.ccsid}")
+
+
+def _ordered(header: Rfh2, target: Representation) -> tuple[Folder, ...]:
+    """The folders: their characters stay in NameValueCCSID, in the byte order of the header where that is UTF-16."""
+    if header.order == target.order or header.name_value_ccsid == 1208:
+        return header.folders
+    swapped = []
+    for folder in header.folders:
+        if len(folder.data) % 2:
+            raise ConversionError(MQRC_NOT_CONVERTED, "a folder in UTF-16 has an odd number of bytes")
+        data = bytearray(folder.data)
+        data[0::2], data[1::2] = data[1::2], data[0::2]
+        swapped.append(replace(folder, data=bytes(data)))
+    return tuple(swapped)
+
+
+def _name_values(header: Rfh1, target: Representation) -> bytes:
+    """The NameValueString, padded again to a multiple of four bytes where its length changes."""
+    charset = string_codec(target.ccsid, field_codec(target.ccsid, is_ebcdic(target.ccsid)))
+    try:
+        text = header.data.decode(header.string_charset)
+        data = text.encode(charset)
+        if len(data) == len(header.data):
+            return data
+        ends = "\0" if "\0" in text else ""
+        data = (text.rstrip("\0 ") + ends).encode(charset)
+        return data + (ends or " ").encode(charset) * (-len(data) % 4)
+    except UnicodeError as error:
+        raise ConversionError(MQRC_NOT_CONVERTED, f"NameValueString: {error}") from error
+
+
+def _converted_data(data: bytes, fmt: str, source: Representation, target: Representation) -> bytes | None:
+    """The data behind the headers; None where it is to stay as it is. Raises ConversionError."""
+    if not data or fmt == MQFMT_NONE:
+        return None
+    if fmt == MQFMT_STRING:
+        return convert_text(data, source, target)
+    if fmt in pcf.FORMATS:
+        return convert_pcf(data, source, target)
+    raise ConversionError(MQRC_FORMAT_ERROR, f"data of Format {fmt} is not converted here")

@@ -1,0 +1,82 @@
+"""Which calls wait for the disk: those whose effect a power failure must not undo.
+
+Rows of docs/conformance.md: LSN-27.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from commands.broker.objects import QueueManager
+from commands.qmgr.store import Durability, QueueManagerStore
+from rfh2.mqi_constants import (
+    MQGMO_BROWSE_FIRST,
+    MQGMO_SYNCPOINT,
+    MQOO_BROWSE,
+    MQOO_INPUT_SHARED,
+    MQOO_INQUIRE,
+    MQOO_OUTPUT,
+    MQPMO_SYNCPOINT,
+)
+from rfh2.mqmd import Mqmd
+from tests.commands.listener.conftest import listener_at
+from tests.commands.listener.mqi_client import MqiClient
+
+FULL, NORMAL = 2, 1
+MAX_DEPTH = 15
+
+
+@pytest.mark.parametrize(("durability", "lasting"), [(Durability.FULL, FULL), (Durability.NORMAL, NORMAL)])
+def test_a_commit_that_need_not_last_does_not_wait_and_the_next_one_does(
+    tmp_path: Path, durability: Durability, lasting: int
+) -> None:
+    with QueueManagerStore.create(tmp_path, QueueManager("QM1"), durability=durability) as store:
+
+        def synchronous_in(unit_lasts: bool) -> int:
+            with store.unit_of_work(unit_lasts) as unit:
+                unit.put("Q", Mqmd().encode(), b"")
+            (level,) = store.database.connection.execute("PRAGMA synchronous").fetchone()
+            return int(level)
+
+        assert [synchronous_in(lasts) for lasts in (True, False, False, True)] == [lasting, NORMAL, NORMAL, lasting]
+        store.connect().disconnect()
+        (level,) = store.database.connection.execute("PRAGMA synchronous").fetchone()
+        assert level == lasting
+
+
+Program = Callable[[MqiClient, int], object]
+CALLS: list[tuple[str, Program, bool]] = [
+    ("persistent put", lambda client, q: client.put(q, b"", persistence=1), True),
+    ("put as the queue says", lambda client, q: client.put(q, b"", persistence=2), True),
+    ("put that is not persistent", lambda client, q: client.put(q, b"", persistence=0), False),
+    ("put in syncpoint", lambda client, q: client.put(q, b"", MQPMO_SYNCPOINT, persistence=1), False),
+    ("get", lambda client, q: client.get(q), True),
+    ("get in syncpoint", lambda client, q: client.get(q, MQGMO_SYNCPOINT), False),
+    ("browse", lambda client, q: client.get(q, MQGMO_BROWSE_FIRST), False),
+    ("inquire", lambda client, q: client.inquire(q, MAX_DEPTH, integers=1), False),
+    ("commit", lambda client, q: client.commit(), True),
+    ("backout", lambda client, q: client.backout(), True),
+]
+
+
+def test_what_need_not_last(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[bool] = []
+    unit_of_work = QueueManagerStore.unit_of_work
+
+    def noted(store: QueueManagerStore, lasting: bool = True) -> object:
+        begun.append(lasting)
+        return unit_of_work(store, lasting)
+
+    monkeypatch.setattr(QueueManagerStore, "unit_of_work", noted)
+    found: list[tuple[str, bool]] = []
+    with listener_at(home) as port, MqiClient(port) as client:
+        client.connect()
+        handle = client.opened("Q", MQOO_INPUT_SHARED | MQOO_OUTPUT | MQOO_BROWSE | MQOO_INQUIRE)
+        for name, call, _ in CALLS:
+            begun.clear()
+            call(client, handle)
+            found.append((name, any(begun)))
+    assert found == [(name, lasts) for name, _, lasts in CALLS]
