@@ -179,7 +179,7 @@ class BrokerCore:
 
         explains: whether the trace also says whom operations passed over, and why. forwards: whether messages are made
         for subscribers; without them, the outcome has no puts of publications, and ``copies`` says for whom each of
-        them would be.
+        them would be; a response then has another MsgId.
         """
         tracer = Tracer(explains, forwards)
         return replace(self._process(arrival, reading, tracer), trace=tracer.trace())
