@@ -17,6 +17,8 @@ NOT_RUN = {
     r"qpubsub estate (?!plan missing)": "needs an estate, which docs/estate.md makes",
     r"bridge\.toml": "needs a configuration",
     r"qpubsub replay --step": "needs a terminal",
+    r"^qpubsub passwd --users users": "asks for a password on the terminal",
+    r"pass show": "needs a password store",
     r"tail -f": "needs a log that grows",
     r"https://mq|live\.toml": "needs IBM MQ",
     r"qpubsub verify -m QM1 migration": "needs a plan that was applied",
@@ -64,6 +66,7 @@ PROVOKED = {
         1: "qpubsub config check missing.toml",
         2: "qpubsub config",
     },
+    "passwd": {0: "echo secret | qpubsub passwd --users users alice", 2: "qpubsub passwd"},
     "cleanup": {
         1: "qpubsub put -m QM1 SYSTEM.JMS.ADMIN.QUEUE capture.dat; qpubsub cleanup -m QM1",
         2: "qpubsub cleanup -m QM9",
