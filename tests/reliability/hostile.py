@@ -355,7 +355,7 @@ TARGETS: Final[tuple[Target, ...]] = (
         20,
         20.0,
     ),
-    Target("captures", f"readers of capture files: {OWN_ERRORS}", _file, _captures, 4_000),
+    Target("captures", f"readers of capture files: {OWN_ERRORS}", _file, _captures, 1_000),
     Target("legacy", f"readers of legacy state: {OWN_ERRORS}", _legacy, _read_legacy, 3_000),
     Target("scripts", f"MQSC: {OWN_ERRORS}; every command is answered", _script, run_script, 1_500),
 )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import os
 from concurrent.futures import ProcessPoolExecutor
 from functools import reduce
 from itertools import repeat
@@ -19,7 +20,8 @@ from tests.commands.fuzz_seeds import FOUND, SEEDS, line, seeds
 from tests.commands.fuzzing import Tally, corpus, hunt, try_one
 
 BATCH = 10_000
-BATCHES = 102
+BATCHES = int(os.environ.get("QPUBSUB_MUTANT_BATCHES", "30"))
+"""102 make a million mutants; CI tries fewer."""
 
 
 def test_the_seeds_are_those_that_are_made() -> None:
@@ -59,13 +61,13 @@ def test_some_mutants() -> None:
 
 
 @pytest.mark.slow
-def test_a_million_mutants() -> None:
+def test_many_mutants() -> None:
     found = corpus(SEEDS, FOUND)
     with ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as pool:
         tallies = pool.map(hunt, repeat(found), range(BATCHES), repeat(BATCH), chunksize=1)
         tally = reduce(add, tallies, Tally())
     print(f"\n{tally}")
-    assert tally.mutants >= 1_000_000
+    assert tally.mutants >= 9_000 * BATCHES
     _judge(tally)
 
 
