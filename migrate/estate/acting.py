@@ -18,6 +18,7 @@ from migrate.estate import item_rows, wanted
 from migrate.estate.jobs import (
     BrokerJob,
     BrokerResult,
+    acted_on,
     create,
     current,
     digest_of_sources,
@@ -53,8 +54,7 @@ def rehearse_broker(job: BrokerJob) -> BrokerResult:
             said = tuple(tried(job, record, Path(place)))
         state = BrokerState.PLANNED if said else BrokerState.REHEARSED
         made = with_figures(record.model_copy(update={"state": state, "at": iso(job.now), "said": said}))
-    job.files.write_record(made)
-    return BrokerResult(job.qmgr, made, acted=True, said=said)
+    return acted_on(job, made)
 
 
 def apply_broker(job: BrokerJob) -> BrokerResult:
@@ -80,8 +80,7 @@ def apply_broker(job: BrokerJob) -> BrokerResult:
             return replace(again, acted=True)
         update = {"state": BrokerState.APPLIED, "at": iso(job.now), "said": ()}
         made = with_figures(record.model_copy(update=update))
-    job.files.write_record(made)
-    return BrokerResult(job.qmgr, made, acted=True)
+    return acted_on(job, made)
 
 
 def verify_broker(job: BrokerJob) -> BrokerResult:
@@ -95,8 +94,7 @@ def verify_broker(job: BrokerJob) -> BrokerResult:
             said = tuple(wanted.differences(wanted.unpacked(job.files.plan(record.plan) / WANTED), live))
         state = BrokerState.APPLIED if said else BrokerState.VERIFIED
         made = with_figures(record.model_copy(update={"state": state, "at": iso(job.now), "said": said}))
-    job.files.write_record(made)
-    return BrokerResult(job.qmgr, made, acted=True, said=said)
+    return acted_on(job, made)
 
 
 def undo_broker(job: BrokerJob) -> BrokerResult:
@@ -118,8 +116,7 @@ def undo_broker(job: BrokerJob) -> BrokerResult:
                 left += embedded.undo(store, job.tool).left
         update = {"state": BrokerState.UNDONE, "at": iso(job.now), "said": tuple(left)}
         made = with_figures(record.model_copy(update=update))
-    job.files.write_record(made)
-    return BrokerResult(job.qmgr, made, acted=True, said=tuple(left))
+    return acted_on(job, made)
 
 
 def _carried_out(job: BrokerJob, record: Record) -> str:

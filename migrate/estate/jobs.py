@@ -278,6 +278,12 @@ def recorded(store: QueueManagerStore, tool: Tool) -> Marker | None:
     return read_marker(store.find_namelist(name_of(tool)), tool)
 
 
+def acted_on(job: BrokerJob, record: Record) -> BrokerResult:
+    """Keep *record* of an action that was carried out; its remarks are those of the action."""
+    job.files.write_record(record)
+    return BrokerResult(job.qmgr, record, acted=True, said=record.said)
+
+
 @contextmanager
 def measured() -> Iterator[Callable[[Record], Record]]:
     """Gives the function that adds to a record how long the block has taken, and the memory of this process."""

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from commands.qmgr.store.permissions import make_directory
 from migrate.estate.acting import remember, tried, why_not
-from migrate.estate.jobs import BrokerJob, BrokerResult, current, measured
+from migrate.estate.jobs import BrokerJob, BrokerResult, acted_on, current, measured
 from migrate.estate.progress import reached
 from migrate.estate.reaching import queue_manager
 from migrate.estate.records import BEGUN, DONE, SCRIPTS, BrokerState, Record
@@ -49,8 +49,7 @@ def rehearse_broker(job: BrokerJob) -> BrokerResult:
             said += tuple(tried(job, record, Path(place)))
         state = BrokerState.PLANNED if said else BrokerState.REHEARSED
         made = with_figures(record.model_copy(update={"state": state, "at": iso(job.now), "said": said}))
-    job.files.write_record(made)
-    return BrokerResult(job.qmgr, made, acted=True, said=said)
+    return acted_on(job, made)
 
 
 def apply_broker(job: BrokerJob) -> BrokerResult:
@@ -75,8 +74,7 @@ def apply_broker(job: BrokerJob) -> BrokerResult:
         if not found.has_changed and after.state == record.state:
             return BrokerResult(job.qmgr, record, refused="".join(stopped))
         made = with_figures(after.model_copy(update={"at": iso(job.now), "said": stopped}))
-    job.files.write_record(made)
-    return BrokerResult(job.qmgr, made, acted=True, said=stopped)
+    return acted_on(job, made)
 
 
 def verify_broker(job: BrokerJob) -> BrokerResult:
@@ -94,8 +92,7 @@ def verify_broker(job: BrokerJob) -> BrokerResult:
         said = tuple(map(str, compare(heading, planned, state, job.now).differences))
         reached_state = BrokerState.APPLIED if said else BrokerState.VERIFIED
         made = with_figures(record.model_copy(update={"state": reached_state, "at": iso(job.now), "said": said}))
-    job.files.write_record(made)
-    return BrokerResult(job.qmgr, made, acted=True, said=said)
+    return acted_on(job, made)
 
 
 def undo_broker(job: BrokerJob) -> BrokerResult:
@@ -116,8 +113,7 @@ def undo_broker(job: BrokerJob) -> BrokerResult:
         left = tuple(undoing.left)
         update = {"state": BrokerState.UNDONE, "at": iso(job.now), "said": left, "checkpoint": ""}
         made = with_figures(record.model_copy(update=update))
-    job.files.write_record(made)
-    return BrokerResult(job.qmgr, made, acted=True, said=left)
+    return acted_on(job, made)
 
 
 def checkpoints_of(job: BrokerJob, record: Record) -> list[str]:

@@ -13,6 +13,7 @@ from migrate.estate import item_rows, wanted
 from migrate.estate.jobs import (
     BrokerJob,
     BrokerResult,
+    acted_on,
     current,
     digest_of_sources,
     inputs_of,
@@ -52,9 +53,9 @@ def plan_broker(job: BrokerJob) -> BrokerResult:
         if is_known and not job.again and job.files.plan(record.plan).is_dir():
             return BrokerResult(job.qmgr, record)
         made = with_figures(_planned(job, record, sources))
-    job.files.write_record(made)
+    result = acted_on(job, made)
     job.files.shorten_earlier(made.plan)
-    return BrokerResult(job.qmgr, made, acted=True, said=made.said)
+    return result
 
 
 def _planned(job: BrokerJob, record: Record, sources: str) -> Record:
