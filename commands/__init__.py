@@ -5,7 +5,16 @@ from typing import TYPE_CHECKING
 from rfh2.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
-    from commands.broker.core import Arrival, Outcome
+    from commands.broker.exit_values import (
+        ExitAnswer,
+        ExitMessage,
+        ExitParms,
+        ExitReason,
+        ExitResponse,
+        PublicationContext,
+        SubscriptionContext,
+    )
+    from commands.broker.outcome import Arrival, Outcome
     from commands.broker.puts import Put, PutKind
     from commands.headers.registry import parse
     from commands.headers.response import Completion
@@ -37,8 +46,14 @@ __all__ = [
     "DeletePublication",
     "DeregisterPublisher",
     "DeregisterSubscriber",
+    "ExitAnswer",
+    "ExitMessage",
+    "ExitParms",
+    "ExitReason",
+    "ExitResponse",
     "Outcome",
     "PubOpt",
+    "PublicationContext",
     "Publish",
     "Put",
     "PutKind",
@@ -46,6 +61,7 @@ __all__ = [
     "RegisterPublisher",
     "RegisterSubscriber",
     "RequestUpdate",
+    "SubscriptionContext",
     "captures_to_arrow",
     "captures_to_pandas",
     "parse",
@@ -56,6 +72,9 @@ __getattr__, __dir__ = lazy_exports(
     __name__,
     {
         "commands.broker.core": "Arrival Outcome",
+        "commands.broker.exit_values": (
+            "ExitAnswer ExitMessage ExitParms ExitReason ExitResponse PublicationContext SubscriptionContext"
+        ),
         "commands.broker.puts": "Put PutKind",
         "commands.headers.registry": "parse",
         "commands.headers.response": "Completion",

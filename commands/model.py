@@ -65,7 +65,7 @@ class DelOpt(StrEnum):
 class QueuedCommand(BaseModel):
     """What all commands have. q_name, qmgr_name: QName and QMgrName where given; ``header``: the family it came in."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     word: ClassVar[str]
     on_control_queue: ClassVar[bool]

@@ -62,7 +62,7 @@ def migrated_attributes(state: LegacyState, qmgr: QueueManager, ledger: Ledger) 
             else:
                 switches[name] = value
         elif name.startswith(_EXIT_WORDS):
-            why = "routing exits are gone: use a Publish exit, or a subscription that intercepts (guide 7.5)"
+            why = "routing exits are gone: rewrite it as a publish exit, or intercept with SUBLEVEL (guide 7.5)"
             ledger.report(key, why, "D07", severity=Severity.ERROR)
         else:
             ledger.report(key, _GONE.get(name, "no attribute of version 7 corresponds to it"), severity=Severity.INFO)

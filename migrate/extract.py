@@ -18,6 +18,7 @@ from typing import Final
 
 from commands.broker.objects import ADMIN_STREAM, CONTROL_QUEUE
 from rfh2.captured import CapturedMessage
+from rfh2.ccsid import UTF8_CCSID
 from rfh2.constants import MQFMT_RF_HEADER_1, MQMT_REQUEST, MQPER_PERSISTENT
 from rfh2.message import Message, encode
 from rfh2.mqmd import Mqmd
@@ -93,10 +94,10 @@ def _command(seq: int, now: datetime, qmgr: str, word: str, question: Question, 
     if word == MQPS_REGISTER_SUBSCRIBER:
         options = ["PubOnReqOnly", "InclStreamName", "InformIfRet", *(["Anon"] if question.anonymous else [])]
         pairs += [(MQPS_REGISTRATION_OPTIONS, option) for option in options]
-    header = Rfh1(coded_char_set_id=1208).with_pairs(pairs)
+    header = Rfh1(coded_char_set_id=UTF8_CCSID).with_pairs(pairs)
     mqmd = Mqmd(
         format=MQFMT_RF_HEADER_1,
-        coded_char_set_id=1208,
+        coded_char_set_id=UTF8_CCSID,
         msg_type=MQMT_REQUEST,
         persistence=MQPER_PERSISTENT,
         expiry=_EXPIRY_TENTHS if word == MQPS_REGISTER_SUBSCRIBER else -1,

@@ -193,7 +193,11 @@ KNOWN: Final = _table(
     ("D04", "Metatopics are not provided", "Use DISPLAY SUB, SBSTATUS, TPSTATUS, PUBSUB instead."),
     ("D05", "Nothing is published on the administration stream", "Use DISPLAY PUBSUB and DISPLAY NAMELIST instead."),
     ("D06", "Publishers are not registered", "Programs that ask who publishes have to ask otherwise."),
-    ("D07", "Routing exits are gone", "Use the Publish exit of 7.0.1, or an intercepting subscription (SUBLEVEL)."),
+    (
+        "D07",
+        "Routing exits are gone",
+        "Rewrite it as a publish exit, or intercept with SUBLEVEL.",
+    ),
     ("D08", "A native wildcard subscription may see a stream's topics", "Set WILDCARD(BLOCK) on the stream's topic."),
     ("D09", "A stream's name is also a first level of other topics", "Give the stream another topic string."),
     ("D14", "Wildcards are characters or levels", "A topic with a level # or + cannot be published to in version 7."),

@@ -14,6 +14,7 @@ from commands.headers.psc_commands import is_user_tag
 from commands.headers.psc_folder import split_psc
 from commands.headers.registry import parse
 from commands.model import Publish, PubOpt
+from rfh2.ccsid import UTF8_CCSID
 from rfh2.constants import MQEI_UNLIMITED, MQMT_DATAGRAM
 from rfh2.errors import CommandError
 from rfh2.folders import Folder, write
@@ -123,7 +124,7 @@ def _in_psc(header: Rfh2, delivered: Delivered, topic: str, sub_point: str | Non
         pairs.append(("SubPoint", sub_point))
     pairs += [(tag, value) for tag, value in (("PubTime", delivered.pub_time), ("SeqNum", delivered.seq_num)) if value]
     pairs += [(tag, value) for folder in commands for tag, value in folder.pairs() if is_user_tag(tag)]
-    charset = "utf-8" if header.name_value_ccsid == 1208 else f"utf-16-{header.order[0]}e"
+    charset = "utf-8" if header.name_value_ccsid == UTF8_CCSID else f"utf-16-{header.order[0]}e"
     return header.with_folders((Folder.of(write("psc", pairs), charset), *others))
 
 

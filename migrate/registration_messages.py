@@ -17,6 +17,7 @@ from commands.model import RegisterSubscriber, RegOpt
 from migrate.registration_options import options_of
 from rfh2 import pcf_names
 from rfh2.captured import CapturedMessage
+from rfh2.ccsid import UTF8_CCSID
 from rfh2.constants import MQEI_UNLIMITED, MQFMT_RF_HEADER_1, MQFMT_RF_HEADER_2, MQMT_DATAGRAM, MQPER_PERSISTENT
 from rfh2.folders import Folder, write
 from rfh2.message import Message, encode
@@ -30,7 +31,6 @@ from rfh2.rfh2 import Rfh2
 from streams.patterns import is_read_alike, remove_pattern_prefix
 from streams.subscriptions import MQCI_NONE, PublicationFormat, Subscription, WildcardScheme
 
-_CCSID = 1208
 _MQPS = {
     "Command": "MQPSCommand",
     "Topic": "MQPSTopic",
@@ -118,7 +118,7 @@ def _command(
     mqmd = Mqmd(
         msg_type=MQMT_DATAGRAM,
         expiry=MQEI_UNLIMITED if left is None else left,
-        coded_char_set_id=_CCSID,
+        coded_char_set_id=UTF8_CCSID,
         format=fmt,
         persistence=MQPER_PERSISTENT,
         correl_id=subscription.correl_id,
@@ -142,9 +142,9 @@ def _form(subscription: Subscription, pairs: list[tuple[str, str]]) -> tuple[str
     parameters: list[Parameter] = []
     for tag, value in pairs:
         if tag in _PCF:
-            parameters.append(Cfst.of(_PCF[tag], value, _CCSID))
+            parameters.append(Cfst.of(_PCF[tag], value, UTF8_CCSID))
     options = REGISTRATION.mask(value for tag, value in pairs if tag == "RegOpt")
     parameters.append(Cfin(pcf_names.MQIACF_REGISTRATION_OPTIONS, options))
     if stream:
-        parameters.append(Cfst.of(pcf_names.MQCACF_STREAM_NAME, stream, _CCSID))
+        parameters.append(Cfst.of(pcf_names.MQCACF_STREAM_NAME, stream, UTF8_CCSID))
     return "MQPCF", (), Pcf(pcf_names.MQCMD_REGISTER_SUBSCRIBER, tuple(parameters)).encode()

@@ -29,7 +29,7 @@ class CapturedMessage(MessageBytes):
     CapturedMessage(seq=1, queue=SPORT, 3 bytes)
     """
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
 
     seq: int = Field(ge=0, le=HIGHEST_SEQ)
     time: datetime | None = None

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import codecs
 from functools import lru_cache
-from typing import Any, Literal
-
-import ebcdic as _ebcdic  # importing it registers the EBCDIC code pages that Python lacks
+from typing import Any, Final, Literal
 
 from rfh2.constants import MQENC_INTEGER_MASK, MQENC_INTEGER_NORMAL, MQENC_INTEGER_REVERSED, MQENC_NATIVE
 
@@ -20,9 +18,25 @@ BYTE_ORDERS: tuple[ByteOrder, ...] = ("big", "little")
 ENCODINGS: dict[ByteOrder, int] = {"big": 273, "little": MQENC_NATIVE}
 """The Encoding of data whose integers are in each order, and whose floating-point numbers are IEEE's."""
 
-_ = _ebcdic
+
+def _ebcdic_codec(name: str) -> codecs.CodecInfo | None:
+    """The EBCDIC code pages that Python lacks: 40 modules, which most programs never need."""
+    if not name.startswith("cp"):
+        return None
+    import ebcdic  # noqa: PLC0415
+
+    try:
+        found: codecs.CodecInfo = ebcdic.lookup(name)
+    except LookupError:
+        return None
+    return found
+
+
+codecs.register(_ebcdic_codec)
+
 _UTF16 = (1200, 13488, 17584)
-NAME_VALUE_CCSIDS = (1208, *_UTF16)
+UTF8_CCSID: Final = 1208
+NAME_VALUE_CCSIDS = (UTF8_CCSID, *_UTF16)
 
 _CODECS: dict[int, str] = {
     1208: "utf-8",

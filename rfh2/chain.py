@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any, Protocol
@@ -133,6 +133,24 @@ def decode_chain(data: bytes, fmt: str, ccsid: int) -> tuple[tuple[Header, ...],
         fmt = header.format
         ccsid = ccsid_behind(header, ccsid)
     return tuple(headers), at
+
+
+def headers_of(data: bytes, at: int, fmt: str, ccsid: int) -> Iterator[tuple[Header, int]]:
+    """The headers from *at* on, one after the other, each with its offset: those before a faulty one are there.
+
+    fmt, ccsid: Format and CodedCharSetId of what stands before them. Raises DecodeError. ``decode_chain`` has the same
+    walk as a plain loop, since a generator costs it a quarter of its time.
+    """
+    begin = at
+    for _ in range(MAX_HEADERS):
+        decoder = decoder_of(fmt)
+        if decoder is None or (at > begin and at == len(data)):
+            return
+        header = decoder(data, at, ccsid)
+        yield header, at
+        at += header.length
+        fmt = header.format
+        ccsid = ccsid_behind(header, ccsid)
 
 
 def sniffed(data: bytes) -> tuple[str, int, int] | None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from html import escape
 from math import isfinite
@@ -25,6 +25,7 @@ from lxml import etree
 from rfh2.constants import MQRC_RFH_FORMAT_ERROR
 from rfh2.errors import DecodeError, EncodeError
 from rfh2.frozen import maker, quick
+from rfh2.late_dataclass import dataclass
 
 Scalar = str | int | float | bool | bytes | None
 Value = Scalar | dict[str, Any] | list[Any]
@@ -210,7 +211,7 @@ def _typed_leaves(text: str) -> Sequence[tuple[str, Value]] | None:
     found = _TYPED_LEAVES.fullmatch(text)
     if found is None:
         return None
-    return [(tag, _typed(value, kind)) for tag, kind, value in _TYPED_LEAF.findall(text, found.end(1))]
+    return [(tag, typed_value(value, kind)) for tag, kind, value in _TYPED_LEAF.findall(text, found.end(1))]
 
 
 def _roots(folder: Folder, text: str) -> list[etree._Element]:
@@ -337,7 +338,7 @@ def _value(element: etree._Element) -> Value:
             return None
         if key == "dt":
             kind = setting
-    return text if kind is None else _typed(text, kind)
+    return text if kind is None else typed_value(text, kind)
 
 
 def attributes(element: etree._Element) -> list[tuple[str, str]]:
@@ -357,7 +358,8 @@ def _tag(element: etree._Element) -> str:
     return f"{element.prefix}:{local}" if element.prefix else local
 
 
-def _typed(text: str, kind: str) -> Scalar:
+def typed_value(text: str, kind: str) -> Scalar:
+    """The value of *text* of the type that ``dt`` names (wire formats 3.3); the text itself where it is not of it."""
     plain = text.strip(_XML_SPACE)
     if (bits := _BITS.get(kind)) and _INTEGER.fullmatch(plain):
         number = int(plain)

@@ -29,6 +29,8 @@ from contextlib import suppress
 from dataclasses import MISSING, FrozenInstanceError, fields
 from typing import Any, TypeVar
 
+from rfh2.late_dataclass import Late, arguments_of
+
 T = TypeVar("T")
 
 _MAKE = """
@@ -43,6 +45,10 @@ def __init__(self, {names}):
     become(self, "__class__", twin)
     {assignments}
     self.__class__ = cls
+"""
+_REPLACE = """
+def replaced(value, {changed}):
+    return make({made})
 """
 _READER = """
 def make(source, {known}):
@@ -77,6 +83,19 @@ def maker(cls: type[T]) -> Callable[..., T]:
     return made
 
 
+def replacer(cls: type[T], *changed: str) -> Callable[..., T]:
+    """``dataclasses.replace`` for some fields of *cls*, in a quarter of the time: takes a value, then these fields.
+
+    Raises what ``maker`` does.
+    """
+    taken = [each.name for each in fields(cls)]  # type: ignore[arg-type]
+    made = ", ".join(name if name in changed else f"value.{name}" for name in taken)
+    space: dict[str, Any] = {"make": maker(cls)}
+    exec(_REPLACE.format(changed=", ".join(changed), made=made), space)
+    replaced: Callable[..., T] = space["replaced"]
+    return replaced
+
+
 def quick(cls: type[T]) -> type[T]:
     """Give *cls*, a frozen dataclass with slots, a constructor that takes half the time, with the same arguments.
 
@@ -85,13 +104,16 @@ def quick(cls: type[T]) -> type[T]:
     """
     if any(each.default_factory is not MISSING for each in fields(cls)):  # type: ignore[arg-type]
         raise TypeError(f"{cls.__name__} makes defaults at construction")
-    slow: Any = cls.__init__
-    init = _compiled(_INIT, cls, become=object.__setattr__)["__init__"]
-    init.__defaults__, init.__annotations__ = slow.__defaults__, slow.__annotations__
-    init.__qualname__ = slow.__qualname__
-    cls.__init__ = init  # type: ignore[method-assign]
+    _check(cls)
+    cls.__init__ = Late("__init__", _quick_init)  # type: ignore[method-assign, assignment]
     cls.__init_subclass__ = classmethod(_refuse_subclass)  # type: ignore[assignment]
     return cls
+
+
+def _quick_init(cls: type[T]) -> Callable[..., Any]:
+    init: Any = _compiled(_INIT, cls, become=object.__setattr__)["__init__"]
+    init.__defaults__, init.__annotations__ = arguments_of(cls)
+    return init  # type: ignore[no-any-return]
 
 
 def reader_of(cls: type[T], known: tuple[str, ...], read: Callable[[bytes, T], tuple[Any, ...]]) -> Callable[..., T]:
@@ -154,9 +176,13 @@ def _refuse_subclass(cls: type[object], /, *, is_unread: bool = False) -> None:
     raise TypeError(f"{base} cannot be subclassed: its constructor makes values of {base} itself")
 
 
-def _compiled(source: str, cls: type[T], **names: object) -> dict[str, Any]:
+def _check(cls: type[T]) -> None:
     if hasattr(cls, "__post_init__"):
         raise TypeError(f"{cls.__name__} checks its fields at construction")
+
+
+def _compiled(source: str, cls: type[T], **names: object) -> dict[str, Any]:
+    _check(cls)
     taken = [each.name for each in fields(cls)]  # type: ignore[arg-type]
     twin = type(cls.__name__, cls.__bases__, {"__slots__": tuple(taken)})
     space: dict[str, Any] = {"twin": twin, "cls": cls, **names}

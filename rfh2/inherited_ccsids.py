@@ -13,13 +13,13 @@ is read as that of what precedes.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 from rfh2.ccsid import ASCII_FIELDS, EBCDIC_FIELDS, ByteOrder
 from rfh2.chain import Header, ccsid_behind, describing
 from rfh2.constants import MQCCSI_DEFAULT, MQCCSI_INHERIT
 from rfh2.errors import DecodeError
+from rfh2.frozen import replacer
 from rfh2.message import Message, decode, encode
 from rfh2.mqmd import Mqmd
 from rfh2.rfh1 import Rfh1
@@ -39,10 +39,13 @@ So no message is refused because of a CCSID that no program has named, and its b
 MQCCSI_OF_THE_QMGR: Final = (MQCCSI_DEFAULT, MQCCSI_INHERIT)
 """In a descriptor: the queue manager's own."""
 
+_with_ccsid = replacer(Mqmd, "coded_char_set_id")
 _CCSID, _FORMAT = slice(16, 20), slice(20, 28)
 _INHERIT_BYTES: Final = (b"\xfe\xff\xff\xff", b"\xff\xff\xff\xfe")
 _UNRESOLVED_BYTES: Final = (bytes(4), *_INHERIT_BYTES)
 _MQRFH: Final = (b"RFH \x01\x00\x00\x00", b"RFH \x00\x00\x00\x01")
+_MQRFH2: Final = (b"RFH \x02\x00\x00\x00", b"RFH \x00\x00\x00\x02")
+_ASCII_MD: Final = b"MD  "
 _MQRFH_FIXED: Final = 32
 _MQRFH_LENGTH, _MD_CCSID = slice(8, 12), slice(28, 32)
 # A header follows a header where its Format begins so, and is not text.
@@ -67,6 +70,17 @@ def put_descriptor(md: bytes, body: bytes, given: bytes | None) -> bytes:
         return md
     md_order: ByteOrder = "little" if md[4] else "big"
     return md[: _MD_CCSID.start] + BYTES_CCSID.to_bytes(4, md_order) + md[_MD_CCSID.stop :]
+
+
+def kept_descriptor(md: bytes, body: bytes) -> bytes:
+    """*md* as a queue manager keeps it, where its own bytes and the first of *body* show that; elsewhere as it is.
+
+    Messages that ``resolved`` changes for nothing but a program's CCSID of 0 need not be decoded twice so.
+    """
+    if body[:8] not in _MQRFH2 or md[:4] != _ASCII_MD or md[_MD_CCSID] not in _UNRESOLVED_BYTES:
+        return md
+    order: ByteOrder = "little" if md[4] else "big"
+    return md[: _MD_CCSID.start] + QMGR_CCSID.to_bytes(4, order) + md[_MD_CCSID.stop :]
 
 
 def _is_utf8(data: bytes) -> bool:
@@ -120,5 +134,5 @@ def _resolved_descriptor(message: Message) -> Mqmd:
     ascii_fields = mqmd.charset == ASCII_FIELDS
     first = message.headers[0] if message.headers else None
     if ascii_fields and isinstance(first, Rfh1) and not _is_utf8(first.data):
-        return replace(mqmd, coded_char_set_id=BYTES_CCSID)
-    return replace(mqmd, coded_char_set_id=qmgr_ccsid(ascii_fields))
+        return _with_ccsid(mqmd, BYTES_CCSID)
+    return _with_ccsid(mqmd, qmgr_ccsid(ascii_fields))

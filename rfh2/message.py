@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from rfh2.ccsid import text_codec
 from rfh2.chain import RESERVING, Header, ccsid_behind, decode_chain, encoding_behind, sniffed
 from rfh2.constants import MQCCSI_DEFAULT, MQCCSI_INHERIT
 from rfh2.frozen import maker, quick
+from rfh2.late_dataclass import dataclass
 from rfh2.mqmd import Mqmd, decode_mqmd, name_of
 from rfh2.rfh1 import Rfh1
 from rfh2.rfh2 import Rfh2

@@ -28,7 +28,7 @@ class MessageBytes(BaseModel):
     Nothing is decoded when the model is made. Each property does its work when it is first read, and keeps the result.
     """
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     # The models declare these fields themselves: the order of a model's fields is the order of its JSON.
     if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -19,6 +18,7 @@ from rfh2.constants import (
 )
 from rfh2.errors import DecodeError, EncodeError
 from rfh2.frozen import Source, quick, reader_of
+from rfh2.late_dataclass import dataclass
 from rfh2.layouts import MQMD1, MQMD2
 
 _STRUC_ID = b"MD  "

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, NamedTuple, Protocol
 
 from rfh2 import layouts, pcf_names
-from rfh2.ccsid import ByteOrder, text_codec
+from rfh2.ccsid import UTF8_CCSID, ByteOrder, text_codec
 from rfh2.constants import (
     MQCCSI_DEFAULT,
     MQCCSI_EMBEDDED,
@@ -23,6 +23,7 @@ from rfh2.constants import (
     MQRCCF_MSG_LENGTH_ERROR,
 )
 from rfh2.errors import DecodeError, EncodeError
+from rfh2.late_dataclass import dataclass
 from rfh2.layouts import Layout
 
 # A list of strings of no length could announce two thousand million of them in 24 bytes.
@@ -148,7 +149,7 @@ class Cfst:
     type = pcf_names.MQCFT_STRING
 
     @classmethod
-    def of(cls, parameter: int, text: str, ccsid: int = 1208) -> Cfst:
+    def of(cls, parameter: int, text: str, ccsid: int = UTF8_CCSID) -> Cfst:
         """A string parameter in *ccsid*, padded with nulls to a multiple of four bytes. Raises EncodeError."""
         charset = _charset(ccsid, 0, "little")
         data = _encoded(text, charset)
@@ -185,7 +186,7 @@ class Cfsl:
     type = pcf_names.MQCFT_STRING_LIST
 
     @classmethod
-    def of(cls, parameter: int, texts: tuple[str, ...], ccsid: int = 1208) -> Cfsl:
+    def of(cls, parameter: int, texts: tuple[str, ...], ccsid: int = UTF8_CCSID) -> Cfsl:
         """A list in *ccsid*, its strings filled up with blanks to the length of the longest. Raises EncodeError."""
         charset = _charset(ccsid, 0, "little")
         strings = [_encoded(text, charset) for text in texts]

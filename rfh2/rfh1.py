@@ -11,7 +11,7 @@ leaves for it; its text is read only when it is needed.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import lru_cache
 from typing import Final
 
@@ -25,6 +25,7 @@ from rfh2.constants import (
 )
 from rfh2.errors import DecodeError, EncodeError
 from rfh2.frozen import maker, quick
+from rfh2.late_dataclass import dataclass
 from rfh2.layouts import MQRFH
 from rfh2.name_values import NameValue, parse, write
 from rfh2.prologue import HeaderKind, decode_prologue, prologue_fields

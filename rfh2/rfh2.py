@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 
 from rfh2.ccsid import (
@@ -20,6 +19,7 @@ from rfh2.ccsid import (
     BYTE_ORDERS,
     EBCDIC_FIELDS,
     NAME_VALUE_CCSIDS,
+    UTF8_CCSID,
     ByteOrder,
     field_codec,
     name_value_codec,
@@ -28,6 +28,7 @@ from rfh2.constants import MQCCSI_INHERIT, MQENC_NATIVE, MQFMT_RF_HEADER_2, MQRC
 from rfh2.errors import DecodeError, EncodeError
 from rfh2.folders import Folder
 from rfh2.frozen import maker, quick
+from rfh2.late_dataclass import dataclass
 from rfh2.layouts import MQRFH2
 from rfh2.mqmd import characters
 
@@ -63,7 +64,7 @@ class Rfh2:
     coded_char_set_id: int = MQCCSI_INHERIT
     format: str = ""
     flags: int = 0
-    name_value_ccsid: int = 1208
+    name_value_ccsid: int = UTF8_CCSID
     order: ByteOrder = "little"
     charset: str = ASCII_FIELDS
 

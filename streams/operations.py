@@ -6,12 +6,12 @@ changed, and which publication goes to which subscription. Operations and effect
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
 
 from rfh2.frozen import quick
+from rfh2.late_dataclass import dataclass
 from rfh2.message import Message, decode
 from streams.subscriptions import Subscription, WildcardScheme
 
@@ -118,7 +118,9 @@ class PublishToTopic:
     """MQPUT to a topic.
 
     retain: MQPMO_RETAIN. not_to: MQPMO_NOT_OWN_SUBS, as the destination (queue manager, queue, and correlation
-    identifier or None for any) that is left out. pub_level: guide 4.6.1.
+    identifier or None for any) that is left out. pub_level: guide 4.6.1. came_from: the neighbour that sent it on, ""
+    for a publication made at this queue manager. was_retained: the neighbour sends what it retains, for a new proxy
+    subscription (guide 3.5).
     """
 
     topic_string: str
@@ -126,6 +128,8 @@ class PublishToTopic:
     retain: bool = False
     not_to: tuple[str, str, bytes | None] | None = None
     pub_level: int = 9
+    came_from: str = ""
+    was_retained: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +202,8 @@ class Rule(StrEnum):
     REQUEST_ONLY = "request-only"
     """PubOnReqOnly: publications go to it by MQSUBRQ alone (guide 4.8.2)."""
     SCOPE = "scope"
-    """One of the two is Local and the other is not; version 6 only."""
+    """One of the two is Local and the other is not, in version 6; or its scope is QMGR, and the publication came from
+    another queue manager (guide 3.3.2, 7.5)."""
     STREAM = "stream"
     """They are on different streams; version 6 only."""
     SUB_POINT = "sub-point"
@@ -217,12 +222,16 @@ class Rule(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PassedOver:
-    """This publication did not go to this subscription, although its topic string selects the topic."""
+    """This publication did not go to this subscription, although its topic string selects the topic.
+
+    came_from: the neighbour that sent the publication on, "" where it was made at this queue manager.
+    """
 
     subscription: Subscription
     topic_string: str
     publication: Published
     rule: Rule
+    came_from: str = ""
 
 
 Effect = SubscriptionAdded | SubscriptionAltered | SubscriptionRemoved | Delivery | RetainedStored | RetainedCleared

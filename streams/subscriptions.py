@@ -6,13 +6,16 @@ the command had; what a subscriber asked for is spelt in the terms of MQSUB and 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+
+from rfh2.late_dataclass import dataclass
 
 MQCI_NONE = bytes(24)
 MANAGED_PREFIX = "SYSTEM.MANAGED."
 """So begin the names of queues that the queue manager makes for one subscription each."""
+PROXY_SUB_ID = b"PROXY"
+"""So begin the sub_ids of proxy subscriptions, which come after all others in the order of delivery."""
 
 
 class WildcardScheme(StrEnum):
@@ -107,6 +110,11 @@ class Subscription:
     def managed(self) -> bool:
         """Whether the queue manager made its queue, for it alone (guide 2.4.1)."""
         return self.dest_queue.startswith(MANAGED_PREFIX)
+
+    @property
+    def is_proxy(self) -> bool:
+        """Whether another queue manager of the network made it, to get publications sent on (guide 3.1)."""
+        return self.sub_id.startswith(PROXY_SUB_ID)
 
     @property
     def traditional_identity(self) -> tuple[str, str, bytes]:

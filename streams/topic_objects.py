@@ -15,13 +15,14 @@ object changes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from enum import StrEnum
 from typing import Any, Final
 
 from rfh2.bounded_cache import BoundedCache
 from rfh2.constants import MQRCCF_TOPIC_ERROR
 from rfh2.errors import CommandError
+from rfh2.late_dataclass import dataclass
 from streams.blocking import BlockSet
 from streams.namelists import ADMIN_STREAM, DEFAULT_STREAM, DEFAULT_SUB_POINT
 from streams.patterns import parse_pattern
@@ -76,6 +77,13 @@ class ProxySubscriptions(StrEnum):
     FORCE = "FORCE"
 
 
+class ClusterRoute(StrEnum):
+    """CLROUTE: whether publications go to the members of the cluster directly, or through the topic's hosts."""
+
+    DIRECT = "DIRECT"
+    TOPICHOST = "TOPICHOST"
+
+
 @dataclass(frozen=True, slots=True)
 class TopicObject:
     """One administrative topic object (DEFINE TOPIC); None is ASPARENT throughout.
@@ -83,6 +91,7 @@ class TopicObject:
     pub, sub: PUB and SUB, True for ENABLED. durable_subs: DURSUB. def_priority: DEFPRTY. def_persistence: DEFPSIST,
     True for YES. def_put_response: DEFPRESP. pmsgdlv, npmsgdlv: PMSGDLV and NPMSGDLV. durable_model_queue,
     non_durable_model_queue: MDURMDL, MNDURMDL. cluster: CLUSTER; "" is no cluster of its own, so the one above counts.
+    cluster_route: CLROUTE, which counts where cluster is given.
     """
 
     name: str
@@ -104,13 +113,15 @@ class TopicObject:
     use_dead_letter_queue: bool | None = None
     proxy_subs: ProxySubscriptions = ProxySubscriptions.FIRSTUSE
     cluster: str = ""
+    cluster_route: ClusterRoute = ClusterRoute.DIRECT
 
 
 @dataclass(frozen=True, slots=True)
 class ResolvedTopic:
     """The attributes that hold at one topic, nothing left ASPARENT (guide 2.5.4, "Inheriting attributes").
 
-    object_name: the nearest topic object at or above the topic; SYSTEM.BASE.TOPIC where there is none.
+    object_name: the nearest topic object at or above the topic; SYSTEM.BASE.TOPIC where there is none. cluster_object:
+    the topic object that gives the cluster; "" where the topic is in none.
     """
 
     topic_string: str
@@ -129,6 +140,7 @@ class ResolvedTopic:
     non_durable_model_queue: str
     use_dead_letter_queue: bool
     cluster: str
+    cluster_object: str = ""
 
 
 # Guide 2.5.4.1, table 1; PUBSCOPE, SUBSCOPE and USEDLQ are not in the table and have the values of DEFINE TOPIC.
@@ -165,7 +177,9 @@ DEFAULT_TOPIC_OBJECTS: Final = (
 )
 
 _INHERITED: Final = tuple(
-    field.name for field in fields(ResolvedTopic) if field.name not in {"topic_string", "object_name", "cluster"}
+    field.name
+    for field in fields(ResolvedTopic)
+    if field.name not in {"topic_string", "object_name", "cluster", "cluster_object"}
 )
 
 
@@ -313,5 +327,12 @@ class TopicObjects:
         effective: dict[str, Any] = {}
         for attribute in _INHERITED:
             effective[attribute] = next(v for o in chain if (v := getattr(o, attribute)) is not None)
-        cluster = next((o.cluster for o in chain if o.cluster), "")
-        return ResolvedTopic(topic_string=topic_string, object_name=nearest, cluster=cluster, **effective)
+        clustered = next((o for o in chain if o.cluster), None)
+        cluster, cluster_object = ("", "") if clustered is None else (clustered.cluster, clustered.name)
+        return ResolvedTopic(
+            topic_string=topic_string,
+            object_name=nearest,
+            cluster=cluster,
+            cluster_object=cluster_object,
+            **effective,
+        )

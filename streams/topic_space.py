@@ -18,6 +18,7 @@ from typing import Literal
 from rfh2.constants import MQRCCF_DUPLICATE_SUBSCRIPTION, MQRCCF_NOT_REGISTERED
 from rfh2.errors import CommandError
 from streams.blocking import BlockSet
+from streams.delivery_rules import is_home, kept_apart_by, wants_retained
 from streams.index import SubscriptionIndex
 from streams.operations import (
     AlterSubscription,
@@ -162,6 +163,9 @@ class TopicSpace:
             else:
                 yield PassedOver(subscription, topic_string, publication, rule)
         chosen, level = choose(receiving, operation.pub_level, operation.not_to)
+        if operation.came_from:
+            stopped = [s for s in chosen if self._stops_before(s, operation)]
+            yield from (PassedOver(s, topic_string, publication, Rule.SCOPE, operation.came_from) for s in stopped)
         given = {subscription.sub_id for subscription in chosen}
         for subscription in receiving:
             if subscription.sub_id not in given:
@@ -207,7 +211,7 @@ class TopicSpace:
             topic_string, publication = retained.topic_string, retained.publication
             if pattern.is_wild and blocks and blocks.blocks(topic_string, depth):
                 rule: Rule | None = Rule.BLOCKED
-            elif self._apart and (apart := _kept_apart_by(subscription, publication)) is not None:
+            elif self._apart and (apart := kept_apart_by(subscription, publication)) is not None:
                 rule = apart
             elif not asked and subscription.options.pub_on_req_only:
                 rule = Rule.REQUEST_ONLY
@@ -316,7 +320,7 @@ class TopicSpace:
         self._check_new(subscription)
         self._put_in(subscription)
         effects: list[Effect] = [SubscriptionAdded(subscription)]
-        if operation.send_retained and _wants_retained(subscription):
+        if operation.send_retained and wants_retained(subscription):
             effects += self._deliver_retained(subscription, now)
         return effects
 
@@ -334,7 +338,7 @@ class TopicSpace:
         self._forget(before)
         self._remember(after)
         effects: list[Effect] = [SubscriptionAltered(before, after)]
-        if operation.send_retained and _wants_retained(after):
+        if operation.send_retained and wants_retained(after):
             effects += self._deliver_retained(after, now)
         return effects
 
@@ -355,13 +359,16 @@ class TopicSpace:
             left_out = (s for s in matched if s.sub_id not in received and not s.options.pub_on_req_only)
             self.filtered = [s for s in left_out if self._is_filtered(s, publication)]
         chosen, level = choose(receiving, operation.pub_level, operation.not_to)
+        if operation.came_from:
+            chosen = [s for s in chosen if not self._stops_before(s, operation)]
         effects: list[Effect] = []
         # What an interceptor took is retained when it is published again, below its level: guide 4.6.1.
         if operation.retain and (level is None or level <= 1):
             retained = RetainedPublication(topic_string, publication)
             self._retained.store(retained)
             effects.append(RetainedStored(retained))
-        effects.extend(Delivery(subscription, topic_string, publication) for subscription in chosen)
+        old = operation.was_retained
+        effects.extend(Delivery(subscription, topic_string, publication, old) for subscription in chosen)
         return effects
 
     def _clear_retained(self, operation: ClearRetained, now: datetime) -> list[Effect]:
@@ -389,12 +396,19 @@ class TopicSpace:
                 self.filtered.append(subscription)
         return effects
 
+    def _stops_before(self, subscription: Subscription, operation: PublishToTopic) -> bool:
+        """Whether what a neighbour sent on does not go to a subscription that was chosen; the closest of a group may be
+        such a one, and nobody else of the group gets it then (guide 3.3.6)."""
+        if is_home(subscription, operation, None if self._apart else self.topic_objects):
+            return True
+        return operation.was_retained and not (wants_retained(subscription) and subscription.sub_level == 1)
+
     def _is_filtered(self, subscription: Subscription, publication: Published) -> bool:
         """Whether the selector excluded the publication, and not a rule that is applied before the selector."""
-        return subscription.selector is not None and not (self._apart and _kept_apart_by(subscription, publication))
+        return subscription.selector is not None and not (self._apart and kept_apart_by(subscription, publication))
 
     def _lets_through(self, subscription: Subscription, publication: Published, topic_string: str) -> bool:
-        if self._apart and _kept_apart_by(subscription, publication) is not None:
+        if self._apart and kept_apart_by(subscription, publication) is not None:
             return False
         if subscription.selector is None or self._select is None:
             return True
@@ -402,7 +416,7 @@ class TopicSpace:
 
     def _rule_against(self, subscription: Subscription, publication: Published, topic_string: str) -> Rule | None:
         """Why a publication as it is published does not reach a subscription by itself; None where it does."""
-        if self._apart and (apart := _kept_apart_by(subscription, publication)) is not None:
+        if self._apart and (apart := kept_apart_by(subscription, publication)) is not None:
             return apart
         if subscription.options.pub_on_req_only:
             return Rule.REQUEST_ONLY
@@ -460,20 +474,6 @@ class TopicSpace:
     def _drop_stale_expiries(self) -> None:
         self._expiries = [(s.expires_at, s.sub_id) for s in self._subscriptions.values() if s.expires_at is not None]
         heapq.heapify(self._expiries)
-
-
-def _kept_apart_by(subscription: Subscription, publication: Published) -> Rule | None:
-    """The rule by which version 6 separates the two whatever their topics; None where it does not."""
-    if subscription.stream != publication.stream:
-        return Rule.STREAM
-    if subscription.sub_point != publication.sub_point:
-        return Rule.SUB_POINT
-    return Rule.SCOPE if subscription.options.local != publication.local else None
-
-
-def _wants_retained(subscription: Subscription) -> bool:
-    # On request means by MQSUBRQ only, and new means no old one: guide 4.8.2.
-    return not (subscription.options.pub_on_req_only or subscription.options.new_pubs_only)
 
 
 def _sub_id(subscription: Subscription) -> bytes:

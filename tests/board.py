@@ -61,7 +61,7 @@ ROWS: Final[tuple[tuple[str, tuple[Panel, ...]], ...]] = (
     (
         "Now",
         (
-            Panel("Ready", "bool_yes_no", (("min by (qmgr) (qpubsub_ready{%s})", "{{qmgr}}"),), stat=True),
+            Panel("Ready", "bool_yes_no", (("max by (qmgr) (qpubsub_ready{%s})", "{{qmgr}}"),), stat=True),
             Panel(
                 "Commands waiting",
                 "short",

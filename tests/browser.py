@@ -31,8 +31,9 @@ class Browser:
         # in between, so that neither of the two is replaced before it is moved.
         script = 'exec 3<&"$1" 4>&"$2"; shift 2; exec "$@"'
         options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--remote-debugging-pipe"]
-        # No look for a network: names lead nowhere.
-        options += ["--disable-background-networking", "--host-resolver-rules=MAP * ~NOTFOUND", "--no-first-run"]
+        # No look for a network: names lead nowhere, and only the address of this machine leads to a server.
+        options += ["--disable-background-networking", "--no-first-run"]
+        options += ["--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
         self._process = subprocess.Popen(
             [
                 "bash",
@@ -53,6 +54,7 @@ class Browser:
         os.close(to_write)
         self._received = b""
         self._last = 0
+        self._own = "file:"
         self._session: str | None = None
         self.events: list[dict[str, Any]] = []
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
@@ -78,11 +80,28 @@ class Browser:
         self, path: Path, *, width: int = 1200, height: int = 900, dark: bool = False, media: str = "screen"
     ) -> None:
         """Show a page and wait until it is loaded. media: ``screen`` or ``print``."""
-        self.events = []
+        self.visit(path.as_uri(), width=width, height=height, dark=dark, media=media)
+
+    def visit(
+        self, url: str, *, width: int = 1200, height: int = 900, dark: bool = False, media: str = "screen"
+    ) -> None:
+        """The same for a page of a server."""
+        if self._own != "file:":
+            # What the last page of a server still asks for must not count as this one's.
+            self._go("about:blank")
+        self.events, self._own = [], "/".join(url.split("/")[:3])
+        self.look(width=width, height=height, dark=dark, media=media)
+        self._go(url)
+
+    def look(self, *, width: int = 1200, height: int = 900, dark: bool = False, media: str = "screen") -> None:
+        """Show the page that is open in another window."""
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
         feature = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", media=media, features=[feature])
-        self.call("Page.navigate", url=path.as_uri())
+
+    def _go(self, url: str) -> None:
+        self.events = []
+        self.call("Page.navigate", url=url)
         while not any(event.get("method") == "Page.loadEventFired" for event in self.events):
             self._receive()
 
@@ -109,7 +128,7 @@ class Browser:
 
     @property
     def complaints(self) -> list[str]:
-        """What the page has logged or thrown since it was opened, and what it asked the network for."""
+        """What the page has logged or thrown since it was opened, and what it asked for elsewhere."""
         found = []
         for event in self.events:
             params = event.get("params", {})
@@ -117,10 +136,8 @@ class Browser:
                 found.append(params["entry"]["text"])
             elif event.get("method") == "Runtime.exceptionThrown":
                 found.append(str(params["exceptionDetails"]))
-            elif event.get("method") == "Network.requestWillBeSent" and not params["request"]["url"].startswith(
-                "file:"
-            ):
-                found.append(params["request"]["url"])
+            elif event.get("method") == "Network.requestWillBeSent":
+                found += [url for url in [params["request"]["url"]] if not url.startswith(self._own)]
         return found
 
     def close(self) -> None:

@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, settings
 from tests.browser import needs_chromium
 from tests.commands.links.mosquitto import needs_mosquitto
 from tests.commands.links.mqi.harness import needs_mqi
+from tests.commands.links.nats_server import needs_nats
 
 # Tests that import ibmmq themselves must do it as the bridge does (commands.links.ibmmq.connection).
 os.environ.setdefault("MQIPY_NOOTEL", "1")
@@ -44,7 +45,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark ``servers`` what needs one, and let it be tried twice unless it is marked ``faults``."""
-    starting = (needs_mosquitto.mark, needs_mqi.mark, needs_chromium.mark)
+    starting = (needs_mosquitto.mark, needs_mqi.mark, needs_nats.mark, needs_chromium.mark)
     for item in items:
         if any(mark in starting for mark in item.iter_markers()):
             item.add_marker(pytest.mark.servers)

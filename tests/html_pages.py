@@ -6,7 +6,7 @@ import json
 from html.parser import HTMLParser
 from typing import Any
 
-_VOID = {"meta", "input", "br", "col"}
+_VOID = {"meta", "input", "br", "col", "link"}
 
 
 class PageParts(HTMLParser):

@@ -3,6 +3,7 @@
     python -m tests.pictures        # writes docs/pictures
 
 ``console.svg`` and ``differences.svg`` are what a terminal shows, ``tree.svg`` is what ``topics --to svg`` draws.
+``console-*.png`` are pages of the console (``tests.console_pictures``), where there is Chromium.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Final
 from xml.sax.saxutils import escape
 
 from commands.cli.demo import demo_files
+from tests.browser import EXECUTABLE
 from tests.commands.cli_runs import run
 
 ROOT = Path(__file__).parents[1]
@@ -85,3 +87,7 @@ if __name__ == "__main__":
     PICTURES.mkdir(exist_ok=True)
     for name, content in pictures().items():
         (PICTURES / name).write_text(content, encoding="utf-8")
+    if EXECUTABLE is not None:
+        from tests.console_pictures import write_pictures
+
+        write_pictures(PICTURES)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 import re
 import shlex
 import shutil
 import subprocess
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
+import yaml
 
 from commands.cli import main
 from commands.cli.config import findings
@@ -20,7 +23,19 @@ ROOT = Path(__file__).parents[1]
 DEPLOY = ROOT / "deploy"
 UNIT = DEPLOY / "systemd" / "qpubsub.service"
 CONTAINER = (DEPLOY / "Containerfile").read_text()
+COMPOSE = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
+KUBERNETES = list(yaml.safe_load_all((DEPLOY / "kubernetes.yaml").read_text()))
+INSTANCES = {name: service for name, service in COMPOSE["services"].items() if name.startswith("qpubsub")}
 FILES = sorted(path for path in DEPLOY.rglob("*") if path.is_file())
+
+
+def of_kind(kind: str) -> Any:
+    """The resource of the manifest for Kubernetes."""
+    (found,) = (each for each in KUBERNETES if each["kind"] == kind)
+    return found
+
+
+POD = of_kind("Deployment")["spec"]["template"]["spec"]
 
 
 def _verb(name: str) -> click.Command:
@@ -81,10 +96,59 @@ def test_one_port_for_metrics_everywhere() -> None:
     listen = read_config(DEPLOY / "container.toml").metrics.listen
     assert listen is not None
     port = listen.rpartition(":")[2]
-    compose = (DEPLOY / "compose.yaml").read_text()
     assert f"EXPOSE {port}\n" in CONTAINER
     assert f"http://127.0.0.1:{port}/healthz" in CONTAINER
-    assert f"127.0.0.1:{port}:{port}" in compose
-    assert f"qpubsub:{port}" in (DEPLOY / "prometheus.yml").read_text()
-    assert (DEPLOY / "compose.yaml").parent.joinpath("prometheus.yml").exists()
-    assert "dockerfile: deploy/Containerfile" in compose
+    published = [each for service in INSTANCES.values() for each in service["ports"]]
+    assert [each.rpartition(":")[2] for each in published] == [port] * len(INSTANCES)
+    assert len(set(published)) == len(INSTANCES), "each has a port of its own on this machine"
+    (scraped,) = yaml.safe_load((DEPLOY / "prometheus.yml").read_text())["scrape_configs"]
+    assert scraped["static_configs"] == [{"targets": [f"{name}:{port}" for name in INSTANCES]}]
+    (container,) = POD["containers"]
+    assert {"name": "metrics", "containerPort": int(port)} in container["ports"]
+    assert of_kind("Service")["spec"]["ports"][0]["port"] == int(port)
+
+
+def test_the_standby_of_the_compose_file_has_the_volume_of_the_active_instance() -> None:
+    assert len(INSTANCES) == 2
+    for service in INSTANCES.values():
+        assert service["volumes"] == ["state:/var/lib/qpubsub"]
+        assert service["environment"]["QPUBSUB_RUN_STANDBY"] == "true"
+        built = service["build"]
+        assert (DEPLOY / built["context"] / built["dockerfile"]).samefile(DEPLOY / "Containerfile")
+    assert "state" in COMPOSE["volumes"]
+    mounted = [each.split(":")[0] for each in COMPOSE["services"]["prometheus"]["volumes"]]
+    assert [name for name in mounted if not (DEPLOY / name).exists()] == []
+
+
+@pytest.mark.parametrize("version", ["1.29", "latest"])
+@pytest.mark.parametrize("resource", KUBERNETES, ids=[each["kind"] for each in KUBERNETES])
+def test_kubernetes_takes_each_resource(resource: dict[str, Any], version: str) -> None:
+    checker = pytest.importorskip("kubernetes_validate")
+    checker.validate(resource, checker.latest_version() if version == "latest" else version, strict=True)
+
+
+def test_a_wrong_resource_is_found() -> None:
+    checker = pytest.importorskip("kubernetes_validate")
+    wrong = copy.deepcopy(of_kind("Deployment"))
+    wrong["spec"]["template"]["spec"]["containers"][0]["liveness"] = {}
+    with pytest.raises(checker.ValidationError, match="liveness"):
+        checker.validate(wrong, checker.latest_version(), strict=True)
+
+
+def test_the_parts_of_the_manifest_fit_each_other_and_the_image(tmp_path: Path) -> None:
+    ((name, text),) = of_kind("ConfigMap")["data"].items()
+    (tmp_path / name).write_text(text)
+    assert read_config(tmp_path / name) == read_config(DEPLOY / "container.toml")
+    (container,) = POD["containers"]
+    mounts = {each["name"]: each["mountPath"] for each in container["volumeMounts"]}
+    assert mounts.keys() == {each["name"] for each in POD["volumes"]}
+    assert f"{mounts['configuration']}/{name}" in CONTAINER
+    assert f"VOLUME {mounts['state']}\n" in CONTAINER
+    user = POD["securityContext"]["runAsUser"]
+    assert f"USER {user}\n" in CONTAINER
+    assert {POD["securityContext"][key] for key in ("runAsGroup", "fsGroup")} == {user}
+    labels = of_kind("Deployment")["spec"]["template"]["metadata"]["labels"]
+    assert of_kind("Deployment")["spec"]["selector"]["matchLabels"] == of_kind("Service")["spec"]["selector"] == labels
+    probes = {key: container[key]["httpGet"]["path"] for key in ("startupProbe", "livenessProbe", "readinessProbe")}
+    assert probes == {"startupProbe": "/healthz", "livenessProbe": "/healthz", "readinessProbe": "/readyz"}
+    assert of_kind("Deployment")["spec"]["strategy"] == {"type": "Recreate"}

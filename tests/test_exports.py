@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from pydantic import BaseModel
 
 ROOT = Path(__file__).parents[1]
 LAZY = ("rfh2", "streams", "commands")
@@ -90,3 +91,42 @@ def test_decode_of_a_message_imports_no_queue_manager(rooms: tuple[str, ...]) ->
     found = _imported_by("decode", "fixtures/captures/formats/stock.mqmd")
 
     assert [name for name in found if name.startswith(rooms)] == []
+
+
+# pydantic and lxml are most of the start of decode; another library would have to be worth its time.
+_LIBRARIES = {
+    *("annotated_types", "click", "construct", "lxml", "pydantic", "pydantic_core"),
+    *("typing_extensions", "typing_inspection"),
+}
+_MOST_MODULES = 170
+
+
+def _of_decode() -> list[str]:
+    return _imported_by("decode", "fixtures/captures/formats/stock.mqmd")
+
+
+def test_decode_of_a_message_imports_few_modules() -> None:
+    found = _of_decode()
+    ours = [name for name in found if name.split(".")[0] in (*LAZY, "migrate")]
+
+    libraries = {name.split(".")[0] for name in found if not name.startswith(("_", "cython"))}
+    assert libraries - _LIBRARIES - set(LAZY) == set()
+    assert 50 < len(ours) <= _MOST_MODULES
+
+
+def test_what_decode_imports_is_compiled_when_it_is_needed() -> None:
+    """The functions of dataclasses, and the validators of models: what one message needs of them is little."""
+    early = []
+    for name in _of_decode():
+        if name.split(".")[0] not in LAZY:
+            continue
+        module = import_module(name)
+        assert module.__file__ is not None
+        for node in ast.walk(ast.parse(Path(module.__file__).read_text())):
+            if isinstance(node, ast.ImportFrom) and node.module == "dataclasses":
+                early += [f"{name}: dataclass" for alias in node.names if alias.name == "dataclass"]
+        for each in vars(module).values():
+            if isinstance(each, type) and issubclass(each, BaseModel) and each.__module__ == name:
+                early += [] if each.model_config.get("defer_build") else [f"{name}: {each.__name__}"]
+
+    assert sorted(set(early)) == ["rfh2.late_dataclass: dataclass"]

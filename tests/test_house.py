@@ -19,6 +19,7 @@ EDGE = (
     "commands/terminal/",
     "commands/running/",
     "commands/monitoring/",
+    "commands/console/",
     "commands/qmgr/store/",
     "commands/links/",
     "commands/replay/spark",
@@ -29,7 +30,7 @@ WORLD = {"os", "socket", "random", "time", "sqlite3", "subprocess", "secrets", "
 
 ROOMS = [
     *("pages", "headers", "broker", "network", "qmgr", "mqsc", "links", "listener"),
-    *("explain", "replay", "terminal", "running", "monitoring", "cli"),
+    *("explain", "replay", "terminal", "running", "monitoring", "console", "cli"),
 ]
 """The rooms of commands, low to high; beside them stands ``model``, which knows none of them."""
 
@@ -150,9 +151,8 @@ def test_the_core_reads_no_clock() -> None:
 
 
 # The module that lets nothing through which drives a terminal, and those that have no Console: the file of run --record
-# is JSON, Java's talk passes through a pipe of its own, and so do the results of a worker.
+# is JSON, and Java's talk passes through a pipe of its own.
 _TALKING = {"commands/terminal/console.py", "commands/running/recorder.py", "commands/replay/spark/java.py"}
-_TALKING |= {"commands/terminal/workers.py"}
 _PAST_THE_CONSOLE = {"stdout.write", "stdout.writelines", "stderr.write", "stderr.writelines", "click.echo", "os.write"}
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -19,6 +18,7 @@ from rfh2.constants import (
 )
 from rfh2.errors import CommandError
 from rfh2.frozen import quick
+from rfh2.late_dataclass import dataclass
 from rfh2.message import Message
 from rfh2.mqmd import Mqmd, name_of
 from streams.mapping import is_stream_queue, stream_topic, sub_point_prefix
@@ -58,6 +58,27 @@ def stream_prefix(stream: str, objects: Objects, semantics: Semantics) -> str:
     """
     prefix = stream_topic(stream, objects.topics).prefix
     return stream if not prefix and semantics is Semantics.V6 else prefix
+
+
+def has_stream(queue: str, objects: Objects, semantics: Semantics) -> bool:
+    """Whether the queue manager takes publications from *queue* (guide 6.1).
+
+    Version 6 had no namelist: a local queue became a stream when a command named it (guide 6.1, 6.5.4). It could
+    also make the queue from SYSTEM.BROKER.MODEL.STREAM; here the queue must be defined.
+    """
+    return _is_listed(queue, objects) or (semantics is Semantics.V6 and _may_be_stream(queue, objects))
+
+
+def _is_listed(queue: str, objects: Objects) -> bool:
+    namelist = objects.namelists.get(QUEUE_NAMELIST)
+    return queue == DEFAULT_STREAM if namelist is None else is_stream_queue(queue, namelist)
+
+
+def _may_be_stream(queue: str, objects: Objects) -> bool:
+    if queue in (CONTROL_QUEUE, DEAD_LETTER_QUEUE, objects.qmgr.deadq):
+        return False
+    found = objects.queues.get(queue)
+    return found is not None and not found.transmission
 
 
 def prefix_of_sub_point(sub_point: str | None, objects: Objects, semantics: Semantics) -> str | None:
@@ -105,23 +126,17 @@ class Context:
         return InputQueueKind.STREAM if self.is_stream(self.queue) else InputQueueKind.OTHER
 
     def is_stream(self, queue: str) -> bool:
-        """Whether the broker takes publications from *queue* (guide 6.1).
+        """Whether the broker takes publications from *queue* (guide 6.1)."""
+        return has_stream(queue, self.objects, self.semantics)
 
-        Version 6 had no namelist: a local queue became a stream when a command named it (guide 6.1, 6.5.4). It could
-        also make the queue from SYSTEM.BROKER.MODEL.STREAM; here the queue must be defined.
-        """
-        return self.is_listed(queue) or (self.semantics is Semantics.V6 and self._may_be_stream(queue))
+    @property
+    def is_read(self) -> bool:
+        """Whether queued publish/subscribe takes every message from the queue on which this one arrived."""
+        return self.queue == CONTROL_QUEUE or self.is_listed(self.queue)
 
     def is_listed(self, queue: str) -> bool:
         """Whether *queue* is in SYSTEM.QPUBSUB.QUEUE.NAMELIST; the broker then takes every message from it."""
-        namelist = self.objects.namelists.get(QUEUE_NAMELIST)
-        return queue == DEFAULT_STREAM if namelist is None else is_stream_queue(queue, namelist)
-
-    def _may_be_stream(self, queue: str) -> bool:
-        if queue in (CONTROL_QUEUE, DEAD_LETTER_QUEUE, self.objects.qmgr.deadq):
-            return False
-        found = self.objects.queues.get(queue)
-        return found is not None and not found.transmission
+        return _is_listed(queue, self.objects)
 
     def scheme_of(self, header: PublicationFormat) -> WildcardScheme:
         """The wildcards of a command in *header*: MQRFH and PCF have the character-based ones (guide 2.5.1.1)."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 
 from commands.broker.authority import Authority, RecordedAuthority
@@ -17,20 +17,25 @@ from commands.broker.budget import Meter
 from commands.broker.context import Context, InputQueueKind, Semantics, not_read
 from commands.broker.copies import Copies, copies
 from commands.broker.dead_letter import DeadLetters, is_wanted
+from commands.broker.exit_calls import ExitCalls, Exited, PublishExitFailedError
+from commands.broker.exit_values import PublishExit
 from commands.broker.forward import Forwarder, RenderedHeaders
 from commands.broker.identifiers import Ids, Origin
-from commands.broker.objects import CONTROL_QUEUE, Objects
+from commands.broker.objects import Objects
+from commands.broker.outcome import EPOCH, Arrival, Outcome
 from commands.broker.plan import CommandPlan
 from commands.broker.puts import Outgoing, PutKind
+from commands.broker.reading import Reading, as_kept, decoded
 from commands.broker.respond import is_due, response
-from commands.broker.trace import Trace, Tracer
+from commands.broker.trace import Tracer
 from commands.broker.translate import translate, unrefused
+from commands.broker.undo import Undo
 from commands.headers.registry import parse
 from commands.headers.response import Completion, Warned
 from commands.model import Command, Publish
 from rfh2.constants import MQAT_BROKER, MQRCCF_NO_RETAINED_MSG
 from rfh2.errors import CommandError, DecodeError, QPubSubError
-from rfh2.frozen import quick
+from rfh2.frozen import replacer
 from rfh2.inherited_ccsids import is_resolved, resolved
 from rfh2.message import Message, decode, encode
 from rfh2.mqmd import Mqmd, name_of
@@ -39,75 +44,7 @@ from streams.patterns import written_topic
 from streams.subscriptions import Subscription, WildcardScheme
 from streams.topic_space import TopicSpace
 
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-@quick
-@dataclass(frozen=True, slots=True)
-class Arrival:
-    """A message that was put to a queue.
-
-    seq: arrival number, unique in the queue manager. md: the bytes of its MQMD, or None for the defaults. user: who put
-    it, or None for the MQMD's UserIdentifier. now: UTC.
-    """
-
-    seq: int
-    now: datetime
-    queue: str
-    md: bytes | None
-    body: bytes
-    user: str | None = None
-
-
-@quick
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """The result of one arrival.
-
-    puts, effects: in order. command: None where the message could not be read as a command. completion: None where the
-    message was not a command and was passed over. reason: the first reason code. undecodable: the message could not be
-    read. lost: parts of a publication that the format of a subscriber cannot hold, after the name of its queue (guide
-    8.7). operations: those of a command that was carried out. copies: the deliveries that each publication among the
-    puts stands for, in their order. filtered: the subscriptions whose selection string excluded a publication. trace:
-    how the result was reached, where the caller asked for it.
-    """
-
-    puts: tuple[Outgoing, ...] = ()
-    effects: tuple[Effect, ...] = ()
-    command: Command | None = None
-    completion: Completion | None = None
-    reason: int | None = None
-    why: str = ""
-    undecodable: bool = False
-    lost: tuple[str, ...] = ()
-    operations: tuple[Operation, ...] = ()
-    copies: tuple[Copies, ...] = ()
-    filtered: tuple[Subscription, ...] = ()
-    trace: Trace | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """The result of reading a message, independent of the queue manager.
-
-    command: the command in it, or the error for the response. The processor makes it outside a unit of work if reading
-    may take long.
-    """
-
-    message: Message | DecodeError
-    command: Command | DecodeError | CommandError | None = None
-
-    @classmethod
-    def of(cls, md: bytes | None, body: bytes) -> Reading:
-        """Read a message. Raises nothing: an error is a result."""
-        try:
-            message = decode(body, md)
-        except DecodeError as error:
-            return cls(error)
-        try:
-            return cls(message, parse(message))
-        except (DecodeError, CommandError) as error:
-            return cls(message, error)
+_with_trace = replacer(Outcome, "trace")
 
 
 @dataclass(slots=True)
@@ -124,7 +61,9 @@ class _Work:
     puts: list[Outgoing] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
     copies: tuple[Copies, ...] = ()
+    exited: list[Exited] = field(default_factory=list)
     filtered: list[Subscription] = field(default_factory=list)
+    carried: tuple[Delivery, ...] = ()
     tracer: Tracer | None = None
 
 
@@ -135,6 +74,7 @@ class BrokerCore:
     default that of the objects' records. rfh2_wildcards: the scheme of MQRFH2 commands; WebSphere MQ version 6's own
     broker had CHAR for all (guide 2.5.1.1). meter: counts what each command uses; None for no limits. before: called
     before each operation; it brings what is known elsewhere into the topic space, and returns the effects.
+    publish_exit: called for each message for a subscriber (guide 4.6.2); None for none.
     """
 
     def __init__(
@@ -147,9 +87,10 @@ class BrokerCore:
         rfh2_wildcards: WildcardScheme = WildcardScheme.TOPIC,
         meter: Meter | None = None,
         before: Callable[[Operation, datetime], Sequence[Effect]] | None = None,
+        publish_exit: PublishExit | None = None,
     ) -> None:
         self.objects, self.space = objects, space
-        self._before = before
+        self._before, self.publish_exit = before, publish_exit
         self.rfh2_wildcards = rfh2_wildcards
         self._meter = meter
         self._headers = RenderedHeaders()
@@ -182,37 +123,60 @@ class BrokerCore:
         them would be; a response then has another MsgId.
         """
         tracer = Tracer(explains, forwards)
-        return replace(self._process(arrival, reading, tracer), trace=tracer.trace())
+        return _with_trace(self._process(arrival, reading, tracer), tracer.trace())
 
     def _process(self, arrival: Arrival, reading: Reading | None, tracer: Tracer | None) -> Outcome:
-        if self._not_begun:
-            self._begin(arrival.now)
+        self._begin(arrival.now)
         origin = Origin.of(self.qmgr, arrival.now)
         try:
             mqmd = Mqmd() if arrival.md is None else Mqmd.decode(arrival.md)
             if reading is None:
-                message = decode(arrival.body, None if arrival.md is None else mqmd)
+                message = decoded(arrival.md, arrival.body, mqmd)
             else:
-                message = _message_of(reading, arrival, mqmd)
+                message = reading.message_with(mqmd if arrival.md is not None else None)
         except DecodeError as error:
             if arrival.md is None or error.header == "MQMD":
                 mqmd = Mqmd()
             work = self._work(arrival, resolved(Message(mqmd, (), arrival.body)), origin)
-            if not _is_read(work.context):
-                return _not_read(work.context)
+            if not work.context.is_read:
+                return Outcome(why=f"not processed: {not_read(arrival.queue)}")
             return self._undecodable(work, error)
         if not is_resolved(message):
-            arrival, message = as_kept(arrival, message)
+            body, message = as_kept(arrival.body, message)
+            if body is not arrival.body:
+                arrival = replace(arrival, body=body)
         work = self._work(arrival, message, origin)
         work.command = None if reading is None else reading.command
-        if not _is_read(work.context) and not _makes_a_stream(work):
-            return _not_read(work.context)
+        if not work.context.is_read and not _makes_a_stream(work):
+            return Outcome(why=f"not processed: {not_read(arrival.queue)}")
         expired = self.space.expire(arrival.now)
         work.effects += expired
         if tracer is not None:
             tracer.reached, tracer.expired = True, tuple(expired)
             work.tracer = tracer
         return self._command(work)
+
+    def publish(
+        self, arrival: Arrival, operation: PublishToTopic, command: Command | None, ids: Ids, *, explains: bool = False
+    ) -> Outcome:
+        """Publish what a neighbour in the network sent on (guide 3.1): it has been checked where it was published.
+
+        arrival: its number and time. command: the publisher's. ids: go on where those of the same arrival ended here.
+        explains: as for ``trace``, without messages for subscribers.
+        """
+        expired = self.expire(arrival.now)
+        work = self._work(arrival, operation.publication.message, Origin.of(self.qmgr, arrival.now))
+        work.ids, work.tracer = ids, Tracer(True, False) if explains else None
+        work.effects += expired
+        deliveries = self._apply(work, CommandPlan((operation,)), None)
+        self._forward(work, command, deliveries)
+        done = _done(work, command, Completion.OK, (operation,))
+        return done if work.tracer is None else _with_trace(done, work.tracer.trace())
+
+    def expire(self, now: datetime) -> list[Effect]:
+        """Take out what has expired, as before each message; the time of what the setup defined begins no later."""
+        self._begin(now)
+        return self.space.expire(now)
 
     def foreseen(self, arrival: Arrival) -> tuple[Operation, ...]:
         """The operations of one message if it were processed now; none if it is in error. Changes nothing."""
@@ -267,43 +231,44 @@ class BrokerCore:
 
     def _command(self, work: _Work) -> Outcome:
         command: Command | None = None
+        undo = None if self.publish_exit is None else Undo(self.space)
         try:
             command = parse(work.message) if work.command is None else _parsed(work)
             if self._meter is not None:
                 self._meter.understood(len(command.topics))
             plan = translate(command, work.context)
-            deliveries = self._apply(work, plan)
+            deliveries = self._apply(work, plan, undo)
         except DecodeError as error:
             return self._undecodable(work, error)
         except CommandError as error:
             _note_refused(work, command)
             return self._refused(work, command, error)
+        try:
+            self._forward(work, command, deliveries)
+        except PublishExitFailedError as error:
+            assert undo is not None
+            _take_back(work, undo)
+            _note_refused(work, command)
+            return self._refused(work, command, error)
         if plan.warnings:
             _note_refused(work, command)
-        self._forward(work, command, deliveries)
         completion = Completion.WARNING if plan.warnings else Completion.OK
         self._respond(work, completion, plan.warnings, plan)
         reason = plan.warnings[0].reason if plan.warnings else None
-        outcome = Outcome(
-            tuple(work.puts),
-            tuple(work.effects),
-            command,
-            completion,
-            reason,
-            operations=tuple(plan.operations),
-            copies=work.copies,
-            filtered=tuple(work.filtered),
-        )
-        return replace(outcome, lost=tuple(work.lost)) if work.lost else outcome
+        return _done(work, command, completion, plan.operations, reason)
 
-    def _apply(self, work: _Work, plan: CommandPlan) -> list[Delivery]:
+    def _apply(self, work: _Work, plan: CommandPlan, undo: Undo | None) -> list[Delivery]:
         deliveries: list[Delivery] = []
         now, tracer = work.arrival.now, work.tracer
         for operation in plan.operations:
             if self._before is not None:
                 work.effects += self._before(operation, now)
+            if undo is not None:
+                undo.before(operation, now)
             effects = self.space.apply(operation, now) if tracer is None else tracer.apply(self.space, operation, now)
             work.filtered += self.space.filtered
+            if undo is not None:
+                undo.after(effects)
             if isinstance(operation, RequestRetained) and not effects:
                 subscription = operation.subscription
                 why = "the topic has no retained publication"
@@ -317,18 +282,33 @@ class BrokerCore:
                     work.effects.append(effect)
         return deliveries
 
-    def _forward(self, work: _Work, command: Command, deliveries: list[Delivery]) -> None:
+    def _forward(self, work: _Work, command: Command | None, deliveries: list[Delivery]) -> None:
         if not deliveries:
             return
-        work.copies = tuple(copies(deliveries, self.semantics))
+        work.carried = tuple([delivery for delivery in deliveries if delivery.subscription.is_proxy])
+        if work.carried:
+            deliveries = [delivery for delivery in deliveries if not delivery.subscription.is_proxy]
+        found = copies(deliveries, self.semantics)
         if work.tracer is not None and not work.tracer.forwards:
+            work.copies = tuple(found)
             return
         forwarder = Forwarder(self.qmgr, work.arrival.now, work.origin, command, self._headers)
-        for delivery, *others in work.copies:
-            put = forwarder.put(delivery, work.ids(), self.objects, *others)
-            if self._meter is not None:
-                self._meter.made(len(put.body))
-            work.puts.append(put)
+        calls: ExitCalls | None = None
+        if self.publish_exit is not None:
+            letters = DeadLetters(self.qmgr, self.objects.qmgr.deadq)
+            calls = ExitCalls(self.publish_exit, letters, work.arrival.now)
+        kept: list[Copies] = []
+        for copy in found:
+            put: Outgoing | None = forwarder.put(copy[0], work.ids(), self.objects, *copy[1:])
+            if calls is not None and put is not None:
+                put, exited = calls.passed(put, copy)
+                work.exited += () if exited is None else (exited,)
+            if put is not None:
+                if self._meter is not None:
+                    self._meter.made(len(put.body))
+                work.puts.append(put)
+                kept.append(copy)
+        work.copies = tuple(kept)
         work.lost += forwarder.lost
 
     def _respond(
@@ -392,25 +372,22 @@ class BrokerCore:
         return Outcome(tuple(work.puts), tuple(work.effects), command, Completion.ERROR, reason, why)
 
 
-def _message_of(reading: Reading, arrival: Arrival, mqmd: Mqmd) -> Message:
-    if isinstance(reading.message, DecodeError):
-        raise reading.message
-    # Expiry and BackoutCount may have changed since.
-    return reading.message if arrival.md is None else replace(reading.message, mqmd=mqmd)
-
-
-def as_kept(arrival: Arrival, message: Message) -> tuple[Arrival, Message]:
-    """A message as a queue manager would keep it: a capture may show what a program gave to MQPUT.
-
-    A message put by the broker has MQAT_BROKER and cannot inherit a CCSID; a dead letter has the message's own bytes.
-    """
-    kept = resolved(message)
-    body = encode(kept)
-    if kept.mqmd != message.mqmd:
-        # The characters of the first header are in the CCSID that the descriptor now names.
-        with suppress(DecodeError):
-            kept = decode(body, kept.mqmd)
-    return arrival if body == arrival.body else replace(arrival, body=body), kept
+def _done(
+    work: _Work, command: Command | None, done: Completion, operations: Sequence[Operation], reason: int | None = None
+) -> Outcome:
+    return Outcome(
+        tuple(work.puts),
+        tuple(work.effects),
+        command,
+        done,
+        reason,
+        lost=tuple(work.lost),
+        operations=tuple(operations),
+        copies=work.copies,
+        exited=tuple(work.exited),
+        filtered=tuple(work.filtered),
+        carried=work.carried,
+    )
 
 
 def _parsed(work: _Work) -> Command:
@@ -419,6 +396,15 @@ def _parsed(work: _Work) -> Command:
     if isinstance(work.command, DecodeError | CommandError):
         raise work.command
     return work.command
+
+
+def _take_back(work: _Work, undo: Undo) -> None:
+    """Nothing of the command counts: its changes in the topic space are taken back, and it puts no publication."""
+    taken = {id(effect) for effect in undo.take_back(work.arrival.now)}
+    work.effects = [effect for effect in work.effects if id(effect) not in taken]
+    work.puts, work.lost, work.exited, work.filtered, work.copies = [], [], [], [], ()
+    if work.tracer is not None:
+        work.tracer.taken_back()
 
 
 def _note_refused(work: _Work, command: Command | None) -> None:
@@ -431,11 +417,6 @@ def _note_refused(work: _Work, command: Command | None) -> None:
         tracer.refused = tuple(op for op in unrefused(command, work.context) if op.topic_string not in done)
 
 
-def _is_read(context: Context) -> bool:
-    """Whether queued publish/subscribe takes every message from the queue on which this one arrived."""
-    return context.queue == CONTROL_QUEUE or context.is_listed(context.queue)
-
-
 def _makes_a_stream(work: _Work) -> bool:
     """Whether the message makes the queue a stream of version 6: a publication that no broker put there."""
     if work.context.place is InputQueueKind.OTHER or work.message.mqmd.put_appl_type == MQAT_BROKER:
@@ -444,7 +425,3 @@ def _makes_a_stream(work: _Work) -> bool:
         return not _parsed(work).on_control_queue
     except (DecodeError, CommandError):
         return False
-
-
-def _not_read(context: Context) -> Outcome:
-    return Outcome(why=f"not processed: {not_read(context.queue)}")

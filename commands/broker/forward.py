@@ -37,6 +37,7 @@ _HEADERS_ROOM: Final = 8 << 20
 # The size of an entry without the bytes of its headers: their objects, and the entry itself.
 _ENTRY_BYTES: Final = 3_000
 _FOLDER_BYTES: Final = 200
+_READ_AGAIN_BYTES: Final = 1_024
 
 
 class RenderedHeaders:
@@ -126,18 +127,22 @@ class Forwarder:
         others: deliveries of the same publication to that subscriber on other topics, which the message also names.
         """
         publication = delivery.publication
+        published = publication.message  # of a retained one, read from the store
         form = delivery_form((delivery, *others))
         key = (id(publication), form)
         made = self._made.get(key)
         if made is None:
-            made = self._made[key] = self._rendered(delivery, form)
+            made = self._rendered(delivery, published, form)
+            # A command delivers tens of thousands of retained publications, each of them once.
+            if not delivery.from_retained:
+                self._made[key] = made
         rendered, body = made
         self.lost += [f"{delivery.subscription.dest_queue}: {what}" for what in rendered.lost]
-        mqmd = self._descriptor(delivery, rendered.message.mqmd, msg_id, queue_default)
+        mqmd = self._descriptor(delivery, published.mqmd, rendered.message.mqmd, msg_id, queue_default)
         return Message(mqmd, rendered.message.headers, rendered.message.body), body
 
-    def _rendered(self, delivery: Delivery, form: DeliveryForm) -> tuple[RenderedPublication, bytes]:
-        publication, message = delivery.publication, delivery.publication.message
+    def _rendered(self, delivery: Delivery, message: Message, form: DeliveryForm) -> tuple[RenderedPublication, bytes]:
+        publication = delivery.publication
         # What is retained was published by another command.
         command = None if delivery.from_retained else self._command
         if form.format in _IN_HEADERS and len(message.headers) == 1:
@@ -168,16 +173,18 @@ class Forwarder:
                 reply_to_qmgr=reply_to_qmgr,
                 order=header.order,
             )
-            content = self._header_contents[publication] = content_of(Message(mqmd, (header,)), command)
+            content = content_of(Message(mqmd, (header,)), command)
+            # A short header is soon read again; what was read of it takes more memory than the message.
+            if header.length > _READ_AGAIN_BYTES:
+                self._header_contents[publication] = content
         return content
 
-    def _descriptor(self, delivery: Delivery, body: Mqmd, msg_id: bytes, queue_default: int) -> Mqmd:
+    def _descriptor(self, delivery: Delivery, published: Mqmd, body: Mqmd, msg_id: bytes, queue_default: int) -> Mqmd:
         """The descriptor (guide 6.7.9); priority and persistence were resolved when the publication was published.
 
-        body: the fields that describe the body.
+        published: of the publication. body: the fields that describe the body.
         """
         subscription, publication = delivery.subscription, delivery.publication
-        published = publication.message.mqmd
         return Mqmd(
             msg_type=MQMT_DATAGRAM,
             expiry=remaining_expiry(published.expiry, publication.published_at, self._now),

@@ -6,11 +6,11 @@ unique in a queue manager, and the same whenever the same commands arrive in the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 
 from rfh2.constants import MQAT_BROKER
+from rfh2.late_dataclass import dataclass
 
 _PRODUCT = b"AMQ "
 _FIVE_BYTES = 0xFF_FFFF_FFFF
@@ -44,10 +44,13 @@ def fitting(name: str, size: int) -> str:
 
 
 class Ids:
-    """The identifiers of one command: MsgIds for its puts and sub_ids for what it registers, from one count."""
+    """The identifiers of one command: MsgIds for its puts and sub_ids for what it registers, from one count.
 
-    def __init__(self, qmgr: str, seq: int) -> None:
-        self._qmgr, self._seq, self._n = qmgr, seq, 0
+    begin: where the count begins. That of a network's publications is far behind those of the queue manager's own.
+    """
+
+    def __init__(self, qmgr: str, seq: int, begin: int = 0) -> None:
+        self._qmgr, self._seq, self._n = qmgr, seq, begin
 
     def __call__(self) -> bytes:
         """The next identifier."""

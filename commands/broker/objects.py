@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import cache
 from typing import Any, Final
 
 from pydantic import TypeAdapter
 
+from rfh2.late_dataclass import dataclass
 from streams.namelists import DEFAULT_NAMELISTS, Namelist
 from streams.topic_objects import TopicObject, TopicObjects
 
@@ -22,6 +23,8 @@ CONTROL_QUEUE = "SYSTEM.BROKER.CONTROL.QUEUE"
 DEFAULT_STREAM = "SYSTEM.BROKER.DEFAULT.STREAM"
 ADMIN_STREAM = "SYSTEM.BROKER.ADMIN.STREAM"
 DEAD_LETTER_QUEUE = "SYSTEM.DEAD.LETTER.QUEUE"
+INTER_QMGR_PUBS = "SYSTEM.INTER.QMGR.PUBS"
+"""Where publications of neighbours arrive (guide 3.7): the destination of proxy subscriptions."""
 ADMIN_COMMAND_QUEUE = "SYSTEM.ADMIN.COMMAND.QUEUE"
 SYSTEM_QUEUES = (CONTROL_QUEUE, DEFAULT_STREAM, ADMIN_STREAM, DEAD_LETTER_QUEUE, ADMIN_COMMAND_QUEUE)
 UNLIMITED_DEPTH = 999_999_999

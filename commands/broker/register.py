@@ -12,7 +12,7 @@ reports the real ones. A JMS client unsubscribes in this way, because it knows o
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from commands.broker import identity_sets
 from commands.broker.authority import Action
@@ -35,6 +35,7 @@ from rfh2.constants import (
     MQRCCF_TOPIC_ERROR,
 )
 from rfh2.errors import CommandError
+from rfh2.late_dataclass import dataclass
 from rfh2.mqmd import name_of
 from streams.operations import AlterSubscription, Subscribe
 from streams.patterns import add_pattern_prefix, parse_pattern, written_topic

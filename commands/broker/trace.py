@@ -113,6 +113,10 @@ class Tracer:
         self.operations.append(TracedOperation(operation, before, tuple(effects), look, passed))
         return effects
 
+    def taken_back(self) -> None:
+        """What the operations of the command changed was taken back: they reached nobody."""
+        self.operations.clear()
+
     def trace(self) -> Trace:
         """What was traced."""
         return Trace(self.reached, self.expired, tuple(self.operations), self.refused)

@@ -7,13 +7,16 @@ becomes one line on stderr and an exit code here, and nowhere else.
 
 from __future__ import annotations
 
+import gc
 import io
+import os
 import sys
 import traceback
 from collections.abc import Sequence
 from difflib import get_close_matches
 from importlib import import_module
 from importlib.util import find_spec
+from types import ModuleType
 from typing import Any, Final, NoReturn
 
 import click
@@ -37,6 +40,7 @@ VERBS: Final[dict[str, str]] = {
     "put": "Put captured messages on a queue.",
     "get": "Take messages off a queue.",
     "browse": "Show the messages on a queue.",
+    "capture": "Capture the messages on IBM MQ's queues.",
     "pub": "Publish on a topic.",
     "sub": "Subscribe to topics and print the publications.",
     "check": "Try the brokers that run would work with.",
@@ -46,6 +50,7 @@ VERBS: Final[dict[str, str]] = {
     "cleanup": "Remove what JMS subscribers left behind.",
     "topics": "Show the topic tree.",
     "status": "Show what a queue manager is doing.",
+    "console": "Show a queue manager in the browser.",
     "replay": "Run captured commands through the bridge.",
     "why": "Explain why publications did or did not reach a subscriber.",
     "inspect": "Show the broker before and after one message of a capture.",
@@ -115,7 +120,7 @@ class Verbs(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.list_commands(ctx):
             return None
-        command = import_module(module_of(cmd_name)).command
+        command = _imported(module_of(cmd_name)).command
         assert isinstance(command, click.Command)
         for parameter in command.params:
             if parameter.type is click.STRING:
@@ -148,6 +153,8 @@ class Verbs(click.Group):
     ) -> NoReturn:
         console = extra.pop("obj", None) or Console.standard()
         extra = {**context_settings(), **extra, "standalone_mode": False}
+        # pydantic would read the metadata of every installed distribution, for nothing of ours.
+        os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
         with noting_interrupts() as interrupted:
             try:
                 with guarded_stderr():
@@ -164,6 +171,17 @@ class Verbs(click.Group):
 def module_of(verb: str) -> str:
     """The module that has the verb's command."""
     return ELSEWHERE.get(verb, f"{__name__}.{verb}")
+
+
+def _imported(module: str) -> ModuleType:
+    # What modules make stays: the search for garbage finds none while they are imported.
+    searches = gc.isenabled()
+    gc.disable()
+    try:
+        return import_module(module)
+    finally:
+        if searches:
+            gc.enable()
 
 
 def _is_there(module: str) -> bool:

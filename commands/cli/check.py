@@ -16,6 +16,7 @@ from commands.cli.options.verb import verb
 from commands.links.checking.findings import CheckResult
 from commands.links.checking.mq import MqCheck
 from commands.links.checking.mqtt import MqttCheck
+from commands.links.checking.nats import NatsCheck
 from commands.links.engine.config import QueuesConfig, exposed_secrets, read_config
 from commands.links.engine.urls import Address
 from commands.links.mqtt.topics import filter_of
@@ -104,6 +105,13 @@ def _findings(places: Places, state: LoadedState) -> Iterator[CheckResult]:
         yield from _of_mq(places, topics, places.tree_config(), state, queues=False)
         return
     config = places.config.topics
+    if topics.scheme in ("nats", "tls"):
+        with closing(NatsCheck(topics, config, places.qmgr)) as nats:
+            reached = nats.connect()
+            yield reached
+            if reached.ok:
+                yield from nats.grants()
+        return
     with closing(MqttCheck(topics, config, places.qmgr)) as check:
         connected = check.connect()
         yield connected

@@ -12,6 +12,7 @@ from typing import Final
 import click
 
 from commands.cli.options.verb import verb
+from commands.console.opening import console_options
 from commands.links.engine.config import Config, ConfigError, config_of, exposed_secrets
 from commands.links.opening import Places
 from commands.listener.opening import listener_of
@@ -94,6 +95,8 @@ def _attempts(config: Config) -> Iterator[tuple[str, Callable[[], object]]]:
     yield "", partial(listener_of, config.listener, None, home, qmgr, Durability.FULL, groups_of)
     for alone in (Config(metrics=config.metrics), Config(tracing=config.tracing)):
         yield "", partial(Monitoring.of, alone, None, None)
+    if config.run.console is not None:
+        yield "", partial(console_options, config.console, config.run.console, "[run] console")
 
 
 def _missing_files(config: Config) -> Iterator[Finding]:
@@ -106,6 +109,7 @@ def _missing_files(config: Config) -> Iterator[Finding]:
         ("admin.cert_file", config.admin.cert_file),
         ("admin.key_file", config.admin.key_file),
         ("listener.users_file", config.listener.users_file),
+        ("publish_exit.path", config.publish_exit.path),
     ]
     for key, path in named:
         if path is not None and not path.is_file():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
@@ -14,19 +13,18 @@ import click
 from commands.cli.options.captures import STDIN, Captures, capture_files
 from commands.cli.options.selecting import selection_options
 from commands.cli.options.verb import verb
-from commands.explain.reading import Explained, explained
+from commands.explain.equivalents.records import record_json, record_view
 from commands.explain.selection import MessageSelection
-from commands.explain.view import MessageView, problem_lines, view
+from commands.explain.view import MessageView
 from commands.terminal.console import Console, ExitCode, harmless_data, harmless_json
 from commands.terminal.counted import counted
 from commands.terminal.workers import cores, worked
 from rfh2.captured import CapturedMessage
 from rfh2.captures import CaptureRecord
+from rfh2.errors import QPubSubError
 from rfh2.explain.annotate import TextRole, plain
-from rfh2.explain.describe import describe_unreadable
-from rfh2.explain.form import Json, Problem, json_line
-from rfh2.explain.problems import of_record
-from rfh2.terminal_escape import visible
+from rfh2.explain.form import Problem
+from rfh2.late_dataclass import dataclass
 
 _COLOURS: Final[dict[TextRole, dict[str, Any]]] = {
     TextRole.TITLE: {"bold": True},
@@ -40,8 +38,8 @@ _COLOURS: Final[dict[TextRole, dict[str, Any]]] = {
 }
 _SHOWN_BYTES: Final = 256
 _MOST_JOBS: Final = 64
-_FIRST: Final = 20_000
-"""So many messages are decoded before other processes are started, each of which takes half a second to start."""
+_FIRST: Final = 2_000
+"""So many messages are decoded before other processes are started, which then have the templates of these."""
 _BATCH_MESSAGES: Final = 250
 _BATCH_BYTES: Final = 2_000_000
 _FIELDS: Final = tuple(CapturedMessage.model_fields)
@@ -106,6 +104,7 @@ def command(
     decoding = _Decoding(as_json, brief, None if all_bytes else _SHOWN_BYTES, console.coloured, script)
     tally = _Tally()
     captures = Captures(console, files, form, selection=selection)
+    waits = _is_waited_for(console, files)
 
     def decodable() -> Iterator[CaptureRecord]:
         for record in captures.records():
@@ -122,12 +121,10 @@ def command(
         if console.stdout.isatty()
         else console.progress("messages decoded", captures.rows(), captures.share) as advance
     ):
-        shown = (
-            _decoded(decoding, decodable(), _jobs_for(console, files), _FIRST)
-            if jobs is None
-            else _decoded(decoding, decodable(), jobs, 0)
-        )
-        for decoded in shown:
+        first = _FIRST if jobs is None else 0
+        for decoded in _decoded(
+            decoding, decodable(), jobs or (1 if waits else min(cores(), _MOST_JOBS)), first, waits
+        ):
             if tally.messages and decoded.messages and not as_json:
                 console.data("")
             console.harmless(decoded.data)
@@ -146,38 +143,51 @@ def _unseen(_more: int) -> None:
 _Packed = CaptureRecord | tuple[str, int, int, tuple[Any, ...]]
 
 
-def _jobs_for(console: Console, files: tuple[Path, ...]) -> int:
-    """How many processes: one where somebody waits for each message, else as many as there are processors."""
-    waits = console.stdout.isatty() or not files or STDIN in files or any(file.is_fifo() for file in files)
-    return 1 if waits else min(cores(), _MOST_JOBS)
+def _is_waited_for(console: Console, files: tuple[Path, ...]) -> bool:
+    """Whether somebody waits for each message: it is shown as soon as it is read."""
+    return console.stdout.isatty() or not files or STDIN in files or any(file.is_fifo() for file in files)
 
 
-def _decoded(decoding: _Decoding, records: Iterator[CaptureRecord], jobs: int, first: int) -> Iterator[_Decoded]:
+def _decoded(
+    decoding: _Decoding, records: Iterator[CaptureRecord], jobs: int, first: int, waits: bool
+) -> Iterator[_Decoded]:
     """What is printed of *records*. first: so many are decoded here, before several processes begin."""
-    for record in records if jobs == 1 else islice(records, first):
-        yield decoding.decoded([record])
+    here = records if jobs == 1 else islice(records, first)
+    for batch in ([record] for record in here) if waits else _batches(here):
+        yield decoding.decoded(batch)
     if jobs > 1:
-        yield from worked(decoding.unpacked, _batches(records), jobs)
+        yield from worked(decoding.unpacked, map(_packed, _batches(records)), jobs)
 
 
-def _batches(records: Iterable[CaptureRecord]) -> Iterator[list[_Packed]]:
-    """*records* in batches that are bounded in number and in bytes."""
-    batch: list[_Packed] = []
+def _batches(records: Iterable[CaptureRecord]) -> Iterator[list[CaptureRecord]]:
+    """*records* in batches that are bounded in number and in bytes; where *records* fail, what came before is given."""
+    batch: list[CaptureRecord] = []
     size = 0
-    for record in records:
-        message = record.message
-        if message is None:
+    try:
+        for record in records:
             batch.append(record)
-        else:
-            # Of a pydantic model the pickle is slow, and larger than the message.
-            fields = tuple([getattr(message, name) for name in _FIELDS])
-            batch.append((record.source, record.index, record.position, fields))
-            size += len(message.body_hex)
-        if len(batch) >= _BATCH_MESSAGES or size >= _BATCH_BYTES:
-            yield batch
-            batch, size = [], 0
+            size += 0 if record.message is None else len(record.message.body_hex)
+            if len(batch) >= _BATCH_MESSAGES or size >= _BATCH_BYTES:
+                yield batch
+                batch, size = [], 0
+    except QPubSubError:
+        yield batch
+        raise
     if batch:
         yield batch
+
+
+def _packed(batch: Sequence[CaptureRecord]) -> list[_Packed]:
+    """*batch* for another process: of a pydantic model the pickle is slow, and larger than the message."""
+    packed: list[_Packed] = []
+    for record in batch:
+        message = record.message
+        if message is None:
+            packed.append(record)
+        else:
+            fields = tuple([getattr(message, name) for name in _FIELDS])
+            packed.append((record.source, record.index, record.position, fields))
+    return packed
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,13 +219,17 @@ class _Decoding:
         tally = _Tally()
         parts: list[bytes] = []
         if self.as_json:
-            parts = [harmless_json(_json(record, tally, self.script)) for record in records]
+            for record in records:
+                shown = record_json(record, self.script)
+                tally.count(shown.problems)
+                parts.append(harmless_json(shown.line))
         else:
             how = MessageView(_coloured if self.coloured else plain, self.body_limit, self.brief)
             for record in records:
                 before = [""] if parts else []
-                lines = [*before, *_view(record, how, tally, self.script)]
-                parts.append(harmless_data(lines, coloured=self.coloured))
+                view = record_view(record, how, self.script)
+                tally.count(view.problems)
+                parts.append(harmless_data([*before, *view.lines], coloured=self.coloured))
         return _Decoded(b"".join(parts), tally.messages, tally.errors, tally.warnings)
 
 
@@ -252,55 +266,6 @@ class _Tally:
             counted(count, word)
             for count, word in ((self.messages, "message"), (self.errors, "error"), (self.warnings, "warning"))
         )
-
-
-# script: what --explain runs first; None without --explain.
-def _json(record: CaptureRecord, tally: _Tally, script: str | None) -> bytes:
-    if record.message is None:
-        problem = _unreadable(record)
-        tally.count([problem])
-        return json_line(_unreadable_form(record, problem))
-    message = explained(record.message)
-    tally.count(message.problems)
-    if script is None:
-        return message.line(record.source, record.index)
-    from commands.explain.equivalents.consequences import consequence_json, consequences  # noqa: PLC0415 - slow
-
-    explain = consequence_json(consequences(record.message, script))
-    return json_line({**message.form(record.source, record.index), "explain": explain})
-
-
-def _view(record: CaptureRecord, how: MessageView, tally: _Tally, script: str | None) -> Iterable[str]:
-    title = f"{record.source}, message {record.index + 1}"
-    if record.message is None:
-        problems = [_unreadable(record)]
-        tally.count(problems)
-        if record.partial is not None:
-            # Its own problems come from what is missing, for the most part: they are shown, and not counted.
-            part = explained(record.partial)
-            return view(part.partial, f"{title}, incomplete", part.command, [*problems, *part.problems], how)
-        return [how.paint(TextRole.TITLE, visible(f"== {title} ==")), *problem_lines(problems, how.paint)]
-    message = explained(record.message)
-    tally.count(message.problems)
-    lines = list(view(message.partial, title, message.command, message.problems, how))
-    if script is not None:
-        from commands.explain.equivalents.consequences import consequence_lines, consequences  # noqa: PLC0415 - slow
-
-        lines += ["", *consequence_lines(consequences(record.message, script), set_up=bool(script))]
-    return lines
-
-
-def _unreadable_form(record: CaptureRecord, problem: Problem) -> Json:
-    if record.partial is None:
-        return describe_unreadable(record.source, record.index, problem)
-    part = explained(record.partial)
-    shown = Explained(part.partial, part.command, [problem, *part.problems])
-    return {**shown.form(record.source, record.index), "incomplete": True}
-
-
-def _unreadable(record: CaptureRecord) -> Problem:
-    assert record.problem is not None
-    return of_record(record.position, record.problem)
 
 
 def _coloured(role: TextRole, text: str) -> str:

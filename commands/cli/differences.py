@@ -9,6 +9,7 @@ from typing import BinaryIO, Final, Protocol
 
 import click
 
+from commands.cli.options.networks import ESTATE_PATH, network_setup
 from commands.cli.options.replays import (
     PYARROW_MISSING,
     SPARK_MISSING,
@@ -29,6 +30,10 @@ from commands.replay.differences.gate import Gate, parse_gate
 from commands.replay.differences.html import page
 from commands.replay.differences.local import LocalDifferences
 from commands.replay.differences.text import lines_of
+from commands.replay.network.comparison import NetworkChange, NetworkComparison
+from commands.replay.network.picture import network_picture
+from commands.replay.network.text import network_report_lines
+from commands.replay.network.transcript import network_problems
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.output_file import OutputFile
 from rfh2.captured import CapturedMessage
@@ -47,9 +52,11 @@ class _Sink(Protocol):
     "qpubsub differences captures/ --setup streams.mqsc",
     "qpubsub differences capture.jsonl --html report.html --output differences.jsonl",
     "qpubsub differences capture.jsonl --fail-on accepted.txt",
+    "qpubsub differences captures/ --before estate.toml --after cluster.toml --svg network.svg",
     exit_codes={
         0: "a rule explains every difference; with --fail-on, FILE accepts all",
-        1: "no rule explains some, or records could not be read; with --fail-on, there is more than FILE accepts",
+        1: "no rule explains some, or records could not be read; with --fail-on, there is more than FILE accepts; "
+        "with --after, somebody gets less, or something twice",
     },
 )
 @replay_options(both_versions=True)
@@ -68,6 +75,14 @@ class _Sink(Protocol):
     metavar="FILE",
     help="End with 1 if there is more than FILE accepts. Each line of FILE is a rule and a number: D01 12.",
 )
+@click.option("--before", type=ESTATE_PATH, metavar="ESTATE", help="Compare networks: the estate.toml of today.")
+@click.option("--after", type=ESTATE_PATH, metavar="ESTATE", help="With --before: the estate.toml of tomorrow.")
+@click.option(
+    "--svg",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="With --after: draw tomorrow's network with its publications to FILE.",
+)
 @click.pass_obj
 def command(
     console: Console,
@@ -78,15 +93,28 @@ def command(
     output: Path | None,
     forms: ReportForms,
     fail_on: Path | None,
+    before: Path | None,
+    after: Path | None,
+    svg: Path | None,
 ) -> ExitCode:
     """Replay each FILE, or standard input, under version 6 and version 7, and explain every put that differs.
 
     A known rule, D01 to D34, explains a difference; a difference without a rule is a finding. If the capture has the
     messages on subscriber queues, they are compared too.
 
+    With --before and --after, replay the capture through two networks of queue managers, and say who gets more, less,
+    twice or later, with the traffic between queue managers. A message of a queue manager that is not in the second
+    network is put at the only one that is there.
+
     --where, --since, --until, --seq and --limit choose the messages that are reported. All messages are replayed all
     the same, because the result of one depends on those before it.
     """
+    if before is not None or after is not None or svg is not None:
+        if before is None or after is None:
+            raise click.UsageError("--before, --after and --svg compare two networks: give --before and --after")
+        if output is not None or fail_on is not None or forms.page is not None or options.on_spark:
+            raise click.UsageError("--before and --after go without --output, --html, --fail-on and --engine spark")
+        return _networks(console, options, selection, (before, after), svg, as_json=forms.as_json)
     if output is not None:
         check_suffix(output)
     gate = None if fail_on is None else _gate(fail_on)
@@ -98,6 +126,45 @@ def command(
     for line in exceeded:
         console.warn(f"--fail-on: {line}")
     return ExitCode.PROBLEMS if problems or exceeded else ExitCode.DONE
+
+
+def _networks(
+    console: Console,
+    options: ReplayOptions,
+    selection: MessageSelection,
+    estates: tuple[Path, Path],
+    svg: Path | None,
+    *,
+    as_json: bool,
+) -> ExitCode:
+    """Compare two networks. Ends with 1 where somebody gets less, or something twice."""
+    before, after = (network_setup(estate, options.setup) for estate in estates)
+
+    def compared(messages: Iterable[CapturedMessage]) -> NetworkComparison:
+        comparison, choosing = NetworkComparison(before, after), Choosing(selection)
+        with reader.progress("messages compared") as advance:
+            for message in messages:
+                advance(1)
+                comparison.compare(message, counted=choosing.chooses(message))
+                if choosing.is_over:
+                    break
+        return comparison
+
+    reader = CaptureReader(console, options)
+    comparison = reader.in_order(compared)
+    for network, estate in zip(comparison.networks, estates, strict=True):
+        for problem in network_problems(network):
+            console.warn(f"{estate}: {problem}")
+    report = comparison.report()
+    if as_json:
+        console.data(report.model_dump_json())
+    else:
+        for line in network_report_lines(report):
+            console.data(line)
+    if svg is not None:
+        svg.write_text(network_picture(comparison.networks[1], f"{estates[1]}: publications"), encoding="utf-8")
+    worse = report.totals[NetworkChange.LESS] + report.totals[NetworkChange.TWICE]
+    return ExitCode.PROBLEMS if worse or reader.problems else ExitCode.DONE
 
 
 def _gate(path: Path) -> Gate:

@@ -22,6 +22,7 @@ from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
 from rfh2.captured import CapturedMessage
 from rfh2.captures import FORMATS, write_captures
+from rfh2.ccsid import UTF8_CCSID
 from rfh2.constants import MQRO_NAN, MQRO_PAN, MQRO_PASS_CORREL_ID, MQRO_PASS_MSG_ID
 from rfh2.errors import CaptureError, EncodeError
 from rfh2.explain.edited_form import DecodedMessage
@@ -66,7 +67,7 @@ def _message_options(function: F) -> F:
         click.option("--jms", multiple=True, metavar="NAME[:TYPE]=VALUE", help="A property in the jms folder."),
         click.option("--mcd", multiple=True, metavar="NAME=VALUE", help="A property in the mcd folder: Msd=jms_text."),
         click.option("--data", default="", metavar="TEXT", help="The data of the message: text, with format MQSTR."),
-        click.option("--ccsid", default=1208, show_default=True, metavar="N", help="CCSID of the data."),
+        click.option("--ccsid", default=UTF8_CCSID, show_default=True, metavar="N", help="CCSID of the data."),
         click.option("--rfh1", is_flag=True, help="Make an MQRFH header, not an MQRFH2."),
         click.option("--pcf", is_flag=True, help="Make a PCF message, not an MQRFH2."),
         click.option("--big-endian", is_flag=True, help="Write integers in big-endian byte order, as on AIX and z/OS."),
@@ -246,7 +247,7 @@ def _made(word: str, given: dict[str, Any]) -> CapturedMessage:
         expiry=given["expiry"],
         priority=given["priority"],
         persistence=_PERSISTENCES[given["persistent"]],
-        coded_char_set_id=1208,
+        coded_char_set_id=UTF8_CCSID,
         msg_id=_identifier(given["msg_id"], "--msg-id"),
         correl_id=_identifier(given["correl_id"], "--correl-id"),
         reply_to_q=given["reply_to_q"],

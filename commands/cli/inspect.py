@@ -13,7 +13,7 @@ from commands.cli.options.replays import CaptureReader, ReplayOptions, replay_op
 from commands.cli.options.stepping import index_option, timeline
 from commands.cli.options.verb import json_option, verb
 from commands.replay import LocalReplay
-from commands.replay.local import OutOfOrderError
+from commands.replay.arrivals import OutOfOrderError
 from commands.replay.step import Step, Stepper, StepState
 from commands.replay.step.views import MOST_SHOWN, change_lines, state_form, state_lines, step_form, step_lines
 from commands.terminal.console import Console, ExitCode

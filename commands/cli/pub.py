@@ -19,6 +19,7 @@ from commands.qmgr.store import QueueManagerStore
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
 from commands.terminal.users import current_user
+from rfh2.ccsid import UTF8_CCSID
 from rfh2.errors import CommandError
 from rfh2.mqmd import Mqmd
 from streams.topic_wildcards import check_publication_topic
@@ -69,7 +70,9 @@ def command(
     done = 0
     with QueueManagerStore.open(home, qmgr) as store:
         for text in _texts(console, data, lines):
-            mqmd = Mqmd(persistence=1 if persistent else 2, coded_char_set_id=1208, user_identifier=current_user())
+            mqmd = Mqmd(
+                persistence=1 if persistent else 2, coded_char_set_id=UTF8_CCSID, user_identifier=current_user()
+            )
             options = ("RetainPub",) if retain else ()
             message = command_message(CommandSpec("Publish", (topic,), options, usr=usr, data=text, mqmd=mqmd))
             with store.unit_of_work() as unit:

@@ -3,51 +3,48 @@
 from __future__ import annotations
 
 import json
-import tempfile
 import threading
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from contextlib import closing
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Final, cast
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from commands.broker.context import not_read
 from commands.broker.puts import PutKind
 from commands.cli.options.captures import STDIN
+from commands.cli.options.local_replay import LocalRun
+from commands.cli.options.networks import network_option, network_setup
+from commands.cli.options.publish_exit import exit_option
 from commands.cli.options.replays import (
     MOST_SHOWN,
-    PYARROW_MISSING,
     SPARK_MISSING,
     TEXTUAL_MISSING,
     CaptureReader,
     ReplayOptions,
     check_suffix,
     importing,
+    jobs_option,
     replay_options,
     spark_session,
 )
 from commands.cli.options.selecting import WHERE, selection_options
 from commands.cli.options.stepping import index_option, timeline
-from commands.cli.options.verb import verb
-from commands.explain.selection import Choosing, MessageSelection, Where
-from commands.qmgr.cached_puts import CachedPuts
-from commands.replay import LocalReplay
+from commands.cli.options.verb import given_on_the_line, verb
+from commands.explain.selection import MessageSelection, Where
+from commands.links.engine.config import PublishExitConfig
 from commands.replay.local import ReplayCounts
-from commands.replay.put_lines import PutLines
-from commands.replay.transcript import transcript_lines
+from commands.replay.network.transcript import network_problems
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
-from commands.terminal.output_file import OutputFile, to_disk
 from commands.terminal.stopping import stopping
-from rfh2.captured import CapturedMessage
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-    from commands.replay.put_columns import PutsParquet
+    from commands.replay.spark.engine import Done
     from commands.replay.spark.following import Batch, Following
 
 _LOOK_S: Final = 1
@@ -58,6 +55,7 @@ _PRINTED_IN_MEMORY: Final = 8 * 1024 * 1024
 @verb(
     "qpubsub replay capture.jsonl --output puts.jsonl --transcript",
     "qpubsub replay capture.jsonl | jq -r .queue",
+    "qpubsub replay --network estate.toml captures/ --transcript",
     "qpubsub replay --transcript --where \"topic like 'Sport/%'\" capture.jsonl",
     'qpubsub replay --step --break "reason = 3072" --index capture.steps capture.jsonl',
     "qpubsub replay --engine spark captures/ --output puts.parquet",
@@ -88,6 +86,9 @@ _PRINTED_IN_MEMORY: Final = 8 * 1024 * 1024
     help='With --step: stop where this is true: "reason = 3072". You can repeat it.',
 )
 @index_option
+@exit_option
+@jobs_option
+@network_option("Replay the queue managers of this estate.toml as one network, with proxy subscriptions and scope.")
 @click.option(
     "--checkpoint",
     type=click.Path(path_type=Path, file_okay=False),
@@ -123,12 +124,18 @@ def command(
     step: bool,
     breakpoints: tuple[Where, ...],
     index: Path | None,
+    exit_config: PublishExitConfig | None,
+    jobs: int | None,
+    network: Path | None,
     checkpoint: Path | None,
     follow: bool,
     hold: int,
     idle_s: float | None,
 ) -> ExitCode:
     """Replay the captured messages in each FILE, or on standard input, in the order of seq, and write every put.
+
+    With --network, each message is processed at the queue manager that it names, and publications go on to the others
+    as hierarchies and clusters connect them. The estate says the semantics of each.
 
     The time is that of the messages, and identifiers are derived from seq, so that two replays are equal byte for
     byte. A message that cannot be decoded becomes a dead letter. replay leaves out messages on queues that a broker
@@ -140,6 +147,11 @@ def command(
     --where, --since, --until, --seq and --limit choose whose puts are written, shown and counted. All messages are
     replayed all the same, because the result of one depends on those before it.
     """
+    _check_network(network, step or checkpoint is not None, options.on_spark and not selection.is_all)
+    if exit_config is not None and (step or options.on_spark or network is not None):
+        raise click.UsageError("--exit is for the local engine, without --step and --network")
+    if options.on_spark and checkpoint is None and (transcript or jobs is not None):
+        raise click.UsageError("--transcript and --jobs are for the local engine")
     if step:
         if target is not None or transcript or as_json or options.on_spark or checkpoint or not selection.is_all:
             raise click.UsageError("--step goes with --setup, --semantics, --break, --index and --format only")
@@ -168,12 +180,10 @@ def command(
         raise click.UsageError("--follow, --hold and --idle need --checkpoint")
     if not options.on_spark:
         where = None if to_stdout else target
-        counts, problems = _here(console, options, selection, where, transcript=transcript)
-        return _sum_up(console, counts, problems, where, as_json=as_json)
-    if transcript:
-        raise click.UsageError("--transcript is for the local engine: that of a replay on Spark would be too long")
+        run = LocalRun(console, options, selection, where, exit_config, network, transcript, jobs)
+        return _sum_up(console, *run.run(), where, as_json=as_json)
     assert target is not None
-    return _on_spark(console, options, selection, target, as_json=as_json)
+    return _on_spark(console, options, selection, target, network, as_json=as_json)
 
 
 def _step(console: Console, options: ReplayOptions, breakpoints: tuple[Where, ...], index: Path | None) -> ExitCode:
@@ -188,78 +198,51 @@ def _step(console: Console, options: ReplayOptions, breakpoints: tuple[Where, ..
     return ExitCode.PROBLEMS if reader.problems else ExitCode.DONE
 
 
-def _here(
-    console: Console, options: ReplayOptions, selection: MessageSelection, target: Path | None, *, transcript: bool
-) -> tuple[ReplayCounts, int]:
-    """Replay in this process. target: None is stdout, or nowhere with a transcript. Returns counts and problems."""
-    as_columns = _puts_parquet() if target is not None and target.suffix == ".parquet" else None
-    output = None if target is None else OutputFile(target)
-
-    def replayed(messages: Iterable[CapturedMessage]) -> ReplayCounts:
-        replay = LocalReplay(options.setup, options.semantics)
-        choosing = Choosing(selection)
-        # What is printed waits until the whole capture has proved to be in order, on disk where it grows long.
-        with (
-            tempfile.SpooledTemporaryFile(_PRINTED_IN_MEMORY) as lines,
-            _opened(output) as file,
-            reader.progress("messages replayed") as advance,
-        ):
-            with closing(PutLines(file) if as_columns is None else as_columns(file)) as sink:
-                for message in messages:
-                    advance(1)
-                    if not choosing.chooses(message):
-                        if choosing.is_over:
-                            break
-                        replay.replay(message, counted=False)
-                        continue
-                    if transcript or not selection.is_all:
-                        made, puts = replay.replay(message)
-                        if transcript:
-                            lines.writelines(line.encode() + b"\n" for line in transcript_lines(message, made, puts))
-                    elif isinstance(again := replay.replay_again(message), CachedPuts):
-                        sink.add_again(message.seq, again)
-                        continue
-                    else:
-                        made = again
-                    sink.add(message.seq, made.puts)
-                    if made.undecodable:
-                        console.warn(f"message {message.seq} on {message.queue}: {made.why}")
-            if target is not None:
-                to_disk(file)
-            printed = lines if transcript or target is not None else file
-            printed.seek(0)
-            for line in printed:
-                console.data(line.decode().rstrip("\n"))
-        console.stdout.flush()
-        return replay.counts
-
-    reader = CaptureReader(console, options)
-    try:
-        counts = reader.in_order(replayed)
-        if output is not None:
-            output.finish()
-    except BaseException:
-        if output is not None:
-            output.discard()
-        raise
-    return counts, reader.problems
-
-
-def _opened(output: OutputFile | None) -> BinaryIO:
-    if output is not None:
-        return output.open()
-    return cast(BinaryIO, tempfile.SpooledTemporaryFile(_PRINTED_IN_MEMORY))
+def _check_network(network: Path | None, in_parts: bool, selects_on_spark: bool) -> None:
+    """Raises UsageError for what does not go with --network. in_parts: with --step or --checkpoint."""
+    if network is None:
+        return
+    if in_parts or given_on_the_line("semantics"):
+        raise click.UsageError("--network goes without --step, --checkpoint and --semantics")
+    if selects_on_spark:
+        raise click.UsageError("--network on Spark goes without --where, --since, --until, --seq and --limit")
 
 
 def _on_spark(
-    console: Console, options: ReplayOptions, selection: MessageSelection, target: Path, *, as_json: bool
+    console: Console,
+    options: ReplayOptions,
+    selection: MessageSelection,
+    target: Path,
+    network: Path | None,
+    *,
+    as_json: bool,
 ) -> ExitCode:
+    if network is not None:
+        return _network_on_spark(console, options, target, network, as_json=as_json)
     with importing(SPARK_MISSING):
         from commands.replay.spark.engine import Order, run  # noqa: PLC0415 - Spark is an extra, and slow to load
     order = Order(options.source, options.form, target, options.setup, options.semantics, selection=selection)
     order.check()
     with spark_session(options) as spark, console.progress("messages replayed") as advance:
         done = run(spark, order, advance, console.say)
+    return _shown(console, done, target, as_json=as_json)
+
+
+def _network_on_spark(
+    console: Console, options: ReplayOptions, target: Path, network: Path, *, as_json: bool
+) -> ExitCode:
+    with importing(SPARK_MISSING):
+        from commands.replay.spark.networks import NetworkOrder, run_network  # noqa: PLC0415 - Spark is an extra
+    setup = network_setup(network, options.setup)
+    for problem in network_problems(setup.build()):
+        console.warn(problem)
+    with spark_session(options) as spark:
+        done = run_network(spark, NetworkOrder(options.source, options.form, target, setup))
+    return _shown(console, done, target, as_json=as_json)
+
+
+def _shown(console: Console, done: Done, target: Path, *, as_json: bool) -> ExitCode:
+    """Show what a replay on Spark came to."""
     for line in done.problem_texts[:MOST_SHOWN]:
         console.warn(line)
     if len(done.problem_texts) > MOST_SHOWN:
@@ -364,9 +347,3 @@ def _json(counts: ReplayCounts, problems: int, target: Path | None) -> dict[str,
         "not_processed": dict(sorted(counts.passed_over.items())),
         "output": None if target is None else str(target),
     }
-
-
-def _puts_parquet() -> type[PutsParquet]:
-    with importing(PYARROW_MISSING):
-        from commands.replay.put_columns import PutsParquet  # noqa: PLC0415 - pyarrow is an extra, and slow to load
-    return PutsParquet

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import logging
 import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, closing, contextmanager, nullcontext
+from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,6 +22,9 @@ from commands.broker.budget import Budget
 from commands.broker.puts import Put
 from commands.cli.options.queue_manager import queue_manager
 from commands.cli.options.verb import json_option, verb
+from commands.console.opening import ConsoleOptions, console_options
+from commands.console.reading.source import Source, store_of_pages
+from commands.links.embedded.carriers import Carriers
 from commands.links.engine.config import Config, exposed_secrets, read_config
 from commands.links.opening import Places
 from commands.listener.opening import listener_of
@@ -26,19 +32,20 @@ from commands.monitoring.health import Health, Phase
 from commands.monitoring.opening import Monitoring
 from commands.mqsc.pcf.server import PcfCommandServer
 from commands.qmgr.delivery import STRANDED_HELP, is_stranding
-from commands.qmgr.event_numbers import ENDED, STARTED
+from commands.qmgr.event_numbers import ENDED, LOST_OWNERSHIP, STARTED
 from commands.qmgr.link_port import ManagedLink
 from commands.qmgr.mqi.subscription_server import SubscriptionServer
 from commands.qmgr.processor import BATCH, LONGEST_PAUSE_S, Processor
 from commands.qmgr.store import Durability, permissions
-from commands.qmgr.store.home import directory_of
+from commands.qmgr.store.errors import SupersededError
 from commands.qmgr.tally import ProcessorTally
-from commands.running.journal import Journal, last_status
-from commands.running.listening import listening
+from commands.running.exit_opening import PublishExits
+from commands.running.instances import Plan, Worker, instance
+from commands.running.journal import Events, Journal, last_status
+from commands.running.listening import Beside, Service, listener_beside
 from commands.running.log_file import LogFile, LogFormat
 from commands.running.recorder import Recorder
-from commands.running.supervisor import SupervisedWatch, supervised
-from commands.running.work_page import WorkPage
+from commands.running.supervisor import SupervisedWatch
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
 from commands.terminal.stopping import stopping
@@ -48,6 +55,9 @@ _log = logging.getLogger("qpubsub.run")
 
 _MEGABYTE: Final = 1_000_000
 _DEFAULT: Final = Budget()
+# One command may make 50,000 puts. With Python's own threshold (700), a third of the time for them would go into
+# looking through their objects for cycles, of which there are none.
+GARBAGE_THRESHOLD: Final = 10_000
 
 
 def _configured(ctx: click.Context, _parameter: click.Parameter, path: Path | None) -> Config:
@@ -63,6 +73,7 @@ def _configured(ctx: click.Context, _parameter: click.Parameter, path: Path | No
     "qpubsub run -m QM1",
     "qpubsub run -m QM1 --once --record puts.jsonl",
     "QPUBSUB_RUN_DURABILITY=normal qpubsub run -m QM1",
+    "qpubsub run -m QM1 --standby",
     exit_codes={
         0: "an orderly end",
         1: "an orderly end, and there are dead letters or what could not be delivered",
@@ -107,6 +118,18 @@ def _configured(ctx: click.Context, _parameter: click.Parameter, path: Path | No
     help="What a commit survives: a power failure (full), or only a crash of this program (normal).",
 )
 @click.option(
+    "--standby",
+    is_flag=True,
+    help="If another run works for this queue manager, wait, and take over when it ends or is held up.",
+)
+@click.option(
+    "--lease",
+    type=click.FloatRange(min=0.5),
+    default=3.0,
+    show_default=True,
+    help="Seconds without a sign of life after which a standby takes over from this run.",
+)
+@click.option(
     "--command-seconds",
     type=click.FloatRange(min=0),
     default=_DEFAULT.time_s,
@@ -144,11 +167,21 @@ def _configured(ctx: click.Context, _parameter: click.Parameter, path: Path | No
     metavar="[HOST:]PORT",
     help="Let MQ client programs connect here, as to a queue manager; the host is 127.0.0.1 if you give only a port.",
 )
-@click.option("--topics", metavar="URL", help="The topic tree to link to: mqtt://host, mqtts://host, ibmmq://...")
+@click.option(
+    "--topics",
+    metavar="URL",
+    help="The topic tree to link to: mqtt://host, mqtts://host, nats://host, tls://host, ibmmq://...",
+)
 @click.option(
     "--metrics",
     metavar="[HOST:]PORT",
     help="Serve metrics for Prometheus, /healthz and /readyz here; the host is 127.0.0.1 if you give only a port.",
+)
+@click.option(
+    "--console",
+    "console_at",
+    metavar="[HOST:]PORT",
+    help="Serve the console for browsers here; the host is 127.0.0.1 if you give only a port.",
 )
 @click.option(
     "--tracing",
@@ -167,6 +200,8 @@ def command(
     log: Path | None,
     log_format: str,
     durability: str,
+    standby: bool,
+    lease: float,
     command_seconds: float,
     command_topics: int,
     command_puts: int,
@@ -175,6 +210,7 @@ def command(
     listen: str | None,
     topics: str | None,
     metrics: str | None,
+    console_at: str | None,
     tracing: str | None,
     as_json: bool,
 ) -> int:
@@ -195,20 +231,33 @@ def command(
     """
     budget = Budget(command_seconds, command_topics, command_puts, command_megabytes * _MEGABYTE)
     listener = listener_of(config.listener, listen, home, qmgr, Durability[durability.upper()], groups_of)
+    servers: tuple[Beside, ...] = () if listener is None else (listener_beside(listener),)
+    if console_at is not None:
+        servers += (_console(qmgr, home, console_options(config.console, console_at, "--console")),)
     monitoring = Monitoring.of(config, metrics, tracing)
-    page = None
+    if once and standby:
+        raise click.UsageError("--standby waits to take over, and --once ends: give only one of them")
+    places = Places.of(home, qmgr, config, queues, topics, Durability[durability.upper()])
+    worker = None
     if console.is_the_process:
-        with nullcontext() if listener is None else listening(listener) as where:
-            if where is not None:
-                console.say(f"queue manager {qmgr}: listening on {where}")
-            worker = supervised(console, directory_of(home, qmgr), budget.time_s, log is not None)
-            if not isinstance(worker, WorkPage):
-                return worker
-        page = worker
+        plan = Plan(
+            *(home, qmgr, places.durability, standby, lease, budget.time_s),
+            takes_hangup=log is not None,
+            servers=servers,
+            takes_places=bool(servers) or monitoring.where is not None or places.queues is not None,
+            waiting=partial(monitoring.standing_by, qmgr, console),
+            lost=partial(_lost, console, log, LogFormat(log_format), not standby),
+        )
+        begun = instance(console, plan)
+        if not isinstance(begun, Worker):
+            return begun
+        worker = begun
+        places = replace(places, epoch=worker.epoch)
+        gc.set_threshold(GARBAGE_THRESHOLD)
+    page = None if worker is None else worker.page
     stop = threading.Event()
     for exposed in exposed_secrets(config):
         console.warn(exposed)
-    places = Places.of(home, qmgr, config, queues, topics, Durability[durability.upper()])
     with places.manager() as manager, manager.processor_lock(), _recorder(record) as write, ExitStack() as stack:
         with places.store() as store:
             directory, deadq = store.directory, store.load_state()[0].qmgr.deadq
@@ -224,6 +273,7 @@ def command(
         there = places.config.queues
         health = Health(qmgr, journal, budget.time_s, link)
         observer = stack.enter_context(monitoring.observing(qmgr, places.store, journal, health, link, console))
+        publish_exit = stack.enter_context(PublishExits(config.publish_exit)).of(qmgr)
         processor = Processor(
             manager,
             lambda: datetime.now(UTC),
@@ -237,23 +287,28 @@ def command(
             watch=watch,
             command_servers=(PcfCommandServer, SubscriptionServer) if places.queues is None else (),
             observer=observer,
+            publish_exit=publish_exit,
         )
         unsettled = False
         if link is not None:
             journal.watch(link)
+        carriers = places.carriers()
         with (
             journal.following(),
             stopping(stop),
+            _carried(carriers, stop, once),
             _linked(link, places.config.topics.patience_s, stop),
             nullcontext() if watch is None else watch.watched(),
         ):
+            if worker is not None and worker.took_over:
+                _log.warning("took over from %s", worker.took_over)
             if accused is not None:
                 _log.error("%s", accused)
             processor.start()
             health.phase = Phase.RUNNING
             _log.info("queued publish/subscribe started for queue manager %s", qmgr, extra=_event(STARTED))
             if once:
-                unsettled = not _drained(processor, link, stop)
+                unsettled = not _drained(processor, link, carriers, stop)
             else:
                 console.say(f"queue manager {qmgr}: waiting for commands; stop with Ctrl-C")
                 processor.run(stop)
@@ -262,7 +317,21 @@ def command(
     console.say(_sum(processor.tally))
     if as_json:
         console.data(json.dumps(processor.tally.as_dict()))
-    return _exit_code(console, places, processor, link, once, unsettled and not stop.is_set(), deadq)
+    return _exit_code(console, places, processor, link, carriers, once, unsettled and not stop.is_set(), deadq)
+
+
+def _console(qmgr: str, home: Path, options: ConsoleOptions) -> Beside:
+    """The console, served beside the processor."""
+
+    def made() -> Service:
+        from commands.console.server import console_service  # noqa: PLC0415 - an extra, and slow to load
+
+        def source() -> Source:
+            return Source(partial(store_of_pages, home, qmgr), groups_of)
+
+        return console_service(qmgr, options, source, "--console")
+
+    return Beside("console", made, f"console on {options.scheme}://{{}}/")
 
 
 def _exit_code(
@@ -270,6 +339,7 @@ def _exit_code(
     places: Places,
     processor: Processor,
     link: ManagedLink | None,
+    carriers: Carriers | None,
     once: bool,
     unsettled: bool,
     deadq: str,
@@ -277,8 +347,9 @@ def _exit_code(
     """How it ended; what is left to do is said. unsettled: whether the topic tree had time and did not take all."""
     if unsettled and link is not None:
         console.say(f"not all went to and from the topic tree, and waits: {link.trouble or 'it was too slow'}")
-    if link is not None and link.fault:
-        console.warn(f"ended by a fault: {link.fault}")
+    faults = [each.fault for each in (link, carriers) if each is not None and each.fault]
+    if faults:
+        console.warn(f"ended by a fault: {faults[0]}")
         return ExitCode.INTERNAL
     refused = 0 if link is None else link.refused
     if refused:
@@ -289,6 +360,19 @@ def _exit_code(
     stranded = _stranded(console, places) if once and places.queues is None else False
     problems = processor.tally.dead_letters or refused or unsettled or stranded or (once and processor.owed)
     return ExitCode.PROBLEMS if problems else ExitCode.DONE
+
+
+def _lost(console: Console, log: Path | None, style: LogFormat, is_told: bool, error: SupersededError) -> None:
+    """Say, also in the log, that another instance has taken over: the worker, which has the log, was ended by force.
+
+    is_told: for the log alone, since the program ends with this error.
+    """
+    file = None if log is None else LogFile(log, style, console.lines)
+    events = Events(console, file)
+    about = {"numbers": (LOST_OWNERSHIP,), "is_told": is_told}
+    events.emit(_log.makeRecord(_log.name, logging.ERROR, __file__, 0, "%s", (error,), None, extra=about))
+    if file is not None:
+        file.close()
 
 
 def _event(number: int) -> dict[str, Any]:
@@ -306,10 +390,15 @@ def _stranded(console: Console, places: Places) -> bool:
     return bool(queues)
 
 
-def _drained(processor: Processor, link: ManagedLink | None, stop: threading.Event) -> bool:
-    """Process what there is here and, where there is a link, in the tree; whether the tree had and got all."""
+def _drained(processor: Processor, link: ManagedLink | None, carriers: Carriers | None, stop: threading.Event) -> bool:
+    """Process what there is here and, where there is a link, in the tree; whether the tree had and got all.
+
+    Then what is for other queue managers of the home is carried to them.
+    """
     while True:
         processor.drain(stop)
+        if carriers is not None:
+            carriers.carry()
         if link is None:
             return True
         # What came from there meanwhile are commands here, and those may cause more to go there.
@@ -342,6 +431,23 @@ def _linked(link: ManagedLink | None, patience_s: float, stop: threading.Event) 
         yield
     finally:
         link.stop()
+
+
+@contextmanager
+def _carried(carriers: Carriers | None, stop: threading.Event, once: bool) -> Iterator[None]:
+    """Messages for other queue managers of the home are carried; with *once*, the caller does it at the end."""
+    if carriers is None:
+        yield
+        return
+    if once:
+        with closing(carriers):
+            yield
+        return
+    carriers.start(ended=stop.set)
+    try:
+        yield
+    finally:
+        carriers.stop()
 
 
 @contextmanager

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,32 +12,18 @@ from typing import Any, Final
 import click
 
 from commands.broker.context import not_read
-from commands.broker.objects import CONTROL_QUEUE, PREDEFINED, UNLIMITED_DEPTH, LocalQueue, Objects
 from commands.cli.options.queue_manager import queue_manager_to_read
 from commands.cli.options.verb import verb
-from commands.headers.registry import parse
-from commands.qmgr.delivery import STRANDED_HELP, is_stranding
-from commands.qmgr.store import QueueManagerStore, QueueOverview, permissions
+from commands.qmgr.delivery import STRANDED_HELP
+from commands.qmgr.store import QueueManagerStore, permissions
 from commands.running import activity
-from commands.running.journal import last_status
-from commands.running.work_page import being_worked_on
+from commands.running.status import MOST_DEAD_LETTERS, status_of
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
 from commands.terminal.stopping import stopping
-from rfh2.constants import MQAT_BROKER
-from rfh2.dlh import decode_dlh
-from rfh2.errors import DecodeError, QPubSubError
 from rfh2.explain.reasons import reason_text
-from rfh2.layouts import MQDLH
-from rfh2.message import decode
-from rfh2.mqmd import Mqmd
-from streams.namelists import QUEUE_NAMELIST
 
-# So many dead letters are looked into; there may be millions.
-_LOOKED_INTO: Final = 1_000
 _NEARLY_FULL: Final = 0.8
-# A command's header is far shorter, and data may be cut off.
-_LOOKED_AT_BYTES: Final = 16_384
 _COUNTED: Final[dict[str, tuple[str, ...]]] = {
     "errors": ("command in error", "commands in error"),
     "linked": ("publication for the topic tree", "publications for the topic tree"),
@@ -86,7 +71,7 @@ def command(
 
 def _show(console: Console, qmgr: str, home: Path, subscriptions: bool, topics: bool, as_json: bool) -> None:
     with QueueManagerStore.open(home, qmgr) as store:
-        status = _status(store, datetime.now(UTC)) | activity.lists(store, subscriptions, topics)
+        status = status_of(store, datetime.now(UTC)) | activity.lists(store, subscriptions, topics)
     if status["open_to_others"]:
         console.warn(permissions.warning(store.directory))
     if as_json:
@@ -94,116 +79,6 @@ def _show(console: Console, qmgr: str, home: Path, subscriptions: bool, topics: 
     else:
         for line in _lines(status):
             console.data(line)
-
-
-def _status(store: QueueManagerStore, now: datetime) -> dict[str, Any]:
-    seen = store.overview()
-    objects = seen.objects
-    inputs = [queue for queue in seen.queues if queue.definition.name in _inputs(objects)]
-    oldest = [queue.oldest for queue in inputs if queue.oldest is not None]
-    return {
-        "qmgr": store.name,
-        "psmode": objects.qmgr.psmode,
-        "strict": objects.qmgr.strict,
-        "authority_checked": bool(objects.authorities),
-        "open_to_others": store.is_open_to_others,
-        "subscriptions": seen.subscriptions,
-        "retained": seen.retained,
-        "activity": activity.summary(seen.totals),
-        "input": {"waiting": sum(queue.depth for queue in inputs), "oldest_s": _age_s(min(oldest, default=None), now)},
-        "queues": {
-            queue.definition.name: {**_queue(queue, objects, now), "not_read": _is_unread_stream(queue, objects, store)}
-            for queue in seen.queues
-        },
-        "owed": [
-            {"queue": name or objects.qmgr.deadq, "count": count, "oldest_s": _age_s(since, now)}
-            for name, count, since in seen.owed
-        ],
-        "dead_letters": _dead_letters(store, objects.qmgr.deadq),
-        "database": {"bytes": seen.file_bytes, "free_bytes": seen.free_bytes, "log_bytes": seen.log_bytes},
-        "processor": _processor(store, now),
-    }
-
-
-def _processor(store: QueueManagerStore, now: datetime) -> dict[str, Any]:
-    running = store.has_processor()
-    working = being_worked_on(store.directory) if running else None
-    status: dict[str, Any] = {**last_status(store.directory), "running": running, "working_on": None}
-    if working is not None and not working["died"]:
-        for_s = _age_s(datetime.fromisoformat(working["since"]), now)
-        status["working_on"] = {**working["message"], "seq": working["seq"], "since": working["since"], "for_s": for_s}
-    return status
-
-
-def _inputs(objects: Objects) -> tuple[str, ...]:
-    namelist = objects.namelists.get(QUEUE_NAMELIST)
-    return (CONTROL_QUEUE, *(namelist.names if namelist is not None else ()))
-
-
-def _queue(queue: QueueOverview, objects: Objects, now: datetime) -> dict[str, Any]:
-    definition = queue.definition
-    limited = definition.max_depth < UNLIMITED_DEPTH
-    return {
-        "depth": queue.depth,
-        "oldest_s": _age_s(queue.oldest, now),
-        "max_depth": definition.max_depth if limited else None,
-        "role": "transmission" if definition.transmission else _role(definition, objects),
-        "stranded": bool(queue.depth) and is_stranding(definition),
-        "put_inhibited": not definition.put_enabled,
-        "get_inhibited": not definition.get_enabled,
-        **activity.of_queue(queue.counts),
-    }
-
-
-def _is_unread_stream(queue: QueueOverview, objects: Objects, store: QueueManagerStore) -> bool:
-    """Whether publications wait on a queue that the namelist lacks: by the first message, as a processor would read it.
-
-    A broker's own publications, on the queues of its subscribers, are not meant.
-    """
-    name = queue.definition.name
-    if not queue.depth or queue.definition.transmission or _role(queue.definition, objects) is not None:
-        return False
-    for md, head in store.beginnings(name, _LOOKED_AT_BYTES, 1):
-        try:
-            message = decode(head, md)
-            return message.mqmd.put_appl_type != MQAT_BROKER and not parse(message).on_control_queue
-        except QPubSubError:
-            return False
-    return False
-
-
-def _role(definition: LocalQueue, objects: Objects) -> str | None:
-    name = definition.name
-    if name == CONTROL_QUEUE:
-        return "control"
-    if name in _inputs(objects):
-        return "stream"
-    if name == objects.qmgr.deadq:
-        return "dead letters"
-    if definition.is_temporary:
-        return "temporary dynamic"
-    return None if definition.definition_type == PREDEFINED else "permanent dynamic"
-
-
-def _age_s(moment: datetime | None, now: datetime) -> float | None:
-    return None if moment is None else round(max((now - moment).total_seconds(), 0.0), 1)
-
-
-def _dead_letters(store: QueueManagerStore, queue: str) -> dict[str, Any]:
-    """Why dead letters are dead: how many for each reason, of those that were looked into."""
-    if store.find_queue(queue) is None:
-        return {"queue": queue or None, "looked_into": 0, "reasons": []}
-    reasons: Counter[tuple[int | None, str | None]] = Counter()
-    for md, head in store.beginnings(queue, MQDLH.size, _LOOKED_INTO):
-        try:
-            mqmd = Mqmd.decode(md)
-            header = decode_dlh(head, 0, mqmd.coded_char_set_id)
-        except DecodeError:
-            reasons[None, None] += 1
-        else:
-            reasons[header.reason, header.dest_q_name] += 1
-    each = [{"reason": reason, "for": name, "count": count} for (reason, name), count in reasons.most_common()]
-    return {"queue": queue, "looked_into": reasons.total(), "reasons": each}
 
 
 def _lines(status: dict[str, Any]) -> Iterator[str]:
@@ -216,6 +91,9 @@ def _lines(status: dict[str, Any]) -> Iterator[str]:
     processor, waiting = status["processor"], status["input"]
     yield from activity.summary_lines(status["activity"], status["subscriptions"])
     yield _processor_line(processor)
+    for each in processor["instances"]:
+        if each["mode"] == "standby":
+            yield f"Process {each['pid']}: running as standby"
     if processor["running"] and (stuck := processor.get("waiting")):
         yield f"Waiting since {stuck['since']}: {stuck['text']}"
     if processor["running"] and (link := processor.get("link")):
@@ -266,7 +144,7 @@ def _remarks(name: str, row: dict[str, Any]) -> str:
 def _dead_letter_lines(dead: dict[str, Any]) -> Iterator[str]:
     if dead["reasons"]:
         yield ""
-        which = f", the first {_LOOKED_INTO:,}" if dead["looked_into"] == _LOOKED_INTO else ""
+        which = f", the first {MOST_DEAD_LETTERS:,}" if dead["looked_into"] == MOST_DEAD_LETTERS else ""
         yield f"Dead letters{which}:"
         for row in dead["reasons"]:
             yield f"{row['count']:>7}  {_why_dead(row)}"

@@ -13,23 +13,30 @@ import click
 
 from commands.broker.objects import DEFAULT_STREAM
 from commands.cli.options.captures import format_option
+from commands.cli.options.networks import network_option, network_setup
 from commands.cli.options.properties import typed_property
+from commands.cli.options.publish_exit import exit_option
 from commands.cli.options.queue_manager import only_queue_manager, queue_manager_for_script
-from commands.cli.options.replays import CaptureReader, ReplayOptions
+from commands.cli.options.replays import CaptureReader, ReplayOptions, semantics_option, setup_option
 from commands.cli.options.selecting import SEQ_RANGES, selection_options
 from commands.cli.options.verb import given_on_the_line, verb
 from commands.explain.selection import MessageSelection, SeqRanges
 from commands.explain.why import Asked, Verdict
+from commands.links.engine.config import PublishExitConfig
 from commands.qmgr.store import QueueManagerStore
+from commands.replay.network.why import NetworkWhy
 from commands.replay.why import LocalWhy, Summary, lines_of, lines_of_each, subscription_words
+from commands.running.exit_opening import publish_exits
 from commands.running.subscriber import Received, Subscriber
 from commands.running.why import LiveWhy, MadeUp
-from commands.terminal.console import Console, ExitCode
+from commands.terminal.console import Console, ExitCode, harmless_data
 from commands.terminal.stopping import stopping
 from commands.terminal.users import current_user, groups_of
 from rfh2.captured import CapturedMessage
 
 _IN_MEMORY: Final = 8 * 1024 * 1024
+_AT_ONCE: Final = 1024 * 1024
+_LINES: Final = 256
 _FAREWELL_S: Final = 5
 
 
@@ -37,6 +44,7 @@ _FAREWELL_S: Final = 5
     "qpubsub why --input captures/ --setup streams.mqsc",
     "qpubsub why --input capture.jsonl BOARD --topic Sport/Soccer",
     "qpubsub why --input capture.jsonl --seq 12 --json",
+    "qpubsub why --network estate.toml --input captures/ BOARD",
     "qpubsub why --input capture.jsonl BOARD --since 2009-01-28T09:00 --until 2009-01-28T10:00",
     "qpubsub why -m QM1 BOARD --publish Sport/Soccer --property Colour=red",
     prints=True,
@@ -51,19 +59,10 @@ _FAREWELL_S: Final = 5
     help="A capture, or a directory of captures; - is standard input.",
 )
 @format_option
-@click.option(
-    "--semantics",
-    type=click.Choice(["v7", "v6"]),
-    default="v7",
-    show_default=True,
-    help="The version whose behaviour to use where versions 6 and 7 differ.",
-)
-@click.option(
-    "--setup",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="SCRIPT",
-    help="Run this MQSC first on every queue manager.",
-)
+@semantics_option()
+@setup_option()
+@exit_option
+@network_option("Explain the queue managers of this estate.toml as one network.")
 @queue_manager_for_script
 @click.option("--publish", metavar="TOPIC", help="With -m: explain a publication on TOPIC that nobody makes.")
 @click.option("--data", metavar="TEXT", help="The data of this publication.")
@@ -86,6 +85,8 @@ def command(
     form: str,
     semantics: str,
     setup: Path | None,
+    exit_config: PublishExitConfig | None,
+    network: Path | None,
     qmgr: str | None,
     home: Path,
     publish: str | None,
@@ -110,6 +111,8 @@ def command(
     --where, --since, --until, --seq and --limit choose the messages that are explained. All messages are replayed all
     the same, because the result of one depends on those before it.
 
+    With --network, an answer names the queue manager that kept a publication back: by scope, a cluster or a stream.
+
     With -m, it explains what the present state of the queue manager keeps from each subscription; with --publish, who
     would get a publication. Neither changes the queue manager. With --follow it subscribes to all topics on a temporary
     dynamic queue, as qpubsub sub does.
@@ -126,9 +129,9 @@ def command(
             raise click.UsageError("give --input or -m QMGR, not both")
         script = setup.read_text(encoding="utf-8") if setup is not None else ""
         options = ReplayOptions(inputs, form, "local", None, semantics, script)
-        return _of_capture(console, options, asked, selection, as_json)
-    if setup is not None or semantics != "v7":
-        raise click.UsageError("--setup and --semantics need --input FILE")
+        return _of_capture(console, options, asked, selection, as_json, exit_config, network)
+    if setup is not None or semantics != "v7" or exit_config is not None or network is not None:
+        raise click.UsageError("--setup, --semantics, --exit and --network need --input FILE")
     if seq is not None or not selection.is_all:
         raise click.UsageError("--where, --since, --until, --seq and --limit need --input FILE")
     if publish is not None and follow:
@@ -156,22 +159,32 @@ def command(
 
 
 def _of_capture(
-    console: Console, options: ReplayOptions, asked: Asked, selection: MessageSelection, as_json: bool
+    console: Console,
+    options: ReplayOptions,
+    asked: Asked,
+    selection: MessageSelection,
+    as_json: bool,
+    exit_config: PublishExitConfig | None,
+    network: Path | None,
 ) -> ExitCode:
+    if network is not None and (given_on_the_line("semantics") or exit_config is not None):
+        raise click.UsageError("--network goes without --semantics, which the estate says, and without --exit")
     reader = CaptureReader(console, options)
 
     def explained(messages: Iterable[CapturedMessage]) -> None:
-        why = LocalWhy(options.setup, options.semantics, asked, selection)
         answers = _Lines() if as_json else _Sums()
-        with reader.progress("messages explained") as advance:
+        with publish_exits(exit_config) as exit_of, reader.progress("messages explained") as advance:
+            why: LocalWhy | NetworkWhy = LocalWhy(options.setup, options.semantics, asked, selection, exit_of)
+            if network is not None:
+                why = NetworkWhy(network_setup(network, options.setup), asked, selection)
             for message in messages:
                 for verdict in why.take(message):
                     answers.add(verdict)
                 advance(1)
                 if why.is_over:
                     break
-        for verdict in why.end():
-            answers.add(verdict)
+            for verdict in why.end():
+                answers.add(verdict)
         answers.show(console)
 
     reader.in_order(explained)
@@ -232,12 +245,20 @@ class _Lines:
 
     def __init__(self) -> None:
         self._file = cast(BinaryIO, tempfile.SpooledTemporaryFile(_IN_MEMORY))  # noqa: SIM115 - closed when shown
+        self._lines: list[str] = []
 
     def add(self, verdict: Verdict) -> None:
-        self._file.write(verdict.json_line().encode("utf-8", "surrogatepass") + b"\n")
+        self._lines.append(verdict.json_line())
+        if len(self._lines) == _LINES:
+            self._keep()
 
     def show(self, console: Console) -> None:
+        self._keep()
         with self._file as file:
             file.seek(0)
-            for line in file:
-                console.line(line.rstrip(b"\n"))
+            while data := file.read(_AT_ONCE):
+                console.harmless(data)
+
+    def _keep(self) -> None:
+        self._file.write(harmless_data(self._lines))
+        self._lines.clear()

@@ -11,7 +11,7 @@ from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM
 from commands.headers import pcf
 from commands.headers.property_names import BY_TAG, COMMAND_IDS
 from rfh2.captured import CapturedMessage
-from rfh2.ccsid import ENCODINGS, ByteOrder, text_codec
+from rfh2.ccsid import ENCODINGS, UTF8_CCSID, ByteOrder, text_codec
 from rfh2.chain import Header
 from rfh2.constants import MQFMT_STRING
 from rfh2.errors import EncodeError
@@ -47,7 +47,7 @@ class CommandSpec:
     tags: Mapping[str, str | None] = field(default_factory=dict)
     usr: Mapping[str, Any] = field(default_factory=dict)
     data: str = ""
-    ccsid: int = 1208
+    ccsid: int = UTF8_CCSID
     format: str = MQFMT_STRING
     order: ByteOrder = "little"
     rfh1: bool = False

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 from commands.headers.property_names import BY_MQPS, BY_PCF
 from commands.headers.psc_commands import ALL_TAGS as BY_PSC
 from commands.headers.psc_folder import split_psc
 from commands.headers.registry import header_format_of
+from rfh2.ccsid import UTF8_CCSID
 from rfh2.errors import DecodeError
 from rfh2.explain.elements import elements
 from rfh2.folders import Folder, write
+from rfh2.late_dataclass import dataclass
 from rfh2.layouts import MQCFH
 from rfh2.message import Message
 from rfh2.mqps import MQPS_COMMAND
@@ -57,7 +59,7 @@ class CommandPairs:
         header: Rfh2 | Rfh1
         if isinstance(self.holder, Rfh2):
             pairs = [(self.pairs[at].tag, self.pairs[at].text) for at in kept]
-            header = replace(self.holder, folders=(Folder.of(write("psc", pairs)),), name_value_ccsid=1208)
+            header = replace(self.holder, folders=(Folder.of(write("psc", pairs)),), name_value_ccsid=UTF8_CCSID)
         else:
             pairs = self.holder.pairs()
             header = self.holder.with_pairs(pairs[at] for at in kept)

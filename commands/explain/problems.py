@@ -24,8 +24,7 @@ from commands.explain.surprises import surprises
 from commands.headers.property_names import BY_MQPS
 from commands.headers.psc_commands import ALL_TAGS
 from commands.headers.registry import parse
-from commands.model import Command, DeletePublication, Publish, PubOpt
-from rfh2.bounded_cache import BoundedCache
+from commands.model import Command, DeletePublication, Publish
 from rfh2.constants import (
     MQAT_BROKER,
     MQRC_RFH_COMMAND_ERROR,
@@ -64,11 +63,6 @@ from streams.topic_space import TopicSpace
 
 MOST_REFUSALS: Final = 25
 """Faults of one command that are looked for. Each is found by parsing what is left; a message has room for millions."""
-
-_FAULTLESS_ROOM: Final = 8 << 20
-_KEY_BYTES: Final = 1_200
-_FAULTLESS: Final[BoundedCache[tuple[object, ...], bool]] = BoundedCache(_FAULTLESS_ROOM)
-"""Publications that a new queue manager takes, by all that this depends on."""
 
 _BROKER_QUEUES: Final = (CONTROL_QUEUE, DEFAULT_STREAM, ADMIN_STREAM)
 _OPTION_REASONS: Final = (MQRCCF_REG_OPTIONS_ERROR, MQRCCF_PUB_OPTIONS_ERROR, MQRCCF_DEL_OPTIONS_ERROR)
@@ -214,22 +208,9 @@ def _code(error: CommandError, culprit: TagAndText | None, text: CommandPairs) -
 
 def _refused_later(command: Command, message: Message, partial: PartialMessage) -> Iterator[Problem]:
     """The faults that translation for a new queue manager finds. message: *partial* without its faults."""
-    captured = partial.captured
-    if not isinstance(command, Publish):
-        yield from _translated(command, message, partial)
-        return
-    if command.user_tags:
+    if isinstance(command, Publish) and command.user_tags:
         yield from _doubtful_tags(partial)
-    # All that decides whether a new queue manager takes a publication. Most are like one before.
-    correl_id = message.mqmd.correl_id if PubOpt.CORREL_AS_ID in command.options else b""
-    reply_to = (message.mqmd.reply_to_q, message.mqmd.reply_to_qmgr)
-    key = (command, captured.queue, captured.qmgr, correl_id, reply_to)
-    if _FAULTLESS.get(key):
-        return
-    found = list(_translated(command, message, partial))
-    if not found:
-        _FAULTLESS.keep(key, True, _KEY_BYTES + 4 * sum(map(len, command.topics)))
-    yield from found
+    yield from _translated(command, message, partial)
 
 
 def _translated(command: Command, message: Message, partial: PartialMessage) -> Iterator[Problem]:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
-
-from pydantic_core import to_json
 
 from commands.explain.command_text import command_text, is_response
 from commands.explain.jms_record import jms_form
@@ -15,11 +12,11 @@ from commands.model import Command, Publish, PubOpt
 from rfh2.captured import CapturedMessage
 from rfh2.errors import QPubSubError
 from rfh2.explain.describe import described
-from rfh2.explain.form import Json, Problem, json_line
-from rfh2.explain.form_bytes import described_line
+from rfh2.explain.form import Json, Problem
 from rfh2.explain.problems import wire_problems
 from rfh2.explain.reading import PartialMessage, read_message
 from rfh2.explain.salvage import salvage
+from rfh2.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +34,6 @@ class Explained:
             form["salvaged"]["command"] = command_json(readable_command(self.partial))
         entry = None if self.command is not None else jms_form(self.partial)
         return form if entry is None else {**form, "jms_subscription": entry}
-
-    def line(self, source: str, index: int) -> bytes:
-        """The JSON form as one line in UTF-8, without the line's end."""
-        if self.command is None or self.partial.fault is not None:
-            return json_line(self.form(source, index))
-        word, fields = to_json(self.command.word), to_json(self.command)
-        return described_line(self.partial, source, index, b'{"word":%b,%b' % (word, fields[1:]), self.problems)
 
 
 def explained(captured: CapturedMessage) -> Explained:

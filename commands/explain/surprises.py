@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
@@ -25,6 +24,7 @@ from rfh2.constants import MQMT_DATAGRAM, MQRO_PAN
 from rfh2.explain.codes import problem
 from rfh2.explain.form import Problem
 from rfh2.explain.reading import PartialMessage
+from rfh2.late_dataclass import dataclass
 from rfh2.mqmd import Mqmd
 from streams.selectors.errors import Refusal
 from streams.subscriptions import PublicationFormat
@@ -63,7 +63,7 @@ def surprises(command: Command, partial: PartialMessage) -> list[Problem]:
 def _surprises(command: Command, partial: PartialMessage) -> Iterator[_Surprise]:
     topics = command.topics[:MOST_TOPICS]
     for topic in topics:
-        if _SUSPECT.search(topic) is not None:
+        if is_suspect(topic):
             for code, why in _of_topic(topic, command):
                 yield _Surprise(code, "Topic", topic, why)
     if len(topics) > 1:
@@ -73,6 +73,11 @@ def _surprises(command: Command, partial: PartialMessage) -> Iterator[_Surprise]
     if isinstance(command, _SUBSCRIBERS):
         for option, why in _without_effect(command, partial):
             yield _Surprise("option-without-effect", "RegOpt", option, f"{option}: {why}")
+
+
+def is_suspect(topic: str) -> bool:
+    """Whether a topic alone may be a reason for a warning; of others it never is."""
+    return _SUSPECT.search(topic) is not None
 
 
 def _offset(pairs: tuple[TagAndText, ...], about: _Surprise, otherwise: int) -> int:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from commands.explain.jms_record import jms_sentence
 from commands.explain.reading import readable_command
 from commands.explain.sentence import dead_letter_sentence, response_sentence, sentence
 from commands.model import Command
-from rfh2.captured import iso
+from rfh2.captured import CapturedMessage, iso
 from rfh2.explain.annotate import Paint, TextRole, annotate, chain, layout_lines
 from rfh2.explain.form import Problem
 from rfh2.explain.reading import PartialMessage
 from rfh2.explain.salvage import salvage
+from rfh2.late_dataclass import dataclass
 from rfh2.terminal_escape import visible
 
 
@@ -31,14 +31,9 @@ def view(
 ) -> Iterator[str]:
     """The lines of the view of one message."""
     paint = how.paint
-    captured = partial.captured
-    where = [f"on {captured.queue}"] if captured.queue else []
-    where += [f"queue manager {captured.qmgr}"] if captured.qmgr else []
-    where += [iso(captured.time)] if captured.time is not None else []
-    where += [f"user {captured.user}"] if captured.user else []
     yield paint(TextRole.TITLE, f"== {visible(title)} ==")
-    if where:
-        yield visible(", ".join(where))
+    if where := origin(partial.captured):
+        yield visible(where)
     if (letter := dead_letter_sentence(partial.message)) is not None:
         yield paint(TextRole.VALUE, visible(letter))
     if command is not None:
@@ -57,6 +52,15 @@ def view(
     if problems:
         yield ""
         yield from problem_lines(problems, paint)
+
+
+def origin(captured: CapturedMessage) -> str:
+    """Where and when a message was captured; empty where the capture does not say."""
+    where = [f"on {captured.queue}"] if captured.queue else []
+    where += [f"queue manager {captured.qmgr}"] if captured.qmgr else []
+    where += [iso(captured.time)] if captured.time is not None else []
+    where += [f"user {captured.user}"] if captured.user else []
+    return ", ".join(where)
 
 
 def problem_lines(problems: list[Problem], paint: Paint) -> Iterator[str]:

@@ -16,7 +16,7 @@ from commands.headers.response import Reply, Tags, reason_text
 from commands.headers.rfh1_pcf_commands import Given, Reasons, command_of
 from commands.headers.user_folders import pairs_of_folders
 from commands.model import Command, Publish, PubOpt
-from rfh2.ccsid import ASCII_FIELDS, byte_order, field_codec, is_ebcdic, text_codec
+from rfh2.ccsid import ASCII_FIELDS, UTF8_CCSID, byte_order, field_codec, is_ebcdic, text_codec
 from rfh2.constants import (
     MQENC_NATIVE,
     MQFMT_RF_HEADER_1,
@@ -46,7 +46,6 @@ from rfh2.rfh1 import Rfh1, string_codec
 from streams.subscriptions import PublicationFormat
 
 _RESERVED: Final = "MQ"
-_UTF8: Final = 1208
 _REASONS: Final = Reasons(
     unknown=(MQRC_RFH_PARM_ERROR,) * 2, duplicate=(MQRC_RFH_DUPLICATE_PARM,) * 2, missing=MQRC_RFH_PARM_MISSING
 )
@@ -214,7 +213,7 @@ def render(content: Content, form: DeliveryForm) -> RenderedPublication:
         except EncodeError:
             pass
     wide = replace(header, charset=ASCII_FIELDS, string_charset="utf-8", coded_char_set_id=frame.ccsid_behind)
-    return RenderedPublication(frame.with_header(wide.with_pairs(pairs, blanks=blanks), ccsid=_UTF8), lost)
+    return RenderedPublication(frame.with_header(wide.with_pairs(pairs, blanks=blanks), ccsid=UTF8_CCSID), lost)
 
 
 def _is_ascii(pairs: Iterable[tuple[str, str]]) -> bool:

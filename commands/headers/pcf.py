@@ -22,7 +22,7 @@ from commands.headers.response import Reply, Tags
 from commands.headers.rfh1_pcf_commands import Given, Reasons, command_of
 from commands.headers.user_folders import pairs_of_folders
 from commands.model import Command, Publish, PubOpt
-from rfh2.ccsid import ByteOrder, byte_order, text_codec
+from rfh2.ccsid import UTF8_CCSID, ByteOrder, byte_order, text_codec
 from rfh2.constants import (
     MQCCSI_DEFAULT,
     MQCCSI_INHERIT,
@@ -54,7 +54,6 @@ from rfh2.pcf_parameters import Cfbs, Cfin, Cfst, Parameter
 from streams.subscriptions import PublicationFormat
 
 FORMAT: Final = "MQPCF"
-_UTF8: Final = 1208
 _WIDE: Final = (1200, 13488, 17584)
 _LONG: Final = range(-(1 << 31), 1 << 31)
 _REASONS: Final = Reasons(
@@ -181,7 +180,7 @@ def _string(parameter: int, text: str, ccsid: int) -> Cfst:
             return Cfst.of(parameter, text, ccsid)
         except EncodeError:
             pass
-    return Cfst.of(parameter, text, _UTF8)
+    return Cfst.of(parameter, text, UTF8_CCSID)
 
 
 def _order(message: Message) -> ByteOrder:
@@ -249,6 +248,6 @@ def _data(frame: Frame) -> Cfst | Cfbs | None:
         # These depend on the byte order of the data, and a parameter has no byte order of its own.
         with suppress(LookupError, UnicodeDecodeError):
             text = frame.body.decode(text_codec(ccsid, frame.encoding) or "")
-            return Cfst.of(MQCACF_STRING_DATA, text, _UTF8)
+            return Cfst.of(MQCACF_STRING_DATA, text, UTF8_CCSID)
     data = b"".join([*(header.encode() for header in frame.after), frame.body])
     return Cfbs.of(MQBACF_MESSAGE_DATA, data) if data else None

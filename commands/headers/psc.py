@@ -12,7 +12,7 @@ from commands.headers.response import Completion, Reply, Tags, Warned
 from commands.headers.user_folders import data_text, extensions_folder, user_folder
 from commands.headers.xml_text import has_room_for, in_xml
 from commands.model import Command, Publish, PubOpt
-from rfh2.ccsid import byte_order, field_codec, is_ebcdic
+from rfh2.ccsid import UTF8_CCSID, byte_order, field_codec, is_ebcdic
 from rfh2.constants import (
     MQFMT_RF_HEADER_2,
     MQRC_FORMAT_ERROR,
@@ -28,7 +28,6 @@ from rfh2.mqmd import Mqmd
 from rfh2.rfh2 import Rfh2
 from streams.subscriptions import PublicationFormat
 
-_UTF8: Final = 1208
 # What a pscr folder may hold beside the tags of psc (wire formats 4.3).
 _TAGS: Final = ALL_TAGS | {"UserId", "CorrelId"}
 
@@ -80,7 +79,7 @@ def reply(command: Message, says: Reply) -> Message:
     rfh2 = Rfh2(
         tuple(folders),
         encoding,
-        _UTF8,
+        UTF8_CCSID,
         name_value_ccsid=header.name_value_ccsid,
         order=header.order,
         charset=header.charset,
@@ -98,7 +97,7 @@ def _known(tags: Tags) -> list[Element]:
 
 
 def _charset(header: Rfh2) -> str:
-    return "utf-8" if header.name_value_ccsid == _UTF8 else f"utf-16-{header.order[0]}e"
+    return "utf-8" if header.name_value_ccsid == UTF8_CCSID else f"utf-16-{header.order[0]}e"
 
 
 def _header_for(command: Mqmd) -> Rfh2:
@@ -155,7 +154,7 @@ def with_folders(content: Content, texts: tuple[str, ...], time_and_number: Pair
     else:
         frame = content.frame
         described = (frame.encoding, frame.coded_char_set_id, frame.format, frame.flags)
-        header = Rfh2((), *described, _UTF8, frame.order, frame.charset)
+        header = Rfh2((), *described, UTF8_CCSID, frame.order, frame.charset)
     charset = _charset(header)
     header = header.with_folders((*(Folder.of(text, charset) for text in all_texts), *content.folders))
     return RenderedPublication(content.frame.with_header(header), (*lost_user, *lost_data))

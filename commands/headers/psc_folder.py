@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from functools import cache
 
+from rfh2.ccsid import UTF8_CCSID
 from rfh2.folders import Folder
 from rfh2.rfh2 import Rfh2
 from rfh2.split_folders import split_roots
 
 PSC = "psc"
-_UTF8 = 1208
 _BEGIN = b"<psc>"
 _MARK = b"<psc"
 
 
 def lone_psc(header: Rfh2) -> Folder | None:
     """The psc folder of *header*, if a quick look shows exactly one; None where a quick look is not enough."""
-    if header.name_value_ccsid != _UTF8:
+    if header.name_value_ccsid != UTF8_CCSID:
         return None
     found = None
     for folder in header.folders:

@@ -17,7 +17,7 @@ names what the format cannot hold.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from rfh2.ccsid import ByteOrder, byte_order, field_codec, is_ebcdic
@@ -25,6 +25,7 @@ from rfh2.chain import Header, ccsid_behind, describing
 from rfh2.constants import MQCCSI_DEFAULT, MQCCSI_INHERIT
 from rfh2.folders import Folder
 from rfh2.frozen import quick
+from rfh2.late_dataclass import dataclass
 from rfh2.message import Message
 from rfh2.mqmd import Mqmd
 from streams.subscriptions import PublicationFormat

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from commands.model import Publish, PubOpt
+from rfh2.ccsid import UTF8_CCSID
 from rfh2.chain import decode_chain
 from rfh2.constants import MQENC_NATIVE, MQFMT_RF_HEADER_2, MQMT_DATAGRAM
 from rfh2.errors import DecodeError
@@ -19,7 +20,6 @@ from rfh2.folders import Folder, write
 from rfh2.mqmd import Mqmd
 from rfh2.rfh2 import Rfh2
 
-_UTF8: Final = 1208
 _COMMAND_FOLDERS: Final = frozenset({"psc", "pscr"})
 
 
@@ -41,7 +41,7 @@ def publish_command(
     header = Rfh2(
         (psc,), encoding=mqmd.encoding, coded_char_set_id=mqmd.coded_char_set_id, format=mqmd.format.rstrip(" \0")
     )
-    described = replace(datagram, format=MQFMT_RF_HEADER_2, encoding=MQENC_NATIVE, coded_char_set_id=_UTF8)
+    described = replace(datagram, format=MQFMT_RF_HEADER_2, encoding=MQENC_NATIVE, coded_char_set_id=UTF8_CCSID)
     return described, header.encode() + body
 
 
@@ -52,4 +52,4 @@ def _first_header(mqmd: Mqmd, body: bytes) -> Rfh2 | None:
     except DecodeError:
         return None
     first = headers[0] if headers else None
-    return first if isinstance(first, Rfh2) and first.name_value_ccsid == _UTF8 else None
+    return first if isinstance(first, Rfh2) and first.name_value_ccsid == UTF8_CCSID else None

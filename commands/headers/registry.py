@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from commands.headers import message_properties, mqrfh, pcf, psc
@@ -14,6 +14,7 @@ from commands.headers.publication import Content, DeliveryForm, RenderedPublicat
 from commands.headers.response import Reply
 from commands.model import Command, Publish, PubOpt
 from rfh2.errors import DecodeError, QPubSubError
+from rfh2.late_dataclass import dataclass
 from rfh2.message import Message
 from rfh2.mqmd import name_of
 from rfh2.mqps import MQPS_COMMAND
@@ -94,7 +95,7 @@ def content_of(message: Message, command: Command | None = None) -> Content:
     family = header_format_of(message)
     if command is None:
         with suppress(QPubSubError):
-            command = HEADER_FORMATS[family].parse(message)
+            command = parse(message)
     publish = command if isinstance(command, Publish) else None
     content: Content | None = None
     if family is _PCF:

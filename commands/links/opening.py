@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from commands.broker.objects import LocalQueue
+from commands.links.embedded.carriers import Carriers
 from commands.links.engine.adapter import Adapter
 from commands.links.engine.config import Config, ConfigError, QueuesConfig
 from commands.links.engine.inbound_writer import CommandPutter, InboundWriter
@@ -20,6 +21,7 @@ from commands.links.ibmmq.adapter import MqAdapter
 from commands.links.ibmmq.manager import MqMessages, MqQueueManager
 from commands.links.ibmmq.spool import MqSpool
 from commands.links.mqtt.adapter import MqttAdapter
+from commands.links.nats.adapter import NatsAdapter
 from commands.qmgr.link_port import ManagedLink
 from commands.qmgr.store import Durability, QueueManagerStore
 from streams.operations import RetainedPublication
@@ -29,7 +31,8 @@ from streams.operations import RetainedPublication
 class Places:
     """Where queues and topics are. home, qmgr: the embedded queue manager, or the state of one elsewhere.
 
-    queues, topics: None for the embedded ones.
+    queues, topics: None for the embedded ones. epoch: of the command processor whose places these are
+    (``commands.qmgr.store.opening``); None where it begins one itself.
     """
 
     home: Path
@@ -38,6 +41,7 @@ class Places:
     queues: Address | None = None
     topics: Address | None = None
     durability: Durability = Durability.FULL
+    epoch: int | None = None
 
     @classmethod
     def of(
@@ -55,11 +59,13 @@ class Places:
         if at is not None and at.scheme != "ibmmq":
             raise ConfigError("--queues", f"{at.scheme}:// has no queues; ibmmq:// has")
         to = None if topics is None else parse_address(topics, "--topics")
+        if config.topics.state_topic is not None and to is not None and to.scheme not in ("mqtt", "mqtts"):
+            raise ConfigError("[topics] state_topic", f"{to.scheme}:// has no last will, which it needs; mqtt:// has")
         return cls(home, qmgr, config, at, to, durability)
 
     def store(self) -> QueueManagerStore:
         """The embedded queue manager, opened anew."""
-        return QueueManagerStore.open(self.home, self.qmgr, durability=self.durability)
+        return QueueManagerStore.open(self.home, self.qmgr, durability=self.durability, epoch=self.epoch)
 
     def manager(self) -> QueueManagerStore | MqQueueManager:
         """The queue manager that the processor works with."""
@@ -80,6 +86,12 @@ class Places:
         stores = self.stores(dead_letter_queue)
         return Link(self.adapter(topics, stores), config, self.qmgr, stores)
 
+    def carriers(self) -> Carriers | None:
+        """What carries messages to other queue managers of the home; None if queues or topics are elsewhere."""
+        if self.queues is not None or self.topics is not None:
+            return None
+        return Carriers(self.home, self.store, self.durability)
+
     def adapter(self, topics: Address, stores: LinkStores) -> Adapter[Any, Any]:
         """The adapter for the kind of tree at *topics*. Raises ConfigError."""
         config = self.config.topics
@@ -87,7 +99,10 @@ class Places:
             how = self.tree_config()
             return MqAdapter(lambda: MqMessages(topics, how), config, stores.putter, self.together)
         with self.store() as known:
-            return MqttAdapter(topics, config, self.qmgr, known.directory)
+            if topics.scheme not in ("mqtt", "mqtts"):
+                return NatsAdapter(topics, config, self.qmgr, known.directory)
+            queues = "embedded" if self.queues is None else str(self.queues)
+            return MqttAdapter(topics, config, self.qmgr, known.directory, queues, self.epoch)
 
     def prepare(self) -> None:
         """Make the embedded queue on which publications wait for the tree, also in a strict queue manager."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Callable
-from ipaddress import ip_address, ip_network
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Final
 
 from commands.broker.authority import GroupsOf, no_groups
-from commands.links.engine.config import ChannelRule, ConfigError, ListenerConfig
-from commands.links.engine.urls import parse_listen
+from commands.links.engine.config import ChannelRule, ConfigError, ListenerConfig, ListenerTls
+from commands.links.engine.urls import is_loopback, parse_listen
 from commands.listener.passwords import IsRight, by_pam, in_users_file
 from commands.listener.security import Security
 from commands.listener.server import Listener, ListenerOptions
@@ -38,15 +38,15 @@ def listener_of(
     if where is None:
         return None
     host, port = parse_listen(where, "--listen")
-    if not config.channels and not _is_loopback(host):
+    if not config.channels and not is_loopback(host):
         why = f"{host} can be reached from other machines: say in [listener.channels] who may connect"
         raise ConfigError("[listener]", why)
     is_right = _passwords(config)
     security = Security(_rules(config), is_right, config.connauth)
     if security.requires_passwords and is_right is None:
         raise ConfigError("[listener]", "passwords are required, but there is no users_file")
-    tls = _tls(config)
-    if security.reads_passwords and tls is None and not _is_loopback(host):
+    tls = None if config.tls is None else tls_context(config.tls, "[listener.tls]")
+    if security.reads_passwords and tls is None and not is_loopback(host):
         raise ConfigError(
             "[listener]",
             "passwords are sent as they are: add [listener.tls], listen on 127.0.0.1, or set chckclnt to none",
@@ -67,13 +67,6 @@ def listener_of(
     return lambda: Listener(options, qmgr, open_store, security, groups_of)
 
 
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
 def _rules(config: ListenerConfig) -> dict[str, ChannelRule]:
     for name, channel in config.channels.items():
         for network in channel.addresses:
@@ -91,10 +84,8 @@ def _passwords(config: ListenerConfig) -> IsRight | None:
     return None if config.users_file is None else in_users_file(config.users_file)
 
 
-def _tls(config: ListenerConfig) -> ssl.SSLContext | None:
-    files = config.tls
-    if files is None:
-        return None
+def tls_context(files: ListenerTls, table: str) -> ssl.SSLContext:
+    """What a server with these files needs. table: of the configuration, for errors. Raises ConfigError."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     try:
@@ -103,5 +94,5 @@ def _tls(config: ListenerConfig) -> ssl.SSLContext | None:
             context.load_verify_locations(files.ca_file)
             context.verify_mode = ssl.CERT_REQUIRED
     except OSError as error:
-        raise ConfigError("[listener.tls]", f"the certificate or key cannot be used: {error}") from error
+        raise ConfigError(table, f"the certificate or key cannot be used: {error}") from error
     return context

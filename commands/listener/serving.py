@@ -11,14 +11,14 @@ from rfh2.errors import StoreError
 
 
 class ListenError(StoreError):
-    """The listener cannot be started. why: one clause."""
+    """A server cannot be started. why: one clause. option: that says where it listens."""
 
-    def __init__(self, where: str, why: str) -> None:
-        super().__init__(where, why)
-        self.where, self.why = where, why
+    def __init__(self, where: str, why: str, option: str = "--listen") -> None:
+        super().__init__(where, why, option)
+        self.where, self.why, self.option = where, why, option
 
     def __str__(self) -> str:
-        return f"cannot listen on {self.where}: {self.why}; choose another with --listen HOST:PORT"
+        return f"cannot listen on {self.where}: {self.why}; choose another with {self.option or '--listen'} HOST:PORT"
 
 
 async def serve(listener: Listener, ended: asyncio.Event, started: Callable[[int], None]) -> None:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Final
 
-from rfh2.ccsid import text_codec
+from rfh2.ccsid import UTF8_CCSID, text_codec
 from rfh2.channel.structure import Structure
 from rfh2.errors import DecodeError
-
-UTF8: Final = 1208
 
 
 def span(fields: Structure, name: str) -> tuple[int, int] | None:
@@ -41,7 +38,7 @@ def write_strings(fields: Structure, strings: Mapping[str, str], always: Collect
     data = b""
     for name, value in strings.items():
         text = value.encode("utf-8")
-        fields[f"{name}CodedCharSetId"], fields[f"{name}Length"] = UTF8, len(text)
+        fields[f"{name}CodedCharSetId"], fields[f"{name}Length"] = UTF8_CCSID, len(text)
         fields[f"{name}Offset"] = fields.layout.size + len(data)
         if name in always or len(text) <= fields[f"{name}BufferSize"]:
             data += text + bytes(-len(text) % 4)

@@ -116,7 +116,7 @@ METRICS: Final[tuple[Metric, ...]] = (
     Metric("qpubsub_ready", _G, _P, "1 if /readyz says so, else 0."),
     Metric("qpubsub_retrying", _G, _P, "1 while the processor cannot go on and tries again, else 0."),
     Metric("qpubsub_log_events", _C, _P, "Events in the log.", ("level",)),
-    Metric("ibmmq_qmgr_status", _G, _P, "MQQMSTA: 1 starting, 2 running, 3 quiescing."),
+    Metric("ibmmq_qmgr_status", _G, _P, "MQQMSTA: 1 starting, 2 running, 3 quiescing, 4 standby."),
     Metric("ibmmq_qmgr_uptime", _G, _P, "Seconds since the processor started."),
     # the link
     Metric("qpubsub_link_connected", _G, _L, "1 if the topic tree is connected, else 0."),

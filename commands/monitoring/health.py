@@ -7,15 +7,15 @@ for longer than any command may take; the supervisor of ``run`` ends a processor
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Final, Protocol
 
 from commands.qmgr.link_port import LinkState
+from commands.qmgr.watch import WAITS
 
 _SILENCE_S: Final = 60.0
-# A command may wait for three times its limit by the clock (commands.running.supervisor).
-_WAITS: Final = 3.0
 
 
 class Phase(IntEnum):
@@ -24,6 +24,7 @@ class Phase(IntEnum):
     STARTING = 1
     RUNNING = 2
     ENDING = 3
+    STANDBY = 4
 
 
 class Signs(Protocol):
@@ -56,12 +57,16 @@ class Answer:
 
 
 class Health:
-    """Of one processor. command_s: the most seconds that a command may take; 0 for no limit. link: None for none."""
+    """Of one processor. command_s: the most seconds that a command may take; 0 for no limit. link: None for none.
+
+    phase: set as it changes. active: says which instance is active while this one is a standby.
+    """
 
     def __init__(self, qmgr: str, signs: Signs, command_s: float, link: Linked | None) -> None:
         self._qmgr, self._signs, self._link = qmgr, signs, link
-        self._most_silence_s = _SILENCE_S + _WAITS * command_s if command_s else None
+        self._most_silence_s = _SILENCE_S + WAITS * command_s if command_s else None
         self.phase = Phase.STARTING
+        self.active: Callable[[], str] = lambda: "another instance is active"
 
     def healthy(self) -> Answer:
         """Whether the processor lives."""
@@ -74,7 +79,9 @@ class Health:
     def ready(self) -> Answer:
         """Whether the processor goes on with commands, to the topic tree too if there is one."""
         reasons = list(self.healthy().reasons)
-        if self.phase is not Phase.RUNNING:
+        if self.phase is Phase.STANDBY:
+            reasons.append(f"standby: {self.active()}")
+        elif self.phase is not Phase.RUNNING:
             reasons.append(f"the processor is {self.phase.name.lower()}")
         waiting = self._signs.waiting
         if waiting is not None:

@@ -7,7 +7,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from commands.broker.core import Arrival, Outcome, Reading
+from commands.broker.outcome import Arrival, Outcome
+from commands.broker.reading import Reading
 from commands.monitoring.steps import DECODE, DELIVER, MATCH, Step
 from commands.monitoring.trace_context import seems_sampled
 from commands.qmgr.observer import Committed, Sample

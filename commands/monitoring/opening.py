@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from commands.links.engine.config import Config, ConfigError, MetricsConfig, TracingConfig
 from commands.links.engine.urls import parse_listen
-from commands.monitoring.health import Health
+from commands.monitoring.health import Health, Phase
 from commands.monitoring.observer import Observing
 from commands.qmgr.link_port import ManagedLink
 from commands.qmgr.observer import Observer
@@ -82,6 +82,39 @@ class Monitoring:
                 traces = Tracing(exporter, qmgr, self.tracing.load, self.tracing.share)
                 stack.callback(traces.close)
             yield None if metrics is None and traces is None else Observing(metrics, traces)
+
+    @contextmanager
+    def standing_by(self, qmgr: str, console: Console, active: Callable[[], str]) -> Iterator[None]:
+        """Answer as a standby while inside, without metrics of queues and topics, which the active instance has.
+
+        active: says which instance is active.
+        """
+        if self.where is None:
+            yield
+            return
+        from prometheus_client import CollectorRegistry  # noqa: PLC0415
+
+        from commands.monitoring.processor_metrics import ProcessorMetrics  # noqa: PLC0415
+        from commands.monitoring.server import MetricsPortError, serving  # noqa: PLC0415
+
+        registry, signs = CollectorRegistry(), _Waiting()
+        health = Health(qmgr, signs, 0.0, None)
+        health.phase, health.active = Phase.STANDBY, active
+        ProcessorMetrics(registry, qmgr).show(health, signs, time.monotonic)
+        with ExitStack() as stack:
+            try:
+                where = stack.enter_context(serving(*self.where, registry, health))
+                console.say(f"queue manager {qmgr}: metrics of the standby on {where}")
+            except MetricsPortError as error:
+                console.warn(f"{error}; the standby answers no probe until it takes over: give it a port of its own")
+            yield
+
+
+class _Waiting:
+    """The signs of a standby: it has nothing to do, and waits for nothing that fails."""
+
+    waiting = None
+    silence_s = 0.0
 
 
 def _require(module: str, option: str, extra: str) -> None:

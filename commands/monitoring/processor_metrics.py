@@ -13,7 +13,7 @@ from typing import Any, Final, cast
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 
-from commands.broker.core import Outcome
+from commands.broker.outcome import Outcome
 from commands.monitoring.catalogue import METRICS, PLATFORM, RULE_FILTER, RULE_REFUSED, Kind, Source
 from commands.monitoring.health import Health, Signs
 from commands.monitoring.steps import STAGES, Steps

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from commands.broker.core import Reading
+from commands.broker.reading import Reading
 from rfh2.errors import DecodeError
 from rfh2.message import Message
 

@@ -25,8 +25,9 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor, ConsoleSpanExport
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from commands.broker.core import Outcome, Reading
+from commands.broker.outcome import Outcome
 from commands.broker.puts import Outgoing, PutKind
+from commands.broker.reading import Reading
 from commands.monitoring.steps import Steps
 from commands.monitoring.trace_context import TRACEPARENT, TRACESTATE, TraceContext, context_of
 from commands.qmgr.store.port import StoredMessage

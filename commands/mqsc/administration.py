@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, Protocol
 
 from commands.broker.authority import GroupsOf, no_groups
 from commands.broker.identifiers import message_id
 from commands.broker.objects import Objects
+from commands.mqsc.neighbours import Alone, Neighbours
 from commands.qmgr.store.port import Counting
 from streams.topic_space import TopicSpace
 
@@ -51,7 +52,7 @@ class Administration:
 
     topic_space shares its topic objects with objects. now: UTC, the moment of all that is done. new_sub_id: 24 bytes,
     unique in the queue manager, above those of all subscriptions that there are. user: the administrator's user id.
-    groups_of: the groups of a user, for authority records.
+    groups_of: the groups of a user, for authority records. neighbours: other queue managers.
     """
 
     objects: Objects
@@ -61,6 +62,7 @@ class Administration:
     new_sub_id: Callable[[], bytes]
     user: str = ""
     groups_of: GroupsOf = no_groups
+    neighbours: Neighbours = field(default_factory=Alone)
 
     @classmethod
     def of(

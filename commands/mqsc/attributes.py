@@ -27,16 +27,14 @@ from commands.mqsc.values import (
     members,
     words,
 )
-from rfh2.constants import MQ_TOPIC_STR_LENGTH
+from rfh2.constants import MQ_SELECTOR_LENGTH, MQ_TOPIC_STR_LENGTH, MQ_USER_DATA_LENGTH
 from streams.subscriptions import PublicationFormat, WildcardScheme
-from streams.topic_objects import MessageDelivery, ProxySubscriptions, PutResponse, Scope, Wildcard
+from streams.topic_objects import ClusterRoute, MessageDelivery, ProxySubscriptions, PutResponse, Scope, Wildcard
 
 MAX_INTEGER: Final = 999_999_999
 MAX_MESSAGE_LENGTH: Final = 104_857_600
 MAX_TREE_LIFE_S: Final = 604_000
 DESCRIPTION_LENGTH: Final = 64
-SELECTOR_LENGTH: Final = 10_240
-USER_DATA_LENGTH: Final = 10_240
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +129,7 @@ TOPIC: Final = ObjectKind(
         Attribute("TOPICSTR", "topic_string", Text(MQ_TOPIC_STR_LENGTH)),
         _DESCRIPTION,
         Attribute("CLUSTER", "cluster", Name()),
+        Attribute("CLROUTE", "cluster_route", members(ClusterRoute)),
         Attribute("DURSUB", "durable_subs", flag("YES", "NO", "ASPARENT")),
         Attribute("PUB", "pub", flag("ENABLED", "DISABLED", "ASPARENT")),
         Attribute("SUB", "sub", flag("ENABLED", "DISABLED", "ASPARENT")),
@@ -147,9 +146,7 @@ TOPIC: Final = ObjectKind(
         Attribute("WILDCARD", "wildcard", members(Wildcard)),
         Attribute("USEDLQ", "use_dead_letter_queue", flag("YES", "NO", "ASPARENT")),
     ),
-    frozenset(
-        {"ALTDATE", "ALTTIME", "CAPEXPRY", "CLROUTE", "CLSTATE", "COMMINFO", "CUSTOM", "MCAST", "OTELPCTL", "OTELTRAC"}
-    ),
+    frozenset({"ALTDATE", "ALTTIME", "CAPEXPRY", "CLSTATE", "COMMINFO", "CUSTOM", "MCAST", "OTELPCTL", "OTELTRAC"}),
 )
 
 _QUEUE_WITHOUT_EFFECT: Final = _keywords(
@@ -264,11 +261,11 @@ SUB: Final = ObjectKind(
         Attribute("PUBAPPID", "appl_identity_data", Text(32)),
         Attribute("PUBPRTY", "pub_priority", _PRIORITY),
         Attribute("REQONLY", "pub_on_req_only", flag("YES", "NO")),
-        Attribute("SELECTOR", "selector", Text(SELECTOR_LENGTH)),
+        Attribute("SELECTOR", "selector", Text(MQ_SELECTOR_LENGTH)),
         Attribute("SUBLEVEL", "sub_level", Number(0, 9)),
         Attribute("SUBSCOPE", "local", flag("QMGR", "ALL")),
         Attribute("SUBUSER", "user", Text(12)),
-        Attribute("USERDATA", "user_data", Text(USER_DATA_LENGTH)),
+        Attribute("USERDATA", "user_data", Text(MQ_USER_DATA_LENGTH)),
         Attribute("VARUSER", "variable_user_id", flag("ANY", "FIXED")),
         Attribute("WSCHEMA", "wildcard", _SCHEME),
     ),

@@ -7,8 +7,10 @@ from datetime import datetime
 from typing import Self
 
 from commands.broker.authority import Authority
-from commands.broker.core import EPOCH, Arrival, BrokerCore, Outcome
+from commands.broker.core import BrokerCore
+from commands.broker.exit_values import PublishExit
 from commands.broker.objects import Objects, QueueManager, is_object_name
+from commands.broker.outcome import EPOCH, Arrival, Outcome
 from commands.broker.puts import Put
 from commands.broker.selection import Selection
 from commands.broker.views import RetainedView, SubscriptionsView, TopicsView
@@ -40,7 +42,8 @@ class Broker(BrokerCore):
     qmgr: its name. setup: an MQSC script, which runs first; the expiry of what it defines starts with the first
     message. semantics: ``v7``, or ``v6`` for the behaviour of the version 6 broker where it differs (guide 7.5, 8.5).
     objects, space, authority: for callers that keep them elsewhere. rfh2_wildcards: the wildcard scheme of MQRFH2
-    commands; the broker of WebSphere MQ version 6 used CHAR for all commands (guide 2.5.1.1).
+    commands; the broker of WebSphere MQ version 6 used CHAR for all commands (guide 2.5.1.1). publish_exit: called for
+    each message for a subscriber (guide 4.6.2).
 
     Raises ValueError where *qmgr* cannot be the name of a queue manager, and QPubSubError where *setup* fails.
 
@@ -64,6 +67,7 @@ class Broker(BrokerCore):
         space: TopicSpace | None = None,
         authority: Authority | None = None,
         rfh2_wildcards: WildcardScheme = WildcardScheme.TOPIC,
+        publish_exit: PublishExit | None = None,
     ) -> None:
         if objects is None:
             if not is_object_name(qmgr):
@@ -74,16 +78,18 @@ class Broker(BrokerCore):
         space = space if space is not None else TopicSpace(objects.topics, Selection(), semantics)
         if setup:
             run_setup(setup, objects, space, EPOCH)
-        super().__init__(objects, space, semantics, authority, rfh2_wildcards=rfh2_wildcards)
+        super().__init__(objects, space, semantics, authority, rfh2_wildcards=rfh2_wildcards, publish_exit=publish_exit)
         self._last_time = EPOCH
 
     @classmethod
-    def of_capture(cls, qmgr: str, setup: str = "", semantics: str = "v7") -> Self:
+    def of_capture(
+        cls, qmgr: str, setup: str = "", semantics: str = "v7", publish_exit: PublishExit | None = None
+    ) -> Self:
         """A broker with the name that a capture gives to the queue manager, even where MQ would not allow the name.
 
         Raises QPubSubError where *setup* fails.
         """
-        return cls(qmgr, setup, semantics, objects=Objects(QueueManager(qmgr)))
+        return cls(qmgr, setup, semantics, objects=Objects(QueueManager(qmgr)), publish_exit=publish_exit)
 
     @classmethod
     def of_state(cls, qmgr: str, setup: str, semantics: str, state: BrokerState) -> Self:
@@ -143,4 +149,6 @@ class Broker(BrokerCore):
         """*message* as it arrives at this queue manager now."""
         if message.time is not None:
             self._last_time = message.time
-        return Arrival(message.seq, self._last_time, message.queue, message.md, message.body, message.user)
+        # Not message.md and message.body, which the message would keep: most messages are read this once.
+        md = None if message.md_hex is None else bytes.fromhex(message.md_hex)
+        return Arrival(message.seq, self._last_time, message.queue, md, bytes.fromhex(message.body_hex), message.user)

@@ -16,6 +16,7 @@ from commands.mqsc import (
     answers,
     authority_records,
     definitions,
+    network_commands,
     queue_status,
     status,
     subscription_display,
@@ -96,13 +97,6 @@ def _refresh_security(command: Command, _administration: Administration) -> Answ
     return done(answers.SECURITY_REFRESHED, notes=("nothing is cached here: authority records count at once",))
 
 
-def _refresh_qmgr(command: Command, _administration: Administration) -> Answer:
-    for keyword in command.keywords:
-        if keyword.name not in {"TYPE", "CMDSCOPE"}:
-            raise unexpected_keyword(command, keyword)
-    return Answer(True, None, "No links to other queue managers are kept up: there is nothing to refresh.")
-
-
 def _of_families(act: Callable[[Command, Administration, definitions.ObjectFamily], Answer]) -> dict[str, Handler]:
     def bound(family: definitions.ObjectFamily) -> Handler:
         return lambda command, administration: act(command, administration, family)
@@ -133,7 +127,13 @@ _HANDLERS: Final[Mapping[str, Mapping[str, Handler]]] = {
     "CLEAR": {"QLOCAL": definitions.clear_queue, "TOPICSTR": status.clear_topic_string},
     "SET": {"AUTHREC": authority_records.set_record},
     "PING": {"QMGR": _ping},
-    "REFRESH": {"SECURITY": _refresh_security, "QMGR": _refresh_qmgr},
+    "REFRESH": {
+        "SECURITY": _refresh_security,
+        "QMGR": network_commands.refresh_qmgr,
+        "CLUSTER": network_commands.refresh_cluster,
+    },
+    "SUSPEND": {"QMGR": network_commands.suspend_or_resume},
+    "RESUME": {"QMGR": network_commands.suspend_or_resume},
 }
 
 

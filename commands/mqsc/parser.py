@@ -17,9 +17,9 @@ from lark import Lark, Token, Transformer, UnexpectedCharacters, UnexpectedInput
 from commands.mqsc.model import OBJECT_SYNONYMS, VERB_SYNONYMS, Command, Condition, Keyword, MqscError, Statement, Value
 from commands.mqsc.script import ScriptCommand, lines_of, split_script
 
-VERBS: Final = ("ALTER", "CLEAR", "DEFINE", "DELETE", "DISPLAY", "PING", "REFRESH", "SET")
+VERBS: Final = ("ALTER", "CLEAR", "DEFINE", "DELETE", "DISPLAY", "PING", "REFRESH", "RESUME", "SET", "SUSPEND")
 # Correct in IBM MQ, but for things that the bridge does not have: channels, listeners, clusters, logs.
-OTHER_VERBS: Final = ("ARCHIVE", "BACKUP", "MOVE", "RECOVER", "RESET", "RESOLVE", "RESUME", "START", "STOP", "SUSPEND")
+OTHER_VERBS: Final = ("ARCHIVE", "BACKUP", "MOVE", "RECOVER", "RESET", "RESOLVE", "START", "STOP")
 
 SYNTAX_ERROR: Final = "AMQ8405"
 UNEXPECTED_END: Final = "AMQ8406"

@@ -12,9 +12,11 @@ from commands.mqsc.answers import Answer, failed, refusal
 from commands.mqsc.execute import execute
 from commands.mqsc.keeping import Keeper, UnitQueues
 from commands.mqsc.model import Statement
+from commands.mqsc.neighbours import RecordedNeighbours
 from commands.qmgr.backlog import Backlog
 from commands.qmgr.processor import LONGEST_PAUSE_S
 from commands.qmgr.store import QueueManagerStore, UnitOfWork
+from commands.qmgr.store.port import KnowsNeighbours
 from rfh2.errors import StoreError
 from streams.topic_space import TopicSpace
 
@@ -64,7 +66,10 @@ class StatementRunner:
             objects, subscriptions, retained = unit.load_state()
             space = TopicSpace(objects.topics, Selection())
             space.restore(subscriptions, retained)
-            return Administration.of(objects, space, now, UnitQueues(unit), self._user, self._groups_of)
-        administration = self._known[1]
-        administration.now, administration.queues = now, UnitQueues(unit)
+            administration = Administration.of(objects, space, now, UnitQueues(unit), self._user, self._groups_of)
+        else:
+            administration = self._known[1]
+            administration.now, administration.queues = now, UnitQueues(unit)
+        if isinstance(unit, KnowsNeighbours):
+            administration.neighbours = RecordedNeighbours(unit.neighbours)
         return administration

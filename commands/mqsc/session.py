@@ -12,14 +12,16 @@ After a failure the script goes on. Only the setup of a queue manager (``run_set
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
 from commands.broker.objects import Objects
 from commands.mqsc.administration import Administration
 from commands.mqsc.answers import Answer
+from commands.mqsc.attributes import QMGR, TOPIC
 from commands.mqsc.execute import execute
-from commands.mqsc.model import Statement
+from commands.mqsc.model import Command, Statement
 from commands.mqsc.parser import parse
 from rfh2.errors import QPubSubError
 from streams.topic_space import TopicSpace
@@ -72,8 +74,28 @@ def run_setup(text: str, objects: Objects, topic_space: TopicSpace, now: datetim
     now: UTC. Raises QPubSubError with the line, the command and the message of the first command that fails; what the
     commands before it did stays.
     """
+    _run(parse(text), objects, topic_space, now)
+
+
+def run_network_definitions(text: str, objects: Objects, now: datetime) -> None:
+    """Run what a setup says about topic objects and the queue manager, and nothing else.
+
+    That is what a network has to know before the whole setup runs: PARENT, and the topic objects of clusters.
+
+    Raises what ``run_setup`` does.
+    """
+    wanted = (statement for statement in parse(text) if _is_about_network(statement))
+    _run(wanted, objects, TopicSpace(objects.topics), now)
+
+
+def _is_about_network(statement: Statement) -> bool:
+    command = statement.command
+    return isinstance(command, Command) and command.target in (TOPIC.word, QMGR.word)
+
+
+def _run(statements: Iterable[Statement], objects: Objects, topic_space: TopicSpace, now: datetime) -> None:
     administration = Administration.of(objects, topic_space, now)
-    for statement in parse(text):
+    for statement in statements:
         answer = execute(statement, administration)
         if not answer.ok:
             raise QPubSubError(f"line {statement.line}: {statement.text}: {' '.join(answer.lines)}")

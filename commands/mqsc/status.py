@@ -31,14 +31,14 @@ from streams.topic_wildcards import LevelWalk, TopicPattern, parse_topic_pattern
 _RESOLVED: Final = tuple(
     attribute
     for attribute in TOPIC.attributes
-    if attribute.keyword not in {"TOPICSTR", "DESCR", "PROXYSUB", "WILDCARD"}
+    if attribute.keyword not in {"TOPICSTR", "DESCR", "CLROUTE", "PROXYSUB", "WILDCARD"}
 )
 _PUB_BLANK: Final = frozenset({"ACTCON", "MCASTREL"})
 _ENGINE_STATUS: Final = {"ENABLED": "ACTIVE", "COMPAT": "COMPAT", "DISABLED": "INACTIVE"}
 
 
 def display_pubsub(command: Command, administration: Administration) -> Answer:
-    """DISPLAY PUBSUB: this queue manager and its parent; LOCAL is the default, as in IBM MQ. No links are kept up."""
+    """DISPLAY PUBSUB: this queue manager, its parent and its children; LOCAL is the default, as in IBM MQ."""
     keyword = command.keyword("TYPE")
     given = keyword is not None and keyword.values is not None
     kind = words("LOCAL", "PARENT", "CHILD", "ALL").read(keyword) if keyword is not None and given else "LOCAL"
@@ -52,8 +52,8 @@ def display_pubsub(command: Command, administration: Administration) -> Answer:
             "TPCOUNT": sum(1 for _ in topic_tree(administration).walk()),
         }
     ]
-    if qmgr.parent:
-        rows.append({"QMNAME": qmgr.parent, "TYPE": "PARENT", "STATUS": "INACTIVE"})
+    for other in administration.neighbours.of(qmgr):
+        rows.append({"QMNAME": other.qmgr, "TYPE": other.relation.value, "STATUS": other.status})
     wanted = [row for row in rows if kind in ("ALL", row["TYPE"])]
     known = frozenset(rows[0])
     passed = frozenset({"TYPE"}) if given else frozenset[str]()

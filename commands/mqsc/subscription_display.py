@@ -71,7 +71,9 @@ def shown_sub_id(subscription: Subscription) -> str:
 
 
 def sub_type(subscription: Subscription) -> str:
-    """ADMIN for what an administrator made or changed, API for what a program asked for."""
+    """ADMIN for what an administrator made or changed, API for what a program asked for, PROXY for a neighbour's."""
+    if subscription.is_proxy:
+        return "PROXY"
     return "ADMIN" if subscription.admin else "API"
 
 
@@ -90,15 +92,13 @@ def _candidates(command: Command, administration: Administration) -> list[Subscr
     wanted_id = Hexadecimal(24).read(sub_id) if sub_id is not None else None
     kind = _word(command, "SUBTYPE", "USER", "ADMIN", "API", "PROXY", "ALL")
     durable = _word(command, "DURABLE", "ALL", "YES", "NO")
-    if kind == "PROXY":
-        return []
     now = administration.now
     found = [
         s
         for s in administration.topic_space.subscriptions()
         if matches_name(pattern, s.name or "")
         and wanted_id in (None, s.sub_id)
-        and kind in ("USER", "ALL", sub_type(s))
+        and (kind in ("ALL", sub_type(s)) or (kind == "USER" and not s.is_proxy))
         and durable in ("ALL", _durable(s))
         and (s.expires_at is None or s.expires_at > now)
     ]

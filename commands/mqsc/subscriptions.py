@@ -23,6 +23,7 @@ from commands.mqsc.attributes import SUB, SUB_OPTIONS, Settings, read_settings
 from commands.mqsc.model import Command, MqscError
 from commands.mqsc.values import Hexadecimal, folded_user_notes, object_name, single
 from rfh2.constants import (
+    MQ_SUB_NAME_LENGTH,
     MQRC_DURABILITY_NOT_ALLOWED,
     MQRC_SELECTOR_NOT_ALTERABLE,
     MQRC_SUB_INHIBITED,
@@ -34,8 +35,6 @@ from streams.operations import AlterSubscription, Subscribe, Unsubscribe
 from streams.selectors import compile_selector
 from streams.subscriptions import MQCI_NONE, PublicationFormat, Subscription, SubscriptionOptions, WildcardScheme
 from streams.topic_strings import construct_topic_string
-
-SUB_NAME_LENGTH: Final = 10_240
 
 _TOPIC_FIELDS: Final = ("topic_string", "topic_object")
 _NO_TOKEN: Final = bytes(32)
@@ -106,8 +105,8 @@ def _name(command: Command) -> str:
     if command.name is None:
         raise answers.missing_keyword("SUB")
     name = command.name.text.rstrip(" ")
-    if not name or len(name) > SUB_NAME_LENGTH:
-        raise MqscError("AMQ8413", "String Length Error.", (f"A name has 1 to {SUB_NAME_LENGTH} characters.",))
+    if not name or len(name) > MQ_SUB_NAME_LENGTH:
+        raise MqscError("AMQ8413", "String Length Error.", (f"A name has 1 to {MQ_SUB_NAME_LENGTH} characters.",))
     return name
 
 

@@ -1,1 +1,1 @@
-"""Several queue managers that make up an estate."""
+"""Several queue managers as one network: proxy subscriptions, publications that are sent on, scope, clusters."""

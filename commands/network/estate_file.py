@@ -39,6 +39,7 @@ from pydantic import BeforeValidator, Field
 from commands.broker.objects import is_object_name
 from commands.broker.stream_names import NAME_SEPARATOR
 from commands.network.toml_tables import Table, TableFileError, TomlLines, hint, made, parsed, read_text
+from commands.network.topology import Position, Topology
 
 ESTATE_FILE: Final = "estate.toml"
 _TABLE: Final = "queue_manager"
@@ -166,26 +167,14 @@ class Estate(Table):
         given = None if of.extract is None else of.extract.config
         return self.config_of(of) if given is None else self.directory / given
 
+    @property
+    def topology(self) -> Topology:
+        """Who is connected to whom."""
+        return Topology(tuple(Position(each.name, each.parent, each.clusters) for each in self.queue_managers))
+
     def networks(self) -> tuple[tuple[str, ...], ...]:
         """Queue managers whose publications reach each other, by hierarchy or cluster, in the file's order."""
-        group = {name: name for name in self.names}
-
-        def root(name: str) -> str:
-            while group[name] != name:
-                group[name] = group[group[name]]
-                name = group[name]
-            return name
-
-        first_of: dict[str, str] = {}
-        for each in self.queue_managers:
-            if each.parent:
-                group[root(each.name)] = root(each.parent)
-            for cluster in each.clusters:
-                group[root(each.name)] = root(first_of.setdefault(cluster, each.name))
-        found: dict[str, list[str]] = {}
-        for name in self.names:
-            found.setdefault(root(name), []).append(name)
-        return tuple(map(tuple, found.values()))
+        return self.topology.networks()
 
 
 def read_estate(path: Path) -> Estate:

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from commands.broker.core import Arrival, BrokerCore
+from commands.broker.core import BrokerCore
+from commands.broker.outcome import Arrival
 from commands.broker.puts import Outgoing
 from commands.headers.response import Completion
 from commands.qmgr.store.port import UnitOfWork

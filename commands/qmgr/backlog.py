@@ -52,8 +52,23 @@ class Payment:
     more: bool = False
 
 
+@dataclass(slots=True)
+class _Pace:
+    """When a lane is tried again: *pause_s* seconds after *tried*; at once where that is None."""
+
+    pause_s: float = _FIRST_PAUSE_S
+    tried: datetime | None = None
+
+    def is_due(self, now: datetime) -> bool:
+        # Someone may have set the clock back.
+        return self.tried is None or abs((now - self.tried).total_seconds()) >= self.pause_s
+
+
 class Backlog:
     """The messages that one processor owes.
+
+    Each queue has its own pace. One that takes some messages and refuses the next is being read: it is tried again
+    soon, or a short queue would get no more in each long pause than it holds.
 
     clock: UTC now. longest_pause_s: the longest pause between two tries. most_messages, most_bytes: the most that may
     be owed in all.
@@ -70,19 +85,24 @@ class Backlog:
         self._most_messages, self._most_bytes = most_messages, most_bytes
         self._messages = self._bytes = 0
         self._is_counted = False
-        self._pause_s, self._page = _FIRST_PAUSE_S, _PAGE
+        self._paces: dict[str, _Pace] = {}
+        self._page = _PAGE
         self._trying = 0  # number tried in a unit of work that may fail as a whole
-        self._tried: datetime | None = None
         self._may_owe = True  # an earlier processor may have left messages
         self._logged: set[str] = set()
 
     @property
     def is_due(self) -> bool:
         """Whether it should be tried now."""
-        if not self._may_owe or self._tried is None:
+        if not self._may_owe or not self._paces:
             return self._may_owe
-        # Someone may have set the clock back.
-        return abs((self._clock() - self._tried).total_seconds()) >= self._pause_s
+        now = self._clock()
+        return any(pace.is_due(now) for pace in self._paces.values())
+
+    def hasten(self) -> None:
+        """The next try is of all queues."""
+        for pace in self._paces.values():
+            pace.tried = None
 
     @property
     def messages(self) -> int:
@@ -114,8 +134,8 @@ class Backlog:
         )
         self._messages += 1
         self._bytes += len(message.body)
-        if not self._may_owe:
-            self._pause_s, self._tried = _FIRST_PAUSE_S, self._clock()
+        if queue not in self._paces:
+            self._paces[queue] = _Pace(tried=self._clock())
         self._may_owe = True
         if queue not in self._logged:
             self._logged.add(queue)
@@ -123,7 +143,7 @@ class Backlog:
             _log.error(text, _named(queue), why, extra={"queue": queue})
 
     def pay(self, unit: UnitOfWork, qmgr: QueueManager) -> Payment:
-        """Deliver what can be delivered, up to a page for each queue.
+        """Deliver what can be delivered, up to a page for each queue whose pause is over.
 
         A unit of work without savepoints also has a limit of size (MAXUMSGS): it delivers one page for all queues. If
         one fails, the next pages are half as large, as long as there are more messages.
@@ -139,10 +159,15 @@ class Backlog:
             if is_limited and count >= self._page:
                 more = True
                 break
+            pace, now = self._paces.setdefault(queue, _Pace()), self._clock()
+            if not pace.is_due(now):
+                continue
             paid, refusal = self._pay_one(unit, owing, queue, share, qmgr)
             count += paid
             more = more or (paid > 0 and refusal is None)
-            if refusal is not None:
+            pace.tried = None if paid > 0 and refusal is None else now
+            pace.pause_s = _FIRST_PAUSE_S if paid else min(pace.pause_s * 2, self._longest_pause_s)
+            if refusal is not None and not paid:
                 if queue not in self._logged:
                     self._logged.add(queue)
                     text = "%s: publications that were kept cannot be delivered yet: %s"
@@ -155,11 +180,10 @@ class Backlog:
         for queue in self._logged - left:
             _log.info("%s: nothing is kept for it any more", _named(queue))
         self._logged &= left
+        self._paces = {queue: pace for queue, pace in self._paces.items() if queue in left}
         self._count(owing)
         self._may_owe = bool(left)
         self._page = self._page if more else _PAGE
-        self._pause_s = _FIRST_PAUSE_S if more else min(self._pause_s * 2, self._longest_pause_s)
-        self._tried = None if more else self._clock()
         return Payment(count, more)
 
     def _count(self, owing: Owing) -> None:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
-from commands.broker.core import Arrival, as_kept
 from commands.broker.identifiers import message_id
+from commands.broker.outcome import Arrival
 from commands.broker.puts import Put, PutKind
+from commands.broker.reading import as_kept
 from commands.headers.response import Completion
 from commands.qmgr.store.descriptor import Accepted, accepted
 from rfh2.layouts import MQMD1
@@ -74,9 +75,9 @@ class ResponseCut(NamedTuple):
         return b"".join((self.before, ident, correl_id, self.between, stamp, self.behind))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class CacheEntry:
-    """What the puts of publications that are alike have in common.
+    """What the puts of publications that are alike have in common. Entries are compared by identity: they are large.
 
     user: who publishes. topics, matches: on what was published, and the subscriptions of each. kinds to sub_names: one
     item a put; the response is the last one. cuts: of each publication the descriptor before the MsgId, from there to
@@ -109,7 +110,7 @@ class CacheEntry:
         local, stream, sub_point, persistent = self.retained
         publication: Published
         if persistent is None:
-            arrival, message = as_kept(arrival, decode(arrival.body, arrival.md))
+            _, message = as_kept(arrival.body, decode(arrival.body, arrival.md))
             publication = Publication(message, arrival.now, None, local, stream, sub_point)
         else:
             assert arrival.md is not None

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 from datetime import datetime, timedelta
 
-from commands.broker.core import BrokerCore, Outcome
+from commands.broker.core import BrokerCore
+from commands.broker.outcome import Outcome
 from commands.broker.puts import Outgoing, PutKind
 from commands.qmgr.cached_puts import CacheEntry
 from commands.qmgr.store.counts import Counts
@@ -22,12 +23,11 @@ from streams.operations import PublishToTopic
 class _Repeated:
     """How often an entry of the publication cache was used; a plain class, because there is one for each entry."""
 
-    __slots__ = ("entry", "last", "times")
+    __slots__ = ("last", "times")
 
     last: datetime
 
-    def __init__(self, entry: CacheEntry) -> None:
-        self.entry = entry
+    def __init__(self) -> None:
         self.times = 0
 
 
@@ -38,8 +38,7 @@ class CommandCounter:
 
     def __init__(self) -> None:
         self._counts = Counts()
-        # By identity, because an entry is as large as its puts: the entry, how often, and the last time.
-        self._repeated: dict[int, _Repeated] = {}
+        self._repeated: dict[CacheEntry, _Repeated] = {}
 
     def processed(self, outcome: Outcome, done: Sequence[Outgoing | None], now: datetime) -> None:
         """Count a command that the broker processed itself. done: what was put in place of each of its puts."""
@@ -58,9 +57,9 @@ class CommandCounter:
 
     def repeated(self, entry: CacheEntry, now: datetime) -> None:
         """Count one more publication like an earlier one; all of its puts succeeded."""
-        found = self._repeated.get(id(entry))
+        found = self._repeated.get(entry)
         if found is None:
-            found = self._repeated[id(entry)] = _Repeated(entry)
+            found = self._repeated[entry] = _Repeated()
         found.times += 1
         found.last = now
 
@@ -70,8 +69,8 @@ class CommandCounter:
 
     def total(self) -> Counts:
         """The counts of the unit of work; after this call it counts nothing more."""
-        for each in self._repeated.values():
-            self._published(each.entry, each.times, each.last)
+        for entry, each in self._repeated.items():
+            self._published(entry, each.times, each.last)
         self._repeated.clear()
         return self._counts
 

@@ -37,12 +37,18 @@ _STRANDED: Final = (
 )
 STRANDED_HELP: Final = "no channel takes them; if the capture is from there, put it again with qpubsub put --as"
 """The warning about such a queue, for people."""
+_MADE_FOR_NEIGHBOUR: Final = "Made by qpubsub run: to a parent or child"
 _MADE_FOR_TRANSMISSION: Final = "Made by qpubsub run: messages name this queue manager"
 
 
 def is_stranding(queue: LocalQueue) -> bool:
     """Whether *queue* is a transmission queue that was never defined, so that no channel takes its messages."""
     return queue.transmission and queue.description == _MADE_FOR_TRANSMISSION
+
+
+def for_neighbour(name: str) -> LocalQueue:
+    """The transmission queue to a parent or child, where the administrator defined none."""
+    return LocalQueue(name, description=_MADE_FOR_NEIGHBOUR, transmission=True, def_persistent=True)
 
 
 @quick
@@ -81,6 +87,8 @@ class Deliverer:
         self._owing = unit.owed if backlog is not None and isinstance(unit, Owes) else None
         self._is_behind = self._owing is not None and bool(self._owing.queues())
         self._ended: list[bytes] = []
+        # The last descriptor, its bytes, its user: messages for a linked topic tree share one.
+        self._encoded: tuple[Mqmd | None, bytes, str | None] = (None, b"", None)
 
     def take_ended(self) -> list[bytes]:
         """The sub_ids of subscriptions whose temporary dynamic queue was found deleted since the last call."""
@@ -187,7 +195,9 @@ class Deliverer:
             put = transmitted(put)
             self._have_transmission_queue(put.queue)
         mqmd = put.message.mqmd
-        md, user = mqmd.encode(), mqmd.user_identifier or None
+        if mqmd is not self._encoded[0]:
+            self._encoded = mqmd, mqmd.encode(), mqmd.user_identifier or None
+        _, md, user = self._encoded
         if self._routes is not None:
             self._routes.put_remote(put.qmgr, put.queue, md, put.body, user=user, application=APPLICATION)
             return

@@ -1,4 +1,5 @@
-"""Numbers that IBM MQ's error log has for events of queued publish/subscribe: operators have alarms for these.
+"""Numbers that IBM MQ's error log has for events of queued publish/subscribe and its instances: operators have alarms
+for these.
 
 A log record has them in ``numbers``. The log shows each as IBM does, with a letter for its severity: ``AMQ5882W``.
 """
@@ -11,6 +12,8 @@ STARTED: Final = 5806
 """Queued publish/subscribe was started for a queue manager; programs that start a container wait for AMQ5806I."""
 ENDED: Final = 5807
 """It has ended."""
+LOST_OWNERSHIP: Final = 7279
+"""The queue manager lost the ownership of its data: another instance has taken over."""
 PUBLISH_FAILED: Final = 5856
 """A command on a stream queue could not be processed."""
 CONTROL_FAILED: Final = 5857

@@ -8,27 +8,32 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from types import MappingProxyType
 
-from commands.broker.core import Arrival, BrokerCore, Outcome, Reading
+from commands.broker.core import BrokerCore
 from commands.broker.objects import CONTROL_QUEUE
+from commands.broker.outcome import Arrival, Outcome
 from commands.broker.puts import Outgoing, Put, PutKind
+from commands.broker.reading import Reading
 from commands.headers.response import Completion
 from commands.qmgr.admin_port import Administered, CommandServer
 from commands.qmgr.backlog import Backlog
 from commands.qmgr.cached_puts import CachedPuts
 from commands.qmgr.counters import CommandCounter
-from commands.qmgr.delivery import Cause, Deliverer
+from commands.qmgr.delivery import Cause, Deliverer, for_neighbour, is_stranding
 from commands.qmgr.event_numbers import CONTROL_FAILED, DEAD_LETTER, DISCARDED, PUBLISH_FAILED
 from commands.qmgr.guard import Guard, reason_of
 from commands.qmgr.link_port import is_native
 from commands.qmgr.linked_tree import LinkedTree
 from commands.qmgr.loaded import LoadedBroker
+from commands.qmgr.network.flow_messages import INTER_QMGR_QUEUES
 from commands.qmgr.observer import Ending, Observer, Sample
 from commands.qmgr.refusals import Refusal
 from commands.qmgr.store.errors import UndeliverableError
 from commands.qmgr.store.port import StoredMessage, UnitOfWork
 from commands.qmgr.tally import ProcessorTally
 from rfh2.constants import MQRCCF_COMMAND_FAILED, MQRCCF_NO_RETAINED_MSG
+from rfh2.errors import DecodeError
 from rfh2.frozen import maker
+from rfh2.mqmd import Mqmd, name_of
 from streams.operations import Effect, RetainedStored, Unsubscribe
 
 _log = logging.getLogger("qpubsub.processor")
@@ -100,21 +105,26 @@ class Execution:
         if server is not None:
             self._administer(server, unit, message, reading, batch)
             return
+        if message.queue in INTER_QMGR_QUEUES:
+            self._from_neighbour(unit, broker, message, arrival, reading, batch)
+            return
         work_out, publications = self._guard.work_out, self._loaded.publications
         sample = None if self._observer is None else self._observer.sample(message)
         outcome: Outcome | CachedPuts
+        outgoing = self._foreseen_for_tree(arrival)
         if sample is not None:
             outcome = work_out(message, reading, self._sampled, broker, arrival, reading, sample)
+        elif reading is None and publications is not None and outgoing is not None:
+            outcome = work_out(message, reading, publications.process, arrival)
         elif self._loaded.tree is not None:
             outcome = work_out(message, reading, broker.trace, arrival, reading)
-        elif reading is not None or publications is None:
-            outcome = work_out(message, reading, broker.process, arrival, reading)
         else:
-            outcome = work_out(message, reading, publications.process, arrival)
+            outcome = work_out(message, reading, broker.process, arrival, reading)
         if reading is not None:
             batch.suspect = message
         if isinstance(outcome, CachedPuts):
-            self._repeat(unit, broker, arrival, outcome, batch)
+            assert outgoing is not None
+            self._repeat(unit, broker, arrival, outcome, outgoing, batch)
             return
         if outcome.effects:
             for retained in unit.save_effects(outcome.effects):
@@ -122,6 +132,52 @@ class Execution:
         self._deliver(unit, broker, arrival, outcome, batch)
         if sample is not None:
             sample.delivered()
+        if (network := self._loaded.network) is not None:
+            self._to_neighbours(unit, broker, network.sent_on(outcome), Cause(arrival.now, arrival.md))
+        self._loaded.is_at(unit.state_version)
+
+    def arrange(self, unit: UnitOfWork) -> None:
+        """Send neighbours what they have to know of the state that was loaded. Raises StoreError."""
+        broker, network = self._loaded.of(unit), self._loaded.network
+        now = self._clock()
+        arranged = None if network is None else network.arrange(now)
+        if network is None or arranged is None:
+            return
+        unit.save_effects(arranged.outcome.effects)
+        self._to_neighbours(unit, broker, arranged.outgoing, Cause(now))
+        self._loaded.is_at(unit.state_version)
+
+    def _to_neighbours(self, unit: UnitOfWork, broker: BrokerCore, outgoing: Sequence[Outgoing], cause: Cause) -> None:
+        for name in {put.qmgr for put in outgoing}:
+            queue = unit.find_queue(name)
+            if queue is None or is_stranding(queue):
+                made = for_neighbour(name)
+                unit.save_definition(made)
+                broker.objects.put(made)
+        if outgoing:
+            deliverer = self._delivering(unit, broker)
+            for put in outgoing:
+                deliverer.deliver(put, cause)
+
+    def _from_neighbour(
+        self,
+        unit: UnitOfWork,
+        broker: BrokerCore,
+        message: StoredMessage,
+        arrival: Arrival,
+        reading: Reading | None,
+        batch: Batch,
+    ) -> None:
+        """Carry out what a neighbour sent (guide 3.1)."""
+        network = self._loaded.network
+        assert network is not None
+        came = self._guard.work_out(message, reading, network.receive, arrival)
+        if reading is not None:
+            batch.suspect = message
+        for retained in unit.save_effects(came.outcome.effects):
+            broker.space.retain(retained)
+        self._deliver(unit, broker, arrival, came.outcome, batch)
+        self._to_neighbours(unit, broker, came.outgoing, Cause(arrival.now, arrival.md))
         self._loaded.is_at(unit.state_version)
 
     def _sampled(self, broker: BrokerCore, arrival: Arrival, reading: Reading | None, sample: Sample) -> Outcome:
@@ -163,10 +219,12 @@ class Execution:
         batch.size_bytes += len(arrival.body)
         if done.completion is Completion.ERROR:
             tally.errors += 1
-            about = {"seq": arrival.seq, "queue": arrival.queue, "reason": done.reason}
+            about = {"seq": arrival.seq, "queue": arrival.queue, "reason": done.reason, **_cause(done.reason, arrival)}
             _log.info("message %d on %s: %s", arrival.seq, arrival.queue, done.why, extra=about)
         self._loaded.is_at(unit.state_version)
-        if done.redefined or (done.resubscribed and self._loaded.tree is not None):
+        network = self._loaded.network
+        is_connected = self._loaded.tree is not None or (network is not None and not network.is_alone)
+        if done.redefined or (done.resubscribed and is_connected):
             batch.redefined = True
             self._loaded.redefined(unit)
 
@@ -177,6 +235,7 @@ class Execution:
         reason = reason_of(fault)
         named = MQRCCF_COMMAND_FAILED if reason is None else reason
         about = {"seq": message.seq, "queue": message.queue, "reason": named, "numbers": _failed(message.queue, True)}
+        about |= _cause(named, message)
         if reason is None:
             why = f"internal error: {fault!r}"
             text = "message %d on %s: internal error"
@@ -230,6 +289,8 @@ class Execution:
         unit.save_effects(effects)
         if self._loaded.tree is not None:
             self._loaded.tree.ended(effects)
+        if effects and (network := self._loaded.network) is not None:
+            self._to_neighbours(unit, broker, network.changed(effects), Cause(self._clock()))
         self._loaded.is_at(unit.state_version)
 
     def _delivering(self, unit: UnitOfWork, broker: BrokerCore) -> Deliverer:
@@ -238,7 +299,16 @@ class Execution:
             deliverer = self._deliverer = Deliverer(unit, broker.objects, self._logged, self._backlog)
         return deliverer
 
-    def _repeat(self, unit: UnitOfWork, broker: BrokerCore, arrival: Arrival, again: CachedPuts, batch: Batch) -> None:
+    def _repeat(
+        self,
+        unit: UnitOfWork,
+        broker: BrokerCore,
+        arrival: Arrival,
+        again: CachedPuts,
+        outgoing: Sequence[Outgoing],
+        batch: Batch,
+    ) -> None:
+        """Carry out a publication like an earlier one. outgoing: its messages for the linked topic tree."""
         kept, bodies, meter = again.kept, again.bodies, self._guard.meter
         size_bytes = len(bodies[0]) if len(bodies) == 1 else sum(map(len, bodies))
         meter.changed(len(bodies))
@@ -248,7 +318,8 @@ class Execution:
                 broker.space.retain(retained)
             self._loaded.is_at(unit.state_version)
         deliverer = self._delivering(unit, broker)
-        refused = deliverer.deliver_again(again, Cause(arrival.now, arrival.md))
+        cause = Cause(arrival.now, arrival.md)
+        refused = deliverer.deliver_again(again, cause)
         tally = batch.tally
         tally.commands += 1
         tally.publications += len(kept.sub_ids)
@@ -265,6 +336,11 @@ class Execution:
                 self._end(unit, broker, ended)
         else:
             batch.counter.repeated(kept, arrival.now)
+        if self._loaded.tree is not None:
+            self._loaded.tree.repeated(retain=kept.retained is not None)
+            for put in outgoing:
+                deliverer.deliver(put, cause)
+            tally.linked += len(outgoing)
         batch.size_bytes += len(arrival.body) + size_bytes
 
     def _deliver(
@@ -310,22 +386,42 @@ class Execution:
         if outcome.completion is Completion.ERROR and not is_logged:
             numbers = _failed(arrival.queue, any(put.kind is PutKind.DEADLETTER for put in outcome.puts))
             about = {"seq": arrival.seq, "queue": arrival.queue, "reason": outcome.reason, "numbers": numbers}
+            about |= _cause(outcome.reason, arrival)
             level = logging.INFO if outcome.reason == MQRCCF_NO_RETAINED_MSG else logging.WARNING
             _log.log(level, "message %d on %s: %s", arrival.seq, arrival.queue, outcome.why, extra=about)
 
+    def _foreseen_for_tree(self, arrival: Arrival) -> tuple[Outgoing, ...] | None:
+        """The messages for the linked topic tree, if the command is a publication; None where the outcome decides."""
+        tree = self._loaded.tree
+        if tree is None or (arrival.md is not None and is_native(arrival.md)):
+            return ()
+        return tree.forms.answer(arrival)
+
     @staticmethod
     def _for_tree(tree: LinkedTree, arrival: Arrival, outcome: Outcome) -> tuple[Outgoing, ...]:
-        """The messages for the linked topic tree; none for a publication that came from there."""
+        """The messages for the linked topic tree."""
         if outcome.trace is None:
             return ()
-        outgoing = tree.after(outcome.trace)
-        return () if arrival.md is not None and is_native(arrival.md) else outgoing
+        if arrival.md is not None and is_native(arrival.md):
+            return tree.after(outcome.trace, is_native=True)
+        outgoing = tree.after(outcome.trace, is_native=False)
+        tree.forms.learn(arrival, outcome, outgoing)
+        return outgoing
 
 
 def _failed(queue: str, is_dead_letter: bool) -> tuple[int, ...]:
     """The event numbers of a command on *queue* that could not be processed."""
     number = CONTROL_FAILED if queue == CONTROL_QUEUE else PUBLISH_FAILED
     return (number, DEAD_LETTER) if is_dead_letter else (number,)
+
+
+def _cause(reason: int | None, message: Arrival | StoredMessage) -> dict[str, tuple[int, str]]:
+    """For the log: the reason of a command in error, and the program that put it."""
+    try:
+        program = "" if message.md is None else name_of(Mqmd.decode(message.md).put_appl_name)
+    except DecodeError:
+        program = ""
+    return {"cause": (reason or 0, program)}
 
 
 def _take_again(unit: UnitOfWork, queues: tuple[str, ...], message: StoredMessage) -> None:

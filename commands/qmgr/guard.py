@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import ParamSpec, TypeVar
 
 from commands.broker.budget import Budget, Meter, OverBudgetError
-from commands.broker.core import Reading
+from commands.broker.reading import Reading
 from commands.qmgr.store.port import StoredMessage
 from commands.qmgr.watch import MOST_DEATHS, Blame, OverdueError, Watch
 from rfh2.constants import MQRC_BACKOUT_THRESHOLD_REACHED, MQRC_RESOURCE_PROBLEM

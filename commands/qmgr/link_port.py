@@ -130,6 +130,9 @@ class TopicLink(Protocol):
     def after(self, operation: Operation, effects: Sequence[Effect]) -> Sequence[Outgoing]:
         """The messages for the outgoing queue that *operation*, which had these effects, causes for the tree."""
 
+    def published(self, retain: bool) -> None:
+        """Note a publication for which ``after`` was not called: it is like an earlier one, or came from the tree."""
+
     def expired(self, effects: Sequence[Effect]) -> None:
         """Note effects that have no operation: items that expired."""
 

@@ -13,18 +13,23 @@ from datetime import datetime
 from commands.broker.puts import Outgoing
 from commands.broker.trace import Trace
 from commands.qmgr.link_port import TopicLink, TreeNotAskedError
+from commands.qmgr.tree_forms import TreeForms
 from rfh2.errors import CommandError
-from streams.operations import Delivery, Effect, Operation
+from streams.operations import Delivery, Effect, Operation, PublishToTopic
 from streams.topic_space import TopicSpace
 
 _log = logging.getLogger("qpubsub.live")
 
 
 class LinkedTree:
-    """The link of one topic space. may_wait: whether it may wait for the tree inside the unit of work."""
+    """The link of one topic space. may_wait: whether it may wait for the tree inside the unit of work.
+
+    forms: how the tree gets publications like one before.
+    """
 
     def __init__(self, space: TopicSpace, link: TopicLink, may_wait: bool) -> None:
         self._space, self._link, self._may_wait = space, link, may_wait
+        self.forms = TreeForms()
 
     def before(self, operation: Operation, now: datetime) -> Sequence[Effect]:
         """Store in the topic space the retained publications of the tree that *operation* needs.
@@ -56,10 +61,26 @@ class LinkedTree:
         """Announce *operation*, so that the link can ask the tree about it together with others."""
         self._link.prefetch(operation)
 
-    def after(self, trace: Trace) -> tuple[Outgoing, ...]:
-        """The messages for the tree that one arrival causes."""
+    def after(self, trace: Trace, *, is_native: bool) -> tuple[Outgoing, ...]:
+        """The messages for the tree that one arrival causes. is_native: whether it came from there.
+
+        A publication that came from the tree never goes back.
+        """
         self._link.expired(trace.expired)
-        return tuple(put for traced in trace.operations for put in self._link.after(traced.operation, traced.effects))
+        outgoing: list[Outgoing] = []
+        for traced in trace.operations:
+            operation = traced.operation
+            if not is_native:
+                outgoing += self._link.after(operation, traced.effects)
+            elif isinstance(operation, PublishToTopic):
+                self._link.published(operation.retain)
+            else:
+                self._link.after(operation, traced.effects)
+        return tuple(outgoing)
+
+    def repeated(self, *, retain: bool) -> None:
+        """Note a publication like an earlier one."""
+        self._link.published(retain)
 
     def ended(self, effects: Sequence[Effect]) -> None:
         """Note subscriptions that ended without a command, with their queues."""

@@ -12,13 +12,18 @@ from contextlib import suppress
 
 from commands.broker.authority import GroupsOf, RecordedAuthority
 from commands.broker.budget import Meter
-from commands.broker.core import Arrival, BrokerCore
+from commands.broker.core import BrokerCore
+from commands.broker.exit_values import PublishExit
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM, PREDEFINED, LocalQueue, Objects
+from commands.broker.outcome import Arrival
 from commands.broker.selection import Selection
 from commands.qmgr.link_port import TopicLink
 from commands.qmgr.linked_tree import LinkedTree
+from commands.qmgr.network.flow_messages import INTER_QMGR_QUEUES
+from commands.qmgr.network.live_network import LiveNetwork
 from commands.qmgr.publication_cache import PublicationCache
-from commands.qmgr.store.port import PutsRemotely, StoredMessage, UnitOfWork
+from commands.qmgr.store.neighbours import NeighbourRecords
+from commands.qmgr.store.port import KnowsNeighbours, PutsRemotely, StoredMessage, UnitOfWork
 from streams.namelists import QUEUE_NAMELIST, SUB_POINT_NAMELIST
 from streams.topic_prefixes import collisions
 from streams.topic_space import TopicSpace
@@ -58,8 +63,8 @@ class LoadedBroker:
     """One processor's broker. meter: counts what each command uses. link: to a topic tree elsewhere.
 
     repeats: whether to use the publication cache. doubt: called where another process may have changed the state.
-    logged: what was logged once, and is not logged again. space: None before the first unit of work. tree: of the link.
-    publications: the publication cache, None where there is none.
+    logged: what was logged once, and is not logged again. publish_exit: called for each message for a subscriber.
+    space: None before the first unit of work. tree: of the link. network: None where queues or topics are elsewhere.
     """
 
     def __init__(
@@ -70,15 +75,24 @@ class LoadedBroker:
         repeats: bool,
         doubt: Callable[[], None],
         logged: set[str],
+        publish_exit: PublishExit | None = None,
     ) -> None:
-        self._meter, self._groups_of, self._link = meter, groups_of, link
-        self._may_repeat, self._doubt, self._logged = repeats and link is None, doubt, logged
+        self._meter, self._groups_of, self._link, self._exit = meter, groups_of, link, publish_exit
+        self._doubt, self._logged = doubt, logged
+        # An exit may answer otherwise for each message.
+        self._may_repeat = repeats and publish_exit is None
         self._broker: BrokerCore | None = None
         self._unit: UnitOfWork | None = None
         self._version = -1
         self.space: TopicSpace | None = None
         self.tree: LinkedTree | None = None
-        self.publications: PublicationCache | None = None
+        self.network: LiveNetwork | None = None
+        self._publications: PublicationCache | None = None
+
+    @property
+    def publications(self) -> PublicationCache | None:
+        """The publication cache; None where there is none, and while neighbours may have to get publications."""
+        return self._publications if self.network is None or self.network.is_alone else None
 
     @property
     def changes(self) -> int:
@@ -117,12 +131,28 @@ class LoadedBroker:
         self.space = space
         return self._derive(unit, objects, space)
 
+    def queues(self, unit: UnitOfWork) -> tuple[str, ...]:
+        """The queues of commands and publications that are read now (guide 6.3, 3.7).
+
+        PSMODE says which. A queue manager without neighbours reads only the queue on which a first child attaches.
+        """
+        objects, network = self.of(unit).objects, self.network
+        between: tuple[str, ...] = ()
+        if network is not None and objects.qmgr.psmode != "DISABLED":
+            between = INTER_QMGR_QUEUES[:1] if network.is_alone else INTER_QMGR_QUEUES
+        if objects.qmgr.psmode != "ENABLED":
+            return between
+        namelist = objects.namelists.get(QUEUE_NAMELIST)
+        streams = namelist.names if namelist is not None else (DEFAULT_STREAM,)
+        return (CONTROL_QUEUE, *streams, *between)
+
     def redefined(self, unit: UnitOfWork) -> None:
         """Definitions were changed both in memory and in *unit*: make again what depends on them.
 
-        With a link, everything is loaded again, because the link must know which subscriptions there are.
+        With a link or neighbours, everything is loaded again: they must know which subscriptions there are.
         """
-        if self._broker is None or self.space is None or self._link is not None:
+        is_connected = self._link is not None or (self.network is not None and not self.network.is_alone)
+        if self._broker is None or self.space is None or is_connected:
             self.forget()
         else:
             self._broker = self._derive(unit, self._broker.objects, self.space)
@@ -131,11 +161,20 @@ class LoadedBroker:
         self._log_collisions(objects)
         authority = RecordedAuthority(objects, self._groups_of)
         before = None if self.tree is None else self.tree.before
-        broker = BrokerCore(objects, space, authority=authority, meter=self._meter, before=before)
-        # There is no cache if each put is recorded or goes into a tree elsewhere.
+        broker = BrokerCore(
+            objects, space, authority=authority, meter=self._meter, before=before, publish_exit=self._exit
+        )
+        knows = self._link is None and isinstance(unit, KnowsNeighbours)
+        self.network = LiveNetwork(broker, self._records) if knows else None
+        # There is no cache if each put is recorded, goes into a queue manager elsewhere, or passes an exit.
         may_repeat = self._may_repeat and not isinstance(unit, PutsRemotely)
-        self.publications = PublicationCache(broker, effects=True) if may_repeat else None
+        traced = self.tree is not None
+        self._publications = PublicationCache(broker, effects=True, traced=traced) if may_repeat else None
         return broker
+
+    def _records(self) -> NeighbourRecords:
+        assert isinstance(self._unit, KnowsNeighbours)
+        return self._unit.neighbours
 
     def _find(self, name: str) -> LocalQueue | None:
         assert self._unit is not None
@@ -162,15 +201,6 @@ class LoadedBroker:
             if finding.text not in self._logged:
                 self._logged.add(finding.text)
                 _log.warning("%s", finding.text)
-
-
-def input_queues(broker: BrokerCore) -> tuple[str, ...]:
-    """The queues that the queued interface reads now: none where PSMODE disables it (guide 6.3)."""
-    if broker.objects.qmgr.psmode != "ENABLED":
-        return ()
-    namelist = broker.objects.namelists.get(QUEUE_NAMELIST)
-    streams = namelist.names if namelist is not None else (DEFAULT_STREAM,)
-    return (CONTROL_QUEUE, *streams)
 
 
 def _waiting(unit: UnitOfWork, most: int) -> Iterable[StoredMessage]:

@@ -24,6 +24,7 @@ from typing import Protocol
 
 from commands.broker.authority import GroupsOf, no_groups
 from commands.broker.budget import Budget
+from commands.broker.exit_values import PublishExit
 from commands.broker.puts import Put
 from commands.qmgr.admin_port import CommandServer
 from commands.qmgr.backlog import Backlog
@@ -31,10 +32,10 @@ from commands.qmgr.counters import forget_unused_topics
 from commands.qmgr.execution import Batch, Execution
 from commands.qmgr.guard import ApartError, Guard
 from commands.qmgr.link_port import TopicLink, TreeNotAskedError
-from commands.qmgr.loaded import LoadedBroker, input_queues
+from commands.qmgr.loaded import LoadedBroker
 from commands.qmgr.observer import Committed, Observer, Unobserved
 from commands.qmgr.refusals import RefusalLog
-from commands.qmgr.store.errors import UndeliverableError, UnitOfWorkFullError
+from commands.qmgr.store.errors import SupersededError, UndeliverableError, UnitOfWorkFullError
 from commands.qmgr.store.port import CountsMessages, QueueManagerPort, StoredMessage, UnitOfWork
 from commands.qmgr.tally import ProcessorTally
 from commands.qmgr.watch import Unwatched, Watch
@@ -79,6 +80,7 @@ class Processor:
     command. watch: looks after the processor, and knows on which messages it ended before. backlog: of messages that
     can be put nowhere. command_servers: make the servers of administration commands, and of programs' subscriptions;
     without one, what is for it stays on its queue. observer: who measures the processor, if anybody does.
+    publish_exit: called for each message for a subscriber.
     """
 
     def __init__(
@@ -96,6 +98,7 @@ class Processor:
         backlog: Backlog | None = None,
         command_servers: Sequence[Callable[[GroupsOf, Backlog], CommandServer]] = (),
         observer: Observer | None = None,
+        publish_exit: PublishExit | None = None,
     ) -> None:
         self._guard = Guard(Budget() if budget is None else budget, Unwatched() if watch is None else watch)
         self._link = link
@@ -108,7 +111,8 @@ class Processor:
         self._backlog = Backlog(clock, longest_pause_s) if backlog is None else backlog
         logged: set[str] = set()
         repeats = record is None
-        self._loaded = LoadedBroker(self._guard.meter, groups_of, link, repeats, self._backlog.doubt, logged)
+        doubt = self._backlog.doubt
+        self._loaded = LoadedBroker(self._guard.meter, groups_of, link, repeats, doubt, logged, publish_exit)
         servers = {server.queue: server for server in (made(groups_of, self._backlog) for made in command_servers)}
         self._admin_queues = tuple(servers)
         self._execution = Execution(
@@ -143,6 +147,7 @@ class Processor:
         It first tries to deliver what is owed to subscribers.
         """
         self._pays = True
+        self._backlog.hasten()
         try:
             return self._drain(stop)
         finally:
@@ -155,12 +160,15 @@ class Processor:
             if count == 0 and not self._pays:
                 break
             done += count
+            # Commands may come without end.
+            self._pays = self._pays or self._backlog.is_due
         return done
 
     def run(self, stop: Stop, idle_s: float = 0.5) -> None:
         """Process, and wait for more, until *stop* is set. If the store fails, try again with ever longer pauses.
 
-        From time to time it removes expired messages, also from queues from which no program gets.
+        From time to time it removes expired messages, also from queues from which no program gets. Raises
+        SupersededError once another processor has taken over.
         """
         patience = 0.1
         looked = self._clock()
@@ -177,6 +185,8 @@ class Processor:
                 self._refusals.flush(now)
                 self._report_progress()
                 self._store.wait_for_change(idle_s)
+            except SupersededError:
+                raise
             except StoreError as error:
                 _log.error("%s", error, extra={"next_try_s": patience})
                 stop.wait(patience)
@@ -237,8 +247,7 @@ class Processor:
         try:
             with self._store.unit_of_work() as unit:
                 self._execution.end_subscriptions(unit)
-                queues = input_queues(self._loaded.of(unit))
-                queues += self._admin_queues
+                queues = self._queues(unit)
                 asks = False
                 if self._pays:
                     payment = self._backlog.pay(unit, self._loaded.of(unit).objects.qmgr)
@@ -290,6 +299,11 @@ class Processor:
             raise waiting
         return batch.tally.commands
 
+    def _queues(self, unit: UnitOfWork) -> tuple[str, ...]:
+        """The queues to read now; neighbours first get what they have to know of the state that was loaded."""
+        self._execution.arrange(unit)
+        return (*self._loaded.queues(unit), *self._admin_queues)
+
     def _goes_on(self, unit: UnitOfWork, batch: Batch, limit: int) -> bool:
         """Whether *batch* takes another command."""
         done = batch.tally.commands
@@ -325,8 +339,7 @@ class Processor:
         try:
             with self._store.unit_of_work() as unit:
                 self._execution.end_subscriptions(unit)
-                queues = input_queues(self._loaded.of(unit))
-                queues += self._admin_queues
+                queues = self._queues(unit)
                 if self._given_up(unit, queues, stuck.message, stuck.cause, batch) is not None:
                     unit.backout()
                     return False

@@ -22,13 +22,14 @@ neither is used while something has expired.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
 from commands.broker.authority import Action
-from commands.broker.core import Arrival, BrokerCore, Outcome
+from commands.broker.core import BrokerCore
 from commands.broker.identifiers import message_id
+from commands.broker.outcome import Arrival, Outcome
 from commands.broker.puts import PutKind
 from commands.headers.response import Completion
 from commands.model import Publish
@@ -86,11 +87,13 @@ class _Kept:
 class PublicationCache:
     """The publications that one broker has seen more than once.
 
-    effects: whether the broker's changes count, and not only its puts.
+    effects: whether the broker's changes count, and not only its puts. traced: whether outcomes of the broker have a
+    trace.
     """
 
-    def __init__(self, broker: BrokerCore, effects: bool = False) -> None:
+    def __init__(self, broker: BrokerCore, effects: bool = False, *, traced: bool = False) -> None:
         self._effects = effects
+        self._process: Callable[[Arrival], Outcome] = broker.trace if traced else broker.process
         self._broker, self._space, self._qmgr, self._authority = broker, broker.space, broker.qmgr, broker.authority
         self._templates = PublicationTemplates(broker, effects)
         self._descriptors = Descriptors(broker.qmgr)
@@ -106,10 +109,10 @@ class PublicationCache:
     def process(self, arrival: Arrival) -> Outcome | CachedPuts:
         """The result for a message that needs no retained publication: as ``Broker.process``, or only the puts."""
         if self._effects and self._space.is_due(arrival.now):
-            return self._broker.process(arrival)
+            return self._process(arrival)
         key = cache_key(arrival)
         if key is None:
-            return self._broker.process(arrival)
+            return self._process(arrival)
         kept = self._kept.get(key)
         if kept is not None:
             if self._is_good(kept, arrival):
@@ -129,7 +132,7 @@ class PublicationCache:
         is_known = self._templates.knows(parts)
         if is_known and not made:
             return self._whole(arrival, key, self._was_seen(hash(key)))
-        outcome = self._broker.process(arrival)
+        outcome = self._process(arrival)
         # What never comes again is not worth keeping.
         if is_known or self._was_seen(hash(parts.key)):
             self._templates.learn(arrival, parts, outcome)
@@ -153,7 +156,7 @@ class PublicationCache:
         entry = kept.entry
         for topic in entry.topics:
             if not self._authority.may_use_topic(entry.user, Action.PUBLISH, topic):
-                return self._broker.process(arrival)
+                return self._process(arrival)
         data = arrival.body[len(key[3]) :]
         bodies = [head + data for head in kept.heads]
         if entry.response is not None:
@@ -162,7 +165,7 @@ class PublicationCache:
 
     def _whole(self, arrival: Arrival, key: CacheKey, is_kept: bool) -> Outcome:
         """Process a message in the broker. is_kept: whether to keep the result."""
-        outcome = self._broker.process(arrival)
+        outcome = self._process(arrival)
         if is_kept:
             self._keep(arrival, key, outcome)
         return outcome

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from itertools import permutations
 from typing import Final, NamedTuple
 
-from commands.broker.core import Arrival
+from commands.broker.outcome import Arrival
 from commands.headers.xml_text import has_room_for
 from commands.qmgr.cached_puts import BEFORE_ID, BEHIND, BETWEEN, STAMP
 from rfh2.rfh2 import FIXED_LENGTH

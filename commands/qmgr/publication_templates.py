@@ -25,8 +25,9 @@ from typing import Final
 
 from commands.broker.authority import Action
 from commands.broker.context import Semantics
-from commands.broker.core import Arrival, BrokerCore, Outcome
+from commands.broker.core import BrokerCore
 from commands.broker.forward import delivered_topic
+from commands.broker.outcome import Arrival, Outcome
 from commands.broker.puts import Outgoing, PutKind
 from commands.broker.register import full_topic
 from commands.headers.response import Completion

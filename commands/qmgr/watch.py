@@ -15,6 +15,9 @@ from commands.qmgr.store.port import StoredMessage
 # Deaths of a processor over one message, after which the message is set aside.
 MOST_DEATHS: Final = 2
 
+WAITS: Final = 3.0
+"""How many times its limit of processor time a command may take by the clock."""
+
 
 class OverdueError(BaseException):
     """Raised by a Watch in the middle of the work on a message. No Exception: nothing on the way may swallow it."""

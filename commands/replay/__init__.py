@@ -1,5 +1,6 @@
 """Replay: captured messages through the broker's core, without a queue manager."""
 
-from commands.replay.local import LocalReplay, OutOfOrderError, natural_queue
+from commands.replay.arrivals import OutOfOrderError
+from commands.replay.local import LocalReplay, natural_queue
 
 __all__ = ["LocalReplay", "OutOfOrderError", "natural_queue"]

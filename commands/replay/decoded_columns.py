@@ -6,8 +6,8 @@ What a queue manager takes is decoded and parsed, and nothing else is done with 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import islice, repeat
+from collections.abc import Callable, Iterable
+from itertools import islice, repeat, starmap
 from typing import Any, Final
 
 import pyarrow as pa
@@ -82,8 +82,21 @@ of nested elements are joined with periods. body_text: the data behind the heade
 
 _KEPT: Final = ("seq", "time", "qmgr", "queue", "user")
 _MADE: Final = SCHEMA.names[len(_KEPT) :]
+
+MESSAGE_SCHEMA: Final = pa.schema(
+    [*(SCHEMA.field(name) for name in _MADE), pa.field("body", pa.binary()), pa.field("error", pa.string())]
+)
+"""What is decoded of a message alone: the columns of SCHEMA that do not come from the capture, and two more.
+
+body: the data behind the headers. error: why the message cannot be decoded, or why its command is refused; None where
+there is nothing wrong, and for a message that is no command.
+"""
 _BATCH_RECORDS: Final = 1000
 _NO_COMMAND: Final = (None,) * 12
+_NO_MESSAGE: Final = (None,) * len(MESSAGE_SCHEMA)
+
+_Read = tuple[Message, Mqmd, Command | None, tuple[dict[str, Any], ...]]
+"""What was decoded of a message: it, its descriptor or the one assumed, its command, and its problems."""
 
 
 def table_of(records: Iterable[CaptureRecord], thorough: bool = False) -> pa.Table:
@@ -102,37 +115,65 @@ def _record_row(record: CaptureRecord, thorough: bool) -> tuple[Any, ...]:
         return (*[None] * (len(SCHEMA) - 1), (_problem(of_record(record.position, record.problem)),))
     assert record.message is not None
     m = record.message
-    return (m.seq, m.time, m.qmgr, m.queue, m.user, *(_thorough_row if thorough else _row)(m.queue, m.md, m.body))
+    return (m.seq, m.time, m.qmgr, m.queue, m.user, *_fields(*_reader(thorough)(m.queue, m.md, m.body)))
 
 
 def decoded_batch(batch: pa.RecordBatch, thorough: bool = False) -> pa.RecordBatch:
     """The rows of SCHEMA for a batch with the columns of a capture. No body in it is null."""
     queues, md, body = (batch.column(name).to_pylist() for name in ("queue", "md", "body"))
-    row = _thorough_row if thorough else _row
-    rows = list(map(row, queues, md, body))
+    rows = list(starmap(_fields, map(_reader(thorough), queues, md, body)))
     kept = [batch.column(name).cast(SCHEMA.field(name).type) for name in _KEPT]
     values = zip(*rows, strict=True) if rows else repeat((), len(_MADE))
     made = [pa.array(list(v), SCHEMA.field(name).type) for name, v in zip(_MADE, values, strict=True)]
     return pa.RecordBatch.from_arrays([*kept, *made], schema=SCHEMA)
 
 
-def _row(queue: str | None, md: bytes | None, body: bytes) -> tuple[Any, ...]:
+def message_arrays(
+    bodies: Iterable[bytes | None], mds: Iterable[bytes | None] | None = None, thorough: bool = False
+) -> list[pa.Array]:
+    """The columns of MESSAGE_SCHEMA for messages that stand alone, in any order. A message of None has None in each.
+
+    bodies: headers and data. mds: their MQMDs; None where there are none.
+    """
+    read = _reader(thorough)
+    rows = [
+        _NO_MESSAGE if body is None else _lone_row(*read(None, md, body))
+        for body, md in zip(bodies, repeat(None) if mds is None else mds, strict=mds is not None)
+    ]
+    values = zip(*rows, strict=True) if rows else repeat((), len(MESSAGE_SCHEMA))
+    return [pa.array(list(v), field.type) for v, field in zip(values, MESSAGE_SCHEMA, strict=True)]
+
+
+def _lone_row(
+    message: Message, mqmd: Mqmd, command: Command | None, problems: tuple[dict[str, Any], ...]
+) -> tuple[Any, ...]:
+    error = next((problem["message"] for problem in problems if problem["severity"] == "error"), None)
+    return (*_fields(message, mqmd, command, problems), message.body, error)
+
+
+def _reader(thorough: bool) -> Callable[[str | None, bytes | None, bytes], _Read]:
+    return _read_thoroughly if thorough else _read
+
+
+def _read(queue: str | None, md: bytes | None, body: bytes) -> _Read:
     try:
         message = decode(body, md)
         command = parse(message)
     except QPubSubError:
-        return _thorough_row(queue, md, body)
-    return _fields(message, message.mqmd, command, ())
+        return _read_thoroughly(queue, md, body)
+    return message, message.mqmd, command, ()
 
 
-def _thorough_row(queue: str | None, md: bytes | None, body: bytes) -> tuple[Any, ...]:
+def _read_thoroughly(queue: str | None, md: bytes | None, body: bytes) -> _Read:
     md_hex = None if md is None else md.hex()
     found = explained(CapturedMessage(seq=0, queue=queue or "", md_hex=md_hex, body_hex=body.hex()))
     partial = found.partial
-    return _fields(partial.message, partial.assumed, found.command, tuple(map(_problem, found.problems)))
+    return partial.message, partial.assumed, found.command, tuple(map(_problem, found.problems))
 
 
-def _fields(message: Message, mqmd: Mqmd, command: Command | None, problems: tuple[Any, ...]) -> tuple[Any, ...]:
+def _fields(
+    message: Message, mqmd: Mqmd, command: Command | None, problems: tuple[dict[str, Any], ...]
+) -> tuple[Any, ...]:
     return (
         mqmd.msg_type,
         mqmd.report,

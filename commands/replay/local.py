@@ -6,23 +6,23 @@ in every replay.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Self
 
-from commands.broker.core import Outcome
+from commands.broker.exit_values import PublishExit
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM
-from commands.broker.puts import Put, PutKind
+from commands.broker.outcome import Arrival, Outcome
+from commands.broker.puts import Outgoing, Put, PutKind
 from commands.headers.registry import parse
 from commands.headers.response import Completion
 from commands.model import Command
 from commands.mqsc.broker import Broker, BrokerState
 from commands.qmgr.cached_puts import CachedPuts
 from commands.qmgr.publication_cache import PublicationCache
+from commands.replay.arrivals import DEFAULT_QMGR, OutOfOrderError
 from rfh2.captured import CapturedMessage
 from rfh2.errors import QPubSubError
-
-DEFAULT_QMGR = "QM1"
 
 
 @dataclass(slots=True)
@@ -34,16 +34,38 @@ class ReplayCounts:
     errors: int = 0
     passed_over: dict[str, int] = field(default_factory=dict)
 
+    def add(self, more: ReplayCounts) -> None:
+        """Add the result of a part of the replay."""
+        self.messages += more.messages
+        self.errors += more.errors
+        for kind, count in more.puts.items():
+            self.puts[kind] += count
+        for queue, count in more.passed_over.items():
+            self.passed_over[queue] = self.passed_over.get(queue, 0) + count
 
-class OutOfOrderError(QPubSubError):
-    """A message has a lower ``seq`` than the one before it: the capture has to be sorted first."""
+    def count(self, queue: str, outcome: Outcome, puts: Iterable[Outgoing]) -> None:
+        """Count one message on *queue*. outcome: at its queue manager. puts: all that it led to."""
+        self.messages += 1
+        if outcome.completion is None:
+            self.passed_over[queue] = self.passed_over.get(queue, 0) + 1
+        for put in puts:
+            self.puts[put.kind] += 1
+        self.errors += outcome.completion is Completion.ERROR
+
+
+ExitOf = Callable[[str], PublishExit | None]
+"""The publish exit of a queue manager, None for none. Raises PublishExitError where it cannot be started."""
 
 
 class LocalReplay:
-    """Replays captured messages. setup: MQSC text that every queue manager starts with. semantics: ``v7`` or ``v6``."""
+    """Replays captured messages.
 
-    def __init__(self, setup: str = "", semantics: str = "v7") -> None:
-        self._setup, self._semantics = setup, semantics
+    setup: MQSC text that every queue manager starts with. semantics: ``v7`` or ``v6``. exit_of: the publish exit of a
+    queue manager (guide 4.6.2).
+    """
+
+    def __init__(self, setup: str = "", semantics: str = "v7", exit_of: ExitOf | None = None) -> None:
+        self._setup, self._semantics, self._exit_of = setup, semantics, exit_of
         self._brokers: dict[str, Broker] = {}
         self._caches: dict[str, PublicationCache] = {}
         self._last = -1
@@ -82,25 +104,34 @@ class LocalReplay:
         """
         outcome, puts = self._next(message).replay(message)
         if counted:
-            self._count(message, outcome)
+            self.counts.count(message.queue, outcome, outcome.puts)
         return outcome, puts
 
     def replay_again(self, message: CapturedMessage) -> Outcome | CachedPuts:
         """The same for a caller that needs the puts alone of publications like one before."""
+        if self._exit_of is not None:
+            return self.replay(message)[0]
         broker = self._next(message)
+        return self._again(broker, broker.arrival(message), counted=True)
+
+    def again(self, qmgr: str, arrival: Arrival, *, counted: bool) -> Outcome | CachedPuts:
+        """The same for what ``Arrivals`` made of a message; the order is not checked again."""
+        return self._again(self._broker(qmgr), arrival, counted)
+
+    def _again(self, broker: Broker, arrival: Arrival, counted: bool) -> Outcome | CachedPuts:
         cache = self._caches.get(broker.qmgr)
         if cache is None:
             cache = self._caches[broker.qmgr] = PublicationCache(broker, effects=True)
-        arrival = broker.arrival(message)
         made = cache.process(arrival)
         if isinstance(made, CachedPuts):
             for retained in made.kept.retained_by(arrival):
                 broker.space.retain(retained)
-            self.counts.messages += 1
-            for kind in made.kept.kinds:
-                self.counts.puts[kind] += 1
-        else:
-            self._count(message, made)
+            if counted:
+                self.counts.messages += 1
+                for kind in made.kept.kinds:
+                    self.counts.puts[kind] += 1
+        elif counted:
+            self.counts.count(arrival.queue, made, made.puts)
         return made
 
     def _next(self, message: CapturedMessage) -> Broker:
@@ -112,17 +143,9 @@ class LocalReplay:
     def _broker(self, qmgr: str) -> Broker:
         broker = self._brokers.get(qmgr)
         if broker is None:
-            broker = self._brokers[qmgr] = Broker.of_capture(qmgr, self._setup, self._semantics)
+            publish_exit = None if self._exit_of is None else self._exit_of(qmgr)
+            broker = self._brokers[qmgr] = Broker.of_capture(qmgr, self._setup, self._semantics, publish_exit)
         return broker
-
-    def _count(self, message: CapturedMessage, outcome: Outcome) -> None:
-        counts = self.counts
-        counts.messages += 1
-        if outcome.completion is None:
-            counts.passed_over[message.queue] = counts.passed_over.get(message.queue, 0) + 1
-        for put in outcome.puts:
-            counts.puts[put.kind] += 1
-        counts.errors += outcome.completion is Completion.ERROR
 
 
 def natural_queue(message: CapturedMessage) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from commands.broker.core import Outcome
+from commands.broker.outcome import Outcome
 from commands.broker.puts import Put, PutKind
 from commands.headers.response import Completion
 from rfh2.captured import CapturedMessage

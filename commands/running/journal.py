@@ -28,6 +28,7 @@ from rfh2.captured import iso
 STATUS_FILE: Final = "run.status"
 ROOM: Final = 32 * 1024
 _ERRORS_KEPT: Final = 10
+_CAUSES_KEPT: Final = 60
 _EVERY_S: Final = 0.5
 _RATE_S: Final = 2.0
 _SIGN_OF_LIFE_S: Final = 5.0
@@ -35,7 +36,45 @@ _SIGN_OF_LIFE_S: Final = 5.0
 _ABOUT: Final = ("seq", "queue", "reason", "count", "next_try_s")
 
 
-class Journal(logging.Handler):
+class Events(logging.Handler):
+    """Shows the events of a log to people, and writes them to *log*; None for no file."""
+
+    def __init__(self, console: Console, log: LogFile | None) -> None:
+        super().__init__()
+        self._console, self._log = console, log
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """One event: to the terminal for people, to the log file as a JSON object."""
+        event: dict[str, Any] = {
+            "time": iso(datetime.fromtimestamp(record.created, UTC)),
+            "level": record.levelname.lower(),
+        }
+        about = {key: getattr(record, key) for key in _ABOUT if hasattr(record, key)}
+        event |= {**_ids(record), **about, "text": record.getMessage()}
+        with suppress(OSError, ValueError):
+            if self._log is not None:
+                self._log.write(event | _stack(record))
+        with suppress(OSError, ValueError):
+            if self._log is None or not self._log.is_stderr:
+                self._report(record, about)
+        self._note(record, event)
+
+    def _report(self, record: logging.LogRecord, about: dict[str, Any]) -> None:
+        if getattr(record, "is_told", False):
+            return
+        text = record.getMessage()
+        if "next_try_s" in about:
+            text += f"; the next try is in {about['next_try_s']:g} seconds"
+        if record.levelno >= logging.WARNING:
+            self._console.warn(text)
+        else:
+            self._console.say(text)
+
+    def _note(self, record: logging.LogRecord, event: dict[str, Any]) -> None:
+        """For who keeps events too."""
+
+
+class Journal(Events):
     """The processor's log, while inside ``following``; the processor calls ``batch`` with what it did.
 
     log: file for the events; None for none. pid: the process to end in order to end the processor.
@@ -50,9 +89,10 @@ class Journal(logging.Handler):
         pid: int | None = None,
         errors: Iterable[dict[str, Any]] = (),
     ) -> None:
-        super().__init__()
-        self._console, self._path, self._log = console, directory / STATUS_FILE, log
+        super().__init__(console, log)
+        self._path = directory / STATUS_FILE
         self._errors: deque[dict[str, Any]] = deque(errors, maxlen=_ERRORS_KEPT)
+        self._causes: dict[tuple[int, str], dict[str, Any]] = {}
         self._pid = os.getpid() if pid is None else pid
         self._file: FixedFile | None = None
         self._started = datetime.now(UTC)
@@ -80,38 +120,24 @@ class Journal(logging.Handler):
         """How long the processor has given no sign of life, in seconds."""
         return time.monotonic() - self._signed
 
-    def emit(self, record: logging.LogRecord) -> None:
-        """One event: to the terminal for people, to the log file as a JSON object, to the last errors."""
-        event: dict[str, Any] = {
-            "time": iso(datetime.fromtimestamp(record.created, UTC)),
-            "level": record.levelname.lower(),
-        }
-        about = {key: getattr(record, key) for key in _ABOUT if hasattr(record, key)}
-        event |= {**_ids(record), **about, "text": record.getMessage()}
-        with suppress(OSError, ValueError):
-            if self._log is not None:
-                self._log.write(event | _stack(record))
-        with suppress(OSError, ValueError):
-            if self._log is None or not self._log.is_stderr:
-                self._report(record, about)
-        if "next_try_s" in about:
+    def _note(self, record: logging.LogRecord, event: dict[str, Any]) -> None:
+        if (cause := getattr(record, "cause", None)) is not None:
+            self._count(cause, event["time"])
+        if "next_try_s" in event:
             self._signed = time.monotonic()
             since = event["time"] if self._waiting is None else self._waiting["since"]
-            self._waiting = {"since": since, "text": event["text"], "next_try_s": about["next_try_s"]}
+            self._waiting = {"since": since, "text": event["text"], "next_try_s": event["next_try_s"]}
             self._write(running=True)
         if record.levelno >= logging.WARNING:
             self._keep(event)
 
-    def _report(self, record: logging.LogRecord, about: dict[str, Any]) -> None:
-        if getattr(record, "is_told", False):
-            return
-        text = record.getMessage()
-        if "next_try_s" in about:
-            text += f"; the next try is in {about['next_try_s']:g} seconds"
-        if record.levelno >= logging.WARNING:
-            self._console.warn(text)
-        else:
-            self._console.say(text)
+    def _count(self, cause: tuple[int, str], time: str) -> None:
+        """Count a command in error: its reason, and the program that put it. Of many, the oldest are forgotten."""
+        reason, program = cause
+        before = self._causes.pop(cause, {"count": 0})
+        self._causes[cause] = {"reason": reason, "program": program, "count": before["count"] + 1, "last": time}
+        if len(self._causes) > _CAUSES_KEPT:
+            del self._causes[next(iter(self._causes))]
 
     def _keep(self, event: dict[str, Any]) -> None:
         """Add it to the last errors; equal errors in a row are one."""
@@ -164,6 +190,7 @@ class Journal(logging.Handler):
             "per_second": self._rates,
             "waiting": self._waiting,
             "link": self._written_link,
+            "errors_by_program": list(self._causes.values()),
         }
         try:
             if self._file is None:

@@ -1,9 +1,10 @@
-"""The listener beside ``run``: a process of its own, so that neither a hanging command nor its restart touches clients.
+"""Servers beside ``run``, each a process of its own: neither a hanging command nor its restart touches clients.
 
     run (supervisor) ── fork ──> listener        on SIGTERM it takes no more connections and ends; it dies with run
+                     ── fork ──> console         the same
                      ── fork ──> worker
 
-A listener that ends by itself is started again, unless it does so many times in a minute.
+A server that ends by itself is started again, unless it does so many times in a minute.
 """
 
 from __future__ import annotations
@@ -11,30 +12,75 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import select
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from commands.listener.server import Listener
 from commands.listener.serving import ListenError, serve
 from commands.running.crashes import MOST_CRASHES, Crashes
-from commands.running.supervisor import die_with
+from commands.running.orphans import die_with
 from rfh2.errors import QPubSubError
 
 _log: Final = logging.getLogger("qpubsub.listener")
+Serve = Callable[[asyncio.Event, Callable[[int], None]], Awaitable[None]]
 _PAUSE_S: Final = 0.2
+_TICK_S: Final = 0.1
 _ENDING_S: Final = 10.0
 
 
-@contextmanager
-def listening(make: Callable[[], Listener]) -> Iterator[str]:
-    """A listener in a process of its own while inside; gives HOST:PORT.
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A server to be run beside others.
 
-    Raises ListenError, StoreError where it cannot listen.
+    where: HOST:PORT. option: says so. serve: serves until its event is set, and calls the function with the port. It
+    raises OSError, ListenError or StoreError where it cannot begin.
     """
-    guardian = _Guardian(make)
+
+    where: str
+    option: str
+    serve: Serve
+
+
+def where_of(host: str, port: int) -> str:
+    """HOST:PORT, with brackets where the host is an address of IPv6."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """A server for a process of its own. name: for the log. make: called there. told: what people read of HOST:PORT.
+
+    make raises ListenError, StoreError where it cannot listen.
+    """
+
+    name: str
+    make: Callable[[], Service]
+    told: str
+
+
+def listener_beside(make: Callable[[], Listener]) -> Beside:
+    """The listener that *make* gives."""
+
+    def service() -> Service:
+        listener = make()
+        return Service(listener.where, "--listen", partial(serve, listener))
+
+    return Beside("listener", service, "listening on {}")
+
+
+@contextmanager
+def beside(server: Beside, meanwhile: Callable[[], None] = lambda: None) -> Iterator[str]:
+    """A server in a process of its own while inside; gives HOST:PORT.
+
+    meanwhile: called ten times a second until it listens. Raises ListenError, StoreError where it cannot listen.
+    """
+    guardian = _Guardian(server, meanwhile)
     where = guardian.start()
     try:
         yield where
@@ -43,8 +89,8 @@ def listening(make: Callable[[], Listener]) -> Iterator[str]:
 
 
 class _Guardian:
-    def __init__(self, make: Callable[[], Listener]) -> None:
-        self._make = make
+    def __init__(self, server: Beside, meanwhile: Callable[[], None]) -> None:
+        self._server, self._meanwhile = server, meanwhile
         self._parent, self._child = os.getpid(), 0
 
     def start(self) -> str:
@@ -61,12 +107,14 @@ class _Guardian:
                 os._exit(code)
         os.close(says)
         with os.fdopen(heard, "rb") as pipe:
+            while not select.select([pipe], [], [], _TICK_S)[0]:
+                self._meanwhile()
             said = pipe.read()
-        where, _, why = said.decode("utf-8", "replace").partition("\n")
+        where, why, option = (*said.decode("utf-8", "replace").split("\n"), "", "")[:3]
         if why or not where:
             os.waitpid(self._child, 0)
             self._child = 0
-            raise ListenError(where, why or "it ended at once")
+            raise ListenError(where, why or "it ended at once", option)
         return where
 
     def stop(self) -> None:
@@ -106,34 +154,36 @@ class _Guardian:
             if code >= 0:
                 return code
             if not crashes.may_restart():
-                _log.error("the listener ended by signal %d, %d times in a minute; it stays down", -code, MOST_CRASHES)
+                text = "the %s ended by signal %d, %d times in a minute; it stays down"
+                _log.error(text, self._server.name, -code, MOST_CRASHES)
                 return 1
-            _log.error("the listener ended by signal %d, and is started again", -code)
+            _log.error("the %s ended by signal %d, and is started again", self._server.name, -code)
             time.sleep(_PAUSE_S)
 
     def _listen(self, says: int | None) -> int:
-        listener = self._make()
+        service = self._server.make()
 
         def started(port: int) -> None:
             if says is not None:
-                _say(says, f"{listener.where.rpartition(':')[0]}:{port}")
+                _say(says, f"{service.where.rpartition(':')[0]}:{port}")
 
         async def run() -> None:
             ended = asyncio.Event()
             loop = asyncio.get_running_loop()
             for number in (signal.SIGTERM, signal.SIGINT):
                 loop.add_signal_handler(number, ended.set)
-            await serve(listener, ended, started)
+            await service.serve(ended, started)
 
         try:
             asyncio.run(run())
-        except QPubSubError as error:
+        except (QPubSubError, OSError) as error:
             if says is None:
                 _log.error("%s", error)
             elif isinstance(error, ListenError):
-                _say(says, f"{error.where}\n{error.why}")
+                _say(says, f"{error.where}\n{error.why}\n{error.option}")
             else:
-                _say(says, f"{listener.where}\n{error}")
+                why = (error.strerror if isinstance(error, OSError) else None) or str(error)
+                _say(says, f"{service.where}\n{why}\n{service.option}")
             return 1
         return 0
 

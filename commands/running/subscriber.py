@@ -18,6 +18,7 @@ from commands.explain.command_text import is_response
 from commands.explain.reading import explained
 from commands.model import Publish, PubOpt
 from commands.qmgr.store import ProgramConnection, QueueManagerStore, StoredMessage
+from rfh2.ccsid import UTF8_CCSID
 from rfh2.errors import QPubSubError
 from rfh2.explain.reasons import reason_text
 from rfh2.message import decode
@@ -150,7 +151,7 @@ class Subscriber:
             reply_to_q=self._queue,
             reply_to_qmgr=self._store.name,
             user_identifier=self._user,
-            coded_char_set_id=1208,
+            coded_char_set_id=UTF8_CCSID,
         )
         tags = {"QName": self._queue, "Filter": None if dereg else self._selector}
         message = command_message(CommandSpec(word, () if dereg else self._topics, options, tags, mqmd=mqmd))

@@ -25,15 +25,19 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
-from commands.qmgr.store.lock import require_locks
+from commands.qmgr.store.errors import SupersededError
 from commands.qmgr.store.port import StoredMessage
-from commands.qmgr.watch import MOST_DEATHS, Blame, OverdueError
+from commands.qmgr.watch import MOST_DEATHS, WAITS, Blame, OverdueError
 from commands.running.crashes import MOST_CRASHES, Crashes
 from commands.running.fixed_file import FixedFile
+from commands.running.lease import Tenure
+from commands.running.orphans import die_with
 from commands.running.work_page import ROOM, WORKING_FILE, Phase, Suspects, Work, WorkPage, being_worked_on, key_of
 from commands.terminal.console import Console, ExitCode
 from rfh2.captured import iso
 
+SUPERSEDED: Final = 75
+"""The worker's exit code where another instance has taken over: EX_TEMPFAIL, for this one may be the standby now."""
 GRACE_S: Final = 0.7
 ENDING_S: Final = 10.0
 HELD_S: Final = 1.0
@@ -44,28 +48,31 @@ _INTERRUPT_S: Final = 1.0
 _STOPS: Final = (signal.SIGTERM, signal.SIGINT)
 # Not handled between the fork and the worker's own handlers.
 _HELD_BACK: Final = (*_STOPS, signal.SIGHUP)
-_SET_PDEATHSIG: Final = 1
-_WAITING: Final = 3.0
 # How Linux makes the number of the clock of another process's processor time (clock_getcpuclockid).
 _CPU_OF_PROCESS: Final = 2
 _IDLE, _READING, _HELD_READING = int(Phase.IDLE), int(Phase.READING), int(Phase.HELD_READING)
 _WORKING_OUT, _PUTTING = int(Phase.WORKING_OUT), int(Phase.PUTTING)
 
 
-def supervised(console: Console, directory: Path, time_s: float, takes_hangup: bool = False) -> WorkPage | int:
+def supervised(
+    console: Console,
+    directory: Path,
+    time_s: float,
+    takes_hangup: bool,
+    tenure: Tenure,
+) -> WorkPage | int:
     """Fork a worker: the shared page in the worker, the exit code in the supervisor once there is no worker any more.
 
     time_s: for one message; 0 for no limit: then no message counts as hung. takes_hangup: whether SIGHUP is for the
-    worker, which opens its log again, and does not end the program.
-    Raises SystemUnsuitableError on Windows.
+    worker, which opens its log again, and does not end the program. tenure: renewed while the worker
+    is not stopped (SIGSTOP). Raises SupersededError once another instance has taken over; then the worker has ended.
     """
-    require_locks(f"queue manager {directory.name}")
-    return _Supervisor(console, directory, time_s, takes_hangup).run()
+    return _Supervisor(console, directory, time_s, takes_hangup, tenure).run()
 
 
 class _Supervisor:
-    def __init__(self, console: Console, directory: Path, time_s: float, takes_hangup: bool) -> None:
-        self._console, self._directory, self._time_s = console, directory, time_s
+    def __init__(self, console: Console, directory: Path, time_s: float, takes_hangup: bool, tenure: Tenure) -> None:
+        self._console, self._directory, self._time_s, self._tenure = console, directory, time_s, tenure
         self._takes_hangup, self._worker = takes_hangup, 0
         self._page = WorkPage()
         self._file: FixedFile | None = None
@@ -98,10 +105,23 @@ class _Supervisor:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _HELD_BACK)
             try:
                 code = self._look_after(worker, alive)
+            except SupersededError:
+                self._end_by_force()
+                if self._asked is not None:
+                    return ExitCode.DONE
+                for number, handler in before.items():
+                    signal.signal(number, handler)
+                raise
             finally:
                 os.close(alive)
             if code is not None:
                 return code
+
+    def _end_by_force(self) -> None:
+        if self._worker:
+            os.kill(self._worker, signal.SIGKILL)
+            os.waitpid(self._worker, 0)
+            self._worker = 0
 
     def _stop(self, _signal: int, _frame: FrameType | None) -> None:
         if self._asked is None:
@@ -117,6 +137,7 @@ class _Supervisor:
         stop_sent, cause = False, ""
         # The worker's end closes the pipe, which nobody else has open.
         while not select.select([alive], [], [], _TICK_S)[0]:
+            self._tenure.renew(works=not _is_stopped(worker))
             work = self._page.look()
             if self._asked is not None:
                 if not stop_sent:
@@ -136,7 +157,10 @@ class _Supervisor:
                 _kill_with_a_trace(worker)
         self._worker = 0
         _, status = os.waitpid(worker, 0)
-        return self._ended(os.waitstatus_to_exitcode(status), cause)
+        code = os.waitstatus_to_exitcode(status)
+        if code == SUPERSEDED:
+            raise self._tenure.superseded()
+        return self._ended(code, cause)
 
     def _hangs(self, worker: int, work: Work, seen: _Seen) -> bool:
         """Whether *worker* is past interrupting; it is interrupted first."""
@@ -203,7 +227,7 @@ class _Seen:
             self._number, self.for_s, self.overdue_s, self._cpu_before = work.number, 0.0, None, cpu_s
         else:
             self.for_s += min(now - self._last, 2.5 * _TICK_S)
-        self.spent_s = max(cpu_s - self._cpu_before, self.for_s / _WAITING)
+        self.spent_s = max(cpu_s - self._cpu_before, self.for_s / WAITS)
         self._last = now
 
     def _cpu_s(self) -> float:
@@ -254,6 +278,9 @@ class SupervisedWatch:
             faulthandler.register(signal.SIGUSR2, file=sys.stderr, all_threads=False)
         try:
             yield
+        except SupersededError:
+            # Whatever would be done on the way out, the status, the port or the tree's session is another instance's.
+            os._exit(SUPERSEDED)
         finally:
             self._enter(Phase.ENDING)
             signal.signal(signal.SIGUSR1, before)
@@ -283,22 +310,14 @@ class SupervisedWatch:
         return f"{what}: the processor {cause} while it worked on it; {then}"
 
 
-def die_with(supervisor: int) -> None:
-    """Make the system kill this process when its supervisor ends."""
-    if sys.platform == "linux":
-        import ctypes  # noqa: PLC0415
-
-        ctypes.CDLL(None).prctl(_SET_PDEATHSIG, int(signal.SIGKILL))
-    else:
-        threading.Thread(target=_wait_for_orphanhood, args=(supervisor,), daemon=True).start()
-    if os.getppid() != supervisor:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-
-def _wait_for_orphanhood(supervisor: int) -> None:
-    while os.getppid() == supervisor:
-        time.sleep(_TICK_S)
-    os.kill(os.getpid(), signal.SIGKILL)
+def _is_stopped(worker: int) -> bool:
+    """Whether somebody has stopped it (SIGSTOP), where the system says so."""
+    if sys.platform != "linux":
+        return False
+    try:
+        return os.waitid(os.P_PID, worker, os.WSTOPPED | os.WNOHANG | os.WNOWAIT) is not None
+    except ChildProcessError:
+        return False
 
 
 def _kill_with_a_trace(worker: int) -> None:

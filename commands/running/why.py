@@ -8,14 +8,16 @@ from datetime import UTC, datetime
 from typing import Any
 
 from commands.broker.authority import ADMINISTRATOR, GroupsOf, RecordedAuthority
-from commands.broker.core import Arrival, BrokerCore
+from commands.broker.core import BrokerCore
 from commands.broker.objects import DEFAULT_STREAM, UNLIMITED_DEPTH, Objects
+from commands.broker.outcome import Arrival
 from commands.broker.selection import Selection
 from commands.explain.build import CommandSpec, command_message
 from commands.explain.why import Asked, Explainer, Reason, Verdict
 from commands.explain.why.present import Traffic, present_answers
 from commands.explain.why.queues import QueueState, by_definition
 from commands.qmgr.store import Overview, QueueManagerStore
+from rfh2.ccsid import UTF8_CCSID
 from rfh2.mqmd import Mqmd
 from streams.mapping import stream_topic
 from streams.namelists import QUEUE_NAMELIST
@@ -71,7 +73,7 @@ class LiveWhy:
         broker = self._broker()
         asked = replace(self._asked, seq=_THE_ONE, topic=None)
         explainer = Explainer(broker, asked, self._queue_state(broker.objects))
-        mqmd = Mqmd(coded_char_set_id=1208, user_identifier=made_up.user)
+        mqmd = Mqmd(coded_char_set_id=UTF8_CCSID, user_identifier=made_up.user)
         message = command_message(
             CommandSpec("Publish", (made_up.topic,), usr=made_up.properties, data=made_up.data, mqmd=mqmd)
         )

@@ -18,6 +18,7 @@ from commands.qmgr.store.port import StoredMessage
 from migrate.planned_state import PlannedHeading
 from rfh2.captured import CapturedMessage
 from rfh2.captures import read_captures
+from rfh2.ccsid import UTF8_CCSID
 from rfh2.constants import MQPER_PERSISTENT
 from rfh2.errors import MigrationError
 from rfh2.mqmd import Mqmd
@@ -26,7 +27,6 @@ PROGRESS_QUEUE: Final = "QPUBSUB.APPLY.PROGRESS"
 DELETE_PROGRESS: Final = f"DELETE QLOCAL('{PROGRESS_QUEUE}') PURGE"
 _BATCH: Final = 100
 _FORMAT: Final = "MQSTR"
-_CCSID: Final = 1208
 
 
 class MessageUnit(Protocol):
@@ -97,7 +97,7 @@ def load(
 
 def _note(heading: PlannedHeading, file: str, count: int) -> tuple[bytes, bytes]:
     body = json.dumps({"plan": heading.fingerprint, "made": heading.made.isoformat(), "file": file, "put": count})
-    mqmd = Mqmd(format=_FORMAT, coded_char_set_id=_CCSID, persistence=MQPER_PERSISTENT)
+    mqmd = Mqmd(format=_FORMAT, coded_char_set_id=UTF8_CCSID, persistence=MQPER_PERSISTENT)
     return mqmd.encode(), body.encode()
 
 

@@ -20,6 +20,7 @@ from commands.mqsc.pcf.replies import Replies, replies
 from commands.mqsc.pcf.request import request
 from migrate.live.administrator import AdministrationError, Outcome, Row
 from migrate.live.embedded import display_command
+from rfh2.ccsid import UTF8_CCSID
 from rfh2.constants import MQMT_REQUEST
 from rfh2.errors import CommandError, DecodeError
 from rfh2.explain.reasons import reason_name
@@ -30,7 +31,6 @@ from rfh2.pcf_names import MQCFC_LAST
 
 MODEL_QUEUE: Final = "SYSTEM.DEFAULT.MODEL.QUEUE"
 _FORMAT: Final = "MQADMIN"
-_CCSID: Final = 1208
 _LITTLE_ENDIAN: Final = 546
 _EXPIRY_TENTHS: Final = 600
 # A queue manager that has begun to answer goes on at once.
@@ -120,7 +120,7 @@ class CommandQueue:
             msg_type=MQMT_REQUEST,
             expiry=_EXPIRY_TENTHS,
             encoding=_LITTLE_ENDIAN,
-            coded_char_set_id=_CCSID,
+            coded_char_set_id=UTF8_CCSID,
             format=_FORMAT,
             msg_id=msg_id,
             reply_to_q=queue,

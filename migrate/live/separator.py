@@ -27,6 +27,7 @@ from migrate.live.embedded import statement_of
 from migrate.live.loading import Messages
 from migrate.live.snapshot import names, text
 from migrate.planned_state import PlannedObject
+from rfh2.ccsid import UTF8_CCSID
 from rfh2.constants import MQFMT_RF_HEADER_1, MQMT_REQUEST, MQPER_PERSISTENT
 from rfh2.errors import MigrationError, QPubSubError
 from rfh2.message import Message, encode
@@ -34,7 +35,6 @@ from rfh2.mqmd import Mqmd
 from rfh2.rfh1 import Rfh1
 from streams.namelists import DEFAULT_STREAM, QUEUE_NAMELIST
 
-_CCSID: Final = 1208
 # The subscriptions of a probe that is killed expire soon after it.
 _LEFT_TENTHS: Final = 600
 
@@ -150,10 +150,10 @@ class _Probe:
         qmgr, queue = self.administrator.qmgr, self.queue
         pairs = [("MQPSCommand", "RegSub"), ("MQPSStreamName", self.stream), ("MQPSTopic", self._topic(number))]
         pairs += [("MQPSQMgrName", qmgr), ("MQPSQName", queue), ("MQPSSubName", name)]
-        header = Rfh1(coded_char_set_id=_CCSID).with_pairs(pairs)
+        header = Rfh1(coded_char_set_id=UTF8_CCSID).with_pairs(pairs)
         mqmd = Mqmd(
             format=MQFMT_RF_HEADER_1,
-            coded_char_set_id=_CCSID,
+            coded_char_set_id=UTF8_CCSID,
             msg_type=MQMT_REQUEST,
             persistence=MQPER_PERSISTENT,
             expiry=int(10 * self.wait_s) + _LEFT_TENTHS,

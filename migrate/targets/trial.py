@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from commands.broker.core import Arrival, Outcome
+from commands.broker.outcome import Arrival, Outcome
 from commands.broker.selection import Selection
 from commands.mqsc.broker import Broker
 from migrate.plan import MigrationPlan, Store

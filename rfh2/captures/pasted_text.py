@@ -12,6 +12,7 @@ from typing import Final
 
 from rfh2.captures.pasted_page import Page
 from rfh2.captures.pasted_piece import Piece
+from rfh2.ccsid import UTF8_CCSID
 from rfh2.folders import Folder
 from rfh2.rfh1 import Rfh1
 from rfh2.rfh2 import Rfh2
@@ -47,7 +48,7 @@ def find_folders(page: Page) -> Iterator[Piece]:
         if not _DECISIVE.isdisjoint(name for name, _ in folders):
             # Line ends and indentation between tags are the page's; programs write none.
             plain = (Folder.of(_clean(_BETWEEN_TAGS.sub("><", folder))) for _, folder in folders)
-            header = Rfh2(tuple(plain), coded_char_set_id=1208)
+            header = Rfh2(tuple(plain), coded_char_set_id=UTF8_CCSID)
             why = "the text of folders alone is here; an MQRFH2 was made around it"
             yield Piece(start, end, "the text of folders", header.encode(), why=why)
 
@@ -58,7 +59,7 @@ def find_strings(page: Page) -> Iterator[Piece]:
         string = _clean(found[0]).rstrip(" \t\r\"',;)")
         data = string.encode() + bytes(4 - len(string.encode()) % 4)
         why = "the string of an MQRFH alone is here; an MQRFH was made around it"
-        header = Rfh1(data, coded_char_set_id=1208)
+        header = Rfh1(data, coded_char_set_id=UTF8_CCSID)
         yield Piece(found.start(), found.end(), "the string of an MQRFH", header.encode(), why=why)
 
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from rfh2 import pcf
-from rfh2.ccsid import ASCII_FIELDS, EBCDIC_FIELDS, byte_order, field_codec, is_ebcdic, text_codec
-from rfh2.chain import MAX_HEADERS, Header, ccsid_behind, decoder_of, describing, encoding_behind
+from rfh2.ccsid import ASCII_FIELDS, EBCDIC_FIELDS, UTF8_CCSID, byte_order, field_codec, is_ebcdic, text_codec
+from rfh2.chain import Header, ccsid_behind, describing, encoding_behind, headers_of
 from rfh2.constants import (
     MQFMT_NONE,
     MQFMT_STRING,
@@ -91,19 +91,12 @@ def _told(header: Header, follows: Representation) -> Header:
 
 def _headers(body: bytes, fmt: str, source: Representation) -> Iterator[Header]:
     """The headers one after the other, so that those before a faulty one are there. Raises ConversionError."""
-    at, ccsid = 0, source.ccsid
-    for _ in range(MAX_HEADERS):
-        decoder = decoder_of(fmt)
-        if decoder is None or (at and at == len(body)):
-            return
-        try:
-            header = decoder(body, at, ccsid)
-        except DecodeError as error:
-            reason = error.reason if error.reason == MQRC_SOURCE_CCSID_ERROR else MQRC_FORMAT_ERROR
-            raise ConversionError(reason, str(error)) from error
-        yield header
-        at, fmt = at + header.length, header.format
-        ccsid = ccsid_behind(header, ccsid)
+    try:
+        for header, _ in headers_of(body, 0, fmt, source.ccsid):
+            yield header
+    except DecodeError as error:
+        reason = error.reason if error.reason == MQRC_SOURCE_CCSID_ERROR else MQRC_FORMAT_ERROR
+        raise ConversionError(reason, str(error)) from error
 
 
 def _converted_header(header: Header, source: Representation, target: Representation) -> Header:
@@ -147,7 +140,7 @@ def _require_exact(structure: Any, charset: str, source: Representation, target:
 
 def _ordered(header: Rfh2, target: Representation) -> tuple[Folder, ...]:
     """The folders: their characters stay in NameValueCCSID, in the byte order of the header where that is UTF-16."""
-    if header.order == target.order or header.name_value_ccsid == 1208:
+    if header.order == target.order or header.name_value_ccsid == UTF8_CCSID:
         return header.folders
     swapped = []
     for folder in header.folders:

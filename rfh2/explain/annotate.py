@@ -7,7 +7,7 @@ them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from functools import cache
 from functools import partial as partial_of
@@ -37,6 +37,7 @@ from rfh2.explain.reasons import reason_text
 from rfh2.explain.salvage import Salvage, Salvaged, salvage, whole_fields
 from rfh2.folders import Folder
 from rfh2.frozen import quick
+from rfh2.late_dataclass import dataclass
 from rfh2.layouts import MQCFH, Layout
 from rfh2.message import Message
 from rfh2.mqmd import name_of
@@ -124,20 +125,22 @@ def chain(partial: PartialMessage) -> str:
     """The chain of headers as a picture: ``MQMD 324 -> MQRFH2 96 -> MQSTR 42 bytes``; as is, it may hold anything."""
     parts = [] if partial.captured.md is None else [f"MQMD {partial.mqmd_length or len(partial.captured.md)}"]
     parts += [f"{located.header.kind} {located.header.length}" for located in partial.headers]
-    size = len(partial.rest)
     if partial.fault is not None:
-        parts.append(f"{size} bytes that could not be decoded as {partial.fault.header}")
-    elif size:
-        parts.append(f"{partial.message.body_format or 'data'} {size} bytes")
+        parts.append(f"{len(partial.rest)} bytes that could not be decoded as {partial.fault.header}")
     else:
-        parts.append("no data")
+        parts.append(chain_end(partial.message))
     return " -> ".join(parts)
+
+
+def chain_end(message: Message) -> str:
+    """The data in the picture of the chain."""
+    return f"{message.body_format or 'data'} {len(message.body)} bytes" if message.body else "no data"
 
 
 def layout_lines(lines: Iterable[AnnotatedLine], paint: Paint) -> list[str]:
     """The lines as text, in columns."""
     shown: list[str] = []
-    lay_out = _laid_out_plainly if paint is plain else partial_of(_laid_out, paint)
+    lay_out = laid_out if paint is plain else partial_of(_laid_out, paint)
     for line in lines:
         if line.laid_out and paint is plain:
             shown.append(line.laid_out)
@@ -161,7 +164,8 @@ def _laid_out(paint: Paint, line: AnnotatedLine) -> str:
     return " ".join(columns).rstrip()
 
 
-def _laid_out_plainly(line: AnnotatedLine) -> str:
+def laid_out(line: AnnotatedLine) -> str:
+    """A line that is no heading as text, in columns without colours."""
     offset, data = line.offset, line.data
     front = _NO_OFFSET if offset is None else f"{offset:6}"
     shown = _NO_BYTES if not data else f"{_shown_bytes(data):{_BYTES_WIDTH}}"
@@ -203,7 +207,7 @@ def _line(
     line = _LINES.get(key)
     if line is None:
         line = _new_line(span, data, offset, fields)
-        line = replace(line, laid_out=_laid_out_plainly(line))
+        line = replace(line, laid_out=laid_out(line))
         _LINES.keep(key, line, _LINE_BYTES + 8 * span.size)
     return line
 
@@ -273,14 +277,12 @@ def _folder(folder: Folder) -> Iterator[AnnotatedLine]:
         )
     padding = len(folder.data) - len(folder.data.decode(folder.charset).rstrip(" \0").encode(folder.charset))
     if padding:
-        data = folder.data[-padding:]
-        yield AnnotatedLine(
-            folder.offset + len(folder.data) - padding,
-            data,
-            "",
-            "",
-            f"padding of {padding} byte{'s' if padding > 1 else ''}",
-        )
+        yield padding_line(folder.offset + len(folder.data) - padding, folder.data[-padding:])
+
+
+def padding_line(offset: int, data: bytes) -> AnnotatedLine:
+    """The line of the bytes that pad a folder."""
+    return AnnotatedLine(offset, data, "", "", f"padding of {len(data)} byte{'s' if len(data) > 1 else ''}")
 
 
 def _name_values(header: Rfh1) -> Iterator[AnnotatedLine]:
@@ -295,11 +297,11 @@ def _name_values(header: Rfh1) -> Iterator[AnnotatedLine]:
 
 
 def _body(partial: PartialMessage, limit: int | None) -> Iterator[AnnotatedLine]:
-    message, rest, offset = partial.message, partial.rest, partial.rest_offset
+    message, offset = partial.message, partial.rest_offset
     if partial.fault is not None:
         yield from _salvage(salvage(partial), partial, limit)
         return
-    yield from _data(message, rest, offset, limit, body_pcf(partial))
+    yield from data_lines(message, offset, limit, body_pcf(partial))
 
 
 def _salvage(found: Salvage, partial: PartialMessage, limit: int | None) -> Iterator[AnnotatedLine]:
@@ -314,7 +316,7 @@ def _salvage(found: Salvage, partial: PartialMessage, limit: int | None) -> Iter
             yield from _with_fault(part, limit)
             end = part.offset + len(part.data)
     if found.message is not None and found.body_offset < len(body):
-        yield from _data(found.message, found.message.body, found.body_offset, limit, None)
+        yield from data_lines(found.message, found.body_offset, limit)
     elif end < len(body):
         yield AnnotatedLine(heading=f"not decoded, at {end}: {len(body) - end} bytes")
         yield from _dump(body[end:], end, limit)
@@ -343,7 +345,9 @@ def _with_fault(part: Salvaged, limit: int | None) -> Iterator[AnnotatedLine]:
         yield from _dump(part.data[size:], part.offset + size, limit)
 
 
-def _data(message: Message, rest: bytes, offset: int, limit: int | None, pcf: Pcf | None) -> Iterator[AnnotatedLine]:
+def data_lines(message: Message, offset: int, limit: int | None, pcf: Pcf | None = None) -> Iterator[AnnotatedLine]:
+    """The lines of the data of *message*. offset: of its first byte. limit: see ``annotate``. pcf: what the data is."""
+    rest = message.body
     if not rest:
         return
     fmt = name_of(message.body_format)

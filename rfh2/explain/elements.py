@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from lxml import etree
 
 from rfh2.folders import Folder, attributes, parse
 from rfh2.frozen import quick
+from rfh2.late_dataclass import dataclass
 
 _START_TAG = re.compile(r"<([^\s<>/&\"'=]+)")
 _ATTRIBUTE = re.compile(r"""\s*+([^\s<>/&"'=]++)\s*+=\s*+(?:"[^"<]*+"|'[^'<]*+')""")

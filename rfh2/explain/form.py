@@ -40,7 +40,7 @@ class Problem(BaseModel):
     answers the command with, where that is known.
     """
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
 
     code: str
     severity: Severity

@@ -270,6 +270,9 @@ _MQPS_OPTIONS: Final = {
     "MQPSPubOpts": PUBLICATION,
     "MQPSDelOpts": DELETE,
 }
+_REASONS: Final = ("Reason", "MQPSReason", "MQPSErrorId")
+_TIMES: Final = ("PubTime", "MQPSPubTime", "Pts")
+_MOMENTS: Final = ("Tms", "Exp")
 _COMPLETIONS: Final = {"0": "MQCC_OK", "1": "MQCC_WARNING", "2": "MQCC_FAILED"}
 
 # Folders beside psc whose tags have names elsewhere (wire formats 3.2).
@@ -301,17 +304,24 @@ def tag_meaning(folder: str, tag: str, text: str) -> str:
     """What a tag of a folder, or a name of an MQRFH (folder ``MQRFH``), and its value mean; empty where not known."""
     if (options := _MQPS_OPTIONS.get(tag)) is not None:
         return options_text(options, text)
-    if tag in ("Reason", "MQPSReason", "MQPSErrorId"):
+    if tag in _REASONS:
         return reason_text(int(text)) if text.isdecimal() and len(text) < _DIGITS else ""
     if tag == "MQPSCompCode":
         return _COMPLETIONS.get(text, "")
-    if tag in ("PubTime", "MQPSPubTime", "Pts"):
+    if tag in _TIMES:
         return time_text(text[:8], text[8:16])
     named = _TAGS.get(folder, {}).get(tag, "")
-    if tag in ("Tms", "Exp") and named and text.isdecimal() and len(text) < _MILLISECOND_DIGITS and text.strip("0"):
+    if tag in _MOMENTS and named and text.isdecimal() and len(text) < _MILLISECOND_DIGITS and text.strip("0"):
         moment = datetime.fromtimestamp(int(text) / 1000, UTC)
         return f"{named}, {moment:%Y-%m-%d %H:%M:%S}.{moment.microsecond // 1000:03} UTC"
     return named
+
+
+def depends_on_text(folder: str, tag: str) -> bool:
+    """Whether what ``tag_meaning`` says of a tag depends on its value."""
+    if tag in _MQPS_OPTIONS or tag in _REASONS or tag in _TIMES or tag == "MQPSCompCode":
+        return True
+    return tag in _MOMENTS and tag in _TAGS.get(folder, {})
 
 
 # An MQLONG has ten digits; a moment of this era, in milliseconds, thirteen.

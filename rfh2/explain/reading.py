@@ -1,19 +1,19 @@
 """Read as much of a message as can be read: where ``rfh2.decode`` refuses, this keeps what came before the fault.
 
-The chain of headers is walked as ``rfh2.chain.decode_chain`` walks it; a header that cannot be decoded ends it, and
-everything from there on counts as the body.
+A header that cannot be decoded ends the chain of headers, and everything from there on counts as the body.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from rfh2.captured import CapturedMessage
 from rfh2.ccsid import ENCODINGS
-from rfh2.chain import MAX_HEADERS, Header, ccsid_behind, decoder_of, sniffed
+from rfh2.chain import Header, headers_of, sniffed
 from rfh2.errors import DecodeError
 from rfh2.frozen import quick
+from rfh2.late_dataclass import dataclass
 from rfh2.layouts import MQCFH
 from rfh2.message import Message
 from rfh2.mqmd import Mqmd, decode_mqmd
@@ -109,15 +109,11 @@ def read_chain(data: bytes, at: int, fmt: str, ccsid: int) -> tuple[tuple[Locate
     fmt, ccsid: Format and CodedCharSetId of what stands before them.
     """
     headers: list[Located] = []
-    while (decoder := decoder_of(fmt)) is not None and len(headers) < MAX_HEADERS:
-        if headers and at == len(data):
-            break
-        try:
-            header = decoder(data, at, ccsid)
-        except DecodeError as error:
-            return tuple(headers), at, error
-        headers.append(Located(header, at))
-        at += header.length
-        fmt = header.format
-        ccsid = ccsid_behind(header, ccsid)
-    return tuple(headers), at, None
+    end, fault = at, None
+    try:
+        for header, offset in headers_of(data, at, fmt, ccsid):
+            headers.append(Located(header, offset))
+            end = offset + header.length
+    except DecodeError as error:
+        fault = error
+    return tuple(headers), end, fault

@@ -35,6 +35,7 @@ _SENTENCES: Final[dict[str, str]] = {
     "MQRC_TOPIC_NOT_ALTERABLE": "a subscription's topic cannot be altered",
     "MQRC_SELECTOR_NOT_ALTERABLE": "a subscription's selector cannot be altered",
     "MQRC_NO_SUBS_MATCHED": "no subscription matches the topic",
+    "MQRC_PUBLISH_EXIT_ERROR": "the publish exit failed",
     "MQRCCF_COMMAND_FAILED": "the command failed",
     "MQRCCF_MSG_LENGTH_ERROR": "the message's length does not agree with its parts",
     "MQRCCF_BROKER_DELETED": "the broker was deleted",

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from rfh2.ccsid import ByteOrder
+from rfh2.ccsid import UTF8_CCSID, ByteOrder
 from rfh2.errors import DecodeError, EncodeError
 from rfh2.explain.pcf_form import describe_parameter, describe_pcf
 from rfh2.pcf import Pcf, decode_pcf
@@ -20,7 +20,6 @@ from rfh2.pcf_names import MQCFC_LAST, MQCFT_COMMAND
 from rfh2.pcf_parameters import Cfbs, Cfgr, Cfil, Cfil64, Cfin, Cfin64, Cfsl, Cfst, Parameter
 
 _INT32: Final = range(-(1 << 31), 1 << 31)
-_NEW_CCSID: Final = 1208
 _DECIMAL: Final = re.compile(r"-?[0-9]{1,20}")
 
 
@@ -144,7 +143,7 @@ def _integers64(number: int, value: Any, was: Any) -> Parameter:
 
 def _string(number: int, value: Any, was: Cfst | None) -> Parameter:
     if was is None:
-        return Cfst.of(number, _text(value, number), _NEW_CCSID)
+        return Cfst.of(number, _text(value, number), UTF8_CCSID)
     data = _encoded(_text(value, number), was.charset, number)
     return replace(was, data=data, tail=bytes(-len(data) % 4))
 
@@ -152,7 +151,7 @@ def _string(number: int, value: Any, was: Cfst | None) -> Parameter:
 def _strings(number: int, value: Any, was: Cfsl | None) -> Parameter:
     texts = [_text(each, number) for each in _list(value, number)]
     if was is None:
-        return Cfsl.of(number, tuple(texts), _NEW_CCSID)
+        return Cfsl.of(number, tuple(texts), UTF8_CCSID)
     strings = [_encoded(text, was.charset, number) for text in texts]
     size = max([was.string_length, *map(len, strings)])
     blank = _encoded(" ", was.charset, number)

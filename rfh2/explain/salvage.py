@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
-from rfh2.ccsid import ASCII_FIELDS, EBCDIC_FIELDS, NAME_VALUE_CCSIDS, ByteOrder, name_value_codec
+from rfh2.ccsid import ASCII_FIELDS, EBCDIC_FIELDS, NAME_VALUE_CCSIDS, UTF8_CCSID, ByteOrder, name_value_codec
 from rfh2.chain import Header, sniffed
 from rfh2.errors import DecodeError
 from rfh2.explain.fields import layout_of, offsets_of
 from rfh2.explain.reading import Located, PartialMessage, read_chain
 from rfh2.folders import Folder
+from rfh2.late_dataclass import dataclass
 from rfh2.layouts import MQRFH, MQRFH2, Layout
 from rfh2.message import Message
 from rfh2.mqmd import name_of
@@ -89,7 +90,7 @@ class Salvaged:
             return None
         values = self.layout.fast[self.order].unpack_from(self.data)
         fmt = str(values[5], self.charset, "replace").rstrip(" ")
-        ccsid = values[7] if values[7] in NAME_VALUE_CCSIDS else 1208
+        ccsid = values[7] if values[7] in NAME_VALUE_CCSIDS else UTF8_CCSID
         return Rfh2(self.folders, values[3], values[4], fmt, values[6], ccsid, self.order, self.charset)
 
 

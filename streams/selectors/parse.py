@@ -14,12 +14,11 @@ from typing import Final
 from lark import Lark, Token
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
+from rfh2.constants import MQ_SELECTOR_LENGTH
 from streams.selectors.build import Builder, position
 from streams.selectors.errors import Refusal
 from streams.selectors.expressions import Condition
 
-# MQ_SELECTOR_LENGTH
-MAX_LENGTH: Final = 10240
 MAX_NESTING: Final = 100
 
 _OPERAND_ENDS: Final = frozenset({"NAME", "EXACT", "APPROXIMATE", "STRING", "BYTES", "TRUE", "FALSE", "_NULL", "RPAR"})
@@ -39,8 +38,8 @@ def parse(text: str, language: type[Builder] = Builder) -> tuple[Condition, froz
 
     language: what its names mean.
     """
-    if len(text) > MAX_LENGTH:
-        raise Refusal(MAX_LENGTH + 1, f"it is longer than {MAX_LENGTH} characters")
+    if len(text) > MQ_SELECTOR_LENGTH:
+        raise Refusal(MQ_SELECTOR_LENGTH + 1, f"it is longer than {MQ_SELECTOR_LENGTH} characters")
     names = set()
     nesting = _Nesting()
     try:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 from rfh2.bounded_cache import BoundedCache
+from rfh2.late_dataclass import dataclass
 from streams.selectors.errors import Refusal, filter_error
 from streams.selectors.values import Lookup
 

@@ -20,7 +20,7 @@ from pydantic import BaseModel
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from commands import Broker, CapturedMessage, parse
-from commands.broker.core import Arrival
+from commands.broker.outcome import Arrival
 from rfh2 import Folder, Mqmd, Rfh2, decode
 from streams.operations import Subscribe
 from streams.subscriptions import Subscription

@@ -1,8 +1,8 @@
-"""Publications a second between legacy programs and an MQTT broker, each way, beside the broker alone in the same run.
+"""Publications a second between legacy programs and a tree, each way, beside the tree's server alone in the same run.
 
-The bridge is a process as people run it; the native programs are paho-mqtt in this one, QoS 1, a publisher and a
-subscriber. The floor is the same publisher and subscriber with nothing between them but mosquitto. Rounds are taken in
-turns and the best of them is told. Shown with ``--benchmark-enable -s``.
+The bridge is a process as people run it; the native programs are in this one, a publisher and a subscriber: paho-mqtt
+with QoS 1, or nats-py that publishes to JetStream. The floor is the same publisher and subscriber with nothing between
+them but the server. Rounds are taken in turns and the best of them is told. Shown with ``--benchmark-enable -s``.
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any, Protocol
 
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
@@ -25,12 +27,58 @@ from commands.broker.objects import QueueManager
 from commands.qmgr.store import Durability, QueueManagerStore
 from rfh2 import Folder, Mqmd, Rfh2
 from tests.commands.links.mosquitto import Mosquitto, Native, mosquitto, needs_mosquitto, until
+from tests.commands.links.nats_server import NatsNative, NatsServer, nats_server, needs_nats
 
-pytestmark = [needs_mosquitto, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 CONTROL, STREAM = "SYSTEM.BROKER.CONTROL.QUEUE", "SYSTEM.BROKER.DEFAULT.STREAM"
 PAYLOAD = b"x" * 200
 ROUNDS = 3
+
+
+class Program(Protocol):
+    """A native program."""
+
+    messages: list[Any]
+
+    def flood(self, topic: str, payload: bytes, count: int) -> None: ...
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A server. native: makes a program that subscribes to all below a topic, or to nothing."""
+
+    name: str
+    url: str
+    native: Callable[[str | None], Program]
+
+
+@contextmanager
+def _mqtt(directory: Path) -> Iterator[Tree]:
+    with mosquitto(directory) as broker:
+        yield Tree("mosquitto", broker.url, partial(_mqtt_native, broker))
+
+
+def _mqtt_native(broker: Mosquitto, below: str | None) -> Native:
+    return Native(broker, f"native {below}", *([] if below is None else [f"{below}/#"]))
+
+
+@contextmanager
+def _nats(directory: Path) -> Iterator[Tree]:
+    with nats_server(directory) as server:
+        yield Tree("nats-server", server.url, partial(_nats_native, server))
+
+
+def _nats_native(server: NatsServer, below: str | None) -> NatsNative:
+    return NatsNative(server.url, None if below is None else f"{below}.>")
+
+
+TREES = [
+    pytest.param(_mqtt, id="mqtt", marks=needs_mosquitto),
+    pytest.param(_nats, id="nats", marks=needs_nats),
+]
+Server = Callable[[Path], AbstractContextManager[Tree]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +101,7 @@ class Took:
 class Bridge:
     """A queue manager with ``qpubsub run`` as a process, linked to a broker."""
 
-    def __init__(self, home: Path, broker: Mosquitto, durability: Durability) -> None:
+    def __init__(self, home: Path, tree: Tree, durability: Durability) -> None:
         QueueManagerStore.create(home, QueueManager("QM1")).close()
         self.store = QueueManagerStore.open(home, "QM1", durability=durability)
         words = [
@@ -63,7 +111,7 @@ class Bridge:
             "--home",
             str(home),
             "--topics",
-            broker.url,
+            tree.url,
             "--durability",
             durability.name.lower(),
         ]
@@ -94,12 +142,12 @@ class Bridge:
 
 
 @contextmanager
-def _bridge(home: Path, broker: Mosquitto, durability: Durability) -> Iterator[Bridge]:
-    made = Bridge(home, broker, durability)
+def _bridge(home: Path, tree: Tree, durability: Durability) -> Iterator[Bridge]:
+    made = Bridge(home, tree, durability)
     try:
         made.put(CONTROL, "<Command>RegSub</Command><Topic>in/#</Topic><QName>S</QName>")
         until(lambda: made.depth(CONTROL) == 0, what="the bridge")
-        speaker = Native(broker, "warm up", "out/#")
+        speaker = tree.native("out")
         made.put(STREAM, "<Command>Publish</Command><Topic>out/x</Topic>")
         until(lambda: speaker.messages, what="the link")
         speaker.close()
@@ -108,16 +156,11 @@ def _bridge(home: Path, broker: Mosquitto, durability: Durability) -> Iterator[B
         made.end()
 
 
-def _spoken(speaker: Native, topic: str, count: int) -> None:
-    for _ in range(count):
-        speaker.client.publish(topic, PAYLOAD, 1)
-
-
-def _alone(broker: Mosquitto, count: int) -> Took:
-    """Publisher and subscriber, and mosquitto between them."""
-    listener, speaker = Native(broker, "listener", "alone/#"), Native(broker, "speaker")
+def _alone(tree: Tree, count: int) -> Took:
+    """Publisher and subscriber, and the server between them."""
+    listener, speaker = tree.native("alone"), tree.native(None)
     begun = time.perf_counter()
-    _spoken(speaker, "alone/x", count)
+    speaker.flood("alone/x", PAYLOAD, count)
     until(lambda: len(listener.messages) >= count, 300)
     took = Took(count, time.perf_counter() - begun)
     listener.close()
@@ -125,9 +168,9 @@ def _alone(broker: Mosquitto, count: int) -> Took:
     return took
 
 
-def _out(broker: Mosquitto, bridge: Bridge, count: int) -> Took:
+def _out(tree: Tree, bridge: Bridge, count: int) -> Took:
     """From the stream queue, where all of it is put at once, to a native subscriber."""
-    listener = Native(broker, "listener", "out/#")
+    listener = tree.native("out")
     begun, cpu = time.perf_counter(), bridge.cpu_s
     bridge.put(STREAM, "<Command>Publish</Command><Topic>out/x</Topic>", count)
     until(lambda: len(listener.messages) >= count, 300)
@@ -136,12 +179,12 @@ def _out(broker: Mosquitto, bridge: Bridge, count: int) -> Took:
     return took
 
 
-def _in(broker: Mosquitto, bridge: Bridge, count: int) -> Took:
+def _in(tree: Tree, bridge: Bridge, count: int) -> Took:
     """From a native publisher to a subscriber's queue."""
-    speaker = Native(broker, "speaker")
+    speaker = tree.native(None)
     wanted = bridge.depth("S") + count
     begun, cpu = time.perf_counter(), bridge.cpu_s
-    _spoken(speaker, "in/x", count)
+    speaker.flood("in/x", PAYLOAD, count)
     until(lambda: bridge.depth("S") >= wanted, 300)
     took = Took(count, time.perf_counter() - begun, bridge.cpu_s - cpu)
     speaker.close()
@@ -149,20 +192,23 @@ def _in(broker: Mosquitto, bridge: Bridge, count: int) -> Took:
 
 
 @pytest.mark.parametrize("durability", [Durability.FULL, Durability.NORMAL], ids=["full", "normal"])
-def test_publications_a_second_each_way(benchmark: BenchmarkFixture, tmp_path: Path, durability: Durability) -> None:
+@pytest.mark.parametrize("server", TREES)
+def test_publications_a_second_each_way(
+    benchmark: BenchmarkFixture, tmp_path: Path, durability: Durability, server: Server
+) -> None:
     count = 5_000 if benchmark.enabled else 20
     runs: dict[str, list[Took]] = {"alone": [], "out": [], "in": []}
-    with mosquitto(tmp_path / "mosquitto") as broker, _bridge(tmp_path / "qmgrs", broker, durability) as bridge:
+    with server(tmp_path / "server") as tree, _bridge(tmp_path / "qmgrs", tree, durability) as bridge:
 
         def one_round() -> None:
-            runs["alone"].append(_alone(broker, count))
-            runs["out"].append(_out(broker, bridge, count))
-            runs["in"].append(_in(broker, bridge, count))
+            runs["alone"].append(_alone(tree, count))
+            runs["out"].append(_out(tree, bridge, count))
+            runs["in"].append(_in(tree, bridge, count))
 
         benchmark.pedantic(one_round, rounds=ROUNDS)
     best = {name: min(taken, key=lambda took: took.wall_s) for name, taken in runs.items()}
     cpu = {name: min(took.bridge_us for took in taken) for name, taken in runs.items()}
-    print(f"\n{durability.name.lower()}: mosquitto alone {best['alone'].rate:,.0f}/s")
+    print(f"\n{durability.name.lower()}: {tree.name} alone {best['alone'].rate:,.0f}/s")
     for name, way in (("out", "legacy to native"), ("in", "native to legacy")):
         ratio = best[name].rate / best["alone"].rate
         print(
@@ -170,14 +216,16 @@ def test_publications_a_second_each_way(benchmark: BenchmarkFixture, tmp_path: P
         )
 
 
-def test_how_long_one_publication_takes(benchmark: BenchmarkFixture, tmp_path: Path) -> None:
+@pytest.mark.parametrize("server", TREES)
+def test_how_long_one_publication_takes(benchmark: BenchmarkFixture, tmp_path: Path, server: Server) -> None:
     count = 100 if benchmark.enabled else 3
     durability = Durability.FULL
-    with mosquitto(tmp_path / "mosquitto") as broker, _bridge(tmp_path / "qmgrs", broker, durability) as bridge:
-        listener, speaker = Native(broker, "listener", "out/#", "alone/#"), Native(broker, "speaker")
+    with server(tmp_path / "server") as tree, _bridge(tmp_path / "qmgrs", tree, durability) as bridge:
+        heard = {each: tree.native(each) for each in ("out", "alone")}
+        speaker = tree.native(None)
 
         def alone() -> None:
-            _spoken(speaker, "alone/x", 1)
+            speaker.flood("alone/x", PAYLOAD, 1)
 
         def out() -> None:
             bridge.put(STREAM, "<Command>Publish</Command><Topic>out/x</Topic>")
@@ -186,21 +234,22 @@ def test_how_long_one_publication_takes(benchmark: BenchmarkFixture, tmp_path: P
 
         def one() -> None:
             for name, act in (("alone", alone), ("out", out)):
-                heard = len(listener.messages)
+                listener = heard[name]
+                before = len(listener.messages)
                 begun = time.perf_counter()
                 act()
-                while len(listener.messages) == heard:
+                while len(listener.messages) == before:
                     time.sleep(0.000_2)
                 taken[name].append(time.perf_counter() - begun)
             depth = bridge.depth("S")
             begun = time.perf_counter()
-            _spoken(speaker, "in/x", 1)
+            speaker.flood("in/x", PAYLOAD, 1)
             while bridge.depth("S") == depth:
                 time.sleep(0.000_2)
             taken["in"].append(time.perf_counter() - begun)
 
         benchmark.pedantic(one, rounds=count)
-        listener.close()
-        speaker.close()
+        for program in (*heard.values(), speaker):
+            program.close()
     told = ", ".join(f"{name} {statistics.median(times) * 1000:.1f} ms" for name, times in taken.items())
-    print(f"\nmedian of {count}, one at a time: {told}")
+    print(f"\n{tree.name}: median of {count}, one at a time: {told}")

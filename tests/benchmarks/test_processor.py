@@ -59,13 +59,14 @@ class Worker(Protocol):
     def join(self) -> None: ...
 
 
-def _put(unit: UnitOfWork, queue: str, psc: str, *folders: str, size: int = 200, **mqmd: object) -> None:
+def put(unit: UnitOfWork, queue: str, psc: str, *folders: str, size: int = 200, **mqmd: object) -> None:
+    """A command with *size* bytes of data."""
     md = Mqmd(**{"format": "MQHRF2", "persistence": 1, "priority": 0, "user_identifier": "app", **mqmd})  # type: ignore[arg-type]
     header = Rfh2(tuple(Folder.of(text) for text in (f"<psc>{psc}</psc>", *folders)), format="MQSTR")
     unit.put(queue, md.encode(), header.encode() + b"x" * size)
 
 
-def _publish(unit: UnitOfWork, n: int, traffic: Traffic) -> None:
+def put_publication(unit: UnitOfWork, n: int, traffic: Traffic) -> None:
     """Publication *n*."""
     topic = f"t/{n % TOPICS}"
     option = "<PubOpt>RetainPub</PubOpt>" if traffic is Traffic.RETAINED else ""
@@ -74,11 +75,11 @@ def _publish(unit: UnitOfWork, n: int, traffic: Traffic) -> None:
         jms = f"<jms><Dst>topic://{topic}</Dst><Tms>{1_767_225_600_000 + n}</Tms><Cid>order-{n}</Cid><Dlv>2</Dlv></jms>"
         numbers = f"<order dt='i8'>{n}</order><price dt='r8'>{n / 8}</price>"
         usr = f"<usr>{numbers}<region>EMEA</region><desk>{n % 7}</desk></usr>"
-        _put(unit, STREAM, psc, "<mcd><Msd>jms_text</Msd></mcd>", jms, usr, size=1024)
+        put(unit, STREAM, psc, "<mcd><Msd>jms_text</Msd></mcd>", jms, usr, size=1024)
         return
     asks: dict[str, Any] = {"msg_type": 1, "reply_to_q": "REPLY"} if traffic is Traffic.ANSWERED or n % 10 == 0 else {}
     number = "" if traffic is Traffic.ALIKE else f"<SeqNum>{n}</SeqNum>"
-    _put(unit, STREAM, psc + number, **asks)
+    put(unit, STREAM, psc + number, **asks)
 
 
 def _loaded(
@@ -88,14 +89,14 @@ def _loaded(
     store = QueueManagerStore.create(home, QueueManager("QM1"), durability=durability)
     with store.unit_of_work() as unit:
         for n in range(subscribers):
-            _put(unit, CONTROL, f"<Command>RegSub</Command><Topic>#</Topic><QName>S{n}</QName>")
+            put(unit, CONTROL, f"<Command>RegSub</Command><Topic>#</Topic><QName>S{n}</QName>")
     Processor(store, lambda: NOW).drain()
     with store.unit_of_work() as unit:
         if traffic is Traffic.AUTHORITY:
             for user in ("app", "ann", "bob"):
                 unit.save_definition(AuthorityRecord("TOPIC", "SYSTEM.BASE.TOPIC", "PRINCIPAL", user, ("PUB", "SUB")))
         for n in range(commands):
-            _publish(unit, n, traffic)
+            put_publication(unit, n, traffic)
     return store
 
 
@@ -235,7 +236,7 @@ def test_one_message_on_an_idle_processor(benchmark: BenchmarkFixture, tmp_path:
                 begun = time.perf_counter()
                 with store.unit_of_work() as unit:
                     psc = "<Command>RegSub</Command><Topic>a</Topic><QName>S</QName>"
-                    _put(unit, CONTROL, psc, msg_type=1, reply_to_q="REPLY")
+                    put(unit, CONTROL, psc, msg_type=1, reply_to_q="REPLY")
                 while store.find_queue("REPLY") is None or not store.depth("REPLY"):
                     store.wait_for_change(1.0)
                 took_ms.append((time.perf_counter() - begun) * 1000)

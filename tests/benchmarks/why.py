@@ -2,8 +2,8 @@
 
     python -m tests.benchmarks.why [--messages 100000] [--rounds 1]
 
-Both read the capture from a file and write to one: ``replay`` its puts, ``why`` its answers (``--json``), and ``why``
-the sums. The last column is the ratio to ``replay`` in the same round, which must be at most 1.5.
+Both read the capture from a file and write to one, one process: ``replay`` its puts, ``why`` its answers (``--json``)
+and the sums. The last column is the ratio to ``replay`` in the same round, which must be at most 1.5.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ except SystemExit as ended:
 spent = resource.getrusage(resource.RUSAGE_SELF)
 print(code, time.process_time() - began, spent.ru_maxrss / 1024, file=sys.stderr)
 """
-RUNS = {"replay": ("replay",), "why": ("why",), "why --json": ("why", "--json")}
+RUNS = {"replay": ("replay", "--jobs", "1"), "why": ("why",), "why --json": ("why", "--json")}
 
 
 def measured(words: tuple[str, ...], capture: Path, setup: Path, output: Path) -> tuple[float, float]:

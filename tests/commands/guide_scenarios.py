@@ -21,8 +21,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from commands.broker.core import Outcome
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM
+from commands.broker.outcome import Outcome
 from commands.broker.puts import Put, PutKind
 from commands.mqsc import Administration, Answer, execute, parse
 from commands.mqsc.broker import Broker
@@ -44,9 +44,22 @@ WORDS = {
 }
 _ADMINISTRATION = frozenset({"mqsc", "restart"})
 _ABOUT_COMMANDS = frozenset(
-    ["on", "queue", "header", "stream", "sub_point", "options", "filter", "name", "properties", "data", "correl_id"]
+    [
+        "at",
+        "on",
+        "queue",
+        "header",
+        "stream",
+        "sub_point",
+        "options",
+        "filter",
+        "name",
+        "properties",
+        "data",
+        "correl_id",
+    ]
 )
-_EXPECTED = frozenset(["gets", "answer", "dead", "why", "says", "shows", "notes"])
+_EXPECTED = frozenset(["gets", "answer", "dead", "why", "says", "shows", "notes", "flows", "kept"])
 _OPTION_TAGS = {"Publish": "PubOpt", "DeletePub": "DelOpt"}
 
 

@@ -20,8 +20,8 @@ from lxml import etree
 
 from commands.broker.authority import Action
 from commands.broker.context import Semantics
-from commands.broker.core import Outcome
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM, Objects, QueueManager
+from commands.broker.outcome import Outcome
 from commands.broker.puts import Put, PutKind
 from commands.headers.response import Completion
 from commands.mqsc.broker import Broker

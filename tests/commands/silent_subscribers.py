@@ -14,9 +14,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from commands.broker.core import EPOCH, Arrival
 from commands.broker.dead_letter import DeadLetters
 from commands.broker.objects import DEAD_LETTER_QUEUE, DEFAULT_STREAM
+from commands.broker.outcome import EPOCH, Arrival
 from commands.explain.build import CommandSpec, command_message
 from commands.explain.why import Reason, Verdict
 from commands.mqsc.broker import Broker

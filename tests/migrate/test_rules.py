@@ -15,7 +15,7 @@ from migrate.attributes import non_persistent_response
 from migrate.existing import existing_target
 from migrate.fingerprint import difference, fingerprint, labelled
 from migrate.known_problems import KNOWN
-from migrate.ledger import Fate, Verdict
+from migrate.ledger import Fate, Severity, Verdict
 from migrate.legacy_state import (
     Access,
     AclEntry,
@@ -160,6 +160,14 @@ def test_7_3_attributes(name: str, value: str, attribute: str, wanted: object) -
     assert getattr(after.objects.qmgr, attribute) == wanted
     understood = value not in ("many", "maybe", "/x(y)")
     assert (fate(plan, "attribute").verdict is Verdict.MIGRATED) is understood
+
+
+def test_7_5_a_routing_exit_is_rewritten_by_a_person() -> None:
+    exit_path = StanzaAttribute(source=MADE, stanza="Broker", name="RoutingExitPath", value="/x(y)")
+    found = fate(planned(of(attributes=(exit_path,))), "attribute")
+    (reason,) = found.reasons
+    assert (found.verdict, reason.severity, reason.ids) == (Verdict.REPORTED, Severity.ERROR, ("D07",))
+    assert "rewrite it as a publish exit" in reason.text
 
 
 def test_an_attribute_given_twice() -> None:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from runpy import run_module
 
-from tests.reliability import hostile, large
+from tests.reliability import hostile, large, situations, transports
 from tests.reliability.disk import disk
 from tests.reliability.figures import Table
 from tests.reliability.fuzz import FUZZ, TARGETS, kept, known, tried
@@ -50,6 +50,14 @@ def _fuzz(options: argparse.Namespace) -> Sequence[Table]:
 
 def _large(options: argparse.Namespace) -> Sequence[Table]:
     return [large.all_recipes()]
+
+
+def _situations(options: argparse.Namespace) -> Sequence[Table]:
+    return [situations.situations(_scale(options))]
+
+
+def _transports(options: argparse.Namespace) -> Sequence[Table]:
+    return [transports.transports(15 if options.quick else int(1_000 * options.scale), options.seed)]
 
 
 def _elsewhere(quick: Mapping[str, Sequence[str]]) -> Attack:
@@ -89,9 +97,13 @@ ATTACKS: dict[str, Attack] = {
     "hostile": _hostile,
     "fuzz": _fuzz,
     "large": _large,
+    "situations": _situations,
+    "transports": _transports,
     "listener": _elsewhere({"listener_kills": ("--kills", "3", "--clients", "8")}),
     "restarts": _elsewhere({"restarts": ("--restarts", "3", "--messages", "600")}),
+    "nats": _elsewhere({"nats_cuts": ("10",)}),
     "growth": _elsewhere({"growth": ("--largest-kib", "64"), "growth_streams": ()}),
+    "takeovers": _elsewhere({"takeovers": ("5",)}),
     "segments": _elsewhere({"segments": ("--segments", "2000")}),
 }
 

@@ -27,7 +27,7 @@ _STEP_KB = 256
 def disk(seed: int, scale: float = 1.0) -> Table:
     """The processor on a disk that is full again and again. scale: 1 is about half a minute."""
     commands = max(300, int(6_000 * scale))
-    with tempfile.TemporaryDirectory() as directory, _small(Path(directory, "small")) as small:
+    with tempfile.TemporaryDirectory() as directory, small_disk(Path(directory, "small")) as small:
         if small is None:
             return Table("Full disk", COLUMNS, [("passed over: mounting takes root", "", "", "")])
         return _full(Path(directory, "whole"), small, commands, seed)
@@ -41,7 +41,7 @@ def _full(whole: Path, small: Path, commands: int, seed: int) -> Table:
     size_kb = shutil.disk_usage(small).used // 1024 + _STEP_KB
     full = 0
     while waiting(small):
-        _resize(small, size_kb)
+        resized(small, size_kb)
         try:
             with QueueManagerStore.open(small, "QM1") as store:
                 Processor(store, clock, batch=50).drain()
@@ -58,10 +58,10 @@ def _full(whole: Path, small: Path, commands: int, seed: int) -> Table:
 
 
 @contextlib.contextmanager
-def _small(place: Path) -> Iterator[Path | None]:
+def small_disk(place: Path, size_mb: int = 64) -> Iterator[Path | None]:
     """A file system in memory at *place*; None where it cannot be mounted."""
     place.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=64m,mode=700", "tmpfs", str(place)]
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={size_mb}m,mode=700", "tmpfs", str(place)]
     if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode != 0:
         yield None
         return
@@ -71,5 +71,6 @@ def _small(place: Path) -> Iterator[Path | None]:
         subprocess.run(["umount", str(place)], check=True)
 
 
-def _resize(place: Path, size_kb: int) -> None:
+def resized(place: Path, size_kb: int) -> None:
+    """Let the file system at *place* hold so much from now on."""
     subprocess.run(["mount", "-o", f"remount,size={size_kb}k", str(place)], check=True, capture_output=True)

@@ -1,18 +1,23 @@
-"""What goes between queues and an MQTT broker: native publications inwards, legacy publications outwards, and back."""
+"""What goes between queues and a tree of MQTT or NATS: native publications inwards, legacy ones outwards, and back."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from datetime import UTC, datetime
 from random import Random
 from typing import Any, Final
 
 from commands.broker.objects import DEFAULT_STREAM
+from commands.links.engine.command_from_native import NativePublication
 from commands.links.engine.inbound_writer import CommandPutter
-from commands.links.engine.message_for_tree import for_tree, publishing
+from commands.links.engine.message_for_tree import ForTree, for_tree, publishing
 from commands.links.engine.retained import as_operation
 from commands.links.mqtt.packets import MqttPublication, native_of, packet_for
 from commands.links.mqtt.topics import why_not_topic
+from commands.links.nats.messages import message_for
+from commands.links.nats.messages import native_of as of_message
+from commands.links.nats.subjects import subject_of, topic_of
 from rfh2 import CapturedMessage, DecodeError, Folder, Message, Mqmd, Rfh2, decode
 from rfh2.folders import write
 from streams.operations import Publication, PublishToTopic
@@ -75,8 +80,45 @@ class _Queues:
 def _inward(case: Json) -> str:
     """A native publication comes to legacy subscribers with its topic and its payload, or to the dead-letter queue."""
     native = native_of(_of(case), "", "bridge") if case["topic"] else None
-    if native is None:
-        return "not taken"
+    return "not taken" if native is None else _delivered(native)
+
+
+def _message(random: Random) -> Json:
+    packet = _packet(random)
+    headers = {name: value for name, value in packet["properties"] if not set(name + value) & set("\r\n")}
+    more = ("Nats-TTL", "mq.Retain", "mq.Persistence", "mq.Properties", "KV-Operation", "Content-Type")
+    texts = (
+        "1",
+        "0",
+        "5s",
+        "1h",
+        "never",
+        "99999999999",
+        "[]",
+        "{}",
+        '[["a", "b"]]',
+        '[["a"]]',
+        "[1]",
+        "DEL",
+        "text/plain",
+    )
+    for name in random.sample(more, random.randrange(len(more))):
+        headers[name] = random.choice(texts)
+    subject = random.choice((subject_of(packet["topic"]), packet["topic"].replace("/", ".").replace(" ", "=20")))
+    return {"subject": subject, "payload": packet["payload"], "headers": headers, "in_bucket": random.random() < 0.3}
+
+
+def _from_nats(case: Json) -> str:
+    """A message of NATS comes to legacy subscribers, or to the dead-letter queue; so does one on an odd subject."""
+    topic = topic_of(case["subject"])
+    if topic is None or not topic:
+        return "the subject of no topic string"
+    assert subject_of(topic) == case["subject"]
+    return _delivered(of_message(topic, bytes.fromhex(case["payload"]), case["headers"], 1.0, case["in_bucket"]))
+
+
+def _delivered(native: NativePublication) -> str:
+    """What becomes of it as a command."""
     queues = _Queues()
     CommandPutter("QM1", "mqtt", "DEAD").put(queues, native)  # type: ignore[arg-type]
     ((queue, md, body),) = queues.puts
@@ -134,23 +176,54 @@ def _published(case: Json) -> Message | None:
     return decode(body, md) if tracer.trace(captured).outcome.completion is not None else None
 
 
-def _outward(case: Json) -> str:
-    """A legacy publication becomes a packet that every MQTT broker takes, or is known not to fit; and comes back."""
+def _wanted(case: Json) -> ForTree | str:
+    """The request to a tree; or why there is none."""
     message = _published(case)
-    if not case["topic"] or message is None or why_not_topic(case["topic"]) is not None:
-        return "no topic of MQTT"
+    if not case["topic"] or message is None:
+        return "no publication"
     put = publishing(PublishToTopic(case["topic"], Publication(message, _NOW), case["retain"]), "QM1", "OUT")
     try:
-        wanted = for_tree(put.message.mqmd.encode(), put.body)
+        return for_tree(put.message.mqmd.encode(), put.body)
     except DecodeError:
         return "set aside"
+
+
+def _outward(case: Json) -> str:
+    """A legacy publication becomes a packet that every MQTT broker takes, or is known not to fit; and comes back."""
+    wanted = _wanted(case)
+    if isinstance(wanted, str):
+        return wanted
+    if why_not_topic(case["topic"]) is not None:
+        return "no topic of MQTT"
     packet, _lost = packet_for(wanted, "", "bridge")
     strings = (packet.topic, packet.content_type or "", *(string for pair in packet.properties for string in pair))
     assert all(map(_is_mqtt, strings)), "a string that an MQTT broker may close the connection for"
     assert packet.payload == bytes.fromhex(case["payload"])
     back = native_of(packet, "", "another")
     assert back is not None
-    assert (back.topic, back.payload, back.persistent) == (case["topic"], packet.payload, bool(case["persistent"]))
+    return _back(case, back)
+
+
+def _to_nats(case: Json) -> str:
+    """A legacy publication becomes a subject and headers that every NATS server takes, and comes back."""
+    wanted = _wanted(case)
+    if isinstance(wanted, str):
+        return wanted
+    message = message_for(wanted, "bridge", 60)
+    assert re.fullmatch(r"[^\s*>\x00-\x20]+", message.subject)
+    assert re.fullmatch(r"[-=_.A-Za-z0-9]+", message.key)
+    for name, value in message.headers.items():
+        assert re.fullmatch(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+", name)
+        assert value == value.strip()
+        assert not set(value) & set("\r\n\0")
+    assert topic_of(message.subject) == topic_of(message.key, key=True) == case["topic"]
+    return _back(case, of_message(case["topic"], message.payload, message.headers, 0.0, in_bucket=False))
+
+
+def _back(case: Json, back: NativePublication) -> str:
+    """That it came back as it was, as far as every tree has room for it."""
+    payload, persistent = bytes.fromhex(case["payload"]), bool(case["persistent"])
+    assert (back.topic, back.payload, back.persistent) == (case["topic"], payload, persistent)
     assert back.priority == case["priority"]
     again = _Queues()
     CommandPutter("QM2", "mqtt", "DEAD").put(again, replace(back, retain=False))  # type: ignore[arg-type]
@@ -170,4 +243,6 @@ TARGETS: Final = (
     Target(
         "mqtt-out", "any legacy publication: a packet that no broker refuses, and back again", _legacy, _outward, 2_500
     ),
+    Target("nats-in", "any message of NATS: delivered as it is, or a dead letter", _message, _from_nats, 2_500),
+    Target("nats-out", "any legacy publication: a message that NATS takes, and back again", _legacy, _to_nats, 2_500),
 )

@@ -46,28 +46,28 @@ class Size:
 
 def killed_after(delay_s: float, work: Callable[[], None]) -> bool:
     """Do *work* in a child, and kill it *delay_s* after it began; whether it was still at work."""
-    child = _begun(work)
+    child = begun(work)
     time.sleep(delay_s)
     os.kill(child, signal.SIGKILL)
-    return not _ended(child)
+    return not ended(child)
 
 
 def killed_when(ready: Callable[[], bool], delay_s: float, work: Callable[[], None]) -> bool:
     """The same, *delay_s* after *ready*, which is asked again and again while the child is at work."""
-    child = _begun(work)
+    child = begun(work)
     if _is_ready(child, ready):
         time.sleep(delay_s)
     os.kill(child, signal.SIGKILL)
-    return not _ended(child)
+    return not ended(child)
 
 
 def time_since(ready: Callable[[], bool], work: Callable[[], None]) -> float:
     """Do *work* in a child, to its end; how many seconds of it come after *ready*."""
-    child = _begun(work)
+    child = begun(work)
     start = time.monotonic()
     if _is_ready(child, ready):
         start = time.monotonic()
-    _ended(child)
+    ended(child)
     return time.monotonic() - start
 
 
@@ -82,19 +82,19 @@ def _is_ready(child: int, ready: Callable[[], bool]) -> bool:
 def time_of(work: Callable[[], None]) -> float:
     """Do *work* in a child, to its end; how many seconds it takes."""
     start = time.monotonic()
-    _ended(_begun(work))
+    ended(begun(work))
     return time.monotonic() - start
 
 
-def _begun(work: Callable[[], None]) -> int:
+def begun(work: Callable[[], None]) -> int:
     """A child at work; its process id."""
-    ready, begun = os.pipe()
+    ready, started = os.pipe()
     child = os.fork()
     if child == 0:
         logging.disable()
         code = 1
         try:
-            os.write(begun, b"!")
+            os.write(started, b"!")
             work()
             code = 0
         except SystemExit as ended:
@@ -105,11 +105,11 @@ def _begun(work: Callable[[], None]) -> int:
             os._exit(code)
     os.read(ready, 1)
     os.close(ready)
-    os.close(begun)
+    os.close(started)
     return child
 
 
-def _ended(child: int) -> bool:
+def ended(child: int) -> bool:
     """Whether it came to its end; False where it was killed."""
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     if code > 0:

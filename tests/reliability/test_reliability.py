@@ -18,7 +18,7 @@ from tests.reliability.trials import Tally, Target, again, attempt, hunt
 
 SEED = 20261122
 BOTH = (*FUZZ, *hostile.TARGETS)
-ROUNDS, MANY = 0.005, 0.2
+ROUNDS, MANY = 0.005, 0.06
 
 
 def test_there_is_something_to_make_mutants_of() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from rfh2 import Folder, Message, Mqmd, Rfh1, Rfh2
-from rfh2.frozen import maker, quick
+from rfh2.frozen import maker, quick, replacer
 
 
 @pytest.mark.parametrize(
@@ -35,6 +35,14 @@ def test_made_quickly_or_slowly_it_is_the_same(value: Any) -> None:
     assert replace(made) == copy.copy(made) == pickle.loads(pickle.dumps(made)) == value
     with pytest.raises(FrozenInstanceError):
         setattr(made, fields(made)[0].name, None)
+
+
+@pytest.mark.parametrize("mqmd", [Mqmd(format="MQSTR"), Mqmd.decode(Mqmd(user_identifier="app").encode())])
+def test_some_fields_are_replaced_as_dataclasses_does_it(mqmd: Mqmd) -> None:
+    made = replacer(Mqmd, "coded_char_set_id", "put_time")(mqmd, 819, "12000000")
+    wanted = replace(mqmd, coded_char_set_id=819, put_time="12000000")
+    assert type(made) is type(wanted)
+    assert (made, made.encode()) == (wanted, wanted.encode())
 
 
 @dataclass(frozen=True, slots=True)

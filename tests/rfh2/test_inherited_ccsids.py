@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rfh2.ccsid import ByteOrder
 from rfh2.dlh import Dlh
-from rfh2.inherited_ccsids import is_resolved, put_descriptor, resolved, resolved_body
+from rfh2.inherited_ccsids import is_resolved, kept_descriptor, put_descriptor, resolved, resolved_body
 from rfh2.message import Message, decode, encode
 from rfh2.mqmd import Mqmd
 from rfh2.rfh1 import Rfh1
@@ -95,3 +95,26 @@ def test_an_mqrfh_that_is_no_utf_8_is_in_a_ccsid_of_bytes(order: ByteOrder, ccsi
     assert resolved(made).mqmd.coded_char_set_id == kept
     as_put = given_md.encode() if ccsid not in (0, -2) else replace(given_md, coded_char_set_id=1208).encode()
     assert put_descriptor(as_put, encode(made), given_md.encode()) == resolved(made).mqmd.encode()
+
+
+@given(
+    st.lists(st.sampled_from([-2, 0, 819, 1208, 500]), min_size=1, max_size=4),
+    st.sampled_from(["little", "big"]),
+    st.sampled_from(["little", "big"]),
+    st.sampled_from(["latin-1", "cp500"]),
+    st.booleans(),
+)
+def test_a_descriptor_kept_before_decoding_gives_the_same(
+    ccsids: list[int], order: ByteOrder, md_order: ByteOrder, charset: str, is_mqrfh: bool
+) -> None:
+    made = message(tuple(ccsids))
+    headers: tuple[Rfh1 | Rfh2, ...] = tuple(replace(header, order=order) for header in made.headers)  # type: ignore[type-var]
+    if is_mqrfh:
+        headers = (Rfh1(b"MQPSTopic Z\xfcrich", order=order, coded_char_set_id=819, format="MQSTR"),)
+    fmt = headers[0].own_format if headers else "MQSTR"
+    given_md = replace(made.mqmd, format=fmt, order=md_order, charset=charset)
+    body = encode(replace(made, headers=headers))
+    kept = decode(body, kept_descriptor(given_md.encode(), body))
+    assert resolved(kept) == resolved(decode(body, given_md))
+    is_quick = bool(headers) and not is_mqrfh and charset == "latin-1"
+    assert (kept.mqmd.coded_char_set_id == 1208) is (ccsids[0] == 1208 or (is_quick and ccsids[0] in (0, -2)))

@@ -123,6 +123,8 @@ def messages(draw: st.DrawFn) -> Message:
     for _ in range(draw(st.integers(0, 5))):
         header = draw(headers(in_force, encoding))
         chain.append(header)
+        if header.kind == "MQIIH":
+            continue  # its Encoding and CodedCharSetId are reserved
         encoding = header.encoding
         in_force = in_force if header.coded_char_set_id in (0, -2) else header.coded_char_set_id
     body = draw(ANYTHING)

@@ -1,6 +1,6 @@
 """Ten minutes at full rate: does memory stay flat, is the database bounded, is nothing lost, doubled or out of order?
 
-    python tests/soak/soak.py --minutes 10
+    python -m tests.soak.soak --minutes 10
 
 ``qpubsub run`` works as a process of its own; so do the producers, which keep its queues filled but not overflowing,
 and the consumers, for whom they wait. The load is mixed: publications (some retained, some answered), registrations
@@ -16,7 +16,6 @@ import json
 import multiprocessing
 import os
 import random
-import resource
 import signal
 import subprocess
 import sys
@@ -29,43 +28,15 @@ from pathlib import Path
 from typing import Any
 
 from commands.broker.objects import QueueManager
-from commands.qmgr.store import QueueManagerStore, UnitOfWork
+from commands.qmgr.store import QueueManagerStore
 from commands.running.journal import last_status
-from rfh2 import Folder, Mqmd, Rfh2, decode
+from rfh2 import decode
+from tests.reliability.workload import CONTROL, STREAM, put
+from tests.soak.load import ALL, DEAD, OWN, REPLIES, file_size, mixed, worker_of, working_set
 
-CONTROL, STREAM = "SYSTEM.BROKER.CONTROL.QUEUE", "SYSTEM.BROKER.DEFAULT.STREAM"
-DEAD, REPLIES, ALL = "SYSTEM.DEAD.LETTER.QUEUE", "REPLIES", "ALL"
 DEEP = 3_000
-PRODUCERS, TOPICS, AT_ONCE = 2, 200, 50
+PRODUCERS, AT_ONCE = 2, 50
 FORK = multiprocessing.get_context("fork")
-
-
-def _put(unit: UnitOfWork, queue: str, psc: str, body: bytes = b"", **mqmd: Any) -> None:
-    md = Mqmd(**{"format": "MQHRF2", "persistence": 1, "user_identifier": "app", **mqmd})
-    unit.put(queue, md.encode(), Rfh2((Folder.of(f"<psc>{psc}</psc>"),), format="MQSTR").encode() + body)
-
-
-def _some(unit: UnitOfWork, producer: int, number: int, chance: random.Random) -> bool:
-    """Put one message of the mixed load; whether it was a numbered publication."""
-    kind, topic = chance.random(), f"s/{producer}/{chance.randrange(TOPICS)}"
-    own = f"<Topic>{topic}</Topic><QName>OWN.{chance.randrange(5)}</QName>"
-    if kind < 0.04:
-        _put(unit, CONTROL, f"<Command>RegSub</Command>{own}", expiry=chance.choice((-1, 100, 600)))
-    elif kind < 0.06:
-        _put(unit, CONTROL, f"<Command>DeregSub</Command>{own}", report=2, reply_to_q=REPLIES)
-    elif kind < 0.07:
-        _put(unit, CONTROL, f"<Command>ReqUpdate</Command>{own}", msg_type=1, reply_to_q=REPLIES)
-    elif kind < 0.08:
-        _put(unit, STREAM, f"<Command>DeletePub</Command><Topic>{topic}</Topic>")
-    elif kind < 0.085:
-        unit.put(STREAM, None, b"RFH \2\0\0\0 this is none")
-    else:
-        retain = "<PubOpt>RetainPub</PubOpt>" if kind < 0.3 else ""
-        asks = {"msg_type": 1, "reply_to_q": REPLIES} if kind > 0.9 else {}
-        body = json.dumps([producer, number]).encode().ljust(200)
-        _put(unit, STREAM, f"<Command>Publish</Command>{retain}<Topic>{topic}</Topic>", body, **asks)
-        return True
-    return False
 
 
 def _produce(home: Path, producer: int, over: float, told: Any) -> None:
@@ -77,7 +48,11 @@ def _produce(home: Path, producer: int, over: float, told: Any) -> None:
                 continue
             with store.unit_of_work() as unit:
                 for _ in range(AT_ONCE):
-                    number += _some(unit, producer, number, chance)
+                    body = json.dumps([producer, number]).encode().ljust(200)
+                    if chance.random() < 0.005:
+                        unit.put(STREAM, None, b"RFH \2\0\0\0 this is none")
+                    else:
+                        number += mixed(unit, producer, body, chance)
     told.put((producer, number))
 
 
@@ -132,22 +107,12 @@ def _samples(home: Path, pid: int, seconds: float, every_s: float) -> Iterator[S
             time.sleep(min(every_s, seconds - (now - begun)))
             now = time.monotonic()
             commands = last_status(directory)["done"]["commands"]
-            rss = _memory(pid)
-            database, log = (_size(directory / f"qmgr.sqlite3{suffix}") for suffix in ("", "-wal"))
+            rss = working_set(worker_of(pid))
+            database, log = (file_size(directory / f"qmgr.sqlite3{suffix}") for suffix in ("", "-wal"))
             depths = sum(store.depth(queue) for queue in store.load_state()[0].queues)
             rate = (commands - before) / (now - then)
             before, then = commands, now
             yield Sample(now - begun, commands, rate, rss / 1e6, database / 1e6, log / 1e6, depths)
-
-
-def _memory(pid: int) -> int:
-    """What the worker of supervisor *pid* has, in bytes."""
-    (worker,) = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return int(Path(f"/proc/{worker}/statm").read_text().split()[1]) * resource.getpagesize()
-
-
-def _size(path: Path) -> int:
-    return path.stat().st_size if path.exists() else 0
 
 
 @contextmanager
@@ -168,7 +133,7 @@ def _processor(home: Path, durability: str) -> Iterator[subprocess.Popen[str]]:
 def _prepare(home: Path) -> None:
     with QueueManagerStore.create(home, QueueManager("QM1")) as store, store.unit_of_work() as unit:
         for topic, queue in (("s/#", ALL), ("s/0/#", "HALF"), ("+/+/7", "FEW")):
-            _put(unit, CONTROL, f"<Command>RegSub</Command><Topic>{topic}</Topic><QName>{queue}</QName>")
+            put(unit, CONTROL, f"<Command>RegSub</Command><Topic>{topic}</Topic><QName>{queue}</QName>")
 
 
 def _is_idle(home: Path) -> bool:
@@ -180,7 +145,7 @@ def soak(home: Path, minutes: float, durability: str, every_s: float) -> int:
     """Run it, print what was seen; 0 where nothing was wrong."""
     _prepare(home)
     stop, told = FORK.Event(), FORK.Queue()
-    queues = [[ALL], ["HALF", "FEW", REPLIES, DEAD, *(f"OWN.{n}" for n in range(5))]]
+    queues = [[ALL], ["HALF", "FEW", REPLIES, DEAD, *OWN]]
     over = time.monotonic() + minutes * 60
     workers = [FORK.Process(target=_produce, args=(home, p, over, told), daemon=True) for p in range(PRODUCERS)]
     workers += [FORK.Process(target=_consume, args=(home, names, stop, told), daemon=True) for names in queues]
@@ -201,7 +166,7 @@ def soak(home: Path, minutes: float, durability: str, every_s: float) -> int:
             time.sleep(0.1)
         stop.set()
         consumed = [told.get(timeout=600) for _ in queues]
-        rss = _memory(process.pid) / 1e6
+        rss = working_set(worker_of(process.pid)) / 1e6
     with QueueManagerStore.open(home, "QM1") as store:
         _, subscriptions, retained = store.load_state()
         store.database.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
@@ -212,7 +177,7 @@ def soak(home: Path, minutes: float, durability: str, every_s: float) -> int:
         f"{sum(published.values()):,} publications, {sum(got for _, got, _, _ in consumed):,} messages got; "
         f"numbers out of turn: {wrong}; lost: {sum(published.values()) - sum(wanted)}\n"
         f"processor at the end: {rss:.1f} MB; {len(subscriptions):,} subscriptions, {len(retained):,} retained\n"
-        f"database at the end: {_size(home / 'QM1' / 'qmgr.sqlite3') / 1e6:.1f} MB, {free / pages:.0%} of it free"
+        f"database at the end: {file_size(home / 'QM1' / 'qmgr.sqlite3') / 1e6:.1f} MB, {free / pages:.0%} of it free"
     )
     half = seen[len(seen) // 2 :]
     growth = half[-1].rss - half[0].rss

@@ -15,6 +15,7 @@ NOT_RUN = {
     r"(mqtts?|nats|kafka)://broker": "needs a broker of that name",
     r"qpubsub sub ": "needs a processor that runs beside it",
     r"qpubsub estate (?!plan missing)": "needs an estate, which docs/estate.md makes",
+    r"--(network|before) (estate|today)\.toml": "needs an estate; docs/networks.md has one",
     r"bridge\.toml": "needs a configuration",
     r"qpubsub replay --step": "needs a terminal",
     r"^qpubsub passwd --users users": "asks for a password on the terminal",
@@ -26,7 +27,8 @@ NOT_RUN = {
 """What a command contains, and why it is not run."""
 
 ENDLESS = re.compile(
-    r"\bqpubsub (?:run\b(?!.*--once)|(?:replay|get|why)\b.*--follow|status\b.*--watch|sub\b(?!.*(?:-C|--count)))"
+    r"\bqpubsub (?:run\b(?!.*--once)|console\b(?!.*(?:--help|0\.0\.0\.0))|(?:replay|get|why)\b.*--follow"
+    r"|status\b.*--watch|sub\b(?!.*(?:-C|--count)))"
 )
 """Commands that run until they are stopped: they are, with Ctrl-C's signal, and then end in 0 or 130."""
 
@@ -57,6 +59,8 @@ PROVOKED = {
         1: "qpubsub check -m QM1 --topics mqtt://localhost:1",
         2: "qpubsub check -m QM9",
     },
+    "capture": {2: "qpubsub capture --to day1 SPORT.STREAM"},
+    "console": {2: "qpubsub console -m QM1 --listen 0.0.0.0:8414"},
     "run": {
         1: "qpubsub put -m QM1 SYSTEM.BROKER.CONTROL.QUEUE browse.txt; qpubsub run -m QM1 --once",
         2: "qpubsub run -m QM9 --once",
@@ -103,6 +107,7 @@ PROVOKED = {
 
 UNSEEN = {
     "sub": {0, 1, 2},
+    "capture": {0},
     "generate": {1},
     "run": {130},
     "strmqbrk": {3, 4},

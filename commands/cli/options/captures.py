@@ -155,6 +155,12 @@ class Captures:
         self._spool.seek(0)
         return self._spool
 
+    def size(self) -> int:
+        """Bytes of all files; 0 where one is stdin or a pipe, so that nobody knows."""
+        if any(file == STDIN or not (file.is_file() or file.is_dir()) for file in self._files):
+            return 0
+        return sum(map(_size, self._files))
+
     def share(self) -> float | None:
         """How much of the files has been read, from 0 to 1, by bytes; None where stdin is among them."""
         if self._total is None:

@@ -13,8 +13,11 @@ import click
 
 from commands.cli.options.captures import STDIN, Captures, files_argument, format_option
 from commands.mqsc.broker import Broker
-from commands.replay.local import DEFAULT_QMGR, OutOfOrderError, natural_queue
+from commands.replay.arrivals import DEFAULT_QMGR, OutOfOrderError
+from commands.replay.divided import ClockWentBackError
+from commands.replay.local import natural_queue
 from commands.terminal.console import Console
+from commands.terminal.workers import cores
 from rfh2.captured import CapturedMessage
 from rfh2.distribution import how_to_install
 from rfh2.errors import QPubSubError
@@ -26,6 +29,8 @@ T = TypeVar("T")
 F = Callable[..., Any]
 
 ENGINES: Final = ("local", "spark")
+_MOST_JOBS: Final = 64
+_MANY_BYTES: Final = 32_000_000
 MOST_SHOWN: Final = 20
 """So many problems are shown one by one, and the others counted."""
 
@@ -90,13 +95,34 @@ _ENGINE: Final = (
     ),
     click.option("--master", metavar="URL", help="The Spark cluster. The default is local[*]: this machine."),
 )
-_SEMANTICS: Final = click.option(
-    "--semantics",
-    type=click.Choice(["v7", "v6"]),
-    default="v7",
-    show_default=True,
-    help="The version whose behaviour to use where versions 6 and 7 differ.",
-)
+
+
+def semantics_option(when: str = "") -> Callable[[F], F]:
+    """``--semantics``. when: the beginning of its help, such as "With --capture: ".
+
+    The verb gets *semantics*, ``v7`` or ``v6``.
+    """
+    return click.option(
+        "--semantics",
+        type=click.Choice(["v7", "v6"]),
+        default="v7",
+        show_default=True,
+        help=_sentence(when, "the version whose behaviour to use where versions 6 and 7 differ."),
+    )
+
+
+def setup_option(when: str = "", where: str = "") -> Callable[[F], F]:
+    """``--setup``. when, where: the beginning and the end of its help. The verb gets *setup*, a path or None."""
+    return click.option(
+        "--setup",
+        type=click.Path(path_type=Path, dir_okay=False),
+        metavar="SCRIPT",
+        help=_sentence(when, f"run this MQSC first on every queue manager{where}."),
+    )
+
+
+def _sentence(when: str, text: str) -> str:
+    return when + text if when else text[0].upper() + text[1:]
 
 
 def replay_options(*, both_versions: bool = False, on_spark: bool = True) -> Callable[[F], F]:
@@ -105,14 +131,9 @@ def replay_options(*, both_versions: bool = False, on_spark: bool = True) -> Cal
     both_versions: for a verb that replays under version 6 and version 7; it has no ``--semantics``. on_spark: False for
     a verb that replays in this process alone.
     """
-    setup = click.option(
-        "--setup",
-        type=click.Path(path_type=Path, dir_okay=False),
-        metavar="SCRIPT",
-        help=f"Run this MQSC first on every queue manager{', in both versions' if both_versions else ''}.",
-    )
+    setup = setup_option(where=", in both versions" if both_versions else "")
     engine = _ENGINE if on_spark else ()
-    group = (*_FILES, *engine, setup) if both_versions else (*_FILES, *engine, _SEMANTICS, setup)
+    group = (*_FILES, *engine, setup) if both_versions else (*_FILES, *engine, semantics_option(), setup)
 
     def decorated(function: F) -> F:
         @wraps(function)
@@ -153,6 +174,18 @@ def _note_psmode(script: str) -> None:
         if psmode != "ENABLED":
             what = f"PSMODE({psmode}) of the setup is not looked at: commands are processed as under PSMODE(ENABLED)"
             click.get_current_context().find_object(Console).warn(what)  # type: ignore[union-attr]
+
+
+def jobs_option(function: F) -> F:
+    """``--jobs``: the verb gets *jobs* (int, or None where the capture decides)."""
+    option = click.option(
+        "--jobs",
+        type=click.IntRange(1, _MOST_JOBS),
+        metavar="N",
+        help="Replay in N processes. The default for files of 32 MB or more is one for each processor; the output is "
+        "the same.",
+    )
+    return option(function)
 
 
 def check_suffix(output: Path) -> None:
@@ -210,6 +243,21 @@ class CaptureReader:
     def progress(self, label: str) -> AbstractContextManager[Callable[[int], None]]:
         """A line of progress over the capture; see ``Console.progress``."""
         return self._console.progress(label, self._captures.rows(), self._captures.share)
+
+    def jobs(self, asked: int | None) -> int:
+        """How many processes should replay. asked: as ``--jobs`` says."""
+        if asked is not None:
+            return asked
+        return min(cores(), _MOST_JOBS) if self._captures.size() >= _MANY_BYTES else 1
+
+    def in_several(self, jobs: int, replay: Callable[[Iterable[CapturedMessage], int], T]) -> T:
+        """What *replay* gives with *jobs* processes or, where it raises ClockWentBackError, with one; see in_order."""
+        try:
+            return self.in_order(lambda messages: replay(messages, jobs))
+        except ClockWentBackError as error:
+            self._console.say(f"{error}: replaying in one process")
+            self.problems = 0
+            return self.in_order(lambda messages: replay(messages, 1))
 
     def in_order(self, replay: Callable[[Iterable[CapturedMessage]], T]) -> T:
         """What *replay* gives for the messages as they come, or, where it raises OutOfOrderError, for all sorted."""

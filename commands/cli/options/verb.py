@@ -179,9 +179,23 @@ def verb(
             exit_codes=exit_codes,
             context_settings=settings,
         )(function)
+        if environment is not None:
+            _name_variables(command, environment)
         return command
 
     return made
+
+
+def _name_variables(command: click.Command, environment: str) -> None:
+    """Name the variables of options as the options are spelled; one for all verbs counts only without the verb's own.
+
+    click would take the names of parameters, and the one for all verbs first.
+    """
+    for option in command.params:
+        spelled = next((name[2:] for name in option.opts if name.startswith("--")), None)
+        if isinstance(option, click.Option) and spelled is not None:
+            own, common = f"{environment}_{spelled.replace('-', '_').upper()}", option.envvar
+            option.envvar = own if common is None else [own, *([common] if isinstance(common, str) else common)]
 
 
 json_option: Final = click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout.")

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from commands.broker.lifetime import tenths_until
+from commands.broker.mqsd import PSPROP
 from commands.explain.equivalents.mqsc_text import comment
 from commands.explain.equivalents.sub_names import sub_name
 from commands.explain.equivalents.topics import BLANK_TOPIC, topics_cleared, wildcards_note
@@ -23,16 +24,9 @@ from streams.operations import (
     Subscribe,
     Unsubscribe,
 )
-from streams.subscriptions import MQCI_NONE, PublicationFormat, Subscription, WildcardScheme
+from streams.subscriptions import MQCI_NONE, Subscription, WildcardScheme
 from streams.topic_strings import is_present
 
-_PSPROPS: Final = {
-    PublicationFormat.RFH2: c.MQPSPROP_RFH2,
-    PublicationFormat.RFH1: c.MQPSPROP_COMPAT,
-    PublicationFormat.PCF: c.MQPSPROP_COMPAT,
-    PublicationFormat.NONE: c.MQPSPROP_NONE,
-    PublicationFormat.PROPERTIES: c.MQPSPROP_MSGPROP,
-}
 _HEX_BYTES: Final = 32
 
 
@@ -105,7 +99,7 @@ def _definition(subscription: Subscription, context: OperationContext, new: bool
         out.append(Cfbs.of(c.MQBACF_DESTINATION_CORREL_ID, subscription.correl_id))
     left = tenths_until(subscription.expires_at, context.now)
     out += [
-        Cfin(c.MQIACF_PUBSUB_PROPERTIES, _PSPROPS[subscription.format]),
+        Cfin(c.MQIACF_PUBSUB_PROPERTIES, PSPROP[subscription.format]),
         Cfin(c.MQIACF_VARIABLE_USER_ID, c.MQVU_ANY_USER if options.variable_user_id else c.MQVU_FIXED_USER),
         Cfin(c.MQIACF_SUBSCRIPTION_SCOPE, c.MQTSCOPE_QMGR if options.local else c.MQTSCOPE_ALL),
         Cfin(c.MQIACF_REQUEST_ONLY, c.MQRU_PUBLISH_ON_REQUEST if options.pub_on_req_only else c.MQRU_PUBLISH_ALL),

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from commands.broker.core import EPOCH, Arrival, Outcome
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM
+from commands.broker.outcome import EPOCH, Arrival, Outcome
 from commands.broker.trace import Trace
 from commands.explain.reading import command_of
 from commands.model import Command, RegisterSubscriber, RegOpt

@@ -7,15 +7,17 @@ have literals of their own: a time is written as ISO 8601 in quotes, and a reaso
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, Final
+from dataclasses import field
+from typing import TYPE_CHECKING, Any, Final
 
 from commands.explain.selection.values import MessageValues
 from rfh2.captured import CapturedMessage
 from rfh2.errors import QPubSubError
-from streams.selectors.compile import Test, compile_condition
+from rfh2.late_dataclass import dataclass
 from streams.selectors.errors import Refusal
-from streams.selectors.evaluate import truth
+
+if TYPE_CHECKING:
+    from streams.selectors.compile import Test
 
 
 class SelectionError(QPubSubError):
@@ -76,6 +78,8 @@ def compile_where(text: str) -> Where:
     """
     # Slow to import, and few calls of a verb have a condition.
     from commands.explain.selection.where_language import WhereLanguage  # noqa: PLC0415
+    from streams.selectors.compile import compile_condition  # noqa: PLC0415
+    from streams.selectors.evaluate import truth  # noqa: PLC0415
     from streams.selectors.parse import parse  # noqa: PLC0415
 
     try:

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from commands.broker.context import prefix_of_sub_point, stream_prefix
-from commands.broker.core import Arrival, BrokerCore
+from commands.broker.core import BrokerCore
 from commands.broker.objects import DEFAULT_STREAM
+from commands.broker.outcome import Arrival
 from commands.explain.command_text import command_text
 from commands.explain.why.places import place_prefix
 from commands.headers.registry import parse

@@ -14,10 +14,14 @@ from functools import partial
 from typing import Final, TypeGuard
 
 from commands.broker.authority import Action
-from commands.broker.core import Arrival, BrokerCore, Outcome
+from commands.broker.core import BrokerCore
+from commands.broker.exit_calls import Exited
+from commands.broker.outcome import Arrival, Outcome
 from commands.broker.trace import Trace, TracedOperation
 from commands.explain.why.answers import Answers
+from commands.explain.why.exits import exit_reason, exit_sentence
 from commands.explain.why.former import Former
+from commands.explain.why.known_publications import KnownPublications, explained
 from commands.explain.why.near import Publishing
 from commands.explain.why.places import moved_to
 from commands.explain.why.question import Asked
@@ -67,6 +71,8 @@ class Explainer:
         is_whole: bool = True,
     ) -> None:
         self._broker, self._space, self._is_whole = broker, broker.space, is_whole
+        # What a live queue manager defines changes.
+        self._known = KnownPublications(broker) if queue_state is None else None
         self._asked = Asked() if asked is None else asked
         self._queue_state = by_definition(broker.objects) if queue_state is None else queue_state
         self._answers = Answers(self._asked, broker.qmgr)
@@ -97,7 +103,7 @@ class Explainer:
     def take(self, arrival: Arrival, *, is_selected: bool = True) -> list[Verdict]:
         """Process one message; the answers about it. is_selected: whether the question is about it."""
         self._answers.is_selected = self._roster.is_selected = is_selected
-        outcome = self._broker.trace(arrival, explains=True, forwards=False)
+        outcome = self._trace(arrival)
         trace = outcome.trace
         assert trace is not None
         self.refusal = outcome.why
@@ -118,6 +124,11 @@ class Explainer:
             self._answers.mentioned.discard(former.subscription.sub_id)
         self._roster.given_up.clear()
         return self._answers.take()
+
+    def _trace(self, arrival: Arrival) -> Outcome:
+        if self._known is not None:
+            return self._known.trace(arrival)
+        return explained(self._broker, arrival)
 
     def end(self) -> list[Verdict]:
         """The answers about subscriptions that no answer was about: nothing was published for them."""
@@ -147,8 +158,12 @@ class Explainer:
     # Commands that were carried out
 
     def _carried_out(self, arrival: Arrival, outcome: Outcome, trace: Trace) -> None:
+        exited = {id(each.copies): each for each in outcome.exited}
         for copies in outcome.copies:
-            self._put(arrival, copies)
+            if id(copies) not in exited:
+                self._put(arrival, copies)
+        for each in outcome.exited:
+            self._exited(arrival, each)
         for traced in trace.operations:
             for delivery in traced.deliveries:
                 self._served.add(delivery.subscription.sub_id)
@@ -163,6 +178,16 @@ class Explainer:
             self._refusals.topics_refused(arrival, outcome, trace)
         elif isinstance(outcome.command, RegisterSubscriber) and outcome.completion is Completion.WARNING:
             self._refusals.registrations_refused(arrival, outcome, outcome.command, trace)
+
+    def _exited(self, arrival: Arrival, exited: Exited) -> None:
+        first, reason = exited.copies[0], exit_reason(exited)
+        is_there = reason is Reason.DELIVERED
+        state = self._queue_state(exited.qmgr, exited.queue) if is_there else None
+        why = exit_sentence(exited, self._broker.qmgr)
+        if state is not None:
+            reason, why = state[0], f"{why}; {state[1]}"
+            is_there = reason in (Reason.DELIVERED, Reason.TRANSMISSION)
+        self._answers.add(arrival.seq, first.topic_string, first.subscription, reason, why, delivered=is_there)
 
     def _put(self, arrival: Arrival, copies: Sequence[Delivery]) -> None:
         first, asked = copies[0], self._asked
@@ -305,16 +330,12 @@ def _sends_retained(operation: Operation) -> TypeGuard[Subscribe | AlterSubscrip
 
 def prefix_of(topics: Sequence[str], operations: Sequence[PublishToTopic]) -> str:
     """What a Publish to *topics* was published below: the prefix of its stream and its subscription point."""
-    if not operations:
+    if all(operation.topic_string in topics for operation in operations):
         return ""
-    ends = {f"{SEPARATOR}{topic}" for topic in topics}
     first = operations[0].topic_string
-    found = [""] if first in topics else []
-    found += [first[: -len(end)] for end in ends if first.endswith(end)]
+    found = sorted((first[: -len(topic) - 1] for topic in topics if first.endswith(f"{SEPARATOR}{topic}")), key=len)
     fitting = (
-        prefix
-        for prefix in sorted(found, key=len)
-        if all((op.topic_string if not prefix else op.topic_string[len(prefix) + 1 :]) in topics for op in operations)
+        prefix for prefix in found if prefix and all(op.topic_string[len(prefix) + 1 :] in topics for op in operations)
     )
     return next(fitting, "")
 

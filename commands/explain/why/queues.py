@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from commands.broker.core import Arrival
 from commands.broker.objects import Objects
+from commands.broker.outcome import Arrival
 from commands.explain.why.attempts import attempt
 from commands.explain.why.verdict import Reason
 from rfh2.constants import (

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from itertools import product
 
 from commands.broker.context import not_read, prefix_of_sub_point
-from commands.broker.core import Arrival, BrokerCore, Outcome
+from commands.broker.core import BrokerCore
 from commands.broker.objects import CONTROL_QUEUE
+from commands.broker.outcome import Arrival, Outcome
 from commands.broker.puts import PutKind
 from commands.broker.trace import Trace
 from commands.explain.why.answers import Answers

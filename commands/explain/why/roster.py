@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Final
 
-from commands.broker.core import Arrival
+from commands.broker.outcome import Arrival
 from commands.explain.why.former import Former, FormerSubscriptions
 from commands.explain.why.lapsed import LapsedPublications
 from commands.explain.why.near import NearMisses

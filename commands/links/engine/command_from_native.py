@@ -14,6 +14,7 @@ from commands.headers.user_folders import user_folder
 from commands.headers.xml_text import has_room_for
 from commands.model import DeletePublication, Publish, PubOpt
 from commands.qmgr.link_port import NATIVE_MARK
+from rfh2.ccsid import UTF8_CCSID
 from rfh2.chain import decode_chain
 from rfh2.constants import (
     MQ_TOPIC_STR_LENGTH,
@@ -28,7 +29,6 @@ from rfh2.folders import Folder, write
 from rfh2.mqmd import Mqmd
 from rfh2.rfh2 import Rfh2
 
-_UTF8: Final = 1208
 TENTHS: Final = 10
 # The longest Expiry of a descriptor, in tenths of a second: nearly 7 years.
 LONGEST_EXPIRY: Final = 0x7FFF_FFFF
@@ -53,7 +53,7 @@ class NativePublication:
     stamps: tuple[tuple[str, str], ...] = ()
     format: str = ""
     encoding: int = MQENC_NATIVE
-    ccsid: int = _UTF8
+    ccsid: int = UTF8_CCSID
 
     @property
     def clears(self) -> bool:
@@ -69,13 +69,13 @@ def is_format(text: str) -> bool:
         return False
 
 
-def _is_announced(native: NativePublication) -> bool:
-    """Whether the payload begins with the header that its Format names; True if the Format names no header."""
+def format_of(native: NativePublication) -> str:
+    """The Format of the payload; none if it names a header and the payload does not begin with that header."""
     try:
         decode_chain(native.payload, native.format, native.ccsid)
     except DecodeError:
-        return False
-    return True
+        return MQFMT_NONE
+    return native.format
 
 
 def why_not_command(topic: str) -> str | None:
@@ -103,8 +103,8 @@ def command_for(native: NativePublication, user: str) -> tuple[Mqmd, bytes, tupl
         options = (("PubOpt", PubOpt.RETAIN_PUB.value),) if native.retain else ()
         psc = write("psc", (("Command", Publish.word), *options, ("Topic", native.topic), *stamps.items()))
     usr, lost = user_folder(native.properties)
-    if not _is_announced(native):
-        native, unfit = replace(native, format=MQFMT_NONE), (*unfit, "Format")
+    if (announced := format_of(native)) != native.format:
+        native, unfit = replace(native, format=announced), (*unfit, "Format")
     header = Rfh2(
         tuple(Folder.of(text) for text in (psc, usr) if text),
         encoding=native.encoding,
@@ -116,7 +116,7 @@ def command_for(native: NativePublication, user: str) -> tuple[Mqmd, bytes, tupl
         expiry = min(max(int(native.expiry_s * TENTHS), 1), LONGEST_EXPIRY)
     mqmd = Mqmd(
         expiry=expiry,
-        coded_char_set_id=_UTF8,
+        coded_char_set_id=UTF8_CCSID,
         format=MQFMT_RF_HEADER_2,
         priority=native.priority,
         persistence=MQPER_PERSISTENT if native.persistent else 0,

@@ -29,10 +29,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from commands.broker.exit_values import MQ_EXIT_DATA_LENGTH
 from rfh2.errors import QPubSubError
 
 _TABLE: Final = re.compile(r"\s*\[([^\[\]]+)\]")
@@ -82,14 +83,17 @@ class Secret(BaseModel):
 
 
 class TopicsConfig(Secret):
-    """Table [topics]: the topic tree, an MQTT 5 broker (``mqtt://``, ``mqtts://``) or IBM MQ (``ibmmq://``).
+    """Table [topics]: the topic tree, an MQTT 5 broker (``mqtt://``), NATS (``nats://``) or IBM MQ (``ibmmq://``).
 
-    client_id: of the MQTT session; two bridges must never have the same. prefix: of all topics in the tree, with its
-    separator. native_user: the user of native publications, for authority records. local: whether publications with
-    Local go into the tree (``share``) or not (``keep``). default_format: Format of native payloads that have none.
-    session_expiry_s: how long the broker keeps publications while the bridge is down. receive_maximum: native
-    publications that are not yet acknowledged. batch: publications in one unit of work. patience_s: how long a RegSub
-    waits for the answer of the broker. in_queue, outgoing_queue: local queues of the bridge.
+    client_id: of the MQTT session, or the name of the NATS consumers; two bridges must never have the same. prefix: of
+    all topics in the tree, with its separator. native_user: the user of native publications, for authority records.
+    local: whether publications with Local go into the tree (``share``) or not (``keep``). default_format: Format of
+    native payloads that have none. session_expiry_s: how long the broker keeps publications while the bridge is down.
+    receive_maximum: native publications that are not yet acknowledged. batch: publications in one unit of work.
+    patience_s: how long a RegSub waits for the answer of the broker. servers: more servers of the same NATS cluster.
+    credentials_file: of a NATS user. stream: of JetStream, and its bucket; replicas: of both. longest_subject: in
+    bytes. in_queue, outgoing_queue: local queues of the bridge. state_topic: where an MQTT broker retains the bridge's
+    state, without the prefix; None for nowhere.
     """
 
     url: str | None = None
@@ -106,14 +110,19 @@ class TopicsConfig(Secret):
     ca_file: Path | None = None
     cert_file: Path | None = None
     key_file: Path | None = None
+    servers: tuple[str, ...] = ()
+    credentials_file: Path | None = None
+    stream: str = Field("QPUBSUB", pattern=r"^[A-Za-z0-9_-]+$")
+    replicas: Annotated[int, Field(ge=1, le=5)] = 1
+    longest_subject: Annotated[int, Field(ge=100, le=60_000)] = 3_500
     outgoing_queue: str = "SYSTEM.QPUBSUB.OUTGOING"
     in_queue: str = "SYSTEM.QPUBSUB.INCOMING"
+    state_topic: str | None = None
 
     @property
     def secret_files(self) -> tuple[Path, ...]:
-        """The files that nobody else may read: the password, the private key."""
-        own = super().secret_files
-        return own if self.key_file is None else (*own, self.key_file)
+        """The files that nobody else may read: the password, the private key, the credentials."""
+        return (*super().secret_files, *(path for path in (self.key_file, self.credentials_file) if path is not None))
 
 
 class QueuesConfig(Secret):
@@ -235,25 +244,32 @@ class AdminConfig(Secret):
 class RunConfig(BaseModel):
     """Table [run]: options of ``run`` that have no table of their own, by their names without the hyphens.
 
-    None for what the option's own default is.
+    None for what the option's own default is. as_json: its key is ``json``.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     qmgr: str | None = None
     home: Path | None = None
+    once: bool | None = None
+    as_json: bool | None = Field(None, alias="json")
     record: Path | None = None
     log: Path | None = None
     log_format: Literal["json", "text"] | None = None
     durability: Literal["full", "normal"] | None = None
+    standby: bool | None = None
+    lease: Annotated[float, Field(ge=0.5)] | None = None
     command_seconds: Annotated[float, Field(ge=0)] | None = None
     command_topics: Annotated[int, Field(ge=0)] | None = None
     command_puts: Annotated[int, Field(ge=0)] | None = None
     command_megabytes: Annotated[int, Field(ge=0)] | None = None
+    console: str | None = None
 
     def defaults(self) -> dict[str, Any]:
         """What the options are where neither the command line nor the environment gives them."""
-        return {name: value for name, value in self if value is not None}
+        # The verb has another name for this option: its console is the terminal.
+        names = {"console": "console_at"}
+        return {names.get(name, name): value for name, value in self if value is not None}
 
 
 class MetricsConfig(BaseModel):
@@ -285,6 +301,60 @@ class TracingConfig(BaseModel):
     share: Annotated[float, Field(ge=0, le=1)] = 0.0
 
 
+class PublishExitConfig(BaseModel):
+    """Table [publish_exit]: the stanza PublishSubscribe of qm.ini (guide 4.6.2.4). One of the first three, or none.
+
+    path: PublishExitPath, a Python file; function: PublishExitFunction in it. entry_point: of an installed package,
+    in group ``qpubsub.publish_exits``. program: a program and its arguments, which reads and writes lines of JSON.
+    data: PublishExitData. seconds: the longest time for one call.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    path: Path | None = None
+    entry_point: str | None = None
+    program: tuple[str, ...] = ()
+    function: str = "publish_exit"
+    data: str = Field("", max_length=MQ_EXIT_DATA_LENGTH)
+    seconds: Annotated[float, Field(gt=0)] = 5.0
+
+    @property
+    def is_there(self) -> bool:
+        """Whether there is an exit."""
+        return self._given > 0
+
+    @property
+    def _given(self) -> int:
+        return sum((self.path is not None, self.entry_point is not None, bool(self.program)))
+
+    @model_validator(mode="after")
+    def _only_one(self) -> Self:
+        if self._given > 1:
+            raise ValueError("only one of path, entry_point and program may say what the exit is")
+        return self
+
+
+class ConsoleConfig(BaseModel):
+    """Table [console]: the console in the browser, of ``run --console`` and of the verb ``console``.
+
+    write: whether it may change something. users_file: who may look; one ``user:hash`` on each line. tls: the
+    certificate. names: under which browsers reach it, beside its addresses.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    write: bool = False
+    users_file: Path | None = None
+    tls: ListenerTls | None = None
+    names: tuple[str, ...] = ()
+
+    @property
+    def secret_files(self) -> tuple[Path, ...]:
+        """The files that nobody else may read."""
+        keys = () if self.tls is None else (self.tls.key_file,)
+        return keys if self.users_file is None else (*keys, self.users_file)
+
+
 class Config(BaseModel):
     """The whole file."""
 
@@ -297,6 +367,8 @@ class Config(BaseModel):
     listener: ListenerConfig = ListenerConfig()
     metrics: MetricsConfig = MetricsConfig()
     tracing: TracingConfig = TracingConfig()
+    publish_exit: PublishExitConfig = PublishExitConfig()
+    console: ConsoleConfig = ConsoleConfig()
 
 
 def exposed_secrets(config: Config) -> tuple[str, ...]:
@@ -304,7 +376,7 @@ def exposed_secrets(config: Config) -> tuple[str, ...]:
 
     A group counts as others, except for a file of another user: an administrator may share it by its group.
     """
-    tables = (config.queues, config.topics, config.admin, config.listener)
+    tables = (config.queues, config.topics, config.admin, config.listener, config.console)
     files = dict.fromkeys(path for table in tables for path in table.secret_files)
     return tuple(warning for path in files if (warning := _exposed(path)) is not None)
 
@@ -367,7 +439,8 @@ def _suggestion(keys: Sequence[str]) -> str:
         field = None if model is None else model.model_fields.get(key)
         model = field.annotation if field is not None and isinstance(field.annotation, type) else None
         model = model if model is not None and issubclass(model, BaseModel) else None
-    near = [] if model is None else get_close_matches(keys[-1], model.model_fields, n=1)
+    there = {} if model is None else model.model_fields
+    near = get_close_matches(keys[-1], [field.alias or name for name, field in there.items()], n=1)
     return f"; {near[0]} may be meant" if near else ""
 
 

@@ -15,7 +15,7 @@ from typing import Protocol
 
 from commands.broker.dead_letter import DeadLetters
 from commands.broker.objects import DEFAULT_STREAM
-from commands.links.engine.command_from_native import NativePublication, command_for, why_not_command
+from commands.links.engine.command_from_native import NativePublication, command_for, format_of, why_not_command
 from commands.qmgr.store.errors import MessageRefusedError
 from commands.qmgr.store.port import Queues
 from rfh2.constants import MQPER_PERSISTENT, MQRCCF_COMMAND_FAILED, MQRCCF_TOPIC_ERROR
@@ -61,7 +61,7 @@ class CommandPutter:
         why = why_not_command(native.topic)
         if why is not None:
             _log.error("a native publication is put on the dead-letter queue: %s", why)
-            self.set_aside(unit, Mqmd(format=native.format), native.payload, MQRCCF_TOPIC_ERROR)
+            self.set_aside(unit, Mqmd(format=format_of(native)), native.payload, MQRCCF_TOPIC_ERROR)
             return
         try:
             mqmd, body, lost = command_for(native, self._user)

@@ -93,12 +93,15 @@ class Link(Generic[F, P]):
     def after(self, operation: Operation, effects: Sequence[Effect]) -> Sequence[Outgoing]:
         self._registry.note(effects)
         if isinstance(operation, PublishToTopic):
-            if operation.retain:
-                self._lookups.forget()
+            self.published(operation.retain)
             return self._publishing(operation)
         if isinstance(operation, ClearRetained):
             return self._clearing(operation, effects)
         return ()
+
+    def published(self, retain: bool) -> None:
+        if retain:
+            self._lookups.forget()
 
     def expired(self, effects: Sequence[Effect]) -> None:
         self._registry.note(effects)

@@ -18,19 +18,24 @@ from typing import Final
 from commands.broker.puts import Outgoing, PutKind
 from commands.headers.publication import DeliveryForm
 from commands.headers.registry import content_of, render
+from rfh2.bounded_cache import BoundedCache
+from rfh2.ccsid import UTF8_CCSID
 from rfh2.constants import MQFMT_RF_HEADER_2, MQMT_DATAGRAM, MQPER_PERSISTENT
 from rfh2.errors import DecodeError
 from rfh2.folders import Folder, write
+from rfh2.layouts import MQMD1
 from rfh2.message import Message, decode, encode
 from rfh2.mqmd import Mqmd, name_of
-from rfh2.rfh2 import Rfh2
+from rfh2.rfh2 import FIXED_LENGTH, Rfh2
 from streams.operations import PublishToTopic
 from streams.subscriptions import PublicationFormat
 
 FOLDER: Final = "qps"
 _OWN: Final = (FOLDER, "mqps")
+_SPANS: Final = {name: (offset, offset + size) for name, offset, size in MQMD1.spans()}
+_MSG_ID: Final = slice(*_SPANS["MsgId"])
+_STAMP: Final = slice(_SPANS["PutDate"][0], _SPANS["PutTime"][1])
 _PUBLISH, _CLEAR = "publish", "clear"
-_UTF8: Final = 1208
 # Written by ``clearing``, whose folders are UTF-8.
 _CLEAR_TAG: Final = f"<Do>{_CLEAR}</Do>".encode()
 
@@ -54,10 +59,17 @@ class ForTree:
     priority: int = 0
     format: str = ""
     encoding: int = 546
-    ccsid: int = _UTF8
+    ccsid: int = UTF8_CCSID
     properties: tuple[tuple[str, str], ...] = ()
     stamps: tuple[tuple[str, str], ...] = ()
     other: tuple[str, ...] = ()
+
+
+# Requests by descriptor, without what is different in each message, and header, where that is the only one.
+_Key = tuple[bytes, bytes, bytes, bytes]
+_KNOWN_ROOM: Final = 4 << 20
+_ENTRY_BYTES: Final = 1_500
+_KNOWN: Final[BoundedCache[_Key, ForTree]] = BoundedCache(_KNOWN_ROOM)
 
 
 def publishing(operation: PublishToTopic, qmgr: str, queue: str) -> Outgoing:
@@ -94,14 +106,32 @@ def publishing(operation: PublishToTopic, qmgr: str, queue: str) -> Outgoing:
 
 def clearing(topic_string: str, qmgr: str, queue: str, local: bool = False) -> Outgoing:
     """The message for *queue* that clears what is retained on *topic_string*, which has no wildcards."""
-    header = Rfh2((Folder.of(_own_folder(_CLEAR, topic_string, True, local)),), coded_char_set_id=_UTF8)
-    mqmd = Mqmd(format=MQFMT_RF_HEADER_2, persistence=MQPER_PERSISTENT, priority=0, coded_char_set_id=_UTF8)
+    header = Rfh2((Folder.of(_own_folder(_CLEAR, topic_string, True, local)),), coded_char_set_id=UTF8_CCSID)
+    mqmd = Mqmd(format=MQFMT_RF_HEADER_2, persistence=MQPER_PERSISTENT, priority=0, coded_char_set_id=UTF8_CCSID)
     return _outgoing(qmgr, queue, Message(mqmd, (header,)), topic_string, None)
 
 
 def for_tree(md: bytes, body: bytes) -> ForTree:
     """The request of a message from the outgoing queue. Raises DecodeError if the bridge did not put it there."""
+    length = _first_length(body)
+    key = (md[: _MSG_ID.start], md[_MSG_ID.stop : _STAMP.start], md[_STAMP.stop :], body[:length])
+    known = _KNOWN.get(key) if length else None
+    if known is not None:
+        return replace(known, payload=body[length:])
     message = decode(body, md)
+    wanted = _for_tree(message)
+    if len(message.headers) == 1 and length == len(body) - len(message.body):
+        _KNOWN.keep(key, replace(wanted, payload=b""), _ENTRY_BYTES + 4 * length + len(md))
+    return wanted
+
+
+def _first_length(body: bytes) -> int:
+    """How long the MQRFH2 is with which *body* begins; 0 where it does not, or is not that long."""
+    length = int.from_bytes(body[8:12], "big" if body[4:5] == b"\0" else "little")
+    return length if body[:4] == b"RFH " and FIXED_LENGTH <= length <= len(body) else 0
+
+
+def _for_tree(message: Message) -> ForTree:
     mqmd = message.mqmd
     at = next((at for at, header in enumerate(message.headers) if isinstance(header, Rfh2)), None)
     header = None if at is None else message.headers[at]

@@ -12,10 +12,10 @@ from collections.abc import Callable
 
 
 class Threads:
-    """The threads of one link. log: where the end of one is logged."""
+    """The threads of one link. log: where the end of one is logged. of: what they are threads of."""
 
-    def __init__(self, log: logging.Logger) -> None:
-        self._log = log
+    def __init__(self, log: logging.Logger, of: str = "the link to the topic tree") -> None:
+        self._log, self._of = log, of
         self._threads: list[threading.Thread] = []
         self._ended: Callable[[], None] = lambda: None
         self.fault = ""
@@ -37,6 +37,6 @@ class Threads:
         try:
             target()
         except Exception as error:
-            self.fault = f"thread {name} of the link to the topic tree has failed: {error!r}"
+            self.fault = f"thread {name} of {self._of} has failed: {error!r}"
             self._log.critical("%s; the bridge ends, start it again", self.fault, exc_info=error)
             self._ended()

@@ -2,6 +2,8 @@
 
     mqtt://[user@]host[:1883]       an MQTT 5 broker
     mqtts://[user@]host[:8883]      the same, by TLS
+    nats://[user@]host[:4222]       NATS with JetStream
+    tls://[user@]host[:4222]        the same, by TLS
     ibmmq://host[:1414]/QMGR?channel=CHANNEL      IBM MQ by client connection, the parameters in the URL
     ibmmq:///QMGR                   IBM MQ as the environment says: MQSERVER, or a CCDT
 
@@ -11,14 +13,15 @@ A password in a URL is refused: everyone who lists processes could see it.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from ipaddress import ip_address
 from typing import Final
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from commands.links.engine.config import ConfigError
 
-PORTS: Final = {"mqtt": 1883, "mqtts": 8883, "ibmmq": 1414}
+PORTS: Final = {"mqtt": 1883, "mqtts": 8883, "nats": 4222, "tls": 4222, "ibmmq": 1414}
 LOOPBACK: Final = "127.0.0.1"
-_PARAMETERS: Final = {"mqtt": frozenset[str](), "mqtts": frozenset[str](), "ibmmq": frozenset({"channel"})}
+_PARAMETERS: Final = {"ibmmq": frozenset({"channel"})}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +38,7 @@ class Address:
     @property
     def secure(self) -> bool:
         """Whether the scheme asks for TLS."""
-        return self.scheme == "mqtts"
+        return self.scheme in ("mqtts", "tls")
 
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
@@ -56,7 +59,7 @@ def parse_address(text: str, option: str) -> Address:
     if parts.password is not None:
         raise ConfigError(option, "a password has no place in a URL; name password_file or password_env in --config")
     given = dict(parse_qsl(parts.query, keep_blank_values=True))
-    if unknown := sorted(set(given) - _PARAMETERS[parts.scheme]):
+    if unknown := sorted(set(given) - _PARAMETERS.get(parts.scheme, frozenset())):
         raise ConfigError(option, f"{parts.scheme}:// has no parameter {unknown[0]}")
     path = unquote(parts.path.strip("/"))
     if parts.scheme == "ibmmq":
@@ -87,3 +90,11 @@ def parse_listen(where: str, option: str) -> tuple[str, int]:
     if not port.isdecimal() or not 0 <= int(port) <= 65_535:
         raise ConfigError(option, f"{where} is not HOST:PORT or a port, as in 127.0.0.1:1414")
     return host.strip("[]") or LOOPBACK, int(port)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only programs of this machine reach what listens on *host*."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

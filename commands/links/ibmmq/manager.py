@@ -32,6 +32,7 @@ _log = logging.getLogger("qpubsub.mq")
 
 _NUMBERS: Final = 20_000
 _NAP_S: Final = 0.05
+_RELEASED_S: Final = 5.0
 
 
 class MqMessages:
@@ -129,9 +130,20 @@ class MqQueueManager:
     def processor_lock(self) -> Iterator[None]:
         """Be the one processor: on this machine by the lock of the store, elsewhere by the record's queue."""
         with self._store.processor_lock():
-            self._connect()
+            self._connect_in_turn()
             self._warn_of_stranded()
             yield
+
+    def _connect_in_turn(self) -> None:
+        """Connect, as soon as the queue manager has noticed that the instance before has ended."""
+        end = time.monotonic() + _RELEASED_S
+        while True:
+            try:
+                return self._connect()
+            except QueueManagerInUseError:
+                if self._store.database.epoch is None or time.monotonic() >= end:
+                    raise
+                time.sleep(_NAP_S)
 
     def _warn_of_stranded(self) -> None:
         """Log which embedded queues hold messages: older ones, or messages that MQSC put there."""

@@ -23,6 +23,7 @@ from typing import Final
 
 from commands.links.engine.command_from_native import NativePublication
 from commands.links.engine.message_for_tree import ForTree
+from rfh2.ccsid import UTF8_CCSID
 from rfh2.constants import MQEI_UNLIMITED, MQENC_NATIVE, MQFMT_RF_HEADER_2, MQPER_PERSISTENT
 from rfh2.errors import DecodeError
 from rfh2.folders import Folder, write
@@ -33,7 +34,6 @@ from rfh2.rfh2 import Rfh2
 MARK: Final = "QPSBridge"
 SYNCPOINT, RETAIN, SCOPE_QMGR = 0x0000_0002, 0x0020_0000, 0x0400_0000
 _STAMPS: Final = {"Pts": "PubTime", "Seq": "SeqNum"}
-_UTF8: Final = 1208
 _NUMBER: Final = re.compile("[0-9]{1,10}", re.ASCII)
 
 
@@ -48,7 +48,7 @@ def put_for(wanted: ForTree, qmgr: str) -> tuple[bytes, bytes, int]:
         version=2,
         expiry=wanted.expiry if wanted.expiry > 0 else MQEI_UNLIMITED,
         encoding=MQENC_NATIVE,
-        coded_char_set_id=_UTF8,
+        coded_char_set_id=UTF8_CCSID,
         format=MQFMT_RF_HEADER_2,
         priority=wanted.priority,
         persistence=int(wanted.persistent),

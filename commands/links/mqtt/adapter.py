@@ -9,31 +9,39 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 
-from commands.links.engine.adapter import Engine, Subscribed
+from commands.links.engine.adapter import Engine, Subscribed, TreeUnreachableError
 from commands.links.engine.command_from_native import NativePublication
-from commands.links.engine.config import TopicsConfig
+from commands.links.engine.config import ConfigError, TopicsConfig
+from commands.links.engine.filter_tree import FilterTree
 from commands.links.engine.retained import TreeRetained
 from commands.links.engine.spool import Spool
 from commands.links.engine.urls import Address
-from commands.links.mqtt.answers import Granted, Received
+from commands.links.mqtt.answers import Granted, Received, SentPacket
 from commands.links.mqtt.capabilities import CAPABILITIES
 from commands.links.mqtt.client import MqttClient
-from commands.links.mqtt.filters import Filters, FilterTree
+from commands.links.mqtt.filters import Filters
 from commands.links.mqtt.packets import MqttPublication
 from commands.links.mqtt.receiver import MqttReceiver
 from commands.links.mqtt.sender import MqttSender
 from commands.links.mqtt.snapshots import Snapshots
+from commands.links.mqtt.state_topic import BridgeState, StateTopic
 from commands.links.mqtt.subscribing import Subscribing
 from commands.links.mqtt.topics import filter_of, why_not_shared, why_not_topic
+from rfh2.distribution import VERSION
 from streams.subscriptions import WildcardScheme
 
 _log = logging.getLogger("qpubsub.mqtt")
 
 
 class MqttAdapter:
-    """One broker. state: the directory for what the bridge remembers of its session. Raises ConfigError."""
+    """One broker. state: the directory for what the bridge remembers of its session. Raises ConfigError.
+
+    queues, epoch: what ``StateTopic`` says of the bridge.
+    """
 
     kind = "MQTT"
     name = "the MQTT broker"
@@ -41,11 +49,26 @@ class MqttAdapter:
     filters_at_once = 1_000
     capabilities = CAPABILITIES
 
-    def __init__(self, address: Address, config: TopicsConfig, qmgr: str, state: Path) -> None:
+    def __init__(
+        self,
+        address: Address,
+        config: TopicsConfig,
+        qmgr: str,
+        state: Path,
+        queues: str = "embedded",
+        epoch: int | None = None,
+    ) -> None:
         self.client_id = config.client_id or f"qpubsub-{qmgr}"
         self._config = config
         self._filters = Filters(state / "mqtt.json")
-        self.mqtt = MqttClient(address, config, self.client_id, self._received, self._connected)
+        self._state: StateTopic | None = None
+        if config.state_topic is not None:
+            why = why_not_topic(config.state_topic)
+            if why is not None:
+                raise ConfigError("[topics] state_topic", why)
+            self._state = StateTopic(config.state_topic, self.client_id, qmgr, VERSION, queues, epoch)
+        will = None if self._state is None else self._will
+        self.mqtt = MqttClient(address, config, self.client_id, self._received, self._connected, will=will)
         self._snapshots = Snapshots(address, config, self.client_id)
 
     # Names
@@ -80,6 +103,9 @@ class MqttAdapter:
         self.mqtt.start()
 
     def stop(self) -> None:
+        told = self._tell(BridgeState.STOPPED)
+        if told is not None:
+            told.wait(self._config.patience_s)
         self.mqtt.stop()
         self._snapshots.stop()
         with self._engine.lock:
@@ -136,6 +162,7 @@ class MqttAdapter:
                 self._filters.forgotten()
         if granted.session_present:
             self._receiver.drop_unacknowledged()
+        self._tell(BridgeState.RUNNING)
         if not granted.max_qos:
             _log.warning("the MQTT broker takes nothing at QoS 1: publications may be lost")
         _log.info("connected to the MQTT broker as %s", self.client_id)
@@ -147,6 +174,20 @@ class MqttAdapter:
             self._receiver.put(received)
         else:
             self.mqtt.acknowledge(received)
+
+    # The bridge's state
+
+    def _will(self) -> MqttPublication:
+        assert self._state is not None
+        return self._state.packet(BridgeState.LOST, datetime.now(UTC))
+
+    def _tell(self, state: BridgeState) -> SentPacket | None:
+        """Publish that the bridge is in *state*, if that is asked for and there is a connection."""
+        if self._state is None:
+            return None
+        with suppress(TreeUnreachableError):
+            return self.mqtt.publish(self._state.packet(state, datetime.now(UTC)))
+        return None
 
 
 class MqttCalls:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import logging
 import socket
-import ssl
 import threading
 import time
 from collections.abc import Callable
@@ -21,9 +20,11 @@ from typing import Any, Final
 from commands.links.engine.adapter import TreeUnreachableError
 from commands.links.engine.backoff import Backoff
 from commands.links.engine.config import ConfigError, TopicsConfig
+from commands.links.engine.tls import client_context, why_unreachable
 from commands.links.engine.urls import Address
 from commands.links.mqtt.answers import Connection, Granted, Received, SentPacket, Ticket
 from commands.links.mqtt.packets import MqttPublication
+from commands.links.mqtt.state_topic import WILL_DELAY_S
 from rfh2.distribution import how_to_install
 
 try:
@@ -32,6 +33,8 @@ try:
     from paho.mqtt.packettypes import PacketTypes
     from paho.mqtt.properties import Properties
     from paho.mqtt.subscribeoptions import SubscribeOptions
+
+    from commands.links.mqtt.publish_properties import publish_properties
 except ImportError:  # pragma: no cover - the extra is not installed
     paho = None  # type: ignore[assignment]
 
@@ -50,8 +53,9 @@ RETAIN_NOW, RETAIN_NEVER = 0, 2
 class MqttClient:
     """One connection, made again whenever it breaks. clean: without a session that outlives it.
 
-    received: called with each publication; connected: with what the broker granted; both in paho's thread. Raises
-    ConfigError where paho-mqtt is missing or the TLS files are no good.
+    received: called with each publication; connected: with what the broker granted; both in paho's thread. will: makes,
+    for each connection, what the broker publishes when that is lost. Raises ConfigError where paho-mqtt is missing or
+    the TLS files are no good.
     """
 
     def __init__(
@@ -62,12 +66,13 @@ class MqttClient:
         received: Callable[[Received], None],
         connected: Callable[[Granted], None] = lambda _granted: None,
         clean: bool = False,
+        will: Callable[[], MqttPublication] | None = None,
     ) -> None:
         if paho is None:
             raise ConfigError("--topics", f"mqtt:// needs the package paho-mqtt: {how_to_install('mqtt')}")
         self.client_id = client_id
         self._address, self._config, self._clean = address, config, clean
-        self._received, self._granted = received, connected
+        self._received, self._granted, self._will = received, connected, will
         self._up, self._tried, self._stopping = threading.Event(), threading.Event(), threading.Event()
         self._backoff = Backoff(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
         self._thread: threading.Thread | None = None
@@ -81,18 +86,7 @@ class MqttClient:
         self.alone = threading.Lock()
         self._user = address.user or config.user
         self._password = config.password() if self._user is not None else None
-        self._tls = self._secured() if address.secure else None
-
-    def _secured(self) -> ssl.SSLContext:
-        config = self._config
-        try:
-            context = ssl.create_default_context(cafile=None if config.ca_file is None else str(config.ca_file))
-            if config.cert_file is not None:
-                context.load_cert_chain(config.cert_file, config.key_file)
-        except OSError as error:
-            files = ", ".join(str(path) for path in (config.ca_file, config.cert_file, config.key_file) if path)
-            raise ConfigError("ca_file, cert_file, key_file", f"{files}: {error.strerror or error}") from error
-        return context
+        self._tls = client_context(config) if address.secure else None
 
     def start(self) -> None:
         """Connect, and connect again after each break, in a thread of its own."""
@@ -130,15 +124,7 @@ class MqttClient:
         connection = self._connection
         if not self.is_up:
             raise TreeUnreachableError(self.trouble)
-        properties = Properties(PacketTypes.PUBLISH)  # type: ignore[no-untyped-call]
-        if packet.expiry_s is not None:
-            properties.MessageExpiryInterval = packet.expiry_s
-        if packet.content_type is not None:
-            properties.ContentType = packet.content_type
-        if packet.is_text:
-            properties.PayloadFormatIndicator = 1
-        if packet.properties:
-            properties.UserProperty = list(packet.properties)
+        properties = publish_properties(packet.expiry_s, packet.content_type, packet.is_text, packet.properties)
         qos = packet.qos if self.granted is None else min(packet.qos, self.granted.max_qos)
         info = connection.paho.publish(packet.topic, packet.payload, qos, packet.retain, properties)
         return SentPacket(info, connection)
@@ -231,7 +217,8 @@ class MqttClient:
                 if self._stopping.is_set():
                     connection.ended.wait(_LONGEST_STOP_S / 2)
             except Exception as error:
-                self._trouble(f"the MQTT broker at {self._address} does not answer: {_why(error, self._address)}")
+                why = why_unreachable(error, self._address.secure, "mqtt")
+                self._trouble(f"the MQTT broker at {self._address} does not answer: {why}")
             finally:
                 self._up.clear()
                 connection.end()
@@ -262,6 +249,11 @@ class MqttClient:
             client.username_pw_set(self._user, self._password)
         if self._tls is not None:
             client.tls_set_context(self._tls)
+        if self._will is not None:
+            will = self._will()
+            about = _properties(PacketTypes.WILLMESSAGE, will)
+            about.WillDelayInterval = WILL_DELAY_S
+            client.will_set(will.topic, will.payload, will.qos, will.retain, about)
         properties = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
         properties.SessionExpiryInterval = 0 if self._clean else self._config.session_expiry_s
         properties.ReceiveMaximum = self._config.receive_maximum
@@ -394,6 +386,19 @@ class _Paho(_Base):  # type: ignore[misc]
             self.user_data_get().end()
 
 
+def _properties(kind: int, packet: MqttPublication) -> Any:
+    properties: Any = Properties(kind)  # type: ignore[no-untyped-call]
+    if packet.expiry_s is not None:
+        properties.MessageExpiryInterval = packet.expiry_s
+    if packet.content_type is not None:
+        properties.ContentType = packet.content_type
+    if packet.is_text:
+        properties.PayloadFormatIndicator = 1
+    if packet.properties:
+        properties.UserProperty = list(packet.properties)
+    return properties
+
+
 def _settle(connection: Connection, mid: int, code: int, name: str) -> None:
     with connection.lock:
         ticket = connection.tickets.pop(mid, None)
@@ -402,12 +407,3 @@ def _settle(connection: Connection, mid: int, code: int, name: str) -> None:
             connection.early[mid] = (code, name)
             return
     ticket.settle(code, name)
-
-
-def _why(error: Exception, address: Address) -> str:
-    if isinstance(error, ssl.SSLCertVerificationError):
-        return f"its certificate is not trusted ({error.verify_message}); see ca_file"
-    why = (error.strerror if isinstance(error, OSError) else None) or str(error)
-    if address.secure and isinstance(error, ssl.SSLError | ConnectionResetError):
-        return f"TLS is not what it speaks there ({why}); try mqtt://"
-    return why

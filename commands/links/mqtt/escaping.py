@@ -19,7 +19,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-Pairs = tuple[tuple[str, str], ...]
+from commands.links.engine.properties import Pairs
 
 MAX_BYTES: Final = 65_535
 ESCAPED: Final = "mq.Escaped"

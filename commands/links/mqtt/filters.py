@@ -10,73 +10,15 @@ longer knows: a second copy is better than none.
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from commands.links.mqtt.topics import selects
-from commands.qmgr.store.permissions import private
-from rfh2.errors import StoreError
-from streams.topic_strings import SEPARATOR
+from commands.links.engine.filter_tree import FilterTree
+from commands.links.engine.state_file import read_state, unreadable, write_state
 
 # So many identifiers are set apart at once: what a crash wastes, of the 268,435,455 that MQTT has (3.8.2.1.2).
 _RESERVED: Final = 1_000
-
-
-@dataclass(slots=True)
-class _FilterNode:
-    children: dict[str, _FilterNode] = field(default_factory=dict)
-    ids: set[int] = field(default_factory=set)
-
-
-class FilterTree:
-    """Which of many filters select a topic."""
-
-    def __init__(self) -> None:
-        self._root = _FilterNode()
-        self._filters: dict[int, str] = {}
-
-    def add(self, topic_filter: str, number: int) -> None:
-        """Add a filter."""
-        node = self._root
-        for level in topic_filter.split(SEPARATOR):
-            node = node.children.setdefault(level, _FilterNode())
-        node.ids.add(number)
-        self._filters[number] = topic_filter
-
-    def remove(self, topic_filter: str, number: int) -> None:
-        """Remove a filter, and the nodes that nothing needs any more."""
-        path = [self._root]
-        levels = topic_filter.split(SEPARATOR)
-        for level in levels:
-            path.append(path[-1].children[level])
-        path[-1].ids.discard(number)
-        del self._filters[number]
-        for at in range(len(levels), 0, -1):
-            if path[at].ids or path[at].children:
-                break
-            del path[at - 1].children[levels[at - 1]]
-
-    def match(self, topic: str) -> list[int]:
-        """The numbers of the filters that select *topic*, ascending."""
-        found: set[int] = set()
-        nodes = [self._root]
-        for level in topic.split(SEPARATOR):
-            following = []
-            for node in nodes:
-                if (rest := node.children.get("#")) is not None:
-                    found |= rest.ids
-                following += [node.children[wanted] for wanted in (level, "+") if wanted in node.children]
-            nodes = following
-        for node in nodes:
-            found |= node.ids
-            if (rest := node.children.get("#")) is not None:
-                found |= rest.ids
-        # A wildcard at the beginning selects no topic that begins with $.
-        return sorted(n for n in found if not topic.startswith("$") or selects(self._filters[n], topic))
 
 
 class Filters:
@@ -145,31 +87,21 @@ class Filters:
 
     def _load(self) -> None:
         try:
-            state: dict[str, Any] = json.loads(self._path.read_text())
+            state = read_state(self._path)
+            if state is None:
+                return
             self._next = self._reserved = int(state["next"])
             for topic_filter, number in sorted(state["filters"].items(), key=lambda item: int(item[1])):
                 self._ids[topic_filter] = int(number)
                 self._tree.add(topic_filter, int(number))
             self.acknowledged = set(state["acknowledged"]) & set(self._ids)
-        except FileNotFoundError:
-            return
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise StoreError(
-                f"{self._path}: cannot be read ({error}); remove it, and the bridge makes it anew"
-            ) from error
+            raise unreadable(self._path, error) from error
 
     def save(self, only_changes: bool = False) -> None:
         """Keep them. A filter that a crash makes forgotten is subscribed to again, under a new identifier."""
         if only_changes and not self._changed:
             return
         state = {"next": self._reserved, "filters": self._ids, "acknowledged": sorted(self.acknowledged)}
-        partial = self._path.with_suffix(".partial")
-        try:
-            with open(partial, "w", encoding="utf-8", opener=private) as file:
-                json.dump(state, file)
-                file.flush()
-                os.fsync(file.fileno())
-            partial.replace(self._path)
-        except OSError as error:
-            raise StoreError(f"{self._path}: {error.strerror}") from error
+        write_state(self._path, state)
         self._changed = False

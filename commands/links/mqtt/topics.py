@@ -18,11 +18,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from commands.links.engine.filter_tree import levels_of
 from commands.links.mqtt.escaping import why_not_text
-from streams.char_wildcards import parse_char_pattern
 from streams.subscriptions import WildcardScheme
 from streams.topic_strings import SEPARATOR
-from streams.topic_wildcards import MULTI_LEVEL, SINGLE_LEVEL, parse_topic_pattern
+from streams.topic_wildcards import MULTI_LEVEL, SINGLE_LEVEL
 
 _RESERVED: Final = "$"
 
@@ -44,36 +44,11 @@ def filter_of(topic_string: str, scheme: WildcardScheme) -> str | None:
 
     Raises CommandError 3072 where *topic_string* is no pattern of that scheme.
     """
-    levels = _levels(topic_string, scheme)
-    if any(level not in (MULTI_LEVEL, SINGLE_LEVEL) and _has_wildcard(level) for level in levels):
+    levels = levels_of(topic_string, scheme)
+    if levels is None or any(level not in (MULTI_LEVEL, SINGLE_LEVEL) and _has_wildcard(level) for level in levels):
         return None
-    if MULTI_LEVEL in levels:
-        levels = (*levels[: levels.index(MULTI_LEVEL)], MULTI_LEVEL)
     found = SEPARATOR.join(levels)
     return None if found.startswith(_RESERVED) or why_not_text(found) else found
-
-
-def selects(topic_filter: str, topic: str) -> bool:
-    """Whether an MQTT broker sends a publication on *topic* to a subscription with this filter."""
-    if topic.startswith(_RESERVED) and topic_filter[:1] in (MULTI_LEVEL, SINGLE_LEVEL):
-        return False
-    wanted, levels = topic_filter.split(SEPARATOR), topic.split(SEPARATOR)
-    for at, level in enumerate(wanted):
-        if level == MULTI_LEVEL:
-            return True
-        if at == len(levels) or level not in (SINGLE_LEVEL, levels[at]):
-            return False
-    return len(wanted) == len(levels)
-
-
-def _levels(topic_string: str, scheme: WildcardScheme) -> tuple[str, ...]:
-    if scheme is WildcardScheme.TOPIC:
-        return parse_topic_pattern(topic_string).levels
-    pattern = parse_char_pattern(topic_string)
-    literal = tuple(pattern.literal_prefix.split(SEPARATOR))
-    # A level that is + or # alone is no wildcard here; with a blank beside it, it is seen to be a level no topic has.
-    shown = tuple(f"{level} " if level in (MULTI_LEVEL, SINGLE_LEVEL) else level for level in literal)
-    return (*shown[:-1], MULTI_LEVEL) if pattern.is_wild else shown
 
 
 def _has_wildcard(level: str) -> bool:

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from commands.mqsc.values import Shown
+from rfh2.ccsid import UTF8_CCSID
 from rfh2.errors import CommandError, DecodeError
 from rfh2.pcf_names import MQRCCF_STRUCTURE_TYPE_ERROR
 from rfh2.pcf_parameters import Cfbs, Cfil, Cfin, Cfsl, Cfst, Parameter
 
-CCSID: Final = 1208
 MQRCCF_ATTR_VALUE_ERROR: Final = 4005
 _NAME_LENGTH: Final = 48
 
@@ -71,7 +71,7 @@ class Characters:
         return (text_of(parameter),)
 
     def write(self, number: int, shown: Shown) -> Cfst:
-        return Cfst.of(number, str(shown).ljust(self.size), CCSID)
+        return Cfst.of(number, str(shown).ljust(self.size), UTF8_CCSID)
 
     def text(self, value: int | str | bytes) -> str:
         return str(value).rstrip(" ")
@@ -120,7 +120,7 @@ class Names:
 
     def write(self, number: int, shown: Shown) -> Cfsl:
         names = shown if isinstance(shown, tuple) else ()
-        return Cfsl.of(number, tuple(name.ljust(_NAME_LENGTH) for name in names), CCSID)
+        return Cfsl.of(number, tuple(name.ljust(_NAME_LENGTH) for name in names), UTF8_CCSID)
 
     def text(self, value: int | str | bytes) -> str:
         return str(value).rstrip(" ")

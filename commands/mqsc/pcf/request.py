@@ -13,8 +13,9 @@ from commands.mqsc.model import Command, Keyword
 from commands.mqsc.pcf import attributes as a
 from commands.mqsc.pcf.attributes import PcfAttribute
 from commands.mqsc.pcf.commands import COMMANDS, PcfCommand
-from commands.mqsc.pcf.forms import CCSID, Integer, IntegerList, Names
+from commands.mqsc.pcf.forms import Integer, IntegerList, Names
 from rfh2 import pcf_admin_names as c
+from rfh2.ccsid import UTF8_CCSID
 from rfh2.errors import CommandError
 from rfh2.pcf import Pcf
 from rfh2.pcf_names import MQRCCF_CFH_COMMAND_ERROR, MQRCCF_CFIN_PARM_ID_ERROR
@@ -60,7 +61,7 @@ def _parameters(command: Command, about: PcfCommand) -> Iterator[Parameter]:
     if command.where is not None:
         raise CommandError(MQRCCF_CFIN_PARM_ID_ERROR, why="WHERE has no parameter here")
     if command.name is not None and about.name:
-        yield Cfst.of(about.name, command.name.text, CCSID)
+        yield Cfst.of(about.name, command.name.text, UTF8_CCSID)
     elif command.name is not None:
         raise CommandError(MQRCCF_CFIN_PARM_ID_ERROR, why=f"{command.verb} {command.target} takes no name")
     if command.target in _QUEUE_KINDS and command.target != "QUEUE" and about.target == "QUEUE":
@@ -92,7 +93,7 @@ def _record(command: Command, about: PcfCommand) -> Iterator[Parameter]:
         yield Cfin(c.MQIACF_AUTH_OPTIONS, c.MQAUTHOPT_NAME_ALL_MATCHING + _ENTITY_EXPLICIT)
     profile, kind = given.pop("PROFILE", None), given.pop("OBJTYPE", None)
     name = "" if profile is None or not profile.values else profile.values[0].text
-    yield Cfst.of(a.PROFILE.number, name.ljust(_NAME_LENGTH), CCSID)
+    yield Cfst.of(a.PROFILE.number, name.ljust(_NAME_LENGTH), UTF8_CCSID)
     if kind is not None:
         yield _value(a.OBJECT_TYPE, kind)
     elif command.verb == "DISPLAY":
@@ -103,10 +104,10 @@ def _record(command: Command, about: PcfCommand) -> Iterator[Parameter]:
             continue
         who = keyword.values[0].text
         if command.verb == "DISPLAY":
-            yield Cfst.of(c.MQCACF_ENTITY_NAME, who, CCSID)
+            yield Cfst.of(c.MQCACF_ENTITY_NAME, who, UTF8_CCSID)
             yield Cfin(c.MQIACF_ENTITY_TYPE, entity_type)
         else:
-            yield Cfsl.of(number, (who,), CCSID)
+            yield Cfsl.of(number, (who,), UTF8_CCSID)
     for keyword in given.values():
         yield _value(taken.get(keyword.name), keyword)
 
@@ -123,7 +124,7 @@ def _value(attribute: PcfAttribute | None, keyword: Keyword) -> Parameter:
         raise CommandError(MQRCCF_CFIN_PARM_ID_ERROR, why=f"{keyword.name} has no parameter in PCF that is known here")
     texts = tuple(value.text for value in keyword.values)
     if isinstance(attribute.form, Names):
-        return Cfsl.of(attribute.number, tuple(text.ljust(_NAME_LENGTH) for text in texts if text.strip()), CCSID)
+        return Cfsl.of(attribute.number, tuple(text.ljust(_NAME_LENGTH) for text in texts if text.strip()), UTF8_CCSID)
     try:
         made = attribute.form.write(attribute.number, _typed(texts, attribute))
     except (KeyError, ValueError):

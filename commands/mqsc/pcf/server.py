@@ -18,9 +18,10 @@ from itertools import chain
 from typing import Final
 
 from commands.broker.authority import GroupsOf
-from commands.broker.core import Arrival, BrokerCore
+from commands.broker.core import BrokerCore
 from commands.broker.identifiers import Ids, Origin
 from commands.broker.objects import ADMIN_COMMAND_QUEUE, Objects
+from commands.broker.outcome import Arrival
 from commands.broker.puts import Outgoing, PutKind
 from commands.broker.respond import is_due, reply_descriptor
 from commands.headers.response import Completion
@@ -29,14 +30,14 @@ from commands.mqsc.answers import Answer, DefinitionDeleted, DefinitionStored
 from commands.mqsc.execute import carry_out
 from commands.mqsc.keeping import Keeper, UnitQueues
 from commands.mqsc.model import Command
+from commands.mqsc.neighbours import Alone, Neighbours, RecordedNeighbours
 from commands.mqsc.pcf import writing
-from commands.mqsc.pcf.forms import CCSID
 from commands.mqsc.pcf.reading import Request, read
 from commands.mqsc.pcf.rights import Rights
 from commands.qmgr.admin_port import Administered
 from commands.qmgr.backlog import Backlog
-from commands.qmgr.store.port import ListsQueues, UnitOfWork
-from rfh2.ccsid import ENCODINGS, ByteOrder
+from commands.qmgr.store.port import KnowsNeighbours, ListsQueues, UnitOfWork
+from rfh2.ccsid import ENCODINGS, UTF8_CCSID, ByteOrder
 from rfh2.constants import (
     MQEI_UNLIMITED,
     MQRO_PASS_DISCARD_AND_EXPIRY,
@@ -124,7 +125,11 @@ class PcfCommandServer:
                 sub_id = ids()
             return sub_id
 
-        return Administration(objects, space, arrival.now, UnitQueues(unit), new_sub_id, user, self._groups_of)
+        neighbours: Neighbours = Alone()
+        if isinstance(unit, KnowsNeighbours):
+            neighbours = RecordedNeighbours(unit.neighbours)
+        queues = UnitQueues(unit)
+        return Administration(objects, space, arrival.now, queues, new_sub_id, user, self._groups_of, neighbours)
 
     @staticmethod
     def _done(command: Command, rights: Rights, administration: Administration, request: Request) -> Answer:
@@ -177,7 +182,7 @@ class _Answered:
         qmgr = name_of(command.reply_to_qmgr) or self._qmgr
         origin = Origin.of(self._qmgr, self._now)
         expiry = command.expiry if command.report & MQRO_PASS_DISCARD_AND_EXPIRY else MQEI_UNLIMITED
-        made = Mqmd(encoding=ENCODINGS[self._order], coded_char_set_id=CCSID, format=_FORMAT)
+        made = Mqmd(encoding=ENCODINGS[self._order], coded_char_set_id=UTF8_CCSID, format=_FORMAT)
         for response in responses:
             described = reply_descriptor(
                 command, made, self._ids(), expiry, command.priority, command.persistence, origin

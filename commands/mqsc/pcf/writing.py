@@ -12,9 +12,9 @@ from typing import Final
 from commands.mqsc.answers import Answer
 from commands.mqsc.pcf.attributes import QUEUE_TYPE
 from commands.mqsc.pcf.commands import PcfCommand
-from commands.mqsc.pcf.forms import CCSID, MQRCCF_ATTR_VALUE_ERROR
+from commands.mqsc.pcf.forms import MQRCCF_ATTR_VALUE_ERROR
 from commands.mqsc.values import Shown
-from rfh2.ccsid import ByteOrder
+from rfh2.ccsid import UTF8_CCSID, ByteOrder
 from rfh2.constants import MQRC_NONE, MQRC_NOT_AUTHORIZED, MQRCCF_COMMAND_FAILED
 from rfh2.errors import CommandError
 from rfh2.mqi_constants import MQCC_FAILED, MQCC_OK
@@ -119,7 +119,7 @@ class _Writer:
 
 def _names(about: PcfCommand, rows: Iterable[Row]) -> tuple[Parameter, ...]:
     found = [(str(row[about.shown[0].keyword]), str(row.get("TYPE", ""))) for row in rows]
-    names = Cfsl.of(about.names, tuple(name.ljust(_NAME_LENGTH) for name, _ in found), CCSID)
+    names = Cfsl.of(about.names, tuple(name.ljust(_NAME_LENGTH) for name, _ in found), UTF8_CCSID)
     if about.names != MQCACF_Q_NAMES:
         return (names,)
     return names, Cfil(MQIACF_Q_TYPES, tuple(QUEUE_TYPE.words[kind] for _, kind in found))

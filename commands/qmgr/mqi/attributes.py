@@ -9,12 +9,12 @@ from typing import Final, TypeVar
 from commands.broker.objects import ADMIN_COMMAND_QUEUE, PREDEFINED, LocalQueue, QueueManager
 from commands.qmgr.mqi.errors import MqiError
 from rfh2 import pcf_admin_names as c
+from rfh2.inherited_ccsids import QMGR_CCSID
 from rfh2.mqi_constants import MQRC_INHIBIT_VALUE_ERROR, MQRC_SELECTOR_ERROR, MQRC_SELECTOR_NOT_FOR_TYPE
 from rfh2.pcf_names import MQCA_Q_MGR_NAME, MQCA_Q_NAME
 
 COMMAND_LEVEL: Final = 943
 _PLATFORM_UNIX: Final = 3
-_CCSID: Final = 1208
 _FIRST_CHARACTER_SELECTOR: Final = 2001
 _NAME, _DESCRIPTION, _DATE, _TIME = 48, 64, 12, 8
 _DEFINITION_TYPES: Final = {PREDEFINED: 1, "PERMDYN": 2, "TEMPDYN": 3, "SHAREDYN": 4}
@@ -68,7 +68,7 @@ class QueueUse:
 
 
 _OF_QUEUE_MANAGER: Final[Mapping[int, Callable[[QueueManager], int]]] = {
-    MQIA_CODED_CHAR_SET_ID: lambda _: _CCSID,
+    MQIA_CODED_CHAR_SET_ID: lambda _: QMGR_CCSID,
     MQIA_COMMAND_LEVEL: lambda _: COMMAND_LEVEL,
     MQIA_PLATFORM: lambda _: _PLATFORM_UNIX,
     MQIA_SYNCPOINT: lambda _: 1,

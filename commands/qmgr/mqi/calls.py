@@ -33,7 +33,7 @@ from commands.qmgr.store.reading import message_of
 from commands.qmgr.store.rows import BODY, MD, QUEUE, RANK, SEQ, MessageRow
 from commands.qmgr.store.state import to_microseconds
 from commands.qmgr.store.uncommitted import BEFORE_ALL, Match
-from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
+from commands.qmgr.store.unit_of_work import Begin, SqliteUnitOfWork
 from rfh2.constants import MQRC_UNKNOWN_REMOTE_Q_MGR
 from rfh2.errors import CommandError, DecodeError
 from rfh2.message import Message, decode
@@ -79,9 +79,6 @@ from rfh2.mqi_constants import (
 from rfh2.mqmd import Mqmd
 from rfh2.pcf_admin_names import MQOT_Q, MQOT_Q_MGR, MQOT_TOPIC
 from streams.selectors import Selector, compile_selector, message_properties
-
-Begin = Callable[[], SqliteUnitOfWork]
-"""Begins a unit of work of the store."""
 
 
 @dataclass(frozen=True, slots=True)

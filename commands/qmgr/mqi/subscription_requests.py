@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict
 from commands.qmgr.mqi.errors import MqiError
 from commands.qmgr.store.descriptor import HIGHEST_PRIORITY
 from commands.qmgr.store.errors import MQRC_PRIORITY_ERROR
+from rfh2.constants import MQ_SELECTOR_LENGTH, MQ_SUB_NAME_LENGTH, MQ_TOPIC_STR_LENGTH, MQ_USER_DATA_LENGTH
 from rfh2.mqi_constants import (
     MQPRI_PRIORITY_AS_PUBLISHED,
     MQRC_OPTIONS_ERROR,
@@ -42,7 +43,6 @@ from streams.topic_strings import MQRC_TOPIC_STRING_ERROR
 
 REQUEST_QUEUE: Final = "SYSTEM.QPUBSUB.MQSUB.REQUEST"
 REPLY_QUEUE: Final = "SYSTEM.QPUBSUB.MQSUB.REPLY"
-_LONGEST: Final = 10_240
 _HIGHEST_LEVEL: Final = 9
 _ONE_OF: Final = (
     (MQSO_ALTER, MQSO_RESUME),
@@ -102,14 +102,14 @@ class SubscriptionDescriptor(BaseModel):
     def check(self) -> None:
         """Raises MqiError for what can be no subscription: 2425, 2440, 2431, 2050, 2424, and 2046 as below."""
         self._check_options()
-        for text, reason in (
-            (self.topic, MQRC_TOPIC_STRING_ERROR),
-            (self.name, MQRC_SUB_NAME_ERROR),
-            (self.user_data, MQRC_SUB_USER_DATA_ERROR),
-            (self.selector, MQRC_SELECTION_STRING_ERROR),
+        for text, most, reason in (
+            (self.topic, MQ_TOPIC_STR_LENGTH, MQRC_TOPIC_STRING_ERROR),
+            (self.name, MQ_SUB_NAME_LENGTH, MQRC_SUB_NAME_ERROR),
+            (self.user_data, MQ_USER_DATA_LENGTH, MQRC_SUB_USER_DATA_ERROR),
+            (self.selector, MQ_SELECTOR_LENGTH, MQRC_SELECTION_STRING_ERROR),
         ):
-            if len(text) > _LONGEST or "\0" in text:
-                raise MqiError(reason, f"a string is longer than {_LONGEST} characters, or has a null in it")
+            if len(text) > most or "\0" in text:
+                raise MqiError(reason, f"a string is longer than {most} characters, or has a null in it")
         if not MQPRI_PRIORITY_AS_PUBLISHED <= self.priority <= HIGHEST_PRIORITY:
             raise MqiError(MQRC_PRIORITY_ERROR, f"PubPriority is {self.priority}")
         if not 0 <= self.sub_level <= _HIGHEST_LEVEL:

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from commands.broker.authority import Action
 from commands.broker.core import BrokerCore
 from commands.broker.lifetime import tenths_until
+from commands.broker.mqsd import subscription_options
 from commands.qmgr.mqi.errors import MqiError
 from commands.qmgr.mqi.subscription_requests import (
     SubscriptionDescriptor,
@@ -40,17 +41,13 @@ from rfh2.mqi_constants import (
     MQRC_SUBLEVEL_NOT_ALTERABLE,
     MQSO_ALTER,
     MQSO_ANY_USERID,
-    MQSO_DURABLE,
-    MQSO_FIXED_USERID,
     MQSO_GROUP_SUB,
-    MQSO_MANAGED,
     MQSO_NEW_PUBLICATIONS_ONLY,
     MQSO_PUBLICATIONS_ON_REQUEST,
     MQSO_SCOPE_QMGR,
     MQSO_SET_CORREL_ID,
     MQSO_SET_IDENTITY_CONTEXT,
     MQSO_WILDCARD_CHAR,
-    MQSO_WILDCARD_TOPIC,
 )
 from streams.patterns import add_pattern_prefix, parse_pattern
 from streams.selectors import compile_selector
@@ -253,23 +250,10 @@ def _check_selector(selector: str) -> None:
 
 def described(made: Subscription, now: datetime) -> SubscriptionDescriptor:
     """The MQSD that a program gets back."""
-    options = made.options
-    words = (
-        (MQSO_DURABLE, not made.temporary),
-        (MQSO_MANAGED, made.managed),
-        (MQSO_GROUP_SUB, made.grouped),
-        (MQSO_ANY_USERID, options.variable_user_id),
-        (MQSO_FIXED_USERID, not options.variable_user_id),
-        (MQSO_PUBLICATIONS_ON_REQUEST, options.pub_on_req_only),
-        (MQSO_NEW_PUBLICATIONS_ONLY, options.new_pubs_only),
-        (MQSO_WILDCARD_CHAR, made.wildcard is WildcardScheme.CHAR),
-        (MQSO_WILDCARD_TOPIC, made.wildcard is WildcardScheme.TOPIC),
-        (MQSO_SCOPE_QMGR, options.local),
-    )
     keeps = made.keep_correl_id or made.correl_id != MQCI_NONE
     expiry = tenths_until(made.expires_at, now)
     return SubscriptionDescriptor(
-        options=sum(word for word, is_set in words if is_set),
+        options=subscription_options(made),
         topic=made.topic_string,
         name=made.name or "",
         user_data=made.user_data or "",

@@ -17,10 +17,15 @@ from typing import Final
 from pydantic import ValidationError
 
 from commands.broker.authority import GroupsOf
-from commands.broker.core import Arrival, BrokerCore
+from commands.broker.core import BrokerCore
+from commands.broker.dead_letter import DeadLetters
+from commands.broker.exit_calls import ExitCalls, PublishExitFailedError
 from commands.broker.forward import Forwarder
 from commands.broker.identifiers import Ids, Origin
+from commands.broker.outcome import Arrival
 from commands.broker.puts import Outgoing, PutKind
+from commands.broker.respond import reply_descriptor
+from commands.broker.undo import Undo
 from commands.headers.response import Completion
 from commands.qmgr.admin_port import Administered
 from commands.qmgr.backlog import Backlog
@@ -33,10 +38,12 @@ from commands.qmgr.mqi.subscription_requests import (
     Verb,
 )
 from commands.qmgr.mqi.subscription_rules import SubscriptionRules, described
+from commands.qmgr.mqi.topic_definitions import check_enabled
 from commands.qmgr.store.counts import Counts
 from commands.qmgr.store.errors import QueueError
 from commands.qmgr.store.port import UnitOfWork
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
+from rfh2.ccsid import UTF8_CCSID
 from rfh2.constants import (
     MQFMT_STRING,
 )
@@ -46,7 +53,6 @@ from rfh2.mqi_constants import (
     MQRC_NO_RETAINED_MSG,
     MQRC_NO_SUBSCRIPTION,
     MQRC_OBJECT_TYPE_ERROR,
-    MQRC_PUBSUB_INHIBITED,
     MQRC_SUB_ALREADY_EXISTS,
     MQSO_ALTER,
     MQSO_CREATE,
@@ -63,7 +69,6 @@ from streams.operations import (
     Unsubscribe,
 )
 
-_UTF8: Final = 1208
 _EXPIRY_TENTHS: Final = 6_000
 """Of an answer that its program no longer waits for."""
 
@@ -104,6 +109,7 @@ class _Work:
         self._ids = Ids(broker.qmgr, arrival.seq)
         self._rules = SubscriptionRules(broker, unit, arrival.user or "", arrival.now)
         self._deliveries: list[Delivery] = []
+        self._passed: list[tuple[Delivery, Outgoing | None]] | None = None
         self.resubscribed = False
 
     def done(self, request: SubscriptionRequest) -> SubscriptionAnswer:
@@ -128,34 +134,34 @@ class _Work:
     def puts(self, answer: SubscriptionAnswer | None) -> Iterator[Outgoing]:
         """The publications, then the answer."""
         broker, now = self._broker, self._arrival.now
-        origin = Origin.of(broker.qmgr, now)
-        forwarder = Forwarder(broker.qmgr, now, origin)
         counts = Counts()
-        for delivery in self._deliveries:
-            counts.add_delivered(delivery.subscription.sub_id, now)
-            yield forwarder.put(delivery, self._ids(), broker.objects)
+        for delivery, put in self._forwarded() if self._passed is None else self._passed:
+            if put is not None and put.kind is PutKind.PUBLICATION:
+                counts.add_delivered(delivery.subscription.sub_id, now)
+                yield put
+            elif put is not None:
+                counts.add_dead_letters(delivery.subscription.sub_id)
+                yield put
         self._unit.counters.add(counts)
         if answer is None:
             return
+        origin = Origin.of(broker.qmgr, now)
         body = answer.model_dump_json().encode()
         asked = Mqmd() if self._arrival.md is None else Mqmd.decode(self._arrival.md)
-        mqmd = Mqmd(
-            format=MQFMT_STRING,
-            coded_char_set_id=_UTF8,
-            expiry=_EXPIRY_TENTHS,
-            msg_id=self._ids(),
-            correl_id=asked.msg_id,
-            put_appl_name=origin.put_appl_name,
-            put_appl_type=origin.put_appl_type,
-            put_date=origin.put_date,
-            put_time=origin.put_time,
-        )
+        made = Mqmd(format=MQFMT_STRING, coded_char_set_id=UTF8_CCSID)
+        mqmd = reply_descriptor(asked, made, self._ids(), _EXPIRY_TENTHS, made.priority, made.persistence, origin)
         yield Outgoing(PutKind.RESPONSE, broker.qmgr, REPLY_QUEUE, Message(mqmd, (), body), body)
+
+    def _forwarded(self) -> Iterator[tuple[Delivery, Outgoing]]:
+        """The message for each delivery."""
+        broker, now = self._broker, self._arrival.now
+        forwarder = Forwarder(broker.qmgr, now, Origin.of(broker.qmgr, now))
+        for delivery in self._deliveries:
+            yield delivery, forwarder.put(delivery, self._ids(), broker.objects)
 
     def _subscribe(self, request: SubscriptionRequest) -> SubscriptionAnswer:
         wanted, objects = request.descriptor, self._broker.objects
-        if objects.qmgr.psmode == "DISABLED":
-            raise MqiError(MQRC_PUBSUB_INHIBITED, "PSMODE is DISABLED")
+        check_enabled(objects)
         wanted.check()
         existing = self._broker.space.by_name(wanted.name) if wanted.name else None
         if existing is None:
@@ -163,7 +169,12 @@ class _Work:
                 raise MqiError(MQRC_NO_SUBSCRIPTION, f"there is no subscription {wanted.name}")
             made = self._rules.created(request, self._new_sub_id())
             wants_retained = not (made.options.new_pubs_only or made.options.pub_on_req_only)
-            self._apply(Subscribe(made, send_retained=wants_retained))
+            try:
+                self._apply(Subscribe(made, send_retained=wants_retained))
+            except PublishExitFailedError:
+                if wanted.managed and wanted.durable:
+                    self._unit.delete_definition("qlocal", made.dest_queue)
+                raise
         else:
             if not wanted.has(MQSO_ALTER | MQSO_RESUME):
                 raise MqiError(MQRC_SUB_ALREADY_EXISTS, f"there is a subscription {wanted.name} already")
@@ -174,8 +185,21 @@ class _Work:
         return SubscriptionAnswer(sub_id=made.sub_id, descriptor=descriptor, qmgr=made.dest_qmgr, queue=made.dest_queue)
 
     def _apply(self, operation: Operation) -> None:
-        effects = self._broker.space.apply(operation, self._arrival.now)
+        broker, now = self._broker, self._arrival.now
+        undo = Undo(broker.space)
+        undo.before(operation, now)
+        effects = broker.space.apply(operation, now)
+        undo.after(effects)
         self._deliveries += (effect for effect in effects if isinstance(effect, Delivery))
+        if broker.publish_exit is not None:
+            # Before anything is saved: where the exit fails, the request does nothing.
+            calls = ExitCalls(broker.publish_exit, DeadLetters(broker.qmgr, broker.objects.qmgr.deadq), now)
+            try:
+                self._passed = [(each, calls.passed(put, (each,))[0]) for each, put in self._forwarded()]
+            except PublishExitFailedError:
+                self._deliveries.clear()
+                undo.take_back(now)
+                raise
         self._changed([effect for effect in effects if not isinstance(effect, Delivery)])
 
     def _changed(self, effects: Sequence[Effect]) -> None:

@@ -34,7 +34,8 @@ from commands.qmgr.store.errors import QueueError, UnknownQueueError
 from commands.qmgr.store.rows import BODY, MD, SEQ
 from commands.qmgr.store.state import to_microseconds
 from commands.qmgr.store.uncommitted import Match
-from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
+from commands.qmgr.store.unit_of_work import Begin, SqliteUnitOfWork
+from rfh2.ccsid import UTF8_CCSID
 from rfh2.constants import MQFMT_STRING, MQRC_RESOURCE_PROBLEM, MQRC_UNKNOWN_OBJECT_NAME
 from rfh2.mqi_constants import (
     MQCO_KEEP_SUB,
@@ -59,10 +60,7 @@ from streams.subscriptions import MANAGED_PREFIX
 ANSWER_WITHIN_S: Final = 60
 """How long a request stays on its queue. The command processor does not carry it out after that."""
 NO_HANDLE: Final = 0
-_UTF8: Final = 1208
 _MANAGED_OPTIONS: Final = MQOO_INPUT_AS_Q_DEF | MQOO_BROWSE | MQOO_INQUIRE
-
-Begin = Callable[[], SqliteUnitOfWork]
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,7 +269,7 @@ class Subscriber:
         for queue in (REQUEST_QUEUE, REPLY_QUEUE):
             if unit.find_queue(queue) is None:
                 unit.save_definition(replace(new_queue(queue), description="Subscriptions of programs"))
-        mqmd = Mqmd(format=MQFMT_STRING, coded_char_set_id=_UTF8, persistence=int(not expires))
+        mqmd = Mqmd(format=MQFMT_STRING, coded_char_set_id=UTF8_CCSID, persistence=int(not expires))
         if expires:
             mqmd = replace(mqmd, expiry=10 * ANSWER_WITHIN_S)
         body = request.model_dump_json().encode()

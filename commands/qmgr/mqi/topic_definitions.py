@@ -15,6 +15,12 @@ from rfh2.mqi_constants import MQRC_PUBSUB_INHIBITED
 from streams.topic_objects import TopicObjects
 
 
+def check_enabled(objects: Objects) -> None:
+    """Raises MqiError 2531 where the queue manager takes no publications and no subscriptions."""
+    if objects.qmgr.psmode == "DISABLED":
+        raise MqiError(MQRC_PUBSUB_INHIBITED, "PSMODE is DISABLED")
+
+
 class TopicDefinitions:
     """Of all programs of one queue manager. groups_of: the groups of a user.
 
@@ -34,8 +40,7 @@ class TopicDefinitions:
     def check_topic(self, unit: SqliteUnitOfWork, topic: str) -> None:
         """Raises MqiError 2051 where nothing may be put to *topic* now, 2531 where to none, StoreError."""
         objects, _ = self._definitions(unit)
-        if objects.qmgr.psmode == "DISABLED":
-            raise MqiError(MQRC_PUBSUB_INHIBITED, "PSMODE is DISABLED")
+        check_enabled(objects)
         resolved = objects.topics.resolve(topic)
         if not resolved.pub:
             raise MqiError(MQRC_PUT_INHIBITED, f"topic object {resolved.object_name} has PUB(DISABLED)")

@@ -12,6 +12,7 @@ from commands.qmgr.store.errors import (
     StoreBusyError,
     StoreDamagedError,
     StoreFullError,
+    SupersededError,
     UnknownQueueError,
 )
 from commands.qmgr.store.home import queue_managers
@@ -41,6 +42,7 @@ __all__ = [
     "StoreDamagedError",
     "StoreFullError",
     "StoredMessage",
+    "SupersededError",
     "UnitOfWork",
     "UnknownQueueError",
     "queue_managers",

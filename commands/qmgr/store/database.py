@@ -10,7 +10,13 @@ from functools import wraps
 from pathlib import Path
 from typing import Concatenate, Final, ParamSpec, Protocol, TypeVar
 
-from commands.qmgr.store.errors import DAMAGED, StoreBusyError, StoreDamagedError, StoreFullError
+from commands.qmgr.store.errors import (
+    DAMAGED,
+    StoreBusyError,
+    StoreDamagedError,
+    StoreFullError,
+    SupersededError,
+)
 from commands.qmgr.store.lock import NAP_S, WriteTurn
 from rfh2.errors import StoreError
 
@@ -36,15 +42,17 @@ class Durability(StrEnum):
 class Database:
     """One connection, with the path and the patience that its errors name.
 
-    failure: the last one since a write transaction began; where SQLite has ended that by itself, the reason.
+    failure: the last one since a write transaction began; where SQLite has ended that by itself, the reason. epoch: of
+    the command processor whose connection it is; None for all other programs.
     """
 
-    __slots__ = ("_durability", "_synchronous", "_turn", "connection", "failure", "path", "patience_s")
+    __slots__ = ("_durability", "_synchronous", "_turn", "connection", "epoch", "failure", "path", "patience_s")
 
     def __init__(self, path: Path, durability: Durability, patience_s: float, *, create: bool = False) -> None:
         self.path, self.patience_s = str(path), patience_s
         self._durability = self._synchronous = durability
         self.failure: StoreError | None = None
+        self.epoch: int | None = None
         self._turn = WriteTurn(path.with_name(_TURN_FILE))
         uri = f"{path.absolute().as_uri()}?mode={'rwc' if create else 'rw'}"
         try:
@@ -67,8 +75,10 @@ class Database:
     def begin(self, lasting: bool = True) -> None:
         """Begin a write transaction, in turn with other processes. Raises StoreBusyError after ``patience_s``.
 
-        lasting: whether its commit survives what ``durability`` says. Without that a power failure may undo it, until a
-        later commit lasts; a crash of this program does not.
+        Raises SupersededError where another command processor has begun since this one. Nobody can begin one before the
+        transaction ends, so what holds here holds at the commit. lasting: whether its commit survives what
+        ``durability`` says. Without that a power failure may undo it, until a later commit lasts; a crash of this
+        program does not.
         """
         self._synchronise(self._durability if lasting else Durability.NORMAL)
         deadline = time.monotonic() + self.patience_s
@@ -82,6 +92,19 @@ class Database:
             self._begin(deadline)
         finally:
             self._turn.give()
+        if self.epoch is not None:
+            self._require_epoch(self.epoch)
+
+    def _require_epoch(self, epoch: int) -> None:
+        found = self.read_epoch()
+        if found != epoch:
+            self.connection.execute("ROLLBACK")
+            raise SupersededError(self.path, epoch, found)
+
+    def read_epoch(self) -> int:
+        """The epoch of the last command processor that began."""
+        (epoch,) = self.connection.execute("SELECT epoch FROM state").fetchone()
+        return int(epoch)
 
     def _synchronise(self, durability: Durability) -> None:
         if durability is not self._synchronous:

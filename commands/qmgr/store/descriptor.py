@@ -97,6 +97,24 @@ class Accepted(NamedTuple):
     lifetime_us: int | None
 
 
+class _Completed(NamedTuple):
+    """Such messages, without a MsgId and without PutDate and PutTime. charset: of these two.
+
+    before, between, behind: the descriptor as it is kept, before MsgId, between CorrelId and PutDate, behind PutTime.
+    """
+
+    fields: _Fields
+    charset: str
+    before: bytes
+    between: bytes
+    behind: bytes
+
+    def kept(self, md: bytes, qmgr: str, unique: int, time: datetime) -> bytes:
+        """What is kept of *md*."""
+        made, stamp = _made_id(qmgr, unique), _stamp(time, self.charset)
+        return b"".join((self.before, made, md[_SPANS["CorrelId"]], self.between, stamp, self.behind))
+
+
 # The same descriptor arrives many times, except for MsgId, CorrelId, PutDate and PutTime. The result for a descriptor
 # that needs no edit is cached; the key is the rest of it, the user and the application.
 _Key = tuple[bytes, bytes, bytes, str | None, str]
@@ -104,9 +122,15 @@ _Fields = tuple[int, bool, str | None, int | None]
 _ENTRY_BYTES: Final = 800
 _ACCEPTED_ROOM: Final = 4 << 20
 _ACCEPTED: Final[BoundedCache[_Key, _Fields]] = BoundedCache(_ACCEPTED_ROOM)
+# The same for a descriptor without MsgId, PutDate and PutTime, the edits of which depend on nothing else but the number
+# of the message, the time and the queue manager.
+_CompletedKey = tuple[bytes, bytes, str | None, str, str]
+_COMPLETED_ROOM: Final = 4 << 20
+_COMPLETED: Final[BoundedCache[_CompletedKey, _Completed]] = BoundedCache(_COMPLETED_ROOM)
 _BEFORE_IDS: Final = slice(0, _SPANS["MsgId"].start)
 _BETWEEN: Final = slice(_SPANS["CorrelId"].stop, _SPANS["PutDate"].start)
 _BEHIND: Final = slice(_SPANS["PutTime"].stop, None)
+_BEHIND_IDS: Final = slice(_SPANS["CorrelId"].stop, None)
 _FIRST_OF_DATE, _FIRST_OF_TIME = _SPANS["PutDate"].start, _SPANS["PutTime"].start
 # The first byte tells that these two are not blank, in ASCII and in EBCDIC.
 _DIGITS: Final = frozenset(b"0123456789" + "0123456789".encode(EBCDIC_FIELDS))
@@ -142,10 +166,21 @@ def arrive(
     accepted = _ACCEPTED.get(key)
     if accepted is not None and _is_stamped(md):
         return _arrived(md, *accepted)
+    has_id = md[_SPANS["MsgId"]] != _NO_MSG_ID
+    completed_key = (md[_BEFORE_IDS], md[_BEHIND_IDS], user, application, qmgr)
+    completed = None if has_id else _COMPLETED.get(completed_key)
+    if completed is not None:
+        return _arrived(completed.kept(md, qmgr, unique, time), *completed.fields)
     arrived = _normalised(md, queue, def_priority, def_persistent, qmgr, unique, time, user, application)
     if arrived.md is md and _is_stamped(md):
         fields = (arrived.priority, arrived.persistent, arrived.user, arrived.lifetime_us)
         _ACCEPTED.keep(key, fields, _ENTRY_BYTES + len(md) + 4 * (len(user or "") + len(application)))
+    elif not has_id and not _depends_on_queue(md):
+        completed = _completed(md, arrived)
+        # It does not hold for a descriptor with a PutDate of its own.
+        if completed.kept(md, qmgr, unique, time) == arrived.md and not _has_time(md):
+            names = len(user or "") + len(application) + len(qmgr)
+            _COMPLETED.keep(completed_key, completed, _ENTRY_BYTES + 2 * len(md) + 4 * names)
     return arrived
 
 
@@ -208,8 +243,7 @@ def _normalised(
         edits.append(("BackoutCount", long.pack(0)))
 
     if msg_id == _NO_MSG_ID:
-        made = b"AMQ " + _field(qmgr, 12, ASCII_FIELDS) + (_MADE_ON_ARRIVAL | unique).to_bytes(8, "big")
-        edits.append(("MsgId", made))
+        edits.append(("MsgId", _made_id(qmgr, unique)))
     if _is_blank(reply_to_qmgr, blank) and not _is_blank(reply_to_q, blank):
         edits.append(("ReplyToQMgr", _field(qmgr, 48, charset)))
     if _is_blank(named, blank):
@@ -223,8 +257,8 @@ def _normalised(
             edits.append(("PutApplType", long.pack(MQAT_UNIX)))
     # The program's date together with this clock's time of day would be a wrong time.
     if _is_blank(put_date, blank) or _is_blank(put_time, blank):
-        edits.append(("PutDate", _field(f"{time:%Y%m%d}", 8, charset)))
-        edits.append(("PutTime", _field(f"{time:%H%M%S}{time.microsecond // 10_000:02}", 8, charset)))
+        stamp = _stamp(time, charset)
+        edits += (("PutDate", stamp[:8]), ("PutTime", stamp[8:]))
     if edits:
         kept = bytearray(md)
         for name, value in edits:
@@ -232,6 +266,38 @@ def _normalised(
         md = bytes(kept)
     lifetime_us = None if expiry == MQEI_UNLIMITED else expiry * TENTH_US
     return _arrived(md, min(priority, HIGHEST_PRIORITY), persistence == MQPER_PERSISTENT, user, lifetime_us)
+
+
+def _completed(md: bytes, arrived: Arrived) -> _Completed:
+    charset, kept = (ASCII_FIELDS if md[:4] == _ASCII[0] else EBCDIC_FIELDS), arrived.md
+    return _Completed(
+        (arrived.priority, arrived.persistent, arrived.user, arrived.lifetime_us),
+        charset,
+        kept[_BEFORE_IDS],
+        kept[_BETWEEN],
+        kept[_BEHIND],
+    )
+
+
+def _has_time(md: bytes) -> bool:
+    blank = _ASCII[2] if md[:4] == _ASCII[0] else _EBCDIC[2]
+    return not (_is_blank(md[_SPANS["PutDate"]], blank) or _is_blank(md[_SPANS["PutTime"]], blank))
+
+
+def _depends_on_queue(md: bytes) -> bool:
+    long = _VERSIONS[md[4:8]][0]
+    (priority,), (persistence,) = (long.unpack_from(md, _SPANS[name].start) for name in ("Priority", "Persistence"))
+    return bool(priority == MQPRI_PRIORITY_AS_Q_DEF or persistence == MQPER_PERSISTENCE_AS_Q_DEF)
+
+
+def _made_id(qmgr: str, unique: int) -> bytes:
+    return b"AMQ " + _field(qmgr, 12, ASCII_FIELDS) + (_MADE_ON_ARRIVAL | unique).to_bytes(8, "big")
+
+
+def _stamp(time: datetime, charset: str) -> bytes:
+    """PutDate and PutTime."""
+    day, clock = f"{time.year:04}{time.month:02}{time.day:02}", f"{time.hour:02}{time.minute:02}{time.second:02}"
+    return f"{day}{clock}{time.microsecond // 10_000:02}".encode(charset)
 
 
 def _is_stamped(md: bytes) -> bool:

@@ -136,6 +136,21 @@ class QueueManagerInUseError(StoreError):
         return f"queue manager {self.name} is already being run{by}; end that one first"
 
 
+class SupersededError(StoreError):
+    """Another instance is the command processor of this queue manager now; nothing of the unit of work was kept.
+
+    epoch: of the one that raises it. found: that of its successor.
+    """
+
+    def __init__(self, path: str, epoch: int, found: int) -> None:
+        super().__init__(path, epoch, found)
+        self.path, self.epoch, self.found = path, epoch, found
+
+    def __str__(self) -> str:
+        now = f"epoch {self.found} of the queue manager, this one was of epoch {self.epoch}"
+        return f"{self.path}: another instance has taken over ({now}); this one changes nothing any more"
+
+
 class StoreBusyError(StoreError):
     """Another process kept the database for longer than this one was willing to wait; nothing was changed."""
 

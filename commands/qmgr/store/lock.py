@@ -1,10 +1,10 @@
 """Locks between processes, which the operating system releases however their holder ends.
 
-``exclusive`` limits a queue manager to one command processor. ``WriteTurn`` orders the processes that wait to write.
-After a commit, SQLite gives the database to the process that asks first, nearly always the one that has just committed.
-The others, which try again every tenth of a second, could wait as long as that process is busy. So a process that wants
-to write takes the turn first, and releases it when it has the database. A process that comes back at once then finds
-that a waiting process has the turn.
+``exclusive`` limits a queue manager to one command processor, by a ``HolderLock``. ``WriteTurn`` orders the processes
+that wait to write. After a commit, SQLite gives the database to the process that asks first, nearly always the one that
+has just committed. The others, which try again every tenth of a second, could wait as long as that process is busy. So
+a process that wants to write takes the turn first, and releases it when it has the database. A process that comes back
+at once then finds that a waiting process has the turn.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ else:
     CAN_LOCK = True
 
 NAP_S: Final = 0.001
-_LOOKED_AT_S: Final = 0.3
+LOOKED_AT_S: Final = 0.3
+"""For so long a mere check may hold a lock (``is_held``)."""
 
 
 def require_locks(what: str) -> None:
@@ -82,40 +83,82 @@ class WriteTurn:
             self._descriptor = None
 
 
+class HolderLock:
+    """A lock on a file, which has the process id of its last holder. A forked child holds it too, until both ended.
+
+    with_directory: hold the file's directory too. A file can be removed while it is locked, and the next one of that
+    name is a different file; without the directory there is no database either. Raises OSError.
+    """
+
+    def __init__(self, path: Path, with_directory: bool = False) -> None:
+        self._path, self._with_directory = path, with_directory
+        self._held: list[int] = []
+
+    @property
+    def is_held(self) -> bool:
+        """Whether this one has it."""
+        return bool(self._held)
+
+    def take(self, deadline: float = 0.0) -> bool:
+        """Take it, or give up at *deadline* (``time.monotonic``); whether it is held here."""
+        if self._held:
+            return True
+        descriptors = []
+        try:
+            if self._with_directory:
+                descriptors.append(os.open(self._path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+            descriptors.append(private(str(self._path), os.O_RDWR | os.O_CREAT))
+            while not all(_is_locked(each, fcntl.LOCK_EX) for each in descriptors):
+                if time.monotonic() >= deadline:
+                    return False
+                time.sleep(NAP_S)
+            os.ftruncate(descriptors[-1], 0)
+            os.pwrite(descriptors[-1], f"{os.getpid()}\n".encode("ascii"), 0)
+            self._held, descriptors = descriptors, []
+        finally:
+            for each in descriptors:
+                os.close(each)
+        return True
+
+    def holder(self) -> str:
+        """The process id of the last holder, as it wrote it; "" for none."""
+        try:
+            return self._path.read_bytes()[:20].decode("ascii", "replace").strip()
+        except OSError:
+            return ""
+
+    def release(self) -> None:
+        """Let it go, as far as this process has it."""
+        for each in self._held:
+            os.close(each)
+        self._held = []
+
+
 @contextmanager
 def exclusive(path: Path, name: str) -> Iterator[None]:
     """Hold the directory of *path* and the lock file *path* for queue manager *name* while inside.
 
-    A file can be removed while it is locked, and the next one of that name is a different file. So the lock on the
-    directory decides, without which there is no database either. The file stays, and has the process id of its last
-    holder; it is locked too, because earlier versions look only at it. Both locks end with the process, whatever the
-    signal. Raises QueueManagerInUseError where another process has either for longer than a mere check takes
-    (``is_held``); SystemUnsuitableError; OSError.
+    The lock on the directory decides; the file is locked too, because earlier versions look only at it. Both locks end
+    with the process, whatever the signal. Raises QueueManagerInUseError where another process has either for longer
+    than a mere check takes (``is_held``); SystemUnsuitableError; OSError.
     """
     require_locks(f"queue manager {name}" if name else "a checkpoint")
-    directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    lock = HolderLock(path, with_directory=True)
+    if not lock.take(time.monotonic() + LOOKED_AT_S):
+        raise QueueManagerInUseError(name, lock.holder())
     try:
-        descriptor = private(str(path), os.O_RDWR | os.O_CREAT)
-        try:
-            deadline = time.monotonic() + _LOOKED_AT_S
-            while not (_is_locked(directory, fcntl.LOCK_EX) and _is_locked(descriptor, fcntl.LOCK_EX)):
-                if time.monotonic() >= deadline:
-                    holder = os.pread(descriptor, 20, 0).decode("ascii", "replace").strip()
-                    raise QueueManagerInUseError(name, holder)
-                time.sleep(NAP_S)
-            os.ftruncate(descriptor, 0)
-            os.pwrite(descriptor, f"{os.getpid()}\n".encode("ascii"), 0)
-            yield
-        finally:
-            os.close(descriptor)
+        yield
     finally:
-        os.close(directory)
+        lock.release()
 
 
 def is_held(path: Path) -> bool:
-    """Whether another process, or another part of this one, holds what ``exclusive`` does; nothing is changed."""
+    """Whether another process, or another part of this one, has *path* locked; nothing is changed.
+
+    path: the directory that ``exclusive`` locks, or the file of a ``HolderLock``.
+    """
     try:
-        descriptor = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
         return False
     try:

@@ -20,6 +20,7 @@ from typing import Protocol, Self, runtime_checkable
 from commands.broker.objects import Definition, LocalQueue, Objects
 from commands.qmgr.store.counts import Counts, QueueCounts, SubscriptionCounts, TopicCounts
 from commands.qmgr.store.descriptor import Accepted
+from commands.qmgr.store.neighbours import NeighbourRecords
 from rfh2.captured import CapturedMessage
 from streams.operations import Effect, RetainedPublication
 from streams.subscriptions import Subscription
@@ -274,6 +275,14 @@ class Counting(Protocol):
         before: None for no limit of time. in_use: the topic strings of topic objects and subscriptions. most: the most
         topics to leave.
         """
+
+
+@runtime_checkable
+class KnowsNeighbours(Protocol):
+    """A unit of work of a queue manager that can be in a network. neighbours: what it has recorded of them."""
+
+    @property
+    def neighbours(self) -> NeighbourRecords: ...
 
 
 @runtime_checkable

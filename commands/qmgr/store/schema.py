@@ -15,8 +15,12 @@ temporary_subscriptions   of what is in subscriptions, those that go with a temp
 ended_subscriptions   those whose queue has gone, until the command processor has taken them off
 subscription_counts, topic_counts, queue_counts   commands.qmgr.store.counts; no row: nothing was counted yet
 owed_elsewhere   what is owed where the queues are another queue manager's, as of the last time it was noted
+neighbours    the parent and the children; refresh: whether they are to get all proxy subscriptions again
+sent_proxies  the topic strings of proxy subscriptions that a neighbour was sent
+senders, arrived   of messages that another queue manager of the same home sent: which carrier may bring them, and those
+              of which it is not known yet that they have left the other's transmission queue
 state         one row; version grows with each unit of work that changes definitions, subscriptions or retained, and
-              definitions with each that changes the first of these
+              definitions with each that changes the first of these; epoch with each processor that begins (``opening``)
 """
 
 from __future__ import annotations
@@ -146,6 +150,30 @@ CREATE TABLE IF NOT EXISTS owed_elsewhere (
 ) WITHOUT ROWID;
 ALTER TABLE state ADD COLUMN definitions INTEGER NOT NULL DEFAULT 1;
 """
+_FIFTH = "ALTER TABLE state ADD COLUMN epoch INTEGER NOT NULL DEFAULT 0;\n"
+_SIXTH = """
+CREATE TABLE neighbours (
+    qmgr TEXT PRIMARY KEY,
+    relation TEXT NOT NULL,
+    status TEXT NOT NULL,
+    refresh INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE sent_proxies (
+    neighbour TEXT NOT NULL,
+    topic TEXT NOT NULL,
+    PRIMARY KEY (neighbour, topic)
+) WITHOUT ROWID;
+CREATE TABLE senders (
+    qmgr TEXT PRIMARY KEY,
+    claim TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE arrived (
+    sender TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    time INTEGER NOT NULL,
+    PRIMARY KEY (sender, seq, time)
+) WITHOUT ROWID;
+"""
 _PUBLISH = """INSERT INTO publications (published_at, expires_at, local, persistent, md, body)
     VALUES (?, ?, ?, ?, ?, ?)"""
 _TOPIC_OF_NAME = "SELECT 1 FROM definitions WHERE kind = 'topic' AND name = ?"
@@ -224,7 +252,7 @@ def _run(connection: sqlite3.Connection, script: str) -> None:
         connection.execute(statement)
 
 
-MIGRATIONS: tuple[str | Callable[[sqlite3.Connection], None], ...] = (_FIRST, _second, _third, _FOURTH)
+MIGRATIONS: tuple[str | Callable[[sqlite3.Connection], None], ...] = (_FIRST, _second, _third, _FOURTH, _FIFTH, _SIXTH)
 
 
 def version_of(connection: sqlite3.Connection, path: str) -> int:

@@ -10,29 +10,26 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
 from commands.broker.objects import LocalQueue, Objects, QueueManager, kind_of, state_of
-from commands.qmgr.store import reading, schema
+from commands.qmgr.store import opening, reading
 from commands.qmgr.store.connection import ProgramConnection, is_lost, lock_path
 from commands.qmgr.store.counters import subscription_counts, topic_counts
 from commands.qmgr.store.counts import SubscriptionCounts, TopicCounts
-from commands.qmgr.store.database import FAILURES, Database, Durability, translate_sqlite_errors
-from commands.qmgr.store.definitions import DefinitionCache, Queue, look_up, look_up_namelist, queue_manager, resolved
+from commands.qmgr.store.database import Database, Durability, translate_sqlite_errors
+from commands.qmgr.store.definitions import DefinitionCache, Queue, look_up, look_up_namelist, resolved
 from commands.qmgr.store.dynamic_queues import was_made
 from commands.qmgr.store.errors import (
-    QueueManagerExistsError,
-    QueueManagerNotFoundError,
     StoreDamagedError,
     UnknownQueueError,
-    readable,
 )
-from commands.qmgr.store.home import DATABASE, directory_of, queue_managers
+from commands.qmgr.store.home import DATABASE, directory_of
 from commands.qmgr.store.lock import exclusive, is_held, require_locks
 from commands.qmgr.store.overview import Overview, beginnings, overview
 from commands.qmgr.store.permissions import make_directory, open_to_others, touch
@@ -44,7 +41,6 @@ from rfh2.errors import StoreError
 from streams.namelists import Namelist
 
 PATIENCE_S: Final = 30.0
-_LOCK_FILE: Final = "run.lock"
 _FIRST_NAP_S, _LONGEST_NAP_S = 0.001, 0.01
 
 
@@ -92,15 +88,7 @@ class QueueManagerStore:
             raise StoreError(f"{directory}: cannot be made: {error.strerror}") from error
         database = Database(path, durability, patience_s, create=True)
         try:
-            _require_new(database, definition.name, home)
-            _write_ahead(database)
-            with _writing(database) as connection:
-                # Asked again inside the transaction: another process may be making the same one.
-                _require_new(database, definition.name, home)
-                schema.migrate(connection, 0)
-                for made in reading.definitions_in(Objects(definition)):
-                    row = (kind_of(made), made.name, state_of(made))
-                    connection.execute("INSERT INTO definitions (kind, name, state) VALUES (?, ?, ?)", row)
+            opening.make(database, definition.name, home, lambda connection: _define(connection, definition))
         except BaseException:
             database.close()
             raise
@@ -115,27 +103,28 @@ class QueueManagerStore:
         durability: Durability = Durability.FULL,
         patience_s: float = PATIENCE_S,
         clock: Callable[[], datetime] = utc_now,
+        epoch: int | None = None,
     ) -> Self:
         """Open queue manager *name* in *home*; a database of an older schema is brought up to date.
 
-        patience_s: how long to wait for another process's unit of work. clock: the time of gets, of expiry, and of puts
-        that give none. Raises QueueManagerNotFoundError, SystemUnsuitableError on Windows, StoreDamagedError,
-        StoreBusyError, StoreError; for an older schema QueueManagerInUseError while a command processor works on it.
+        epoch: that of the command processor whose connection it is (``opening``): whoever began it holds the lock of
+        the processor, and a unit of work raises SupersededError once there is a later one. patience_s: how long to wait
+        for another process's unit of work. clock: the time of gets, of expiry, and of puts that give none. Raises
+        QueueManagerNotFoundError, SystemUnsuitableError on Windows, StoreDamagedError, StoreBusyError, StoreError; for
+        an older schema QueueManagerInUseError while a command processor works on it.
         """
         require_locks(f"queue manager {name}")
-        directory = directory_of(home, name)
-        path = directory / DATABASE
-        if not path.is_file():
-            raise QueueManagerNotFoundError(name, str(home), queue_managers(home))
+        path = opening.database_path(home, name)
         database = Database(path, durability, patience_s)
+        database.epoch = epoch
         try:
-            qmgr = _opened(database, name)
+            qmgr = opening.opened(database, name)
             if qmgr.name != name:
                 raise StoreDamagedError(database.path, f"holds queue manager {qmgr.name}, not {name}; was it copied?")
         except BaseException:
             database.close()
             raise
-        return cls(directory, name, database, clock)
+        return cls(path.parent, name, database, clock)
 
     @property
     def is_open_to_others(self) -> bool:
@@ -192,6 +181,25 @@ class QueueManagerStore:
     def is_gone(self, name: str) -> bool:
         """Whether *name* is that of a dynamic queue that was deleted."""
         return self._look_up(name) is None and was_made(self.database, name)
+
+    @translate_sqlite_errors
+    def definitions_version(self) -> int:
+        """A number that changes with the definitions. Raises StoreDamagedError."""
+        self._settle()
+        return reading.versions(self.database)[1]
+
+    @translate_sqlite_errors
+    def local_queues(self) -> list[LocalQueue]:
+        """The definitions of all local queues. Raises StoreDamagedError."""
+        self._settle()
+        return reading.local_queues(self.database)
+
+    @translate_sqlite_errors
+    def numbers_left(self, seqs: Iterable[int]) -> set[int]:
+        """Those of *seqs* that are still messages, on whatever queue, or of a program's unit of work."""
+        self._settle()
+        find = self.database.connection.execute
+        return {seq for seq in seqs if find("SELECT 1 FROM messages WHERE seq = ?", (seq,)).fetchone()}
 
     @translate_sqlite_errors
     def load_state(self) -> LoadedState:
@@ -252,13 +260,22 @@ class QueueManagerStore:
                     lock_path(self.directory, number).unlink()
         return gone
 
-    def processor_lock(self) -> AbstractContextManager[None]:
-        """Be the one command processor while inside. Raises QueueManagerInUseError on entering."""
-        return exclusive(self.directory / _LOCK_FILE, self.name)
+    @contextmanager
+    def processor_lock(self) -> Iterator[None]:
+        """Be the one command processor while inside. Raises QueueManagerInUseError on entering, StoreError."""
+        if self.database.epoch is not None:
+            yield
+            return
+        with exclusive(self.directory / opening.PROCESSOR_LOCK, self.name):
+            self.database.epoch = opening.begin_epoch(self.database)
+            try:
+                yield
+            finally:
+                self.database.epoch = None
 
     def has_processor(self) -> bool:
         """Whether a command processor works on it now."""
-        return is_held(self.directory / _LOCK_FILE)
+        return is_held(self.directory)
 
     @translate_sqlite_errors
     def wait_for_change(self, timeout_s: float) -> bool:
@@ -325,49 +342,7 @@ class QueueManagerStore:
         return int(version)
 
 
-@contextmanager
-def _writing(database: Database) -> Iterator[sqlite3.Connection]:
-    connection = database.connection
-    try:
-        database.begin()
-        try:
-            yield connection
-            connection.execute("COMMIT")
-        finally:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-    except FAILURES as error:
-        raise database.translated(error) from error
-
-
-def _require_new(database: Database, name: str, home: Path) -> None:
-    try:
-        if schema.version_of(database.connection, database.path) > 0:
-            raise QueueManagerExistsError(name, str(home))
-    except FAILURES as error:
-        raise database.translated(error) from error
-
-
-def _write_ahead(database: Database) -> None:
-    # Only when the file is known to be ours, because this changes it.
-    try:
-        database.connection.execute("PRAGMA journal_mode = WAL").fetchall()
-    except FAILURES as error:
-        raise database.translated(error) from error
-
-
-def _opened(database: Database, name: str) -> QueueManager:
-    connection, path = database.connection, database.path
-    try:
-        version = schema.version_of(connection, path)
-        if version == 0:
-            raise StoreDamagedError(path, "was never finished; run qpubsub create again")
-        _write_ahead(database)
-        if version < len(schema.MIGRATIONS):
-            # Whoever works on it knows the older tables.
-            lock = exclusive(Path(path).with_name(_LOCK_FILE), name)
-            with lock, _writing(database), readable(path, "tables of an earlier version"):
-                schema.migrate(connection, schema.version_of(connection, path))
-        return queue_manager(connection, path)
-    except FAILURES as error:
-        raise database.translated(error) from error
+def _define(connection: sqlite3.Connection, definition: QueueManager) -> None:
+    for made in reading.definitions_in(Objects(definition)):
+        row = (kind_of(made), made.name, state_of(made))
+        connection.execute("INSERT INTO definitions (kind, name, state) VALUES (?, ?, ?)", row)

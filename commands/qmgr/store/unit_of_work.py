@@ -39,6 +39,7 @@ from commands.qmgr.store.errors import (
     QueueError,
     UnknownQueueError,
 )
+from commands.qmgr.store.neighbours import NeighbourRecords
 from commands.qmgr.store.owed import OwedMessages
 from commands.qmgr.store.port import LoadedState, StoredMessage
 from commands.qmgr.store.publications import KeptMessages
@@ -101,6 +102,7 @@ class SqliteUnitOfWork:
         "counters",
         "database",
         "dynamic",
+        "neighbours",
         "owed",
         "uncommitted",
     )
@@ -127,6 +129,7 @@ class SqliteUnitOfWork:
             unmanaged=self._delete_managed,
         )
         self._read_ahead = ReadAhead(database, self.settle)
+        self.neighbours = NeighbourRecords(database, self.settle, self._state_changed)
         self.owed = OwedMessages(database, self._pending, self.settle, self._take_seq)
         self._part: Mark | None = None  # what was pending when the open part began
         self._savepoint = False  # whether SQLite knows of that part
@@ -581,3 +584,7 @@ class SqliteUnitOfWork:
         if changed != self._versions:
             self._versions = changed
             self._pending.execute(_SAVE_VERSIONS, changed)
+
+
+Begin = Callable[[], SqliteUnitOfWork]
+"""Begins a unit of work of the store."""

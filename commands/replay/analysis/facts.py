@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from commands.broker.copies import Copies
-from commands.broker.core import EPOCH, Arrival, Outcome
+from commands.broker.outcome import EPOCH, Arrival, Outcome
 from commands.broker.puts import Outgoing, PutKind
 from commands.broker.trace import Trace
 from commands.headers.response import Completion

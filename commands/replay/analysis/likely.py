@@ -11,7 +11,7 @@ from datetime import datetime
 from itertools import product
 from typing import Final
 
-from commands.broker.core import EPOCH
+from commands.broker.outcome import EPOCH
 from commands.explain.why import Reason
 from commands.explain.why.near import NearMisses, Publishing
 from commands.model import RegOpt

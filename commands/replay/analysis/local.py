@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
 
 from commands.broker.context import Semantics
-from commands.broker.core import EPOCH, Arrival
+from commands.broker.outcome import Arrival
 from commands.mqsc.broker import Broker
 from commands.replay.analysis.facts import defined, facts_of
 from commands.replay.analysis.tables import Row, Table, TableCounts, TableView
-from commands.replay.local import DEFAULT_QMGR, OutOfOrderError
+from commands.replay.arrivals import Arrivals
 from rfh2.captured import CapturedMessage
-
-
-@dataclass(slots=True)
-class _QueueManager:
-    broker: Broker
-    now: datetime = EPOCH
 
 
 class LocalAnalysis:
@@ -26,8 +18,8 @@ class LocalAnalysis:
 
     def __init__(self, setup: str = "", semantics: str = "v7") -> None:
         self._setup, self._semantics = setup, Semantics(semantics)
-        self._qmgrs: dict[str, _QueueManager] = {}
-        self._last = -1
+        self._brokers: dict[str, Broker] = {}
+        self._arrivals = Arrivals()
         self._counts = TableCounts()
 
     def take(self, message: CapturedMessage, *, counted: bool = True) -> None:
@@ -35,21 +27,18 @@ class LocalAnalysis:
 
         Raises OutOfOrderError if it came before the last one, QPubSubError if the setup fails.
         """
-        if message.seq < self._last:
-            raise OutOfOrderError(f"seq {message.seq} comes after seq {self._last}")
-        self._last = message.seq
-        qmgr = message.qmgr or DEFAULT_QMGR
-        known = self._qmgrs.get(qmgr)
-        if known is None:
-            known = self._qmgrs[qmgr] = _QueueManager(Broker.of_capture(qmgr, self._setup, self._semantics.value))
-            self._counts.add(defined(qmgr, known.broker.space.subscriptions()))
-        # A message without a time has the time of the message before it.
-        known.now = message.time if message.time is not None else known.now
-        arrival = Arrival(message.seq, known.now, message.queue, message.md, message.body, message.user)
+        self.arrived(*self._arrivals.of(message), counted=counted)
+
+    def arrived(self, qmgr: str, arrival: Arrival, *, counted: bool) -> None:
+        """The same for what ``Arrivals`` made of a message; the order is not checked again."""
+        broker = self._brokers.get(qmgr)
+        if broker is None:
+            broker = self._brokers[qmgr] = Broker.of_capture(qmgr, self._setup, self._semantics.value)
+            self._counts.add(defined(qmgr, broker.space.subscriptions()))
         if counted:
-            self._counts.add(facts_of(qmgr, arrival, known.broker.trace(arrival)))
+            self._counts.add(facts_of(qmgr, arrival, broker.trace(arrival)))
         else:
-            known.broker.process(arrival)
+            broker.process(arrival)
 
     def rows(self, of: Table | TableView) -> list[Row]:
         """All rows of a table or a view, sorted."""

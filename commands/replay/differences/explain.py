@@ -7,7 +7,8 @@ left the two versions with different subscriptions, which ``Causes`` remembers.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from operator import attrgetter
 
 from commands.broker.forward import delivered_topic
 from commands.broker.puts import Outgoing
@@ -25,6 +26,7 @@ from streams.subscriptions import Subscription
 
 _Place = tuple[Key, str]
 _PRODUCT = b"AMQ "
+_fields_but_ids = attrgetter(*(each.name for each in fields(Mqmd) if each.name not in ("msg_id", "correl_id")))
 
 
 class Explainer:
@@ -88,7 +90,7 @@ class Explainer:
                 continue
             for place in places:
                 was, now = old[place][0], new[place][0]
-                if _put_as_delivered(step.old, was) != _put_as_delivered(step.new, now):
+                if _as_delivered(step.old, was) != _as_delivered(step.new, now):
                     cause = self.causes.known.get(place[0])
                     if cause is None:
                         found = of_content(step, was.delivery, now.delivery, step.old.copies[was.message])
@@ -156,12 +158,12 @@ def _places(observed: Observed) -> _Places:
     return found
 
 
-def _put_as_delivered(observed: Observed, reached: _Reached) -> tuple[Mqmd, bytes]:
+def _as_delivered(observed: Observed, reached: _Reached) -> tuple[object, ...]:
     """A publication as it was put, without the identifiers that each version counts for itself."""
     put = observed.publications[reached.message]
     mqmd = put.message.mqmd
     made_up = mqmd.correl_id == observed.copies[reached.message][0].subscription.sub_id
-    return replace(mqmd, msg_id=bytes(24), correl_id=bytes(24) if made_up else mqmd.correl_id), put.body
+    return _fields_but_ids(mqmd), None if made_up else mqmd.correl_id, put.body
 
 
 def _difference(

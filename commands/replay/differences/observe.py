@@ -8,8 +8,8 @@ from datetime import datetime
 
 from commands.broker.context import Semantics
 from commands.broker.copies import Copies
-from commands.broker.core import Arrival, Outcome
 from commands.broker.objects import DEFAULT_STREAM
+from commands.broker.outcome import Arrival, Outcome
 from commands.broker.puts import Outgoing, PutKind
 from commands.broker.stream_names import name_in_stream
 from commands.broker.trace import Trace

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TypeAlias
 
-from commands.broker.core import Arrival
+from commands.broker.outcome import Arrival
 from commands.model import DeregisterSubscriber, RegisterSubscriber, RegOpt, RequestUpdate
 from rfh2.errors import DecodeError
 from rfh2.mqmd import Mqmd, name_of

@@ -1,9 +1,9 @@
 """Replay on Spark: captures of any size, with the same puts as the local replay."""
 
-from commands.replay.spark.decoded import decoded
+from commands.replay.spark.decoded import decoded, with_decoded
 from commands.replay.spark.differing import Compared, differing
 from commands.replay.spark.file_transfers import agents, transfer_items, transfers
-from commands.replay.spark.schemas import CAPTURED, DECODED, DIFFERENCES, PUTS, READ, TRANSLATED, SchemaError
+from commands.replay.spark.schemas import CAPTURED, DECODED, DIFFERENCES, MESSAGE, PUTS, READ, TRANSLATED, SchemaError
 from commands.replay.spark.second_pass import RepeatedSeqError
 from commands.replay.spark.session import LOCAL, register, session
 from commands.replay.spark.translated import translated
@@ -14,6 +14,7 @@ __all__ = [
     "DECODED",
     "DIFFERENCES",
     "LOCAL",
+    "MESSAGE",
     "PUTS",
     "READ",
     "TRANSLATED",
@@ -29,4 +30,5 @@ __all__ = [
     "transfer_items",
     "transfers",
     "translated",
+    "with_decoded",
 ]

@@ -19,7 +19,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 from pyspark.sql.types import DataType, LongType, StringType, StructField, StructType, TimestampType
 
-from commands.broker.core import Arrival
+from commands.broker.outcome import Arrival
 from commands.explain.selection import EVERYTHING, MessageSelection
 from commands.replay.analysis.facts import defined, facts_of
 from commands.replay.analysis.files import arrow_table_schema, fresh_beside, put_in_place

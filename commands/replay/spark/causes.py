@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
 
 from commands.broker.context import Semantics
-from commands.broker.core import Arrival, Outcome
+from commands.broker.outcome import Arrival, Outcome
 from commands.replay.differences.causes import Cause, Causes
 from commands.replay.differences.observe import ComparedMessage, Observed
 from commands.replay.differences.subscribers import Key

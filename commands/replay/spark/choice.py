@@ -6,7 +6,7 @@ All messages are replayed. Up to the last one that a limit allows, the column sa
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any, Final
 
 import pyarrow as pa
@@ -16,9 +16,8 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 from pyspark.sql.types import BooleanType
 
 from commands.explain.selection import MessageSelection
-from commands.replay.spark.rows import EPOCH, columns
+from commands.replay.spark.rows import EPOCH, columns, message_of
 from commands.replay.spark.schemas import CAPTURED
-from rfh2.captured import CapturedMessage
 
 CHOSEN: Final = "chosen"
 """The column; messages have it where not all are selected."""
@@ -34,7 +33,7 @@ def chosen_column(selection: MessageSelection) -> Column:
 
     def is_chosen(seq: int, micros: int | None, *others: Any) -> bool:
         time = None if micros is None else EPOCH + timedelta(microseconds=micros)
-        return selection.selects(_message(seq, time, *others))
+        return selection.selects(message_of(seq, time, *others))
 
     # As a datetime it would be in the zone of the machine.
     given = (F.unix_micros(name) if name == "time" else F.col(name) for name in CAPTURED.names)
@@ -53,27 +52,7 @@ def chosen_of(batch: pa.RecordBatch, selection: MessageSelection) -> pa.Array:
     """The same for a batch."""
     if not selection.has_conditions:
         return pa.array([True] * batch.num_rows, pa.bool_())
-    return pa.array([selection.selects(_message(*row)) for row in columns(batch, *CAPTURED.names)], pa.bool_())
-
-
-def _message(
-    seq: int,
-    time: datetime | None,
-    qmgr: str | None,
-    queue: str | None,
-    user: str | None,
-    md: bytes | None,
-    body: bytes,
-) -> CapturedMessage:
-    return CapturedMessage.model_construct(
-        seq=seq,
-        time=time,
-        qmgr=qmgr,
-        queue=queue or "",
-        user=user,
-        md_hex=None if md is None else md.hex(),
-        body_hex=body.hex(),
-    )
+    return pa.array([selection.selects(message_of(*row)) for row in columns(batch, *CAPTURED.names)], pa.bool_())
 
 
 def last_place(chosen: DataFrame, limit: int) -> Place | None:

@@ -1,5 +1,9 @@
 """The first pass: the control plane, in order, one task for each queue manager.
 
+It leaves notes, rows of NOTES: the intervals in which subscriptions had one value (``journal``), and the lookups of
+what is retained (``retained``). The notes stay where they were made, on the disks of the executors. Tasks get those
+that they need; neither a task nor the driver has all of them.
+
 What changes subscriptions is on the control queue; what changes or asks for retained publications is there too, save
 DeletePub and Publish with RetainPub. Those are on stream queues, and are found without decoding all the rest, most of
 which is ``plain``. What is not is parsed.
@@ -14,25 +18,26 @@ between them, at which things expired.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterable, Iterator
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any, Final
 
-import numpy as np
 import pyarrow as pa
+from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
-from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType, TimestampType
+from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructField, StructType, TimestampType
 
-from commands.broker.core import Arrival
 from commands.broker.objects import CONTROL_QUEUE
+from commands.broker.outcome import Arrival
 from commands.model import DeletePublication, Publish, PubOpt
 from commands.mqsc.broker import Broker
 from commands.qmgr.store.state import subscription_state
-from commands.replay.spark.journal import BEFORE_ALL, FOREVER, Lookup, SubscriptionJournal, SubscriptionJournals
-from commands.replay.spark.prepare import Prepared
+from commands.replay.spark.journal import BEFORE_ALL, FOREVER
+from commands.replay.spark.prepare import Prepared, Work
 from commands.replay.spark.replay_setup import ReplaySetup
-from commands.replay.spark.rows import EPOCH, batch_of, columns
+from commands.replay.spark.rows import batch_of, columns
 from commands.replay.spark.schemas import COLUMNS, arrow_schema
 from streams.operations import (
     ClearRetained,
@@ -42,38 +47,47 @@ from streams.operations import (
     SubscriptionAltered,
     SubscriptionRemoved,
 )
-from streams.subscriptions import Subscription, WildcardScheme
+from streams.patterns import parse_pattern
+from streams.subscriptions import Subscription
 
-_JOURNAL_ROWS: Final = StructType(
+NOTES: Final = StructType(
     [
         StructField("qmgr", StringType()),
         StructField("kind", StringType()),
         StructField("after", LongType()),
         StructField("until", LongType()),
+        StructField("first", IntegerType()),
+        StructField("last", IntegerType()),
         StructField("text", StringType()),
         StructField("scheme", StringType()),
+        StructField("topic", StringType()),
         StructField("now", TimestampType()),
         StructField("operation", BinaryType()),
     ]
 )
-_ARROW_JOURNAL_ROWS: Final = arrow_schema(_JOURNAL_ROWS)
-_INTERVAL, _LOOKUP, _WINNER = "interval", "lookup", "winner"
+"""What the control plane leaves. kind: INTERVAL, LOOKUP or WINNER.
+
+INTERVAL: after, until; first and last range that needs it; text, the state of the subscription. LOOKUP: after, the
+message that looks; until, the place of the lookup among those of the message; text and scheme, the pattern; topic, the
+only topic that it can be, null for a wildcard; operation, what a DeletePub does. WINNER: after, the message that looks;
+topic; until, the message whose publication is retained there: on the queue managers that ``exact`` names.
+"""
+
+_ARROW_NOTES: Final = arrow_schema(NOTES)
+INTERVAL, LOOKUP, WINNER = "interval", "lookup", "winner"
 TICK: Final = "(tick)"
 """The queue of a row that is no message but the latest moment of those between two that go through."""
 _BATCH_ROWS: Final = 4096
+_NO_RANGE: Final = (None, None)
+_NO_LOOKUP: Final = (None, None, None, None)
 
-Winner = tuple[str, int, str, int]
-"""Queue manager, the message that looks, the topic string, and the message whose publication is retained there."""
 
-
-def control_plane(prepared: Prepared, *, clears: bool = False) -> tuple[SubscriptionJournals, list[Winner]]:
-    """The journals by queue manager; and what lookups find, on the queue managers that ``exact`` names.
-
-    clears: whether what DeletePub finds is wanted, too.
-    """
-    in_order = control_messages(prepared)
-    notes = in_order.mapInArrow(_noted(prepared.setting, frozenset(prepared.exact), clears), _JOURNAL_ROWS).toArrow()
-    return _read_notes(notes)
+def control_plane(prepared: Prepared, *, clears: bool = False) -> DataFrame:
+    """The notes of all queue managers, kept on disk when they are first made. clears: whether what DeletePub finds is
+    wanted, too."""
+    starts = prepared.starts
+    work = notes_of(prepared.setting, frozenset(prepared.exact), clears, starts)
+    return control_messages(prepared).mapInArrow(work, NOTES).persist(StorageLevel.DISK_ONLY)
 
 
 def control_messages(prepared: Prepared) -> DataFrame:
@@ -136,8 +150,8 @@ def _batches(rows: list[tuple[Any, ...]], schema: pa.Schema) -> Iterator[pa.Reco
 class _ControlPlane:
     """The control plane of one queue manager while it is run."""
 
-    def __init__(self, qmgr: str, setting: ReplaySetup, exact: bool, clears: bool) -> None:
-        self._qmgr, self._exact, self._clears = qmgr, exact, clears
+    def __init__(self, qmgr: str, setting: ReplaySetup, exact: bool, clears: bool, starts: tuple[int, ...]) -> None:
+        self._qmgr, self._exact, self._clears, self._starts = qmgr, exact, clears, starts
         self._broker = setting.broker(qmgr)
         self._since = {s.sub_id: (BEFORE_ALL, s) for s in self._broker.space.subscriptions()}
         self._stored: dict[str, int] = {}
@@ -151,22 +165,26 @@ class _ControlPlane:
         outcome = self._broker.trace(arrival)
         yield from self._changed(seq, outcome.effects)
         assert outcome.trace is not None
-        for traced in outcome.trace.operations:
+        for n, traced in enumerate(outcome.trace.operations):
             look = traced.look
             if look is None:
                 continue
             clears = traced.operation if isinstance(traced.operation, ClearRetained) else None
             if self._exact:
                 wanted = look.found if self._clears or clears is None else ()
-                yield from (self._note(_WINNER, seq, self._stored[topic], topic) for topic in wanted)
+                for topic in wanted:
+                    yield (self._qmgr, WINNER, seq, self._stored[topic], *_NO_RANGE, None, None, topic, None, None)
             else:
                 operation = None if clears is None else pickle.dumps(clears)
-                yield self._note(_LOOKUP, seq, None, look.pattern, look.scheme.value, now, operation)
+                pattern = parse_pattern(look.pattern, look.scheme)
+                only = None if pattern.is_wild else pattern.literal
+                what = (look.pattern, look.scheme.value, only, now, operation)
+                yield (self._qmgr, LOOKUP, seq, n, *_NO_RANGE, *what)
 
     def end(self) -> Iterator[tuple[Any, ...]]:
         """The notes on what is left."""
         for after, subscription in self._since.values():
-            yield self._note(_INTERVAL, after, FOREVER, subscription_state(subscription))
+            yield self._interval(after, FOREVER, subscription)
 
     def _changed(self, seq: int, effects: Iterable[Effect]) -> Iterator[tuple[Any, ...]]:
         for effect in effects:
@@ -184,24 +202,21 @@ class _ControlPlane:
     def _closed(self, seq: int, subscription: Subscription) -> Iterator[tuple[Any, ...]]:
         after, value = self._since.pop(subscription.sub_id)
         if after < seq:
-            yield self._note(_INTERVAL, after, seq, subscription_state(value))
+            yield self._interval(after, seq, value)
 
-    def _note(
-        self,
-        kind: str,
-        after: int,
-        until: int | None,
-        text: str,
-        scheme: str | None = None,
-        now: datetime | None = None,
-        operation: bytes | None = None,
-    ) -> tuple[Any, ...]:
-        return (self._qmgr, kind, after, until, text, scheme, now, operation)
+    def _interval(self, after: int, until: int, subscription: Subscription) -> tuple[Any, ...]:
+        ranges = _range_of(self._starts, after + 1), _range_of(self._starts, until)
+        return (self._qmgr, INTERVAL, after, until, *ranges, subscription_state(subscription), *_NO_LOOKUP)
 
 
-def _noted(
-    setting: ReplaySetup, exact: frozenset[str], clears: bool
-) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def _range_of(starts: tuple[int, ...], seq: int) -> int:
+    """The range of message *seq*, or the nearest one."""
+    return min(max(bisect_right(starts, seq) - 1, 0), len(starts) - 2)
+
+
+def notes_of(setting: ReplaySetup, exact: frozenset[str], clears: bool, starts: tuple[int, ...]) -> Work:
+    """What the task of the control plane does: messages, with the columns COLUMNS, in; NOTES out."""
+
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         plane: _ControlPlane | None = None
         current = ""
@@ -211,37 +226,13 @@ def _noted(
                 if plane is None or qmgr != current:
                     if plane is not None:
                         rows += plane.end()
-                    plane, current = _ControlPlane(qmgr, setting, qmgr in exact, clears), qmgr
+                    plane, current = _ControlPlane(qmgr, setting, qmgr in exact, clears, starts), qmgr
                 rows += plane.process(Arrival(seq, now, queue, md, body, user))
                 if len(rows) >= _BATCH_ROWS:
-                    yield from _batches(rows, _ARROW_JOURNAL_ROWS)
+                    yield from _batches(rows, _ARROW_NOTES)
                     rows = []
         if plane is not None:
             rows += plane.end()
-        yield from _batches(rows, _ARROW_JOURNAL_ROWS)
+        yield from _batches(rows, _ARROW_NOTES)
 
     return run
-
-
-def _read_notes(notes: pa.Table) -> tuple[SubscriptionJournals, list[Winner]]:
-    winners: list[Winner] = []
-    intervals: dict[str, list[tuple[int, int, str]]] = {}
-    lookups: dict[str, list[Lookup]] = {}
-    for batch in notes.to_batches():
-        for qmgr, kind, after, until, text, scheme, now, operation in columns(batch, *_JOURNAL_ROWS.names):
-            lookups.setdefault(qmgr, [])
-            if kind == _INTERVAL:
-                intervals.setdefault(qmgr, []).append((after, until, text))
-            elif kind == _WINNER:
-                winners.append((qmgr, after, text, until))
-            else:
-                clears = None if operation is None else pickle.loads(operation)
-                lookups[qmgr].append(Lookup(after, now or EPOCH, text, WildcardScheme(scheme), clears))
-    journals = {}
-    for qmgr, looks in lookups.items():
-        found = intervals.get(qmgr, [])
-        after_all = np.array([after for after, _, _ in found], np.int64)
-        until_all = np.array([until for _, until, _ in found], np.int64)
-        in_order = sorted(looks, key=lambda look: look.seq)
-        journals[qmgr] = SubscriptionJournal(after_all, until_all, [state for _, _, state in found], in_order)
-    return journals, winners

@@ -20,8 +20,8 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
 
 from commands.broker.context import Semantics
-from commands.broker.core import Arrival
 from commands.broker.objects import CONTROL_QUEUE
+from commands.broker.outcome import Arrival
 from commands.explain.selection import EVERYTHING, MessageSelection
 from commands.replay.differences.deliveries import lines_of, marks_of
 from commands.replay.differences.explain import Explainer

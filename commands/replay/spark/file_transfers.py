@@ -18,7 +18,7 @@ from pyspark.sql.types import DataType, DoubleType, LongType, StringType, Struct
 from commands.replay.file_transfer import TABLES, columns_of, may_be_of_agent, rows_of
 from commands.replay.file_transfer.files import check_directory
 from commands.replay.file_transfer.rows import values_of
-from commands.replay.spark.rows import batch_of, columns
+from commands.replay.spark.rows import batch_of, columns, message_of
 from commands.replay.spark.schemas import CAPTURED, check_columns
 from rfh2.captured import CapturedMessage
 
@@ -70,15 +70,7 @@ def _table(captured: DataFrame, table: str) -> DataFrame:
 def _messages(batch: pa.RecordBatch) -> Iterator[CapturedMessage]:
     for seq, time, qmgr, queue, md, body in columns(batch, "seq", "time", "qmgr", "queue", "md", "body"):
         if may_be_of_agent(queue, body):
-            yield CapturedMessage.model_construct(
-                seq=seq,
-                time=time,
-                qmgr=qmgr,
-                queue=queue or "",
-                user=None,
-                md_hex=None if md is None else md.hex(),
-                body_hex=body.hex(),
-            )
+            yield message_of(seq, time, qmgr, queue, None, md, body)
 
 
 def write_tables(captured: DataFrame, directory: Path, form: str) -> tuple[dict[str, int], int]:

@@ -11,8 +11,8 @@ from typing import Final
 
 import pyarrow as pa
 
-from commands.broker.core import EPOCH, Arrival
 from commands.broker.objects import CONTROL_QUEUE
+from commands.broker.outcome import EPOCH, Arrival
 from commands.headers.registry import parse
 from commands.model import DeletePublication, Publish, PubOpt
 from commands.qmgr.publication_cache import CacheKey, cache_key, is_all_header

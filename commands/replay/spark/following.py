@@ -30,7 +30,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from commands.qmgr.store.errors import QueueManagerInUseError
 from commands.qmgr.store.lock import exclusive
-from commands.replay.local import DEFAULT_QMGR
+from commands.replay.arrivals import DEFAULT_QMGR
 from commands.replay.spark.piece_reader import NATURAL
 from commands.replay.spark.replay_setup import ReplaySetup
 from commands.replay.spark.rows import columns

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from pyarrow import parquet
 
 from commands.explain.selection import EVERYTHING, MessageSelection
-from commands.replay.local import DEFAULT_QMGR
+from commands.replay.arrivals import DEFAULT_QMGR
 from commands.replay.spark.choice import CHOSEN, chosen_of
 from commands.replay.spark.schemas import CAPTURED, COLUMNS, arrow_schema
 from rfh2.captures.parquet import open_parquet

@@ -1,7 +1,9 @@
-"""The journal: what the control plane leaves for the data plane, for each queue manager.
+"""The journal: what the control plane leaves for one range of the data plane, for each queue manager.
 
 An interval is one value of one subscription with the messages for which it is valid: those with ``seq`` after *after*,
-up to and including *until*. For the message that changes or removes the subscription, the old value is valid.
+up to and including *until*. For the message that changes or removes the subscription, the old value is valid. A range
+gets the intervals in which one of its messages may be: the subscriptions at its start, and what changes in it. No task
+has the journal of the whole capture.
 
 A replica is a broker with the state of any position in the order of ``seq``. If the next message follows the last one
 that the replica processed, it has that state already. Otherwise all subscriptions of the position are loaded.
@@ -12,20 +14,19 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from commands.broker.core import Arrival, Outcome
+from commands.broker.outcome import Arrival, Outcome
 from commands.mqsc.broker import Broker
 from commands.qmgr.cached_puts import CachedPuts
 from commands.qmgr.publication_cache import PublicationCache
 from commands.qmgr.store.state import subscription_of, subscription_state
 from commands.replay.spark.replay_setup import ReplaySetup
-from streams.operations import ClearRetained, RetainedPublication
-from streams.subscriptions import Subscription, WildcardScheme
+from streams.operations import RetainedPublication
+from streams.subscriptions import Subscription
 from streams.topic_space import TopicSpace
 
 FOREVER: Final = 2**63 - 1
@@ -35,37 +36,26 @@ BEFORE_ALL: Final = -1
 """The ``after`` of a subscription that the setup defined."""
 
 
-@dataclass(frozen=True, slots=True)
-class Lookup:
-    """A place where what is retained is looked at, for a subscription, or cleared, by a DeletePub.
-
-    clears: the result of the DeletePub.
-    """
-
-    seq: int
-    now: datetime
-    pattern: str
-    scheme: WildcardScheme
-    clears: ClearRetained | None = None
-
-
 @dataclass
 class SubscriptionJournal:
-    """The result of the control plane of one queue manager. after, until, states: of the intervals, in any order.
-
-    lookups: in the order of seq.
-    """
+    """Intervals of one queue manager, in any order. after, until, states: of each."""
 
     after: npt.NDArray[np.int64]
     until: npt.NDArray[np.int64]
     states: list[str]
-    lookups: list[Lookup]
     _changes: npt.NDArray[np.int64] = field(init=False, repr=False)
     _parsed: dict[int, Subscription] = field(init=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         places = np.union1d(self.after, self.until)
         self._changes = places[(places != BEFORE_ALL) & (places != FOREVER)]
+
+    @classmethod
+    def of(cls, intervals: Iterable[tuple[int, int, str]]) -> SubscriptionJournal:
+        """intervals: after, until and state of each."""
+        found = list(intervals)
+        after, until = (np.array([interval[at] for interval in found], np.int64) for at in (0, 1))
+        return cls(after, until, [state for _, _, state in found])
 
     @property
     def changes(self) -> list[int]:
@@ -83,21 +73,10 @@ class SubscriptionJournal:
             parsed = self._parsed[at] = subscription_of(self.states[at])
         return parsed
 
-    def __getstate__(self) -> tuple[object, ...]:
-        return (self.after, self.until, self.states, self.lookups, self._changes)
-
-    def __setstate__(self, state: tuple[object, ...]) -> None:
-        self.after, self.until, self.states, self.lookups, self._changes = state  # type: ignore[assignment]
-        self._parsed = {}
-
 
 def untouched(space: TopicSpace) -> SubscriptionJournal:
     """The journal of a queue manager without control messages: the definitions of the setup stay valid."""
-    states = [subscription_state(subscription) for subscription in space.subscriptions()]
-    return SubscriptionJournal(np.full(len(states), BEFORE_ALL), np.full(len(states), FOREVER), states, [])
-
-
-SubscriptionJournals = dict[str, SubscriptionJournal]
+    return SubscriptionJournal.of((BEFORE_ALL, FOREVER, subscription_state(each)) for each in space.subscriptions())
 
 
 class Replica:

@@ -21,7 +21,7 @@ from pyspark.sql.types import StructType
 
 from commands.broker.objects import CONTROL_QUEUE
 from commands.explain.selection import EVERYTHING, MessageSelection
-from commands.replay.local import DEFAULT_QMGR
+from commands.replay.arrivals import DEFAULT_QMGR
 from commands.replay.spark.choice import CHOSEN, chosen_column, is_up_to, last_place
 from commands.replay.spark.first_pass_filter import of_control
 from commands.replay.spark.plain_publish_filter import is_plain

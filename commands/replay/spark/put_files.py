@@ -18,7 +18,7 @@ from typing import BinaryIO, Final
 import pyarrow as pa
 from pyspark.sql.types import StringType, StructField, StructType
 
-from commands.broker.core import Arrival
+from commands.broker.outcome import Arrival
 from commands.broker.puts import PutKind
 from commands.headers.response import Completion
 from commands.qmgr.cached_puts import CachedPuts

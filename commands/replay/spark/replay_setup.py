@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Final
 
 from commands.broker.context import Semantics
-from commands.broker.core import EPOCH, Arrival
 from commands.broker.objects import CONTROL_QUEUE
+from commands.broker.outcome import EPOCH, Arrival
 from commands.mqsc.broker import Broker
-from commands.replay.local import DEFAULT_QMGR
+from commands.replay.arrivals import DEFAULT_QMGR
 from commands.replay.spark.pieces import files_of
 from streams.namelists import QUEUE_NAMELIST
 

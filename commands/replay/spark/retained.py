@@ -3,41 +3,41 @@
 Three steps, none of which sees more of a hot topic than of any other:
 
 1. In each range, of the publications on one topic only those are kept between which and the next one somebody looks at
-   the topic, and the last one (``_candidates``). They are small: numbers and topics, no messages.
-2. Topics are dealt out to tasks; each lays its candidates, and all lookups and DeletePubs, in the order of ``seq``, and
-   runs them through a topic space (``_winners``).
+   the topic, and the last one (``candidates_of``). They are small: numbers and topics, no messages.
+2. Topics are dealt out to tasks, by a hash. Each task gets its candidates in the order of ``seq``, and with them the
+   lookups and DeletePubs that may select one of its topics: those without a wildcard go to one task, the others to
+   each. They run through a topic space (``winners_of``). No task holds them all.
 3. The messages of those that were found are fetched, once for each message that looks.
 """
 
 from __future__ import annotations
 
 import pickle
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any, Final
+from datetime import datetime
+from typing import Any, Final, Protocol
 
 import pyarrow as pa
-from pyspark import Broadcast
-from pyspark.sql import DataFrame
-from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
+from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType, TimestampType
 
-from commands.broker.core import Arrival
+from commands.broker.outcome import Arrival
 from commands.mqsc.broker import Broker
 from commands.qmgr.publication_cache import CacheKey, cache_key, is_all_header
-from commands.replay.spark.control import Winner
-from commands.replay.spark.journal import Lookup, SubscriptionJournals
+from commands.replay.spark.control import LOOKUP, WINNER
+from commands.replay.spark.lookups import LooksByTopic, LookupTable, lookup_table
 from commands.replay.spark.prepare import Prepared, Work
 from commands.replay.spark.replay_setup import ReplaySetup
 from commands.replay.spark.rows import batch_of, columns
 from commands.replay.spark.schemas import COLUMNS, arrow_schema
 from rfh2.message import Message
 from rfh2.mqmd import Mqmd
-from streams.index import SubscriptionIndex
-from streams.operations import Publication, Published, RetainedPublication, RetainedStored
-from streams.subscriptions import Subscription
+from streams.operations import ClearRetained, Publication, Published, RetainedPublication, RetainedStored
+from streams.subscriptions import WildcardScheme
 
-_CANDIDATES: Final = StructType(
+CANDIDATES: Final = StructType(
     [
         StructField("qmgr", StringType()),
         StructField("topic", StringType()),
@@ -45,6 +45,18 @@ _CANDIDATES: Final = StructType(
         StructField("publication", BinaryType()),
     ]
 )
+TURNS: Final = StructType(
+    [
+        *CANDIDATES.fields,
+        StructField("n", LongType()),
+        StructField("scheme", StringType()),
+        StructField("now", TimestampType()),
+        StructField("operation", BinaryType()),
+    ]
+)
+"""What a task of the second step gets: candidates, and lookups, whose topic is their pattern. n: of a lookup, its place
+among those of the message."""
+
 _WINNERS: Final = StructType(
     [
         StructField("qmgr", StringType()),
@@ -53,7 +65,7 @@ _WINNERS: Final = StructType(
         StructField("seq", LongType()),
     ]
 )
-_ARROW_CANDIDATES: Final = arrow_schema(_CANDIDATES)
+_ARROW_CANDIDATES: Final = arrow_schema(CANDIDATES)
 _ARROW_WINNERS: Final = arrow_schema(_WINNERS)
 _BATCH_ROWS: Final = 4096
 _MOST_KNOWN: Final = 20_000
@@ -62,41 +74,46 @@ _NOTHING: Final = Message(Mqmd())
 Batches = Iterable[pa.RecordBatch]
 
 
-def found_retained(
-    prepared: Prepared, journals: Broadcast[SubscriptionJournals], winners: list[Winner], *, clears: bool = False
-) -> DataFrame | None:
+class SharedTable(Protocol):
+    """A LookupTable that tasks share: a broadcast."""
+
+    @property
+    def value(self) -> LookupTable:
+        """The table."""
+
+
+def found_retained(prepared: Prepared, notes: DataFrame, *, clears: bool = False) -> DataFrame | None:
     """The messages that lookups find: the columns of a prepared message, ``at`` for who looks, and ``topic``.
 
-    winners: those that are known already. clears: whether DeletePub looks, too, at what it clears. None where nobody
-    looks.
+    notes: of the control plane. clears: whether DeletePub looks, too, at what it clears. None where nobody looks.
     """
-    setting = prepared.setting
-    looking = [
-        q for q, journal in journals.value.items() if any(clears or look.clears is None for look in journal.lookups)
-    ]
-    if not looking and not winners:
+    table = lookup_table(notes, prepared.starts, clears=clears)
+    known = notes.where(F.col("kind") == WINNER)
+    found = known.select("qmgr", F.col("after").alias("at"), "topic", F.col("until").alias("seq"))
+    if table.lookups:
+        shared = prepared.messages.sparkSession.sparkContext.broadcast(table)
+        candidates = prepared.in_ranges(candidates_of(prepared.setting, shared), list(table.lookups), CANDIDATES)
+        found = found.union(_winners(prepared, candidates, notes, list(table.lookups), clears))
+    elif known.isEmpty():
         return None
-    found = prepared.messages.sparkSession.createDataFrame(winners, _WINNERS)
-    if looking:
-        work = _candidates(setting, frozenset(looking), journals, clears)
-        candidates = prepared.in_ranges(work, looking, _CANDIDATES)
-        found = found.union(_winners(candidates, setting, journals, clears))
     return prepared.fetched(found)
 
 
-def _candidates(
-    setting: ReplaySetup, qmgrs: frozenset[str], journals: Broadcast[SubscriptionJournals], clears: bool
-) -> Work:
+def candidates_of(setting: ReplaySetup, shared: SharedTable) -> Work:
+    """What a task of the first step does: retaining messages of one range, with the columns COLUMNS, in; CANDIDATES
+    out."""
+
     def run(batches: Batches) -> Iterator[pa.RecordBatch]:
+        table = shared.value
         places: dict[str, _Candidates] = {}
         rows: list[tuple[Any, ...]] = []
         for batch in batches:
             for seq, now, qmgr, queue, user, md, body in columns(batch, *COLUMNS):
-                if qmgr not in qmgrs:
+                if qmgr not in table.lookups:
                     continue
                 place = places.get(qmgr)
                 if place is None:
-                    place = places[qmgr] = _Candidates(qmgr, setting, journals.value[qmgr].lookups, clears)
+                    place = places[qmgr] = _Candidates(qmgr, setting, LooksByTopic(table, qmgr))
                 rows += place.process(Arrival(seq, now, queue, md, body, user))
             if len(rows) >= _BATCH_ROWS:
                 yield batch_of(rows, _ARROW_CANDIDATES)
@@ -112,11 +129,10 @@ def _candidates(
 class _Candidates:
     """The retained publications of one queue manager in one range."""
 
-    def __init__(self, qmgr: str, setting: ReplaySetup, lookups: list[Lookup], clears: bool) -> None:
-        self._qmgr = qmgr
+    def __init__(self, qmgr: str, setting: ReplaySetup, looks: LooksByTopic) -> None:
+        self._qmgr, self._looks = qmgr, looks
         self._broker: Broker = setting.broker(qmgr)
         self._broker.space.restore((), ())
-        self._looks = _LooksByTopic(look for look in lookups if clears or look.clears is None)
         self._last: dict[str, tuple[int, Publication]] = {}
         self._known: dict[CacheKey, list[tuple[str, Publication]]] = {}
 
@@ -161,64 +177,67 @@ def _without_message(published: Published) -> Publication:
     return Publication(_NOTHING, *fields)
 
 
-class _LooksByTopic:
-    """Who looks at a topic, and when."""
-
-    def __init__(self, lookups: Iterable[Lookup]) -> None:
-        self._index = SubscriptionIndex()
-        self._places: list[list[int]] = []
-        numbers: dict[tuple[str, str], int] = {}
-        for look in lookups:
-            number = numbers.setdefault((look.pattern, look.scheme.value), len(numbers))
-            if number == len(self._places):
-                self._places.append([])
-                pseudo = Subscription(number.to_bytes(24, "big"), look.pattern, "", "", look.now, wildcard=look.scheme)
-                self._index.add(pseudo)
-            self._places[number].append(look.seq)
-
-    def any_between(self, topic: str, after: int, before: int | None) -> bool:
-        """Whether anybody looks at *topic* after one message and before another, or ever."""
-        for pattern in self._index.match(topic):
-            places = self._places[int.from_bytes(pattern.sub_id, "big")]
-            at = bisect_right(places, after)
-            if at < len(places) and (before is None or places[at] < before):
-                return True
-        return False
-
-
 def _winners(
-    candidates: DataFrame, setting: ReplaySetup, journals: Broadcast[SubscriptionJournals], clears: bool
+    prepared: Prepared, candidates: DataFrame, notes: DataFrame, looking: list[str], clears: bool
 ) -> DataFrame:
-    in_order = candidates.repartition("qmgr", "topic").sortWithinPartitions("qmgr", "seq")
+    partitions = int(candidates.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
+    tasks = max(1, min(partitions, prepared.ranges))
+    lookups = notes.where((F.col("kind") == LOOKUP) & F.col("qmgr").isin(looking))
+    turns = lookups.select(
+        "qmgr",
+        F.col("text"),
+        F.col("after"),
+        F.lit(None).cast("binary"),
+        "until",
+        "scheme",
+        "now",
+        "operation",
+        "topic",
+    ).toDF(*TURNS.names, "only")
+    only = F.when(F.col("only").isNull(), F.sequence(F.lit(0), F.lit(tasks - 1))).otherwise(
+        F.array(_task_of("qmgr", "only", tasks))
+    )
+    turns = turns.withColumn("task", F.explode(only)).drop("only")
+    nothing = {field.name: F.lit(None).cast(field.dataType) for field in TURNS.fields[len(CANDIDATES) :]}
+    theirs = candidates.withColumns(nothing).withColumn("task", _task_of("qmgr", "topic", tasks))
+    both = theirs.select(*TURNS.names, "task").union(turns.select(*TURNS.names, "task"))
+    in_order = both.repartitionById(tasks, "task").sortWithinPartitions("qmgr", "seq", "n").select(*TURNS.names)
+    return in_order.mapInArrow(winners_of(prepared.setting, clears), _WINNERS)
+
+
+def winners_of(setting: ReplaySetup, clears: bool) -> Work:
+    """What a task of the second step does: TURNS in order in; who looks, at what, and whose it is out."""
 
     def run(batches: Batches) -> Iterator[pa.RecordBatch]:
         timeline: _Timeline | None = None
-        current = ""
         rows: list[tuple[Any, ...]] = []
         for batch in batches:
-            for qmgr, topic, seq, publication in columns(batch, *_CANDIDATES.names):
-                if timeline is None or qmgr != current:
-                    if timeline is not None:
-                        rows += timeline.until(None)
-                    timeline, current = _Timeline(qmgr, setting, journals.value[qmgr].lookups, clears), qmgr
-                rows += timeline.until(seq)
-                timeline.store(topic, seq, pickle.loads(publication))
+            for qmgr, topic, seq, publication, _, scheme, now, operation in columns(batch, *TURNS.names):
+                if timeline is None or qmgr != timeline.qmgr:
+                    timeline = _Timeline(qmgr, setting, clears)
+                if publication is not None:
+                    timeline.store(topic, seq, pickle.loads(publication))
+                else:
+                    clearing = None if operation is None else pickle.loads(operation)
+                    rows += timeline.look(seq, now, topic, WildcardScheme(scheme), clearing)
             if len(rows) >= _BATCH_ROWS:
                 yield batch_of(rows, _ARROW_WINNERS)
                 rows = []
-        if timeline is not None:
-            rows += timeline.until(None)
         if rows:
             yield batch_of(rows, _ARROW_WINNERS)
 
-    return in_order.mapInArrow(run, _WINNERS)
+    return run
+
+
+def _task_of(qmgr: str, topic: str, tasks: int) -> Column:
+    return F.pmod(F.hash(qmgr, topic), F.lit(tasks))
 
 
 class _Timeline:
     """Some topics of one queue manager: what is retained on them as its lookups come along."""
 
-    def __init__(self, qmgr: str, setting: ReplaySetup, lookups: list[Lookup], clears: bool) -> None:
-        self._qmgr, self._lookups, self._clears, self._done = qmgr, lookups, clears, 0
+    def __init__(self, qmgr: str, setting: ReplaySetup, clears: bool) -> None:
+        self.qmgr, self._clears = qmgr, clears
         self._space = setting.broker(qmgr).space
         self._stored: dict[str, int] = {}
 
@@ -227,14 +246,13 @@ class _Timeline:
         self._space.retain(RetainedPublication(topic, publication))
         self._stored[topic] = seq
 
-    def until(self, seq: int | None) -> Iterator[tuple[Any, ...]]:
-        """What the lookups before message *seq*, or all that are left, find."""
-        while self._done < len(self._lookups) and (seq is None or self._lookups[self._done].seq < seq):
-            look = self._lookups[self._done]
-            self._done += 1
-            if self._clears or look.clears is None:
-                for each in self._space.retained(look.pattern, look.scheme, look.now, heed_blocks=False):
-                    topic = each.topic_string
-                    yield (self._qmgr, look.seq, topic, self._stored[topic])
-            if look.clears is not None:
-                self._space.apply(look.clears, look.now)
+    def look(
+        self, at: int, now: datetime, pattern: str, scheme: WildcardScheme, clears: ClearRetained | None
+    ) -> Iterator[tuple[Any, ...]]:
+        """What message *at* finds. clears: the result of a DeletePub."""
+        if self._clears or clears is None:
+            for each in self._space.retained(pattern, scheme, now, heed_blocks=False):
+                topic = each.topic_string
+                yield (self.qmgr, at, topic, self._stored[topic])
+        if clears is not None:
+            self._space.apply(clears, now)

@@ -12,6 +12,8 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from rfh2.captured import CapturedMessage
+
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 Times = list[datetime | None]
@@ -36,3 +38,24 @@ def batch_of(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
     """*rows*, one at least, as a batch."""
     arrays = [pa.array(list(v), f.type) for v, f in zip(zip(*rows, strict=True), schema, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def message_of(
+    seq: int,
+    time: datetime | None,
+    qmgr: str | None,
+    queue: str | None,
+    user: str | None,
+    md: bytes | None,
+    body: bytes,
+) -> CapturedMessage:
+    """A row with the columns of CAPTURED, which need not be checked again."""
+    return CapturedMessage.model_construct(
+        seq=seq,
+        time=time,
+        qmgr=qmgr,
+        queue=queue or "",
+        user=user,
+        md_hex=None if md is None else md.hex(),
+        body_hex=body.hex(),
+    )

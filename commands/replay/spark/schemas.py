@@ -18,7 +18,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from commands.replay.decoded_columns import SCHEMA
+from commands.replay.decoded_columns import MESSAGE_SCHEMA, SCHEMA
 from rfh2.errors import QPubSubError
 
 
@@ -71,6 +71,9 @@ PUTS: Final = _schema(
 
 DECODED: Final = from_arrow_schema(SCHEMA)
 """Headers and commands, flat; of a message that cannot be decoded, what could be and the problem."""
+
+MESSAGE: Final = from_arrow_schema(MESSAGE_SCHEMA)
+"""What ``with_decoded`` adds to a DataFrame, each column with a prefix to its name."""
 
 TRANSLATED: Final = _schema(
     {

@@ -16,17 +16,17 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 import pyarrow as pa
-from pyspark import Broadcast
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 from pyspark.sql.types import StructType
 
-from commands.broker.core import Arrival, Outcome
 from commands.broker.objects import CONTROL_QUEUE
+from commands.broker.outcome import Arrival, Outcome
 from commands.mqsc.broker import Broker
 from commands.qmgr.cached_puts import CachedPuts
 from commands.replay.spark.choice import CHOSEN
-from commands.replay.spark.journal import Replica, SubscriptionJournal, SubscriptionJournals
+from commands.replay.spark.control import INTERVAL
+from commands.replay.spark.journal import BEFORE_ALL, Replica, SubscriptionJournal
 from commands.replay.spark.prepare import Prepared
 from commands.replay.spark.replay_setup import ReplaySetup
 from commands.replay.spark.rows import columns
@@ -35,7 +35,12 @@ from rfh2.errors import QPubSubError
 from streams.operations import RetainedPublication, RetainedStored
 from streams.topic_space import TopicSpace
 
-WORK: Final = ("at", *COLUMNS, "topic", "lane", "range")
+WORK: Final = ("at", *COLUMNS, "topic", "lane", "until", "range")
+"""The columns of what a task gets: messages; with topic and lane, what the next message finds retained; with until and
+lane, an interval, which has its ``after`` as seq and its state as body."""
+
+_NOTHING: Final = {"now": "timestamp", "queue": "string", "user": "string", "md": "binary", "topic": "string"}
+"""What an interval does not have."""
 
 
 class RepeatedSeqError(QPubSubError):
@@ -96,10 +101,15 @@ AnyKeeper = Keeper | PutsKeeper
 
 @dataclass(frozen=True)
 class Lane:
-    """One setting under which messages are replayed, and what its first pass left. found: what they find retained."""
+    """One setting under which messages are replayed, and what its first pass left.
+
+    notes: of the control plane. controlled: the queue managers that it has notes on; on all others, what the setup
+    defines is valid throughout. found: what messages find retained; None where nobody looks.
+    """
 
     setting: ReplaySetup
-    journals: Broadcast[SubscriptionJournals]
+    notes: DataFrame
+    controlled: frozenset[str]
     found: DataFrame | None
 
 
@@ -112,20 +122,40 @@ def second_pass(
     """
     messages = ready.messages.withColumn("at", F.col("seq")).withColumn("topic", F.lit(None).cast("string"))
     choice = (CHOSEN,) if CHOSEN in messages.columns else ()
-    names = (*COLUMNS, "topic", "lane", *choice)
-    work = messages.withColumn("lane", F.lit(None).cast("int")).select(*WORK, *choice)
-    for found in looked_up(ready, lanes):
-        work = work.union(found.withColumn(CHOSEN, F.lit(False)) if choice else found)
-    # What a message finds comes just before it.
+    names = (*COLUMNS, "topic", "lane", "until", *choice)
+    work = (
+        messages.withColumn("lane", F.lit(None).cast("int"))
+        .withColumn("until", F.lit(None).cast("long"))
+        .select(*WORK, *choice)
+    )
+    for other in (*intervals_of(lanes), *looked_up(ready, lanes)):
+        work = work.union(other.withColumn(CHOSEN, F.lit(False)) if choice else other)
+    # Intervals come before all messages, and what a message finds just before it.
     order = ("at", "qmgr", F.col("topic").asc_nulls_last())
     in_order = work.repartitionById(ready.ranges, "range").sortWithinPartitions(*order)
-    settings = [(lane.setting, lane.journals) for lane in lanes]
+    settings = [(lane.setting, lane.controlled) for lane in lanes]
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        task = RangeTask([(setting, journals.value) for setting, journals in settings], keeper())
+        task = RangeTask(settings, keeper())
         yield from task.run(row for batch in batches for row in columns(batch, *names))
 
     return in_order.select(*names).mapInArrow(run, schema)
+
+
+def intervals_of(lanes: Sequence[Lane]) -> Iterator[DataFrame]:
+    """The intervals of each lane, once for each range that needs them: the columns WORK."""
+    nothing = {name: F.lit(None).cast(kind) for name, kind in _NOTHING.items()}
+    for number, lane in enumerate(lanes):
+        rows = lane.notes.where(F.col("kind") == INTERVAL).select(
+            F.lit(BEFORE_ALL).cast("long").alias("at"),
+            F.col("after").alias("seq"),
+            "qmgr",
+            "until",
+            F.encode("text", "UTF-8").alias("body"),
+            F.lit(number).alias("lane"),
+            F.explode(F.sequence("first", "last")).alias("range"),
+        )
+        yield rows.withColumns(nothing).select(*WORK)
 
 
 def looked_up(ready: Prepared, lanes: Sequence[Lane]) -> Iterator[DataFrame]:
@@ -133,15 +163,20 @@ def looked_up(ready: Prepared, lanes: Sequence[Lane]) -> Iterator[DataFrame]:
     places = ready.control.select("qmgr", F.col("seq").alias("at"), "range")
     for number, lane in enumerate(lanes):
         if lane.found is not None:
-            yield lane.found.withColumn("lane", F.lit(number)).join(places, ["qmgr", "at"]).select(*WORK)
+            found = lane.found.withColumn("lane", F.lit(number)).withColumn("until", F.lit(None).cast("long"))
+            yield found.join(places, ["qmgr", "at"]).select(*WORK)
 
 
 class RangeTask:
-    """What one task has: replicas of each queue manager, one in each lane."""
+    """What one task has: replicas of each queue manager, one in each lane.
 
-    def __init__(self, lanes: Sequence[tuple[ReplaySetup, SubscriptionJournals]], keeper: AnyKeeper) -> None:
+    lanes: setting and controlled queue managers of each.
+    """
+
+    def __init__(self, lanes: Sequence[tuple[ReplaySetup, frozenset[str]]], keeper: AnyKeeper) -> None:
         self.keeper = keeper
         self._lanes = lanes
+        self._intervals: dict[tuple[int, str], list[tuple[int, int, str]]] = {}
         self._qmgrs: dict[str, list[_Local]] = {}
         self._last: dict[str, int] = {}
 
@@ -154,6 +189,10 @@ class RangeTask:
                 yield from keeper.take()
         yield from keeper.end()
 
+    def learn(self, lane: int, qmgr: str, after: int, until: int, state: str) -> None:
+        """An interval, before all messages."""
+        self._intervals.setdefault((lane, qmgr), []).append((after, until, state))
+
     def process(
         self,
         seq: int,
@@ -165,17 +204,23 @@ class RangeTask:
         body: bytes,
         topic: str | None,
         lane: int | None,
+        until: int | None = None,
         chosen: bool = True,
     ) -> None:
-        """One message, or what the next one of its queue manager finds retained on *topic* in one lane.
+        """One message, or what the next one of its queue manager finds retained on *topic* in one lane, or an interval.
 
-        chosen: whether the keeper takes its result.
+        Intervals come before all messages. chosen: whether the keeper takes its result.
         """
+        if until is not None and lane is not None:
+            self.learn(lane, qmgr, seq, until, body.decode())
+            return
         arrival = Arrival(seq, now, queue, md, body, user)
         known = self._qmgrs.get(qmgr)
         if known is None:
             traced = not isinstance(self.keeper, PutsKeeper)
-            known = [_Local(qmgr, setting, journals.get(qmgr), traced) for setting, journals in self._lanes]
+            known = [
+                _Local(qmgr, setting, self._journal(at, qmgr), traced) for at, (setting, _) in enumerate(self._lanes)
+            ]
             self._qmgrs[qmgr] = known
             if not isinstance(self.keeper, PutsKeeper):
                 self.keeper.begin(qmgr)
@@ -196,6 +241,12 @@ class RangeTask:
             results.append((made, local.space))
         if chosen:
             self.keeper.keep(arrival, qmgr, results)
+
+    def _journal(self, lane: int, qmgr: str) -> SubscriptionJournal | None:
+        """What a queue manager has in one lane; None where nothing controls it."""
+        if qmgr not in self._lanes[lane][1]:
+            return None
+        return SubscriptionJournal.of(self._intervals.pop((lane, qmgr), ()))
 
 
 class _Local:

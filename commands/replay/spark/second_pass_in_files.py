@@ -1,6 +1,7 @@
 """The second pass over a capture in files: every task reads its range for itself, and no message passes through Java.
 
-What messages find retained is looked up once, and kept in files too: a directory for each range of those who look.
+What a task needs of the first pass is kept in files too, a directory for each range: the intervals of subscriptions,
+and what messages find retained.
 """
 
 from __future__ import annotations
@@ -21,36 +22,54 @@ from commands.replay.spark.choice import CHOSEN
 from commands.replay.spark.prepare import Prepared
 from commands.replay.spark.rows import columns
 from commands.replay.spark.schemas import COLUMNS
-from commands.replay.spark.second_pass import AnyKeeper, Lane, RangeTask, looked_up
+from commands.replay.spark.second_pass import AnyKeeper, Lane, RangeTask, intervals_of, looked_up
 
 _BATCH_ROWS: Final = 1024
 _QMGR: Final = COLUMNS.index("qmgr")
 _NOTHING: Final = (-1, ())
+_INTERVALS, _RETAINED = "intervals", "retained"
+_INTERVAL_COLUMNS: Final = ("lane", "qmgr", "seq", "until", "body")
 
 
 @dataclass(frozen=True)
 class Found:
-    """What messages find retained, in files: one directory for each range of those who look."""
+    """What the first pass leaves for the second one, in files: a directory for each range."""
 
     directory: str
 
-    def of_range(self, number: int) -> Iterator[tuple[int, tuple[Any, ...]]]:
+    def intervals(self, number: int) -> Iterator[tuple[Any, ...]]:
+        """The arguments of ``RangeTask.learn``."""
+        for batch in self._batches(_INTERVALS, number):
+            for lane, qmgr, after, until, state in columns(batch, *_INTERVAL_COLUMNS):
+                yield lane, qmgr, after, until, state.decode()
+
+    def retained(self, number: int) -> Iterator[tuple[int, tuple[Any, ...]]]:
         """In the order of those who look: the seq of each, and the arguments of ``RangeTask.process``."""
-        for path in sorted(Path(self.directory, f"range={number}").glob("*.parquet")):
+        for batch in self._batches(_RETAINED, number):
+            lookers = batch.column("at").to_pylist()
+            yield from zip(lookers, columns(batch, *COLUMNS, "topic", "lane"), strict=True)
+
+    def _batches(self, what: str, number: int) -> Iterator[pa.RecordBatch]:
+        for path in sorted(Path(self.directory, what, f"range={number}").glob("*.parquet")):
             with parquet.ParquetFile(path, coerce_int96_timestamp_unit="us") as file:
-                for batch in file.iter_batches(_BATCH_ROWS, use_threads=False):
-                    lookers = batch.column("at").to_pylist()
-                    yield from zip(lookers, columns(batch, *COLUMNS, "topic", "lane"), strict=True)
+                yield from file.iter_batches(_BATCH_ROWS, use_threads=False)
 
 
 def keep_found(ready: Prepared, lanes: Sequence[Lane], directory: Path) -> Found:
-    """Look up what is found retained, and keep it in *directory*."""
+    """Run the first pass of *lanes*, and keep in *directory* what the second one needs. The notes are given up."""
+    intervals = reduce(DataFrame.union, intervals_of(lanes)).select(*_INTERVAL_COLUMNS, "range")
+    _keep(intervals, ("lane", "qmgr"), directory / _INTERVALS)
     frames = list(looked_up(ready, lanes))
     if frames:
-        found = reduce(DataFrame.union, frames).repartition("range")
-        in_order = found.sortWithinPartitions("range", "at", "qmgr", "topic")
-        in_order.write.mode("overwrite").partitionBy("range").parquet(str(directory))
+        _keep(reduce(DataFrame.union, frames), ("at", "qmgr", "topic"), directory / _RETAINED)
+    for lane in lanes:
+        lane.notes.unpersist()
     return Found(str(directory))
+
+
+def _keep(rows: DataFrame, order: Sequence[str], directory: Path) -> None:
+    in_order = rows.repartition("range").sortWithinPartitions("range", *order)
+    in_order.write.mode("overwrite").partitionBy("range").parquet(str(directory))
 
 
 def second_pass_in_files(
@@ -66,11 +85,13 @@ def second_pass_in_files(
     keeper: makes one for each range.
     """
     shared = ready.shared
-    settings = [(lane.setting, lane.journals) for lane in lanes]
+    settings = [(lane.setting, lane.controlled) for lane in lanes]
 
     def work(number: int) -> Iterator[pa.RecordBatch]:
-        task = RangeTask([(setting, journals.value) for setting, journals in settings], keeper(number))
-        return task.run(_merged(shared.value.messages(number), found.of_range(number)))
+        task = RangeTask(settings, keeper(number))
+        for interval in found.intervals(number):
+            task.learn(*interval)
+        return task.run(_merged(shared.value.messages(number), found.retained(number)))
 
     return each_range(ready.messages.sparkSession, numbers, work, schema)
 
@@ -93,4 +114,4 @@ def _merged(
                     looker, what = next(found, _NOTHING)
             if by_qmgr:
                 yield from by_qmgr.pop(row[_QMGR], ())
-            yield (*row, None, None, is_chosen)
+            yield (*row, None, None, None, is_chosen)

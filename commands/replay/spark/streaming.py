@@ -25,10 +25,10 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import StringType, StructField, StructType, TimestampType
 
-from commands.broker.core import Arrival
+from commands.broker.outcome import Arrival
 from commands.mqsc.broker import Broker
 from commands.qmgr.store.state import from_microseconds, to_microseconds
-from commands.replay.local import DEFAULT_QMGR
+from commands.replay.arrivals import DEFAULT_QMGR
 from commands.replay.spark.continued import Changes, RetainedRow, Waiting, begun, continued, turn
 from commands.replay.spark.replay_setup import ReplaySetup
 from commands.replay.spark.schemas import CAPTURED, PUTS, check_columns

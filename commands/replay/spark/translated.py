@@ -8,7 +8,7 @@ from typing import Any, Final
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from commands.broker.core import Arrival
+from commands.broker.outcome import Arrival
 from commands.explain.equivalents.mqi import to_mqi
 from commands.explain.equivalents.mqsc import to_mqsc
 from commands.explain.equivalents.pcf import to_pcf

@@ -15,7 +15,7 @@ from dataclasses import replace
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from commands.broker.core import Arrival
+from commands.broker.outcome import Arrival
 from commands.explain.selection import EVERYTHING, MessageSelection
 from commands.qmgr.cached_puts import CachedPuts
 from commands.replay.put_columns import PutColumns
@@ -27,8 +27,8 @@ from commands.replay.spark.schemas import PUTS
 from commands.replay.spark.second_pass import Lane, PutsKeeper, Result, second_pass
 
 
-class _PutKeeper(PutsKeeper):
-    """Keeps the puts."""
+class PutKeeper(PutsKeeper):
+    """Keeps the puts, in batches."""
 
     def __init__(self) -> None:
         self._held = PutColumns()
@@ -60,9 +60,9 @@ def first_pass(ready: Prepared, semantics: str, *, clears: bool = False) -> Lane
     """Run the control plane. clears: whether DeletePub, too, is to find what it clears."""
     setting = ready.setting.under(semantics)
     own = replace(ready, setting=setting)
-    journals, winners = control_plane(own, clears=clears)
-    shared = ready.messages.sparkSession.sparkContext.broadcast(journals)
-    return Lane(setting, shared, found_retained(own, shared, winners, clears=clears))
+    notes = control_plane(own, clears=clears)
+    controlled = frozenset(row["qmgr"] for row in notes.select("qmgr").distinct().collect())
+    return Lane(setting, notes, controlled, found_retained(own, notes, clears=clears))
 
 
 def replayed(
@@ -82,4 +82,4 @@ def replayed(
     QPubSubError where the setup fails.
     """
     ready = prepared(captured, ReplaySetup(setup, semantics), ranges, selection)
-    return second_pass(ready, [first_pass(ready, semantics)], _PutKeeper, PUTS)
+    return second_pass(ready, [first_pass(ready, semantics)], PutKeeper, PUTS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from commands.broker.core import Outcome
+from commands.broker.outcome import Outcome
 from commands.broker.puts import Put
 from commands.explain.selection import MessageValues, Where
 from rfh2.captured import CapturedMessage

@@ -7,7 +7,8 @@ from itertools import islice
 from typing import Final
 
 from commands.headers.response import Completion
-from commands.replay.local import DEFAULT_QMGR, LocalReplay
+from commands.replay.arrivals import DEFAULT_QMGR
+from commands.replay.local import LocalReplay
 from commands.replay.step.breakpoints import StepFacts
 from commands.replay.step.snapshot import resumed, snapshot_of, state_of
 from commands.replay.step.state import Change, StepState, difference

@@ -4,32 +4,25 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-from datetime import datetime
+from dataclasses import replace
 from typing import Final
 
-from commands.broker.core import EPOCH, Arrival
 from commands.explain.selection import EVERYTHING, Choosing, MessageSelection
 from commands.explain.why import Asked, Explainer, Reason, Verdict
 from commands.mqsc.broker import Broker
-from commands.replay.local import DEFAULT_QMGR, OutOfOrderError
+from commands.replay.arrivals import DEFAULT_QMGR, Arrivals
+from commands.replay.local import ExitOf
 from rfh2.captured import CapturedMessage
 
 HELD_ANSWERS: Final = 2_000
 """So many answers are held back: a dead letter among the next messages may show that one of them is wrong."""
 
 
-@dataclass(slots=True)
-class _QueueManager:
-    explainer: Explainer
-    now: datetime = EPOCH
-
-
 class LocalWhy:
     """Explains captured messages.
 
     setup: MQSC that every queue manager starts with. semantics: ``v7`` or ``v6``. selection: the messages that the
-    question is about; the others are processed too.
+    question is about; the others are processed too. exit_of: the publish exit of a queue manager.
     """
 
     def __init__(
@@ -38,15 +31,16 @@ class LocalWhy:
         semantics: str = "v7",
         asked: Asked | None = None,
         selection: MessageSelection = EVERYTHING,
+        exit_of: ExitOf | None = None,
     ) -> None:
-        self._setup, self._semantics = setup, semantics
+        self._setup, self._semantics, self._exit_of = setup, semantics, exit_of
         self._asked = Asked() if asked is None else asked
         self._is_whole, self._choosing = selection.is_all, Choosing(selection)
-        self._qmgrs: dict[str, _QueueManager] = {}
+        self._explainers: dict[str, Explainer] = {}
         self._held: deque[Verdict] = deque()
         # Those of them that are asked for.
         self._asked_held = 0
-        self._last = -1
+        self._arrivals = Arrivals()
         self._answered = False
 
     @property
@@ -67,31 +61,26 @@ class LocalWhy:
 
         Raises OutOfOrderError where it came before the last one; QPubSubError where the setup fails.
         """
-        if message.seq < self._last:
-            raise OutOfOrderError(f"seq {message.seq} comes after seq {self._last}")
-        self._last = message.seq
-        known = self._queue_manager(message.qmgr or DEFAULT_QMGR)
-        # A message without a time comes when the last one came.
-        known.now = message.time if message.time is not None else known.now
-        arrival = Arrival(message.seq, known.now, message.queue, message.md, message.body, message.user)
+        qmgr, arrival = self._arrivals.of(message)
         is_selected = self._is_whole or self._choosing.chooses(message)
-        return self._final(known.explainer.take(arrival, is_selected=is_selected), HELD_ANSWERS)
+        return self._final(self._explainer(qmgr).take(arrival, is_selected=is_selected), HELD_ANSWERS)
 
     def end(self) -> Iterator[Verdict]:
         """The answers that are left when all messages were taken."""
-        if not self._qmgrs:
-            self._queue_manager(DEFAULT_QMGR)
-        for known in self._qmgrs.values():
-            yield from self._final(known.explainer.end(), HELD_ANSWERS)
+        if not self._explainers:
+            self._explainer(DEFAULT_QMGR)
+        for explainer in self._explainers.values():
+            yield from self._final(explainer.end(), HELD_ANSWERS)
         yield from self._final([], 0)
         if not self._answered and not (self._asked.is_all and self._is_whole):
             yield self._nothing_found()
 
-    def _queue_manager(self, qmgr: str) -> _QueueManager:
-        known = self._qmgrs.get(qmgr)
+    def _explainer(self, qmgr: str) -> Explainer:
+        known = self._explainers.get(qmgr)
         if known is None:
-            broker = Broker.of_capture(qmgr, self._setup, self._semantics)
-            known = self._qmgrs[qmgr] = _QueueManager(Explainer(broker, self._asked, is_whole=self._is_whole))
+            publish_exit = None if self._exit_of is None else self._exit_of(qmgr)
+            broker = Broker.of_capture(qmgr, self._setup, self._semantics, publish_exit)
+            known = self._explainers[qmgr] = Explainer(broker, self._asked, is_whole=self._is_whole)
         return known
 
     def _final(self, verdicts: Iterable[Verdict], held: int) -> Iterator[Verdict]:
@@ -120,7 +109,7 @@ class LocalWhy:
 
     def _nothing_found(self) -> Verdict:
         """The answer to a question that no message of the capture is about."""
-        asked, explainers = self._asked, [known.explainer for known in self._qmgrs.values()]
+        asked, explainers = self._asked, list(self._explainers.values())
         selected = "" if self._is_whole else " by the messages that are selected"
         is_narrow = asked.names_publication or not self._is_whole
         if is_narrow and not any(explainer.published for explainer in explainers):

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from commands.broker.context import Context
-from commands.broker.core import Arrival, Outcome
+from commands.broker.outcome import Arrival, Outcome
 from commands.broker.puts import Outgoing, PutKind
 from commands.headers.publication import DeliveryForm
 from rfh2 import Message, Mqmd

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commands.broker.core import Arrival, Outcome
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM
+from commands.broker.outcome import Arrival, Outcome
 from commands.broker.puts import PutKind
 from commands.broker.trace import Trace
 from commands.explain.build import CommandSpec, command_message

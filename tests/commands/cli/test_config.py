@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
+from typing import Any
 
+import click
 import pytest
 
+from commands.cli import main
+from commands.links.engine.config import RunConfig
+from commands.terminal.console import Console
 from tests.commands.cli_runs import run
 
 
@@ -136,12 +142,84 @@ def test_a_file_that_is_not_valid_starts_nothing(home: Path) -> None:
     assert (ran.code, ran.talk) == (2, "qpubsub: c.toml: run.qmgr: Input should be a valid string\n")
 
 
-def test_every_key_of_run_is_an_option_of_run() -> None:
-    import click
+# Of each option of ``run``: its key, a value as text, and that value as ``run`` gets it. An option with a table of its
+# own gets nothing from its key: what it is for reads that table where the option is not given.
+OPTIONS: list[tuple[str, str, str, object]] = [
+    ("--qmgr", "run.qmgr", "QM2", "QM2"),
+    ("--home", "run.home", "elsewhere", Path("elsewhere")),
+    ("--once", "run.once", "true", True),
+    ("--json", "run.json", "true", True),
+    ("--record", "run.record", "puts.jsonl", Path("puts.jsonl")),
+    ("--log", "run.log", "-", Path("-")),
+    ("--log-format", "run.log_format", "text", "text"),
+    ("--durability", "run.durability", "normal", "normal"),
+    ("--standby", "run.standby", "true", True),
+    ("--lease", "run.lease", "1.5", 1.5),
+    ("--console", "run.console", "8414", "8414"),
+    ("--command-seconds", "run.command_seconds", "2.5", 2.5),
+    ("--command-topics", "run.command_topics", "7", 7),
+    ("--command-puts", "run.command_puts", "8", 8),
+    ("--command-megabytes", "run.command_megabytes", "9", 9),
+    ("--queues", "queues.url", "ibmmq://h:1414/QM1", "ibmmq://h:1414/QM1"),
+    ("--listen", "listener.listen", "1414", "1414"),
+    ("--topics", "topics.url", "mqtt://h", "mqtt://h"),
+    ("--metrics", "metrics.listen", "9157", "9157"),
+    ("--tracing", "tracing.endpoint", "console", "console"),
+]
+# How the program talks, and the file itself.
+WITHOUT_A_KEY = {"--quiet", "--debug", "--color", "--config"}
+TABLES_OF_THEIR_OWN = {"--queues", "--listen", "--topics", "--metrics", "--tracing"}
 
-    from commands.cli import main
-    from commands.links.engine.config import RunConfig
 
+def option_of_run(spelled: str) -> click.Option:
+    (found,) = (each for each in _run().params if isinstance(each, click.Option) and spelled in each.opts)
+    return found
+
+
+def parsed(*words: str) -> dict[str, Any]:
+    """What ``run`` gets when it is called with these words."""
+    context = _run().make_context("run", list(words), click.Context(main, obj=Console(io.BytesIO(), io.StringIO())))
+    return context.params
+
+
+def _run() -> click.Command:
     command = main.get_command(click.Context(main), "run")
     assert command is not None
-    assert set(RunConfig.model_fields) <= {parameter.name for parameter in command.params}
+    return command
+
+
+def test_every_option_of_run_has_a_key_and_every_key_is_tried() -> None:
+    options = {option.opts[0] for option in _run().params if isinstance(option, click.Option)}
+    assert {row[0] for row in OPTIONS} == options - WITHOUT_A_KEY
+    keys = {f"run.{field.alias or name}" for name, field in RunConfig.model_fields.items()}
+    assert keys <= {row[1] for row in OPTIONS}
+
+
+@pytest.mark.parametrize(("option", "key", "text", "value"), OPTIONS, ids=[row[0] for row in OPTIONS])
+def test_every_option_of_run_can_be_a_variable_and_a_key(
+    home: Path, monkeypatch: pytest.MonkeyPatch, option: str, key: str, text: str, value: object
+) -> None:
+    given, name = ("-m", "QM1") if option != "--qmgr" else (), option_of_run(option).name
+    assert name is not None
+    assert parsed("-m", "QM1")[name] != value, "another value than the default shows something"
+
+    with monkeypatch.context() as environment:
+        environment.setenv(f"QPUBSUB_RUN_{option[2:].replace('-', '_').upper()}", text)
+        assert parsed(*given)[name] == value
+
+    table, _, last = key.partition(".")
+    plain = isinstance(value, bool | int | float)
+    (home / "c.toml").write_text(f"[{table}]\n{last} = {text if plain else json.dumps(text)}\n")
+    found = parsed(*given, "--config", "c.toml")
+    if option in TABLES_OF_THEIR_OWN:
+        assert getattr(getattr(found["config"], table), last) == value
+        assert found[name] is None
+    else:
+        assert found[name] == value
+
+
+def test_a_variable_that_other_verbs_have_too_counts_less(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QPUBSUB_QMGR", "QM1")
+    assert parsed()["qmgr"] == "QM1"
+    monkeypatch.setenv("QPUBSUB_RUN_QMGR", "QM2")
+    assert parsed()["qmgr"] == "QM2"

@@ -196,13 +196,13 @@ def test_ctrl_c_ends_with_130_and_one_line(words: tuple[str, ...], tmp_path: Pat
 def test_ctrl_c_that_a_library_turned_into_its_own_error_is_ctrl_c(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def library(_message: object) -> None:
+    def library(*_: object) -> None:
         try:
             signal.raise_signal(signal.SIGINT)
         except KeyboardInterrupt as error:
             raise ValueError("Error serializing to JSON: KeyboardInterrupt") from error
 
-    monkeypatch.setattr("commands.cli.decode.explained", library)
+    monkeypatch.setattr("commands.cli.decode.record_view", library)
     (tmp_path / "a.jsonl").write_text('{"seq":1,"queue":"Q","body_hex":"00"}\n')
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:

@@ -61,7 +61,7 @@ def test_status_shows_depths_and_the_last_processor(home: Path) -> None:
     control = before["queues"]["SYSTEM.BROKER.CONTROL.QUEUE"]
     assert (control["depth"], control["role"], before["input"]["waiting"]) == (12, "control", 26)
     assert 0 <= control["oldest_s"] <= before["input"]["oldest_s"] < 60
-    assert before["processor"] == {"running": False, "working_on": None}
+    assert before["processor"] == {"running": False, "working_on": None, "instances": []}
     _run(home, "run", "-m", "QM1", "--once")
     after = _status(home)
     assert after["queues"]["SYSTEM.BROKER.CONTROL.QUEUE"]["depth"] == 0

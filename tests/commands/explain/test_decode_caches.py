@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commands.explain import problems
 from commands.explain.reading import explained
+from commands.explain.templates import decoded as templates
 from commands.explain.view import MessageView, view
 from commands.headers import psc_shapes
 from rfh2.bounded_cache import BoundedCache
 from rfh2.captured import CapturedMessage
 from rfh2.captures import read_captures
-from rfh2.explain import annotate, field_problems, form_bytes, meanings
+from rfh2.explain import annotate, field_problems, meanings
 from rfh2.explain.annotate import TextRole, plain
 from rfh2.explain.form import json_line
 from tests.commands.replay.spark.worlds import captures
@@ -32,9 +32,8 @@ def forget() -> None:
             annotate._RUNS,
             field_problems._FAULTLESS,
             field_problems._SOUND_HEADERS,
-            problems._FAULTLESS,
         ),
-        *(form_bytes._DESCRIPTORS, form_bytes._HEADERS, psc_shapes._SHAPES),
+        *(templates._LINES, templates._VIEWS, psc_shapes._SHAPES),
     )
     for cache in caches:
         cache.clear()
@@ -46,8 +45,9 @@ def shown(message: CapturedMessage) -> tuple[bytes, list[str], list[str]]:
     def lines(paint: annotate.Paint) -> list[str]:
         return list(view(found.partial, "x", found.command, found.problems, MessageView(paint)))
 
-    line = found.line("x", 0)
-    assert line == json_line(found.form("x", 0)), "a line of JSON is the same whether it is made of kept parts or not"
+    line = json_line(found.form("x", 0))
+    assert templates.json_of(message, "x", 0) == (line, found.problems), "a template shows what all rules show"
+    assert templates.view_of(message, "x", MessageView(plain))[0] == lines(plain)
     return line, lines(plain), lines(lambda _role, text: text)
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 
 from commands.broker.authority import Action
-from commands.broker.core import Arrival
+from commands.broker.outcome import Arrival
 from rfh2.constants import MQRCCF_BROKER_DELETED
 from tests.commands.headers.rfh1_pcf_table import SPORT, OlderScenario, rfh1_done, rfh1_groups, rfh1_refused
 from tests.commands.scenario import CORREL_ID, Result

@@ -77,8 +77,7 @@ class Mosquitto:
     def _listens(self) -> bool:
         assert self._process is not None
         assert self._process.poll() is None, (self.directory / "log").read_text()
-        with socket.socket() as probe:
-            return probe.connect_ex(("127.0.0.1", self.port)) == 0
+        return listens(self.port)
 
 
 @contextmanager
@@ -122,6 +121,11 @@ class Native:
             setattr(told, name, value)
         self.client.publish(topic, payload, qos, retain, told).wait_for_publish(20)
 
+    def flood(self, topic: str, payload: bytes, count: int) -> None:
+        """Publish so often at QoS 1, without waiting for the answers."""
+        for _ in range(count):
+            self.client.publish(topic, payload, 1)
+
     def insist(self, topic: str, payload: str) -> None:
         """Publish at QoS 1, and again until the broker has answered, before anything else is published."""
         while True:
@@ -147,6 +151,11 @@ def free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
+
+
+def listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def until(holds: Callable[[], object], timeout_s: float = 20.0, what: str = "it") -> None:

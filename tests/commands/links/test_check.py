@@ -20,6 +20,7 @@ from commands.qmgr.store import QueueManagerStore
 from rfh2 import Folder, Mqmd, Rfh2
 from tests.commands.links.mosquitto import mosquitto, needs_mosquitto
 from tests.commands.links.mqi.harness import CONTROL, DEAD, OWED, RECORD, STREAM, needs_mqi, stand_in
+from tests.commands.links.nats_server import NatsNative, nats_server, needs_nats
 
 URL = "ibmmq://127.0.0.1:1414/QM1?channel=APP"
 
@@ -181,3 +182,41 @@ def test_what_mends_a_psmode_that_cannot_be_asked_for(
     monkeypatch.setattr(check, "_connection", Refusing())
     found = check._psmode()
     assert (found.ok, found.mend) == (ok, mend)
+
+
+@needs_nats
+def test_a_nats_server_where_nothing_is_missing(tmp_path: Path) -> None:
+    with nats_server(tmp_path / "nats") as server:
+        result, found = _check(tmp_path, "--topics", server.url)
+        native = NatsNative(server.url)
+        left = native.run(native.jetstream.streams_info())
+        native.close()
+    assert result.exit_code == 0, result.output
+    assert found["stream QPUBSUB"]["what"] == "not there; run makes it"
+    assert found["publishing on mq.qpubsub.qpubsub-QM1.check"]["what"] == "allowed"
+    assert left == [], "what check made is removed"
+
+
+@needs_nats
+def test_a_nats_server_that_forbids_tells_the_line_for_its_file(tmp_path: Path) -> None:
+    config = tmp_path / "bridge.toml"
+    config.write_text('[topics]\nuser = "bridge"\npassword_env = "BRIDGE_PASSWORD"\npatience_s = 1\n')
+    rules = '{ publish: { deny: ["mq.>"] } }'
+    users = f"authorization {{ users: [ {{ user: bridge, password: secret, permissions: {rules} }} ] }}"
+    with nats_server(tmp_path / "nats", users) as server, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BRIDGE_PASSWORD", "secret")
+        result, found = _check(tmp_path, "--topics", server.url, "--config", str(config))
+    assert result.exit_code == 1
+    forbidden = found["publishing on mq.qpubsub.qpubsub-QM1.check"]
+    line = 'permissions: { publish: ["mq.>", "$KV.QPUBSUB.>", "$JS.API.>", "$JS.ACK.>"], subscribe: ["_INBOX.>"] }'
+    assert (forbidden["ok"], forbidden["mend"]) == (False, [line])
+    assert "permissions violation" in forbidden["what"]
+    assert found["stream KV_QPUBSUB"]["ok"]
+
+
+def test_a_nats_server_that_is_not_there(tmp_path: Path) -> None:
+    config = tmp_path / "bridge.toml"
+    config.write_text("[topics]\npatience_s = 0.5\n")
+    result, found = _check(tmp_path, "--topics", "nats://127.0.0.1:1", "--config", str(config))
+    assert result.exit_code == 1
+    assert "cannot be used" in found["connection to nats://127.0.0.1:1"]["what"]

@@ -16,6 +16,8 @@ GOOD = [
     ("mqtts://broker", Address("mqtts", "broker", 8883)),
     ("mqtt://me@broker:1884", Address("mqtt", "broker", 1884, "me")),
     ("mqtt://[::1]:1884", Address("mqtt", "::1", 1884)),
+    ("nats://me@host", Address("nats", "host", 4222, "me")),
+    ("tls://host:4223", Address("tls", "host", 4223)),
     ("ibmmq://host/QM1", Address("ibmmq", "host", 1414, qmgr="QM1")),
     ("ibmmq://me@host:1415/QM1?channel=C", Address("ibmmq", "host", 1415, "me", "QM1", "C")),
     ("ibmmq:///QM1", Address("ibmmq", "", 1414, qmgr="QM1")),
@@ -28,7 +30,7 @@ def test_urls(text: str, wanted: Address) -> None:
 
 
 BAD = [
-    ("broker", "a bare word is none of mqtt://, mqtts://, ibmmq://"),
+    ("broker", "a bare word is none of mqtt://, mqtts://, nats://, tls://, ibmmq://"),
     ("amqp://broker", "amqp is none of"),
     ("mqtt://", "the host is missing"),
     ("mqtt://broker/topic", "takes no path"),
@@ -46,7 +48,7 @@ def test_urls_that_are_none(text: str, why: str) -> None:
     assert why in str(caught.value)
 
 
-@pytest.mark.parametrize("text", ["mqtt://me:secret@broker", "ibmmq://me:secret@host/QM1"])
+@pytest.mark.parametrize("text", ["mqtt://me:secret@broker", "nats://me:secret@host", "ibmmq://me:secret@host/QM1"])
 def test_a_password_in_a_url_is_refused_and_not_repeated(text: str) -> None:
     with pytest.raises(ConfigError, match="no place in a URL") as caught:
         parse_address(text, "--queues")

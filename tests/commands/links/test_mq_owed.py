@@ -545,4 +545,6 @@ def test_killed_again_and_again_each_subscriber_gets_all_in_order_and_once(world
         if kills >= 16 and os.WIFEXITED(status) and os.WEXITSTATUS(status) == 0:
             break
     assert (world.data("S"), world.data("T"), owed(world)) == (wanted, wanted, {})
-    assert (world.mq.depth(OWED), world.mq.depth(RECORD)) == (0, 1)
+    assert world.mq.depth(OWED) == 0
+    # Two, that of the subscriptions, if no child lived long enough to owe anything.
+    assert world.mq.depth(RECORD) in (1, 2)

@@ -27,13 +27,13 @@ CONTROL, STREAM = "SYSTEM.BROKER.CONTROL.QUEUE", "SYSTEM.BROKER.DEFAULT.STREAM"
 class Bridge:
     """A queue manager whose topic space is linked to a broker, with its processor in a thread."""
 
-    def __init__(self, home: Path, url: str, **config: object) -> None:
-        self.home = home
-        if not (home / "QM1").exists():
-            QueueManagerStore.create(home, QueueManager("QM1")).close()
-        self.store = QueueManagerStore.open(home, "QM1", durability=Durability.NORMAL)
+    def __init__(self, home: Path, url: str, qmgr: str = "QM1", **config: object) -> None:
+        self.home, self.qmgr = home, qmgr
+        if not (home / qmgr).exists():
+            QueueManagerStore.create(home, QueueManager(qmgr)).close()
+        self.store = QueueManagerStore.open(home, qmgr, durability=Durability.NORMAL)
         settings = Config(topics=TopicsConfig(patience_s=3, **config))  # type: ignore[arg-type]
-        places = Places.of(home, "QM1", settings, None, url, Durability.NORMAL)
+        places = Places.of(home, qmgr, settings, None, url, Durability.NORMAL)
         self.link: Any = places.link(DEAD_LETTER_QUEUE)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run)
@@ -51,7 +51,7 @@ class Bridge:
         self.store.close()
 
     def _run(self) -> None:
-        with QueueManagerStore.open(self.home, "QM1", durability=Durability.NORMAL) as store:
+        with QueueManagerStore.open(self.home, self.qmgr, durability=Durability.NORMAL) as store:
             self.processor = Processor(store, lambda: datetime.now(UTC), link=self.link)
             self.processor.run(self._stop, idle_s=0.05)
 
@@ -148,75 +148,3 @@ def test_a_native_publication_reaches_legacy_subscribers_in_the_header_they_regi
     assert (new.body_format, new.body_ccsid, new.mqmd.persistence) == ("MQSTR", 1208, 1)
     assert old.rfh1 is not None
     assert b"MQPSTopic Sport/Soccer" in old.rfh1.data
-
-
-def test_nothing_goes_round_in_a_circle(bridge: Bridge, native: Native) -> None:
-    bridge.register("#")
-    bridge.publish("legacy", b"from a queue")
-    native.publish("native", "from MQTT")
-    until(lambda: bridge.depth("S") == 2 and len(native.messages) == 2)
-    bridge.publish("last")
-    until(lambda: bridge.depth("S") == 3 and len(native.messages) == 3)
-    assert sorted(m.topic for m in native.messages) == ["last", "legacy", "native"]
-    assert sorted(bridge.data("S")) == [b"data", b"from MQTT", b"from a queue"]
-
-
-OVERLAPPING = ["a/#", "a/+/c", "a/b/+", "#", "+/b/c"]
-
-
-def test_overlapping_filters_give_one_copy_to_each_subscription(bridge: Bridge, native: Native) -> None:
-    for n, topic_filter in enumerate(OVERLAPPING):
-        bridge.register(topic_filter, f"S{n}")
-    native.publish("a/b/c", "once")
-    native.publish("end", "x")
-    until(lambda: bridge.depth("S3") == 2)
-    assert [bridge.depth(f"S{n}") for n in range(5)] == [1, 1, 1, 2, 1]
-
-
-def test_2_5_1_1_character_wildcards_are_widened_and_filtered(bridge: Bridge, native: Native) -> None:
-    name_values = b"MQPSCommand RegSub MQPSTopic /aaa/bbb/c*d MQPSQName OLD"
-    header = Rfh1(name_values + b"\0" * (-len(name_values) % 16), format="")
-    with bridge.store.unit_of_work() as unit:
-        unit.put(CONTROL, Mqmd(format="MQHRF", user_identifier="app").encode(), header.encode())
-    until(lambda: bridge.depth(CONTROL) == 0)
-    for topic in ("/aaa/bbb/cd", "/aaa/bbb/x", "/aaa/bbb/c/d", "/aaa/ccc/cd"):
-        native.publish(topic, topic)
-    until(lambda: bridge.depth("OLD") >= 2)
-    assert bridge.data("OLD") == [b"/aaa/bbb/cd", b"/aaa/bbb/c/d"]
-
-
-def test_retained_native_publications_greet_a_new_subscriber(bridge: Bridge, native: Native) -> None:
-    native.publish("score/1", "old", retain=True)
-    native.publish("score/1", "1:0", retain=True)
-    native.publish("score/2", "2:0", retain=True)
-    bridge.register("score/#", options="<RegOpt>InformIfRet</RegOpt>")
-    assert bridge.data("S") == [b"1:0", b"2:0"]
-    assert all(b"IsRetainedPub" in m.rfh2.folders[0].data for m in bridge.browse("S"))  # type: ignore[union-attr]
-
-
-def test_req_update_finds_what_natives_have_retained(bridge: Bridge, native: Native) -> None:
-    native.publish("score/1", "1:0", retain=True)
-    bridge.register("score/#", options="<RegOpt>PubOnReqOnly</RegOpt>")
-    native.publish("score/1", "1:1", retain=True)
-    until(lambda: bridge.processor.tally.commands >= 2)
-    psc = "<Command>ReqUpdate</Command><Topic>score/#</Topic><QName>S</QName>"
-    bridge.put(CONTROL, psc)
-    until(lambda: bridge.depth("S") == 1)
-    assert bridge.data("S") == [b"1:1"]
-
-
-def test_either_side_clears_what_is_retained(bridge: Bridge, broker: Mosquitto, native: Native) -> None:
-    bridge.register("score/#")
-    native.publish("score/1", "1:0", retain=True)
-    bridge.publish("score/2", b"2:0", "<PubOpt>RetainPub</PubOpt>")
-    until(lambda: bridge.depth("S") == 2 and len(native.messages) == 2)
-    native.publish("score/2", "", retain=True)
-    bridge.put(STREAM, "<Command>DeletePub</Command><Topic>score/1</Topic>")
-    until(lambda: len(native.messages) == 4)
-    late = Native(broker, "late", "#")
-    bridge.register("score/+", "LATE")
-    bridge.publish("end")
-    until(lambda: late.messages)
-    late.close()
-    assert [m.topic for m in late.messages] == ["end"]
-    assert bridge.data("LATE") == []

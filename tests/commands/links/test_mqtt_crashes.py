@@ -12,8 +12,9 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,9 +23,10 @@ from commands.broker.puts import Put
 from commands.qmgr.store import Durability, QueueManagerStore
 from rfh2 import CapturedMessage, Folder, Mqmd, Rfh2, decode
 from tests.commands.links.mosquitto import Mosquitto, Native, mosquitto, needs_mosquitto, until
+from tests.commands.links.nats_server import NatsNative, NatsServer, nats_server, needs_nats
 from tests.commands.results_service import EVENT, FIXTURE, SCORES, capture
 
-pytestmark = [needs_mosquitto, pytest.mark.faults]
+pytestmark = pytest.mark.faults
 
 CONTROL, STREAM = "SYSTEM.BROKER.CONTROL.QUEUE", "SYSTEM.BROKER.DEFAULT.STREAM"
 OUTGOING = "SYSTEM.QPUBSUB.OUTGOING"
@@ -34,7 +36,7 @@ MATCHES = ("Newcastle Southampton", "Liverpool ManUtd")
 class Program:
     """The bridge as a person runs it: a process, to be killed and started again."""
 
-    def __init__(self, home: Path, broker: Mosquitto) -> None:
+    def __init__(self, home: Path, broker: Mosquitto | NatsServer) -> None:
         self._home, self._broker = home, broker
         self._log = (home / "run.log").open("ab")
         self.process: subprocess.Popen[bytes] | None = None
@@ -51,7 +53,7 @@ class Program:
 
 
 @contextmanager
-def program(home: Path, broker: Mosquitto) -> Iterator[Program]:
+def program(home: Path, broker: Mosquitto | NatsServer) -> Iterator[Program]:
     running = Program(home, broker)
     running.start()
     try:
@@ -83,6 +85,7 @@ def _data(store: QueueManagerStore, queue: str) -> list[str]:
     return [decode(m.body, m.md).body.decode() for m in store.browse(queue)]
 
 
+@needs_mosquitto
 def test_the_results_service_with_native_programs_on_both_sides(tmp_path: Path, store: QueueManagerStore) -> None:
     """Simulators, a results service and boards of both kinds, on the same topics."""
     with mosquitto(tmp_path / "mosquitto") as broker, program(tmp_path / "qmgrs", broker):
@@ -118,6 +121,7 @@ def test_the_results_service_with_native_programs_on_both_sides(tmp_path: Path, 
     assert asked == [b"2 2"], "what natives retain answers a ReqUpdate"
 
 
+@needs_mosquitto
 @pytest.mark.slow
 def test_the_results_service_with_the_broker_restarted_and_the_bridge_killed_in_the_middle(
     tmp_path: Path, store: QueueManagerStore
@@ -193,18 +197,38 @@ def _put_captured(store: QueueManagerStore, message: CapturedMessage) -> None:
         unit.put(message.queue, message.md, message.body, user=message.user)
 
 
+@contextmanager
+def _server(kind: str, directory: Path) -> Iterator[Mosquitto | NatsServer]:
+    starting: AbstractContextManager[Any] = mosquitto(directory) if kind == "mqtt" else nats_server(directory)
+    with starting as running:
+        yield running
+
+
+def _native(server: Mosquitto | NatsServer, below: str | None) -> Native | NatsNative:
+    """A native program that misses nothing below a topic; with None it only publishes."""
+    if isinstance(server, NatsServer):
+        return NatsNative(server.url, None if below is None else f"{below}.>", lasting=True)
+    return Native(server, f"native {below}", *([] if below is None else [f"{below}/#"]), lasting=below is not None)
+
+
+# A tree, publications each way, and whether the tree knows a publication that is sent again.
+KILLS = [
+    pytest.param("mqtt", 3000, False, marks=needs_mosquitto),
+    pytest.param("nats", 1500, True, marks=needs_nats),
+]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("count", [3000])
+@pytest.mark.parametrize(("kind", "count", "once"), KILLS)
 def test_the_bridge_killed_and_the_broker_restarted_lose_nothing(
-    tmp_path: Path, store: QueueManagerStore, count: int
+    tmp_path: Path, store: QueueManagerStore, kind: str, count: int, once: bool
 ) -> None:
     wanted = [str(n) for n in range(count)]
-    with mosquitto(tmp_path / "mosquitto") as broker, program(tmp_path / "qmgrs", broker) as bridge:
+    with _server(kind, tmp_path / "server") as broker, program(tmp_path / "qmgrs", broker) as bridge:
         _put(store, CONTROL, "<Command>RegSub</Command><Topic>in/#</Topic><QName>S</QName>")
         until(lambda: _depth(store, CONTROL) == 0)
         time.sleep(0.5)
-        listener = Native(broker, "listener", "out/#", lasting=True)
-        speaker = Native(broker, "speaker")
+        listener, speaker = _native(broker, "out"), _native(broker, None)
 
         def speak() -> None:
             for n in wanted:
@@ -236,7 +260,8 @@ def test_the_bridge_killed_and_the_broker_restarted_lose_nothing(
         came, heard = _data(store, "S"), listener.payloads()
         for client in (listener, speaker):
             client.close()
-    print(f"{count} each way; {len(came) - count} came twice from MQTT, {len(heard) - count} twice to MQTT")
+    print(f"{count} each way; {len(came) - count} came twice from {kind}, {len(heard) - count} twice to it")
+    assert not once or len(heard) == count
     assert _in_order(came) == wanted
     assert _in_order(heard) == wanted
 

@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 
 from commands.headers.registry import parse
 from commands.links.engine.command_from_native import NativePublication, command_for, why_not_command
+from commands.links.engine.filter_tree import FilterTree
 from commands.links.engine.message_for_tree import ForTree, clearing, for_tree, publishing
 from commands.links.engine.retained import TreeRetained, as_operation, differences
-from commands.links.mqtt.filters import Filters, FilterTree
+from commands.links.mqtt.filters import Filters
 from commands.links.mqtt.packets import FENCE, MqttPublication, native_of, packet_for
-from commands.links.mqtt.topics import filter_of, selects, why_not_topic
+from commands.links.mqtt.topics import filter_of, why_not_topic
 from rfh2 import DecodeError, Folder, Mqmd, Rfh1, Rfh2, decode
 from rfh2.message import Message
 from streams.operations import ClearRetained, Publication, PublishToTopic, RetainedPublication
@@ -47,6 +48,19 @@ FILTERS = [
 @pytest.mark.parametrize(("scheme", "pattern", "wanted"), [f[1:] for f in FILTERS], ids=[f[0] for f in FILTERS])
 def test_filters(scheme: WildcardScheme, pattern: str, wanted: str | None) -> None:
     assert filter_of(pattern, scheme) == wanted
+
+
+def selects(topic_filter: str, topic: str) -> bool:
+    """Whether an MQTT broker sends a publication on *topic* to a subscription with this filter."""
+    if topic.startswith("$") and topic_filter[:1] in ("#", "+"):
+        return False
+    wanted, levels = topic_filter.split("/"), topic.split("/")
+    for at, level in enumerate(wanted):
+        if level == "#":
+            return True
+        if at == len(levels) or level not in ("+", levels[at]):
+            return False
+    return len(wanted) == len(levels)
 
 
 LEVELS = st.lists(

@@ -14,6 +14,7 @@ from commands.qmgr.store import QueueManagerStore
 from rfh2 import Folder, Mqmd, Rfh2, decode
 from tests.commands.links.mosquitto import Mosquitto, Native, mosquitto, needs_mosquitto, until
 from tests.commands.links.mqi.harness import CONTROL, INCOMING, OUTGOING, STREAM, needs_mqi, stand_in
+from tests.commands.links.nats_server import NatsNative, nats_server, needs_nats
 
 MQ = "ibmmq://127.0.0.1:1414/QM1?channel=C"
 
@@ -123,6 +124,25 @@ def test_a_strict_queue_manager_gets_the_queue_on_which_publications_wait(tmp_pa
         assert _once(tmp_path, broker.url).exit_code == 0
     until(lambda: native.payloads() == ["strictly"])
     native.close()
+
+
+@needs_nats
+def test_it_ends_when_the_nats_server_has_got_and_sent_all(tmp_path: Path, store: QueueManagerStore) -> None:
+    with nats_server(tmp_path / "nats") as server:
+        _register(store, "in/#", "S")
+        assert _once(tmp_path, server.url).exit_code == 0
+        native = NatsNative(server.url, "out.>")
+        native.flood("in/x", b"in", 1_500)
+        native.publish("in/kept", "kept", retain=True)
+        for n in range(50):
+            _publish(store, "out/x", str(n).encode())
+        result = _once(tmp_path, server.url)
+        assert result.exit_code == 0, result.output
+        assert sorted(_data(store, "S")) == sorted([*[b"in"] * 1_500, b"kept"])
+        assert _count(store, OUTGOING) == 0
+        until(lambda: len(native.messages) == 50, what="what went to native subscribers")
+        assert native.payloads() == [str(n) for n in range(50)]
+        native.close()
 
 
 @needs_mqi

@@ -33,6 +33,7 @@ from rfh2 import CapturedMessage, Mqmd
 from tests.commands.guide_scenarios import GuideScenario, scenarios
 from tests.commands.links.mosquitto import Mosquitto, mosquitto, needs_mosquitto, until
 from tests.commands.links.mqi.harness import SYSTEM_QUEUES, StandIn, needs_mqi, stand_in
+from tests.commands.links.nats_server import NatsServer, nats_server, needs_nats
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 
@@ -40,6 +41,7 @@ FIXTURES = Path(__file__).parents[3] / "fixtures"
 ADAPTERS = [
     pytest.param(("embedded", "embedded"), id="embedded"),
     pytest.param(("embedded", "mqtt"), id="embedded queues, MQTT tree", marks=needs_mosquitto),
+    pytest.param(("embedded", "nats"), id="embedded queues, NATS tree", marks=needs_nats),
     pytest.param(("mq", "embedded"), id="IBM MQ queues", marks=needs_mqi),
     pytest.param(("mq", "mqtt"), id="IBM MQ queues, MQTT tree", marks=[needs_mqi, needs_mosquitto]),
     pytest.param(("mq", "mq"), id="IBM MQ queues and tree", marks=needs_mqi),
@@ -137,6 +139,12 @@ def mq(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StandIn]:
         yield running
 
 
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NatsServer]:
+    with nats_server(tmp_path_factory.mktemp("nats")) as running:
+        yield running
+
+
 _NUMBERS = count(1)
 
 
@@ -150,10 +158,14 @@ class World:
         self._stack = ExitStack()
         QueueManagerStore.create(home, QueueManager(case.qmgr)).close()
         self._mqsc(case.setup)
-        # A prefix and a session of its own: the cases share one MQTT broker.
+        # A prefix and a session of its own: the cases share one MQTT broker, and one NATS server.
         number = next(_NUMBERS)
-        settings = TopicsConfig(prefix=f"{number}/", client_id=f"bridge-{number}") if topics != _mq_url(case) else None
-        config = Config(topics=settings or TopicsConfig())
+        own: dict[str, Any] = {"client_id": f"bridge-{number}"}
+        if topics is not None and topics.startswith("nats"):
+            own |= {"prefix": f"{number}.", "stream": f"S{number}"}
+        elif topics != _mq_url(case):
+            own |= {"prefix": f"{number}/"}
+        config = Config(topics=TopicsConfig(**own))
         at = None if queues is None else _mq_url(case)
         self._places = Places.of(home, case.qmgr, config, at, topics, Durability.NORMAL)
         self._programs: Any = None
@@ -250,7 +262,7 @@ def test_the_same_captures_give_the_same_puts(
     if mq is not None:
         names: dict[str, Any] = {name: {} for name in (*SYSTEM_QUEUES, *case.queues)}
         mq.tell(anew={"qmgr": case.qmgr, "queues": names})
-    url = {"embedded": None, "mq": _mq_url(case)}.get(topics) if topics != "mqtt" else _url(request)
+    url = _url(request, topics) if topics in SERVERS else {"embedded": None, "mq": _mq_url(case)}[topics]
     with World(tmp_path / "qmgrs", case, mq if queues == "mq" else None, url) as world:
         for number, step in enumerate(case.steps, 1):
             found = _comparable(world.come_to(step), case)
@@ -258,9 +270,13 @@ def test_the_same_captures_give_the_same_puts(
         world.settled()
 
 
-def _url(request: pytest.FixtureRequest) -> str:
-    broker: Mosquitto = request.getfixturevalue("broker")
-    return broker.url
+# The fixture of a tree's server.
+SERVERS = {"mqtt": "broker", "nats": "server"}
+
+
+def _url(request: pytest.FixtureRequest, topics: str) -> str:
+    running: Mosquitto | NatsServer = request.getfixturevalue(SERVERS[topics])
+    return running.url
 
 
 def test_the_cases_are_there() -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from commands.broker.authority import GroupsOf, no_groups
+from commands.broker.exit_values import PublishExit
 from commands.broker.objects import QueueManager
 from commands.links.engine.config import ChannelRule
 from commands.listener.security import Security
@@ -40,14 +41,16 @@ def listener_at(home: Path, security: Security = ANYBODY, qmgr: str = "QM1", **o
 
 
 @contextmanager
-def processing(home: Path, groups_of: GroupsOf = no_groups) -> Iterator[None]:
+def processing(home: Path, groups_of: GroupsOf = no_groups, publish_exit: PublishExit | None = None) -> Iterator[None]:
     """The command processor of QM1, beside the listener."""
     stop = threading.Event()
 
     def run() -> None:
         with QueueManagerStore.open(home, "QM1") as store:
             servers = (PcfCommandServer, SubscriptionServer)
-            processor = Processor(store, utc_now, groups_of=groups_of, command_servers=servers)
+            processor = Processor(
+                store, utc_now, groups_of=groups_of, command_servers=servers, publish_exit=publish_exit
+            )
             processor.start()
             processor.run(stop, idle_s=0.1)
 

@@ -105,6 +105,7 @@ def test_probes_follow_the_processor(port: int, health: Health) -> None:
         [(200, []), (503, ["the processor is starting"])],
         [(200, []), (200, [])],
         [(200, []), (503, ["the processor is ending"])],
+        [(200, []), (503, ["standby: another instance is active"])],
     ]
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commands.broker.core import Reading
+from commands.broker.reading import Reading
 from commands.monitoring.trace_context import context_of, seems_sampled
 from rfh2 import Folder, Mqmd, Rfh2, decode
 from tests.commands.monitoring.traffic import SAMPLED, TRACE_ID, UNSAMPLED, traced

@@ -32,6 +32,7 @@ from commands.mqsc import (
     parse,
     run_setup,
 )
+from commands.mqsc.neighbours import Neighbour, Relation
 from commands.qmgr.store.port import Counting
 from rfh2 import decode
 from rfh2.errors import QPubSubError
@@ -206,7 +207,8 @@ ANSWERS = [
     ("pubsub-display", "", "DISPLAY PUBSUB", "AMQ8723"),
     ("authrec-set", "", "SET AUTHREC PROFILE(Q) OBJTYPE(QUEUE) GROUP('g') AUTHADD(PUT)", "AMQ8862"),
     ("security", "", "REFRESH SECURITY(*)", "AMQ8560"),
-    ("proxies", "", "REFRESH QMGR TYPE(PROXYSUB)", None),
+    ("proxies-8.6", "", "REFRESH QMGR TYPE(PROXYSUB)", None),
+    ("configuration-events", "", "REFRESH QMGR TYPE(CONFIGEV)", None),
 ]
 
 
@@ -257,6 +259,14 @@ REFUSED = [
     ("qmgr-with-a-name", "", "ALTER QMGR(QM1) PSMODE(ENABLED)", "AMQ8405"),
     ("qmgr-define", "", "DEFINE QMGR", "AMQ8405"),
     ("psmode-7.4.2-misprint", "", "ALTER QMGR PSMODE(ENABLE)", "AMQ8425"),
+    ("refresh-without-type", "", "REFRESH QMGR", "AMQ8421"),
+    ("refresh-type-unknown", "", "REFRESH QMGR TYPE(EVERYTHING)", "AMQ8425"),
+    ("suspend-in-no-cluster", "", "SUSPEND QMGR CLUSTER(C)", "AMQ8404"),
+    ("suspend-without-cluster", "", "SUSPEND QMGR", "AMQ8421"),
+    ("suspend-another-object", "", "SUSPEND QLOCAL(Q)", "AMQ8405"),
+    ("resume-in-no-cluster", "", "RESUME QMGR CLUSNL(N)", "AMQ8404"),
+    ("resume-keyword-unknown", "", "RESUME QMGR CLUSTER(C) COLOUR(RED)", "AMQ8405"),
+    ("refresh-cluster", "", "REFRESH CLUSTER(C) REPOS(NO)", "AMQ8404"),
     ("object-not-here", "", "DEFINE CHANNEL(TO.QM2) CHLTYPE(SDR)", "AMQ8404"),
     ("verb-not-here", "", "START LISTENER(LST1)", "AMQ8404"),
     ("object-unknown", "", "DEFINE NOTHING(X)", "AMQ8405"),
@@ -373,6 +383,7 @@ def test_every_topic_attribute_is_kept_and_shown(desk: Desk) -> None:
         "TOPICSTR": "Sport/Soccer",
         "DESCR": "d",
         "CLUSTER": "CL1",
+        "CLROUTE": "TOPICHOST",
         "DURSUB": "NO",
         "PUB": "DISABLED",
         "SUB": "ENABLED",
@@ -952,6 +963,33 @@ def test_display_pubsub_counts(desk: Desk) -> None:
     ]
     desk.must("ALTER QMGR PSMODE(COMPAT)")
     assert desk.show("DISPLAY PUBSUB STATUS")[0]["STATUS"] == "COMPAT"
+
+
+class _Network:
+    """A parent and two children."""
+
+    def of(self, qmgr: QueueManager) -> tuple[Neighbour, ...]:
+        others = (("QM2", Relation.CHILD, "ACTIVE"), ("QM3", Relation.CHILD, "STOPPING"))
+        return (Neighbour(qmgr.parent, Relation.PARENT, "STARTING"), *(Neighbour(*other) for other in others))
+
+    def refresh_proxies(self) -> int:
+        return 3
+
+
+def test_3_2_2_display_pubsub_shows_the_neighbours(desk: Desk) -> None:
+    desk.must("ALTER QMGR PARENT(QM0)")
+    alone = desk.show("DISPLAY PUBSUB TYPE(PARENT) STATUS")
+    assert alone == [{"QMNAME": "QM0", "TYPE": "PARENT", "STATUS": "INACTIVE"}]
+    desk.administration.neighbours = _Network()
+    shown = [(row["QMNAME"], row["TYPE"], row["STATUS"]) for row in desk.show("DISPLAY PUBSUB TYPE(ALL) STATUS")]
+    assert shown == [
+        ("QM1", "LOCAL", "ACTIVE"),
+        ("QM0", "PARENT", "STARTING"),
+        ("QM2", "CHILD", "ACTIVE"),
+        ("QM3", "CHILD", "STOPPING"),
+    ]
+    assert len(desk.show("DISPLAY PUBSUB TYPE(CHILD)")) == 2
+    assert desk.ask("REFRESH QMGR TYPE(PROXYSUB)").text == "Proxy subscriptions are sent to 3 queue managers again."
 
 
 # Authority

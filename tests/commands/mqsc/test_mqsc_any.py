@@ -153,7 +153,7 @@ def _kept(state: dict[object, object], answer: Answer) -> dict[object, object]:
     return after
 
 
-@settings(max_examples=800, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(st.lists(commands(), min_size=1, max_size=4))
 def test_any_command_is_answered_and_its_changes_are_all_there_is(script: list[str]) -> None:
     administration = _desk()

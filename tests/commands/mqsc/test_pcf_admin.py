@@ -458,7 +458,7 @@ def test_attributes_are_selected(busy: Desk, command: int, parameters: tuple[Par
 def test_all_is_what_is_told_without_selectors(busy: Desk) -> None:
     everything = busy.rows(c.MQCMD_INQUIRE_TOPIC, topic("*"))
     assert everything == busy.rows(c.MQCMD_INQUIRE_TOPIC, topic("*"), Cfil(c.MQIACF_TOPIC_ATTRS, (c.MQIACF_ALL,)))
-    assert len(everything[0]) == 20
+    assert len(everything[0]) == 21
 
 
 FILTERS: list[tuple[str, int, tuple[Parameter, ...], Parameter, list[str]]] = [

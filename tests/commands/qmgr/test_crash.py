@@ -16,7 +16,7 @@ from tests.reliability.kills import Size, of_the_processor
 from tests.reliability.workload import SEED, clock, create, drain, everything
 
 # Two thirds of them have to fall into the work.
-KILLS = 200
+KILLS = 80
 
 
 # docs/conformance.md: QM-4

@@ -143,6 +143,41 @@ def test_what_is_published_before_it_is_tried_again_stays_behind(store: QueueMan
     assert _told(store, "S") == ["1", "22"]
 
 
+class _Reader:
+    """Reads S after each batch, and publishes something. The clock goes on by 0.05 s each time."""
+
+    def __init__(self, store: QueueManagerStore, count: int) -> None:
+        self._store, self.now = store, NOW
+        self.left, self.got = [f"{number:03}" for number in range(count)], list[str]()
+
+    def is_set(self) -> bool:
+        self.now += timedelta(seconds=0.05)
+        if self.left:
+            _publish(self._store, self.left.pop(0))
+        with self._store.unit_of_work() as unit:
+            while (message := unit.get("S")) is not None:
+                self.got.append(decode(message.body, message.md).body.decode())
+        return self.now > NOW + timedelta(seconds=20)
+
+    def wait(self, timeout: float | None = None) -> bool:
+        del timeout
+        return False
+
+
+def test_a_short_queue_that_is_read_gets_all_that_is_owed_while_commands_come_without_end(
+    store: QueueManagerStore,
+) -> None:
+    owed = [f"owed {number}" for number in range(100)]
+    _publish(store, *owed)
+    Processor(store, lambda: NOW).drain()
+    _define(store, LocalQueue("S", max_depth=2))
+    reader = _Reader(store, 380)
+    Processor(store, lambda: reader.now, backlog=Backlog(lambda: reader.now, 5.0)).run(reader, idle_s=0.0)
+    # Two each 0.1 or 0.15 seconds in 20 seconds; with ever longer pauses it would be 16.
+    assert len(reader.got) >= 200
+    assert reader.got == owed + [f"{number:03}" for number in range(len(reader.got) - 100)]
+
+
 def test_it_is_tried_ever_more_slowly(store: QueueManagerStore) -> None:
     now = NOW
     backlog = Backlog(lambda: now, 1.0)

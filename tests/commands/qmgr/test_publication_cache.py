@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from commands.broker.context import Semantics
-from commands.broker.core import Arrival
+from commands.broker.outcome import Arrival
 from commands.broker.puts import Put
 from commands.explain.build import CommandSpec, command_message
 from commands.mqsc.broker import Broker

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from commands.broker.core import Arrival
+from commands.broker.outcome import Arrival
 from commands.broker.puts import Put, PutKind
 from commands.mqsc.broker import Broker
 from commands.qmgr import publication_templates
@@ -125,6 +125,9 @@ FOLDERS = [
     b"",
     b"\xff\xfe\xfd",
     b"<other><psc/></other>",
+    b"<mqps><Top>x</Top></mqps>",
+    b"<mqpse><Pts>1</Pts></mqpse>",
+    b"<qps><Do>clear</Do></qps>",
     b"<psc><Command>Publish</Command><Topic>b</Topic></psc>",
 ]
 

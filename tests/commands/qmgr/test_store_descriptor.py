@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from commands.qmgr.store import descriptor
 from commands.qmgr.store.descriptor import Arrived, arrive, default_descriptor, leave
 from commands.qmgr.store.errors import MessageRefusedError
+from rfh2.bounded_cache import BoundedCache
 from rfh2.layouts import MQMD1, MQMD2
 from rfh2.mqmd import Mqmd
 
@@ -219,20 +220,31 @@ def test_what_is_remembered_is_what_would_be_worked_out(puts: list[tuple[dict[st
     remembered = [arrived(md, **changed) for md, changed in made]
     for (md, changed), found in zip(made, remembered, strict=True):
         descriptor._ACCEPTED.clear()
+        descriptor._COMPLETED.clear()
         assert arrived(md, **changed) == found
 
 
-def test_what_is_remembered_has_a_bound_in_bytes() -> None:
-    descriptor._ACCEPTED.clear()
+WITHOUT_TIME = replace(FULL, msg_id=bytes(24), put_date="", put_time="")
+
+
+@pytest.mark.parametrize(
+    ("md", "remembered", "room_bytes"),
+    [
+        pytest.param(FULL, descriptor._ACCEPTED, descriptor._ACCEPTED_ROOM, id="accepted"),
+        pytest.param(WITHOUT_TIME, descriptor._COMPLETED, descriptor._COMPLETED_ROOM, id="completed"),
+    ],
+)
+def test_what_is_remembered_has_a_bound_in_bytes(md: Mqmd, remembered: BoundedCache[Any, Any], room_bytes: int) -> None:
+    remembered.clear()
     tracemalloc.start()
     try:
         for number in range(8_000):
-            arrived(replace(FULL, appl_identity_data=f"{number}").encode(), user="u" * 200)
+            arrived(replace(md, appl_identity_data=f"{number}").encode(), user="u" * 200)
     finally:
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
-    assert 1_000 < len(descriptor._ACCEPTED) < 8_000
-    assert peak < descriptor._ACCEPTED_ROOM
+    assert 500 < len(remembered) < 8_000
+    assert peak < room_bytes
 
 
 def test_a_message_without_a_descriptor_gets_the_defaults_and_the_format_of_its_header() -> None:

@@ -37,9 +37,9 @@ def reopen(home: Path) -> QueueManagerStore:
     return QueueManagerStore.open(home, "QM1", clock=lambda: PUBLISHED)
 
 
-def test_every_earlier_schema_has_its_golden_database() -> None:
+def test_every_schema_has_its_golden_database() -> None:
     found = sorted(path.name for path in FIXTURES.glob("schema-*.sql"))
-    assert found == [f"schema-{version}.sql" for version in range(1, len(schema.MIGRATIONS))]
+    assert found == [f"schema-{version}.sql" for version in range(1, len(schema.MIGRATIONS) + 1)]
 
 
 def test_schema_1_what_is_retained_is_there_and_once(tmp_path: Path) -> None:
@@ -176,3 +176,38 @@ def test_schema_3_everything_stays(tmp_path: Path) -> None:
         Processor(store, lambda: PUBLISHED).drain()
         assert store.counts()[1] == {"sport/a": TopicCounts(2, PUBLISHED)}
         assert [store.depth(queue) for queue in ("BOARD", dynamic)] == [2, 2]
+
+
+def test_schema_4_everything_stays_and_no_epoch_has_begun(tmp_path: Path) -> None:
+    old(tmp_path, 4)
+    with reopen(tmp_path) as store:
+        objects, subscriptions, retained = store.load_state()
+        assert objects.queues["BOARD"].max_depth == 10
+        assert sorted((s.name or "", s.topic_string, s.dest_queue) for s in subscriptions) == [
+            ("", "sport/#", "BOARD"),
+            ("score", "sport/a", "SCORES"),
+        ]
+        assert [(r.topic_string, encode(r.publication.message)[-6:]) for r in retained] == [
+            ("c", b"shared"),
+            ("sport/a", b"shared"),
+        ]
+        found = {queue: [message.body[-7:] for message in store.browse(queue)] for queue in ("BOARD", "SCORES")}
+        assert found == {"BOARD": [b" shared", b"passing"], "SCORES": [b" shared"]}
+        assert store.counts()[1] == {topic: TopicCounts(1, PUBLISHED) for topic in ("c", "sport/a", "sport/b")}
+        assert store.database.read_epoch() == 0
+        Processor(store, lambda: PUBLISHED).drain()
+        assert [message.body[-7:] for message in store.browse("BOARD")][-1] == b"waiting"
+
+
+def test_schema_5_the_parent_is_not_asked_yet(tmp_path: Path) -> None:
+    old(tmp_path, 5)
+    with reopen(tmp_path) as store:
+        assert store.load_state()[0].qmgr.parent == "ABOVE"
+        with store.unit_of_work() as unit:
+            assert unit.neighbours.all() == []
+        Processor(store, lambda: PUBLISHED).drain()
+        with store.unit_of_work() as unit:
+            found = [(each.qmgr, each.status.value) for each in unit.neighbours.all()]
+            assert found == [("ABOVE", "STARTING")]
+            assert "t/2" in unit.neighbours.sent_proxies("ABOVE")
+        assert len(list(store.browse("ABOVE"))) == 2  # attach, and all proxy subscriptions

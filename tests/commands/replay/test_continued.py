@@ -12,9 +12,9 @@ pytest.importorskip("numpy")
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from commands.broker.core import EPOCH, Arrival
+from commands.broker.outcome import EPOCH, Arrival
 from commands.mqsc.broker import Broker
-from commands.replay.local import DEFAULT_QMGR
+from commands.replay.arrivals import DEFAULT_QMGR
 from commands.replay.spark.continued import Changes, DueMessages, RetainedRow, Waiting, begun, continued, turn
 from commands.replay.spark.replay_setup import ReplaySetup
 from rfh2.captured import CapturedMessage

@@ -17,7 +17,7 @@ from collections import deque
 from itertools import repeat
 from typing import Any
 
-from commands.broker import core
+from commands.broker import core, reading
 from commands.cli import main
 from commands.running.supervisor import SupervisedWatch
 
@@ -56,6 +56,7 @@ def _counting() -> None:
 
 
 if __name__ == "__main__":
-    core.decode, core.translate = _decode, _translate  # type: ignore[attr-defined]
+    core.decode = reading.decode = _decode  # type: ignore[attr-defined]
+    core.translate = _translate  # type: ignore[attr-defined]
     _counting()
     main(sys.argv[1:])

@@ -46,3 +46,16 @@ def test_the_state_of_the_link_is_kept_in_the_status_file(tmp_path: Path) -> Non
         "trouble": "the broker does not answer",
         "next_try_s": 2.0,
     }
+
+
+def test_errors_are_counted_by_reason_and_program(tmp_path: Path) -> None:
+    log = logging.getLogger("qpubsub.processor")
+    journal = Journal(Console(io.BytesIO(), io.StringIO()), tmp_path, None)
+    with journal.following():
+        for cause in [(3073, "news"), (3072, "news"), (3073, "news"), *((3080, f"p{n}") for n in range(59))]:
+            log.info("refused", extra={"cause": cause})
+        log.info("no command", extra={"reason": 3073})
+    counted = {(row["reason"], row["program"]): row["count"] for row in last_status(tmp_path)["errors_by_program"]}
+    assert len(counted) == 60
+    assert (3072, "news") not in counted
+    assert counted[3073, "news"] == 2

@@ -48,6 +48,22 @@ def test_a_worker_that_ends_is_reported() -> None:
         list(worked(os._exit, [7, 7], 1))
 
 
+def test_a_worker_that_is_killed_is_reported() -> None:
+    with pytest.raises(WorkerError, match="signal 9"):
+        list(worked(lambda number: os.kill(os.getpid(), number), [9, 9], 2))
+
+
+def test_a_worker_has_what_is_kept_here() -> None:
+    kept = {"a": 1}
+    assert list(worked(lambda key: kept.pop(key, None), ["a", "a", "b"], 2)) == [1, 1, None]
+    assert kept == {"a": 1}
+
+
+def test_no_workers_where_nothing_can_be_forked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "fork")
+    assert list(worked(lambda _batch: os.getpid(), ["a", "b"], 2)) == [os.getpid()] * 2
+
+
 def test_no_worker_outlives_its_work() -> None:
     """The work gives the identifier of the process that does it."""
     results = worked(eval, ["__import__('os').getpid()"] * 6, 2)

@@ -18,14 +18,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from commands.broker.objects import DEFAULT_STREAM
+from commands.broker.outcome import Arrival, Outcome
 from commands.broker.puts import Put, PutKind
 from commands.explain.build import CommandSpec, command_message
 from commands.explain.why import Reason, Verdict
+from commands.explain.why.known_publications import KnownPublications, explained
+from commands.model import Publish
 from commands.replay import LocalReplay
 from commands.replay.why import LocalWhy
 from rfh2.captured import CapturedMessage
 from rfh2.mqmd import Mqmd
 from streams.char_wildcards import escape_char_pattern
+from streams.operations import PublishToTopic
 
 START: Final = datetime(2026, 1, 5, 9, tzinfo=UTC)
 OTHER_STREAM: Final = "OTHER.STREAM"
@@ -300,9 +304,33 @@ def test_no_reason_is_false(world: World) -> None:
     no_reason_is_false(world)
 
 
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(worlds())
+def test_known_publications_are_explained_as_new_ones(world: World) -> None:
+    again = replace(world, steps=world.steps * 2)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(KnownPublications, "trace", lambda known, arrival: explained(known._broker, arrival))
+        plain = [verdict.json_line() for verdict in again.answers()]
+    assert [verdict.json_line() for verdict in again.answers()] == plain
+
+
+def test_a_publication_like_an_earlier_one_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    known, published = [], KnownPublications._published
+
+    def noted(self: KnownPublications, command: Publish, operation: PublishToTopic, arrival: Arrival) -> Outcome:
+        known.append(arrival.seq)
+        return published(self, command, operation, arrival)
+
+    monkeypatch.setattr(KnownPublications, "_published", noted)
+    steps = [Step("RegSub", "a/#", 1), Step("Publish", "a/b"), Step("Publish", "a/b"), Step("Publish", "a/c")]
+    answers = World((*steps, Step("Publish", "a/b", 2), Step("Publish", "a/c"))).answers()
+    assert known == [3, 6]
+    assert [(verdict.seq, verdict.reason) for verdict in answers] == [(seq, Reason.DELIVERED) for seq in range(2, 7)]
+
+
 @pytest.mark.slow
 @settings(
-    max_examples=int(os.environ.get("QPUBSUB_WHY_CAPTURES", "400")),
+    max_examples=int(os.environ.get("QPUBSUB_WHY_CAPTURES", "120")),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )

@@ -49,7 +49,7 @@ class World(Bridge):
     """A queue manager linked to *tree*, with its processor in a thread."""
 
     def __init__(self, home: Path, tree: MemoryTree, nature: Nature, patience_s: float = 1.5) -> None:
-        self.home, self.tree = home, tree
+        self.home, self.qmgr, self.tree = home, "QM1", tree
         if not (home / "QM1").exists():
             QueueManagerStore.create(home, QueueManager("QM1")).close()
         self.store = QueueManagerStore.open(home, "QM1", durability=Durability.NORMAL)

@@ -19,7 +19,7 @@ from commands.replay.analysis.html import page
 from commands.replay.analysis.report import report_of
 from commands.replay.analysis.tables import Fact, TableCounts
 from commands.replay.analysis.text import lines_of
-from commands.replay.local import OutOfOrderError
+from commands.replay.arrivals import OutOfOrderError
 from rfh2.captured import CapturedMessage
 from rfh2.captures import write_captures
 from rfh2.constants import MQMT_REQUEST

@@ -22,10 +22,10 @@ from commands.model import (
     RegOpt,
     RequestUpdate,
 )
+from commands.replay.arrivals import DEFAULT_QMGR
 from commands.replay.differences import RULES
 from commands.replay.differences.local import LocalDifferences
 from commands.replay.differences.rules import Seen
-from commands.replay.local import DEFAULT_QMGR
 from rfh2.captured import CapturedMessage
 from rfh2.explain.reading import read_message
 from rfh2.mqmd import name_of

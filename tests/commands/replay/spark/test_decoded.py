@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
+import re
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
+import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
+from pyspark.sql.types import StructField
 
 from commands.explain.equivalents.mqi import to_mqi
 from commands.explain.equivalents.mqsc import to_mqsc
 from commands.explain.equivalents.pcf import to_pcf
 from commands.explain.equivalents.traced_operations import TraceBroker
 from commands.explain.reading import explained
-from commands.replay.spark import CAPTURED, DECODED, TRANSLATED, decoded, translated
+from commands.replay.spark import (
+    CAPTURED,
+    DECODED,
+    MESSAGE,
+    TRANSLATED,
+    SchemaError,
+    decoded,
+    translated,
+    with_decoded,
+)
 from commands.replay.workload import Workload, WorkloadOptions, setup_script
 from rfh2.body_text import body_text
 from rfh2.captured import CapturedMessage
 from streams.selectors.properties import user_properties
 
+ROOT = Path(__file__).parents[4]
 KNOBS = WorkloadOptions(messages=600, control=0.3, errors=0.1, strays=0.02, retained=0.6, topics=40, several=0.1)
 
 
@@ -100,3 +116,127 @@ def test_translated_says_what_translate_says(spark: SparkSession) -> None:
         "ClearRetained",
         "RequestRetained",
     }
+
+
+VALUES = [
+    (m.body, m.md) for m in Workload(KNOBS.model_copy(update={"messages": 300, "errors": 0.2})).messages() if m.md
+]
+RECORDS = "key long, value binary, md binary, tags map<string,string>, at timestamp"
+
+
+def _records(spark: SparkSession) -> DataFrame:
+    rows = [
+        (key, body, md, {"partition": str(key % 3)}, datetime(2026, 1, 5, tzinfo=UTC))
+        for key, (body, md) in enumerate(VALUES)
+    ]
+    tombstone = (len(VALUES), None, None, None, None)
+    return spark.createDataFrame([*rows, tombstone], RECORDS)
+
+
+def _lone(body: bytes, md: bytes | None) -> dict[str, Any]:
+    """What the local reader makes of a message that nobody says the queue of."""
+    md_hex = None if md is None else md.hex()
+    found = explained(CapturedMessage(seq=0, queue="", md_hex=md_hex, body_hex=body.hex()))
+    given = {} if found.command is None else found.command.__dict__
+    errors = [problem.message for problem in found.problems if problem.severity == "error"]
+    return {
+        "command": None if found.command is None else found.command.word,
+        "topics": None if found.command is None else list(found.command.topics),
+        "options": None if given.get("options") is None else [option.value for option in given["options"]],
+        "stream_name": None if found.command is None else found.command.stream_name,
+        "user_identifier": found.partial.assumed.user_identifier.strip(),
+        "properties": {name: str(value) for name, value in user_properties(found.partial.message).items()},
+        "body": found.partial.rest,
+        "body_text": body_text(found.partial.message),
+        "error": errors[0] if errors else None,
+    }
+
+
+@pytest.mark.parametrize("md", ["md", None], ids=["mqmd", "bare"])
+def test_any_frame_with_a_binary_column(spark: SparkSession, md: str | None) -> None:
+    frame = _records(spark)
+    rows = with_decoded(frame, md=md, thorough=True)
+    assert rows.schema.fields == [
+        *frame.schema.fields,
+        *(StructField(f"mq_{field.name}", field.dataType) for field in MESSAGE.fields),
+    ]
+    got = rows.collect()
+    assert [row[: len(frame.columns)] for row in got] == [tuple(row) for row in frame.collect()]
+    refused = 0
+    for row, (body, descriptor) in zip(got, VALUES, strict=False):
+        expected = _lone(body, descriptor if md else None)
+        assert {name: row[f"mq_{name}"] for name in expected} == expected
+        refused += expected["error"] is not None
+    assert 20 < refused < len(VALUES)
+    assert set(got[-1][len(frame.columns) :]) == {None}
+
+
+def test_the_quick_way_finds_the_same_commands_and_errors(spark: SparkSession) -> None:
+    columns = ("key", "m_command", "m_topics", "m_body", "m_body_text")
+    quick, thorough = (with_decoded(_records(spark), prefix="m_", thorough=more) for more in (False, True))
+    assert quick.select(*columns).collect() == thorough.select(*columns).collect()
+    # A command that parses, and which every queue manager refuses all the same, is an error for ``thorough`` alone.
+    errors = {row.key: row.m_error for row in thorough.collect()}
+    found = {row.key: row.m_error for row in quick.where("m_error is not null").collect()}
+    assert len(found) > 10
+    assert found.items() <= errors.items()
+
+
+def test_the_columns_are_those_of_decoded(spark: SparkSession) -> None:
+    shared = [field.name for field in MESSAGE.fields if field.name in DECODED.names]
+    capture = [m for m in Workload(KNOBS).messages() if m.md is not None]
+    found = with_decoded(frame(spark, capture), "body", "md").select(*(f"mq_{name}" for name in shared))
+    assert [tuple(row) for row in found.collect()] == [
+        tuple(row) for row in decoded(frame(spark, capture)).select(*shared).collect()
+    ]
+    assert len(shared) == len(MESSAGE) - 2
+
+
+def test_a_stream_of_records(spark: SparkSession, tmp_path: Path) -> None:
+    _records(spark).write.parquet(str(tmp_path / "in"))
+    stream = spark.readStream.schema(RECORDS).parquet(str(tmp_path / "in"))
+    messages = with_decoded(stream, md="md").where("mq_error is null and mq_command is not null")
+    counted = (
+        messages.select("mq_command", F.explode("mq_topics").alias("topic")).groupBy("mq_command", "topic").count()
+    )
+    query = counted.writeStream.format("memory").queryName("counted").outputMode("complete")
+    query.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(
+        availableNow=True
+    ).start().awaitTermination()
+    got = {(row[0], row[1]): row[2] for row in spark.table("counted").collect()}
+    commands = [
+        (each["command"], topic) for each in (_lone(*value) for value in VALUES) for topic in each["topics"] or ()
+    ]
+    found = with_decoded(_records(spark), md="md").where("mq_error is null and mq_command is not null")
+    assert sum(got.values()) == found.select(F.explode("mq_topics")).count() > 100
+    assert set(got) <= set(commands)
+
+
+@pytest.mark.parametrize(
+    ("columns", "arguments", "why"),
+    [
+        ("key binary", {}, "the DataFrame lacks the column value; it has key"),
+        ("value string", {}, "column value of the DataFrame is string, not binary"),
+        ("value binary, md string", {"md": "md"}, "column md of the DataFrame is string, not binary"),
+        ("value binary, MQ_Topics string", {}, "has a column mq_topics already: give another prefix"),
+    ],
+)
+def test_frames_that_cannot_be_decoded(spark: SparkSession, columns: str, arguments: dict[str, Any], why: str) -> None:
+    with pytest.raises(SchemaError, match=why):
+        with_decoded(spark.createDataFrame([], columns), **arguments)
+
+
+def test_the_example_of_the_page(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Another session would change the settings of this one.
+    monkeypatch.setattr("commands.replay.spark.session", lambda: spark)
+    page = (ROOT / "docs" / "spark.md").read_text(encoding="utf-8")
+    (example,) = [block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "with_decoded(" in block]
+    # Java is in a directory of its own, where a relative path is another one.
+    capture = str(ROOT / "fixtures" / "results-service" / "capture.jsonl")
+    assert example.count('"capture.jsonl"') == 1
+    exec(compile(example.replace('"capture.jsonl"', repr(capture)), "docs/spark.md", "exec"), {})
+    shown = capsys.readouterr().out
+    assert "Publish" in shown
+    assert "RegSub" in shown

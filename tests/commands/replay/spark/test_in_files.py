@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 from pyspark.sql import SparkSession
 
-from commands.broker.core import EPOCH
+from commands.broker.outcome import EPOCH
 from commands.headers.registry import parse
 from commands.model import DeletePublication, Publish, PubOpt
+from commands.replay import plain_publications
 from commands.replay.spark.capture_scan import _Surveyor, surveyed
 from commands.replay.spark.engine import Order, run
 from commands.replay.spark.first_pass_filter import FirstPassRole, Roles
@@ -221,6 +222,7 @@ OPTIONS = [
 def test_what_is_plain(tags: bytes, plain: bool) -> None:
     body = _publish(tags)
     assert are_plain(pa.array([body], pa.binary())).to_pylist() == [plain]
+    assert plain_publications.is_plain(body) is plain
     if plain:
         assert Roles().of("SYSTEM.BROKER.DEFAULT.STREAM", None, body) is FirstPassRole.NONE
 
@@ -250,6 +252,7 @@ def test_what_is_plain_neither_deletes_nor_retains(found: list[list[CapturedMess
     every = [message for some in found for message in some if message.queue != CONTROL]
     roles = Roles()
     flags = are_plain(pa.array([message.body for message in every], pa.binary())).to_pylist()
+    assert flags == [plain_publications.is_plain(message.body) for message in every]
     for message, plain in zip(every, flags, strict=True):
         role = roles.of(message.queue, message.md, message.body)
         assert role is _role(message)

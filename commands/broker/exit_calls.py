@@ -1,0 +1,211 @@
+"""Passes each message for a subscriber through the publish exit, and does what the exit answers (guide 4.6.2).
+
+    answer                         then
+    OK                             the message is put, with the destination, descriptor, data and properties changed
+    SUPPRESS_FUNCTION, Report
+      with MQRO_DISCARD_MSG        it is put nowhere
+      without                      it becomes a dead letter with Feedback as its reason
+    FAILED; no answer, or one      the command fails with MQRC_PUBLISH_EXIT_ERROR, and nothing of it is done
+      that is not valid
+
+Report is that of the message as the exit leaves it. A forwarded publication has none (guide 6.7.9), so an exit that
+wants it discarded sets MQRO_DISCARD_MSG in ``md``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from commands.broker.copies import Copies
+from commands.broker.dead_letter import DeadLetters, is_wanted
+from commands.broker.exit_values import (
+    MQFB_STOPPED_BY_PUBSUB_EXIT,
+    ExitAnswer,
+    ExitMessage,
+    ExitResponse,
+    PropertyValue,
+    PublicationContext,
+    PublishExit,
+    PublishExitError,
+    SubscriptionContext,
+)
+from commands.broker.mqsd import PSPROP, subscription_options
+from commands.broker.objects import is_object_name
+from commands.broker.puts import Outgoing
+from commands.headers.user_folders import USER
+from rfh2.ccsid import name_value_codec
+from rfh2.constants import MQRC_PUBLISH_EXIT_ERROR
+from rfh2.errors import CommandError, DecodeError, EncodeError
+from rfh2.explain.describe import as_json
+from rfh2.explain.folder_text import folder_text
+from rfh2.folders import Folder
+from rfh2.message import Message, decode, encode
+from rfh2.mqmd import Mqmd
+from rfh2.pcf_admin_names import MQSUBTYPE_ADMIN, MQSUBTYPE_API
+from rfh2.rfh2 import Rfh2
+from streams.patterns import written_topic
+from streams.subscriptions import Subscription
+
+
+class PublishExitFailedError(CommandError):
+    """The command whose message the exit did not answer for: MQRC_PUBLISH_EXIT_ERROR."""
+
+    def __init__(self, topic: str | None, why: str) -> None:
+        super().__init__(MQRC_PUBLISH_EXIT_ERROR, topic, why)
+        self.args = (topic, why)  # what it is made from again when it is pickled
+
+
+class ExitFate(StrEnum):
+    """What became of a message that did not go to the queue of its subscriber."""
+
+    DISCARDED = "discarded"
+    DEAD_LETTER = "dead-letter"
+    DIVERTED = "diverted"
+
+
+@dataclass(frozen=True, slots=True)
+class Exited:
+    """A message that the exit suppressed, or sent elsewhere.
+
+    copies: the deliveries that it was for. feedback: why it was suppressed, else 0. qmgr, queue: where it was sent.
+    """
+
+    copies: Copies
+    fate: ExitFate
+    feedback: int
+    qmgr: str
+    queue: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExitCalls:
+    """The calls of one command. letters: of the queue manager. now: UTC."""
+
+    exit: PublishExit
+    letters: DeadLetters
+    now: datetime
+
+    def passed(self, put: Outgoing, copies: Copies) -> tuple[Outgoing | None, Exited | None]:
+        """What is put instead of *put*, None for nothing; and what happened, where *put* did not go to its queue.
+
+        copies: the deliveries that it stands for. Raises PublishExitFailedError.
+        """
+        first = copies[0]
+        message = ExitMessage(md=put.message.mqmd.encode(), body=put.body, properties=_properties(put.message))
+        publication = PublicationContext(pub_topic_string=first.topic_string)
+        try:
+            answer = self.exit.publication(message, publication, subscription_context(first.subscription, put))
+            if answer.exit_response is ExitResponse.FAILED:
+                raise PublishExitError(answer.why or "it answered MQXCC_FAILED")
+            changed = _changed(put, answer, self.letters.qmgr)
+        except PublishExitError as error:
+            raise PublishExitFailedError(first.topic_string, str(error)) from error
+        if answer.exit_response is ExitResponse.SUPPRESS_FUNCTION:
+            return self._suppressed(changed, answer.feedback or MQFB_STOPPED_BY_PUBSUB_EXIT, copies)
+        if (changed.qmgr, changed.queue) == (put.qmgr, put.queue):
+            return changed, None
+        # The subscription goes with its own queue, and not with another.
+        diverted = replace(changed, temporary=())
+        return diverted, Exited(copies, ExitFate.DIVERTED, 0, diverted.qmgr, diverted.queue)
+
+    def _suppressed(self, put: Outgoing, feedback: int, copies: Copies) -> tuple[Outgoing | None, Exited]:
+        mqmd = put.message.mqmd
+        if not is_wanted(mqmd):
+            return None, Exited(copies, ExitFate.DISCARDED, feedback, put.qmgr, put.queue)
+        letter = self.letters.put(
+            mqmd, put.body, feedback, put.queue, self.now, qmgr=put.qmgr, expires_at=put.expires_at
+        )
+        letter = replace(letter, topic=put.topic, sub_name=put.sub_name)
+        return letter, Exited(copies, ExitFate.DEAD_LETTER, feedback, letter.qmgr, letter.queue)
+
+
+def subscription_context(subscription: Subscription, put: Outgoing) -> SubscriptionContext:
+    """MQSBC for *put*, a message for *subscription*."""
+    return SubscriptionContext(
+        destination_qmgr_name=put.qmgr,
+        destination_q_name=put.queue,
+        sub_type=MQSUBTYPE_ADMIN if subscription.admin else MQSUBTYPE_API,
+        sub_options=subscription_options(subscription),
+        object_name=subscription.topic_object,
+        object_string=subscription.topic_string,
+        sub_topic_string=written_topic(subscription),
+        sub_name=subscription.name or "",
+        sub_id=subscription.sub_id,
+        selection_string=subscription.selector or "",
+        sub_level=subscription.sub_level,
+        ps_properties=PSPROP[subscription.format],
+    )
+
+
+def _changed(put: Outgoing, answer: ExitAnswer, here: str) -> Outgoing:
+    """*put* as the exit leaves it. here: this queue manager. Raises PublishExitError where that is no message."""
+    qmgr, queue = answer.destination_qmgr_name, answer.destination_q_name
+    qmgr = put.qmgr if qmgr is None else qmgr or here
+    queue = put.queue if queue is None else queue
+    for name in (qmgr, queue):
+        if name not in (put.qmgr, put.queue) and not is_object_name(name):
+            raise PublishExitError(f"{name!r} cannot be the name of a queue or a queue manager")
+    if answer.md is None and answer.body is None and not answer.properties:
+        return put if (qmgr, queue) == (put.qmgr, put.queue) else replace(put, qmgr=qmgr, queue=queue)
+    try:
+        mqmd = put.message.mqmd if answer.md is None else Mqmd.decode(answer.md)
+        body = put.body if answer.body is None else answer.body
+        message = _read(mqmd, body)
+        if answer.properties:
+            message = _with_properties(message, answer.properties)
+            body = encode(message)
+    except (DecodeError, EncodeError) as error:
+        raise PublishExitError(f"the message that it answered is not valid: {error}") from error
+    return replace(put, qmgr=qmgr, queue=queue, message=message, body=body)
+
+
+def _read(mqmd: Mqmd, body: bytes) -> Message:
+    """The message; one whose data is not what Format says goes as it is, as with MQPUT."""
+    try:
+        return decode(body, mqmd)
+    except DecodeError:
+        return Message(mqmd, (), body)
+
+
+def _properties(message: Message) -> dict[str, PropertyValue]:
+    header = message.rfh2
+    values = {} if header is None else _values(header.folder(USER))
+    return {name: value for name, value in values.items() if isinstance(value, bool | int | float | str)}
+
+
+def _values(folder: Folder | None) -> dict[str, Any]:
+    """What a folder says, as JSON; nothing where it cannot be read, for a program may put anything there."""
+    try:
+        return {} if folder is None else {name: as_json(value) for name, value in folder.values().items()}
+    except DecodeError:
+        return {}
+
+
+def _with_properties(message: Message, changes: dict[str, PropertyValue | None]) -> Message:
+    """The message with properties set, or deleted where the value is None.
+
+    Raises PublishExitError where it has no MQRFH2 or a name is none; DecodeError, EncodeError for a value that XML
+    cannot hold.
+    """
+    header = message.rfh2
+    codec = None if header is None else name_value_codec(header.name_value_ccsid, header.order)
+    if header is None or codec is None:
+        raise PublishExitError("it set properties of a message that has no MQRFH2")
+    before = header.folder(USER)
+    merged = {**_values(before), **changes}
+    values = {name: value for name, value in merged.items() if not (name in changes and value is None)}
+    folder = Folder.of(folder_text(USER, values, before), codec)
+    if folder.values().keys() != values.keys():
+        raise PublishExitError("a property has a name that no property can have")
+    changed = header.with_folders(_folders(header, before, folder))
+    return replace(message, headers=tuple(changed if each is header else each for each in message.headers))
+
+
+def _folders(header: Rfh2, before: Folder | None, folder: Folder) -> tuple[Folder, ...]:
+    """Those of *header*, with *folder* in the place of *before*, or behind them."""
+    if before is None:
+        return (*header.folders, folder)
+    return tuple(folder if each is before else each for each in header.folders)

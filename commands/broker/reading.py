@@ -1,0 +1,74 @@
+"""Reading a message: what it is and which command is in it, whoever processes it and when."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from commands.headers.registry import parse
+from commands.model import Command
+from rfh2.errors import CommandError, DecodeError
+from rfh2.inherited_ccsids import kept_descriptor, resolved
+from rfh2.message import Message, decode, encode
+from rfh2.mqmd import Mqmd
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The result of reading a message, independent of the queue manager.
+
+    command: the command in it, or the error for the response. The processor makes it outside a unit of work if reading
+    may take long.
+    """
+
+    message: Message | DecodeError
+    command: Command | DecodeError | CommandError | None = None
+
+    @classmethod
+    def of(cls, md: bytes | None, body: bytes) -> Reading:
+        """Read a message. Raises nothing: an error is a result."""
+        try:
+            message = decode(body, md)
+        except DecodeError as error:
+            return cls(error)
+        try:
+            return cls(message, parse(message))
+        except (DecodeError, CommandError) as error:
+            return cls(message, error)
+
+    def message_with(self, mqmd: Mqmd | None) -> Message:
+        """The message with this descriptor: its Expiry and BackoutCount may have changed since. None: as it was read.
+
+        Raises DecodeError where the message could not be read.
+        """
+        if isinstance(self.message, DecodeError):
+            raise self.message
+        return self.message if mqmd is None else replace(self.message, mqmd=mqmd)
+
+
+def decoded(md: bytes | None, body: bytes, mqmd: Mqmd) -> Message:
+    """A message, already with the descriptor that a queue manager keeps where that shows in its first bytes.
+
+    mqmd: what *md* is, which counts where the message cannot be read as it is kept. Raises DecodeError.
+    """
+    if md is None:
+        return decode(body)
+    kept = kept_descriptor(md, body)
+    if kept is not md:
+        with suppress(DecodeError):
+            return decode(body, Mqmd.decode(kept))
+    return decode(body, mqmd)
+
+
+def as_kept(body: bytes, message: Message) -> tuple[bytes, Message]:
+    """A message and its bytes as a queue manager would keep them: a capture may show what a program gave to MQPUT.
+
+    A message put by the broker has MQAT_BROKER and cannot inherit a CCSID; a dead letter has the message's own bytes.
+    """
+    kept = resolved(message)
+    now = encode(kept)
+    if kept.mqmd != message.mqmd:
+        # The characters of the first header are in the CCSID that the descriptor now names.
+        with suppress(DecodeError):
+            kept = decode(now, kept.mqmd)
+    return (body if now == body else now), kept

@@ -1,0 +1,225 @@
+"""``qpubsub capture``: messages of IBM MQ's queues, into the files of a directory."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+import click
+
+from commands.broker.objects import is_object_name
+from commands.cli.options.verb import verb
+from commands.links.engine.backoff import Backoff
+from commands.links.engine.config import ConfigError, exposed_secrets, read_config
+from commands.links.engine.urls import parse_address
+from commands.links.ibmmq.capturing import MqCapture
+from commands.links.ibmmq.reasons import BackedOutError, ConnectionLostError
+from commands.running.capture_files import MOST_IN_DOUBT, CaptureFiles
+from commands.terminal.console import Console
+from commands.terminal.counted import counted
+from commands.terminal.stopping import stopping
+from rfh2.captured import CapturedMessage
+
+_MOST_BYTES: Final = 16 * 1024 * 1024
+_FIRST_PAUSE_S: Final = 0.5
+_LONGEST_PAUSE_S: Final = 30.0
+
+
+@verb(
+    "qpubsub capture --queues 'ibmmq://mq:1414/QM1?channel=APP' --to day1 SPORT.STREAM",
+    "qpubsub capture --config bridge.toml --to day1 --take --follow SPORT.COPY=SPORT.STREAM",
+)
+@click.option("--queues", metavar="URL", help="The queue manager: ibmmq://host:1414/QMGR?channel=NAME, as for run.")
+@click.option(
+    "--config",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="The same as for run; only [queues] is used.",
+)
+@click.option(
+    "--to",
+    "directory",
+    required=True,
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIRECTORY",
+    help="The directory of the files. --take goes on in it.",
+)
+@click.option("--take", is_flag=True, help="Remove the messages from the queues: for queues that only get copies.")
+@click.option("--follow", is_flag=True, help="Go on with later messages, until Ctrl-C or --limit ends it.")
+@click.option(
+    "--every",
+    "every_s",
+    type=click.FloatRange(min=0.01),
+    default=1.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="With --follow, look so often for messages when there was none.",
+)
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Capture at most N messages.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["jsonl", "parquet"]),
+    default="jsonl",
+    show_default=True,
+    metavar="FORMAT",
+    help="Format of the files: jsonl, parquet.",
+)
+@click.option("--json", "form", flag_value="jsonl", help="The same as --format jsonl.")
+@click.option(
+    "--per-file",
+    type=click.IntRange(min=1),
+    default=10_000,
+    show_default=True,
+    metavar="N",
+    help="A file is complete with so many messages.",
+)
+@click.argument("queue", nargs=-1, required=True, metavar="QUEUE[=NAME]...")
+@click.pass_obj
+def command(
+    console: Console,
+    /,
+    *,
+    queues: str | None,
+    config: Path | None,
+    directory: Path,
+    take: bool,
+    follow: bool,
+    every_s: float,
+    limit: int | None,
+    form: str,
+    per_file: int,
+    queue: tuple[str, ...],
+) -> None:
+    """Write the messages on queues of an IBM MQ queue manager to files in a directory, for verbs that read captures.
+
+    The messages stay on the queues, and a program that reads a queue is not disturbed. But what it removes between two
+    looks is not captured. To capture everything, have IBM MQ put a copy of each message on another queue (STREAMQ), and
+    use --take for that queue: it removes a message after it is on the disk. NAME is the queue that the capture shows.
+
+    An interrupted capture with --take goes on when the command is given again; no message is lost.
+    """
+    settings = read_config(config)
+    for exposed in exposed_secrets(settings):
+        console.warn(exposed)
+    url = queues or settings.queues.url
+    if url is None:
+        raise click.UsageError("--queues or --config with [queues] url says which queue manager")
+    address = parse_address(url, "--queues")
+    if address.scheme != "ibmmq":
+        raise ConfigError("--queues", f"{address.scheme}:// has no queues; ibmmq:// has")
+    source = MqCapture(address, settings.queues, _names(queue), takes=take)
+    stop = threading.Event()
+    with CaptureFiles(directory, form, per_file) as files, stopping(stop):
+        if not (take or files.is_new):
+            why = "messages were captured there before, and a look would capture them again; give another directory"
+            raise click.UsageError(f"--to {directory}: {why}")
+        with console.progress("messages captured") as advance:
+            run = _Run(console, source, files, stop, advance, limit)
+            try:
+                run.all(takes=take, every_s=every_s if follow else None)
+            finally:
+                source.disconnect()
+        if files.unsure:
+            left = f"whether {counted(files.unsure, 'message')} left the queues is not known"
+            console.warn(f"{left}: give the command again to complete the last file")
+        else:
+            files.finish()
+    console.say(f"{counted(run.done, 'message')} captured in {directory}")
+
+
+def _names(queues: Sequence[str]) -> dict[str, str]:
+    names = {}
+    for each in queues:
+        queue, _, name = each.partition("=")
+        for one in (queue, name or queue):
+            if not is_object_name(one):
+                raise click.UsageError(f"{each}: {one!r} is no name of a queue")
+        if queue in names:
+            raise click.UsageError(f"{each}: queue {queue} is given twice")
+        names[queue] = name or queue
+    return names
+
+
+@dataclass(slots=True)
+class _Run:
+    console: Console
+    source: MqCapture
+    files: CaptureFiles
+    stop: threading.Event
+    advance: Callable[[int], None]
+    limit: int | None
+    done: int = 0
+
+    def all(self, *, takes: bool, every_s: float | None) -> None:
+        """Capture until nothing is there or it is stopped. every_s: between two looks; None for no second one."""
+        backoff = Backoff(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
+        self.source.connect()
+        while not self.stop.is_set() and (self.files.unsure or self.done != self.limit):
+            try:
+                if not self.source.is_up:
+                    self.source.connect()
+                    self.console.say("connected again")
+                found = self._take() if takes else self._look()
+            except ConnectionLostError as error:
+                self.source.disconnect()
+                if every_s is None:
+                    raise
+                self.console.warn(f"{error}; connecting again")
+                self.stop.wait(backoff.next())
+                continue
+            backoff.reset()
+            if not found:
+                if every_s is None:
+                    break
+                self.stop.wait(every_s)
+
+    def _look(self) -> bool:
+        looked = self.source.look()
+        if self.limit is not None:
+            looked = islice(looked, self.limit - self.done)
+        for batch in _batches(looked):
+            self._add(batch)
+            self.files.roll()
+        return False
+
+    def _take(self) -> bool:
+        most = MOST_IN_DOUBT if self.limit is None else min(MOST_IN_DOUBT, self.limit - self.done)
+        taken = self.source.take(most or self.files.unsure, _MOST_BYTES)
+        if not most and not self.files.knows(taken):
+            self.source.backout()
+            taken = []
+        self.files.unsure = 0
+        if not taken:
+            return False
+        try:
+            self._add(taken)
+        except OSError:
+            self.source.backout()
+            raise
+        try:
+            self.source.commit()
+        except BackedOutError as error:
+            self.source.backout()
+            self.files.doubt()
+            self.console.warn(f"{error}; getting the messages again")
+            return True
+        except ConnectionLostError:
+            self.files.doubt()
+            raise
+        self.files.roll()
+        return True
+
+    def _add(self, messages: Sequence[CapturedMessage]) -> None:
+        new = self.files.add(messages)
+        self.done += new
+        self.advance(new)
+
+
+def _batches(messages: Iterator[CapturedMessage]) -> Iterator[list[CapturedMessage]]:
+    while batch := list(islice(messages, MOST_IN_DOUBT)):
+        yield batch

@@ -1,0 +1,127 @@
+"""``qpubsub console``: a queue manager in the browser."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import click
+
+from commands.cli.options.captures import format_option
+from commands.cli.options.queue_manager import queue_manager_to_read
+from commands.cli.options.replays import CaptureReader, ReplayOptions, semantics_option, setup_option
+from commands.cli.options.stepping import timeline
+from commands.cli.options.verb import json_option, verb
+from commands.console.opening import ConsoleOptions, console_options
+from commands.console.reading.source import Source, store_of_pages
+from commands.links.engine.config import exposed_secrets, read_config
+from commands.listener.serving import ListenError
+from commands.running.listening import where_of
+from commands.terminal.console import Console
+from commands.terminal.users import groups_of
+
+_DEFAULT_PORT: Final = "8414"
+
+
+@verb(
+    "qpubsub console -m QM1",
+    "qpubsub console -m QM1 --write",
+    "qpubsub console -m QM1 --capture capture.jsonl --setup streams.mqsc",
+    exit_codes={0: "ended by Ctrl-C or SIGTERM", 2: "it cannot listen, or would let anybody in"},
+)
+@queue_manager_to_read
+@click.option(
+    "--listen",
+    default=_DEFAULT_PORT,
+    show_default=True,
+    metavar="[HOST:]PORT",
+    help="Serve the console here; the host is 127.0.0.1 if you give only a port.",
+)
+@click.option(
+    "--write", is_flag=True, help="Allow the console to put dead letters again. Without it, it changes nothing."
+)
+@click.option(
+    "--config",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="A TOML file whose table [console] has users, TLS and names, as for run --config.",
+)
+@click.option(
+    "--capture",
+    "captures",
+    multiple=True,
+    type=click.Path(path_type=Path, exists=True),
+    metavar="FILE",
+    help="A capture, or a directory of captures, for the page of time travel.",
+)
+@format_option
+@semantics_option("With --capture: ")
+@setup_option("With --capture: ")
+@json_option
+@click.pass_obj
+def command(
+    console: Console,
+    qmgr: str,
+    home: Path,
+    listen: str,
+    write: bool,
+    config: Path | None,
+    captures: tuple[Path, ...],
+    form: str,
+    semantics: str,
+    setup: Path | None,
+    as_json: bool,
+) -> None:
+    """Show queue manager QMGR in the browser, until you stop it (Ctrl-C, SIGTERM).
+
+    The pages show the state, the topic tree, subscriptions, queues with decoded messages, streams, links, dead letters,
+    errors and the flow over time; they decode a message that you paste, explain why publications arrive or not, and
+    show the broker before and after each message of a capture. They need no network, and do not hold up the processor.
+
+    The console is for this machine alone. On an address that other machines reach it demands passwords and TLS, which
+    the table [console] of the file of --config gives. qpubsub run --console serves it beside the processor.
+    """
+    settings = read_config(config)
+    options = console_options(settings.console, listen, "--listen", write)
+    for exposed in exposed_secrets(settings):
+        console.warn(exposed)
+
+    open_store = partial(store_of_pages, home, qmgr)
+    open_store().close()
+    open_timeline = None
+    if captures:
+        script = "" if setup is None else setup.read_text(encoding="utf-8")
+        replay = ReplayOptions(captures, form, "local", None, semantics, script)
+        open_timeline = partial(timeline, console, CaptureReader(console, replay), replay, None)
+    elif setup is not None:
+        raise click.UsageError("--setup needs --capture FILE")
+    source = Source(open_store, groups_of, open_timeline)
+    try:
+        source.prepare()
+        asyncio.run(_served(console, qmgr, options, source, as_json))
+    except OSError as error:
+        raise ListenError(where_of(options.host, options.port), error.strerror or str(error)) from error
+    finally:
+        source.close()
+
+
+async def _served(console: Console, qmgr: str, options: ConsoleOptions, source: Source, as_json: bool) -> None:
+    from commands.console.server import ConsoleApp, serve  # noqa: PLC0415 - an extra, and slow to load
+
+    ended = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, ended.set)
+
+    def started(port: int) -> None:
+        url = f"{options.scheme}://{where_of(options.host, port)}/"
+        console.say(f"queue manager {qmgr}: console on {url}; stop with Ctrl-C")
+        if as_json:
+            console.data(json.dumps({"qmgr": qmgr, "url": url, "write": options.write}))
+            console.flush()
+
+    await serve(ConsoleApp(qmgr, options, source), options, ended, started)

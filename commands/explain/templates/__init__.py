@@ -1,0 +1,1 @@
+"""Output for messages like an earlier one: templates, filled with what differs."""

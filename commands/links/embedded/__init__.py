@@ -1,0 +1,1 @@
+"""Carries messages from transmission queues to other embedded queue managers of the same home."""

@@ -1,0 +1,134 @@
+"""The thread that carries messages from the transmission queues of one queue manager to others of the same home.
+
+It serves every transmission queue with the name of a queue manager of that home, except those that ``run`` made because
+a message named a queue manager nobody had defined a way to.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from commands.links.embedded.carrier import Carrier
+from commands.links.engine.backoff import Backoff
+from commands.links.engine.threads import Threads
+from commands.qmgr.delivery import is_stranding
+from commands.qmgr.store import Durability, QueueManagerStore
+from commands.qmgr.store.errors import SupersededError
+from commands.qmgr.store.home import DATABASE, directory_of
+from rfh2.errors import StoreError
+
+_log = logging.getLogger("qpubsub.network")
+
+IDLE_S: Final = 0.5
+_FIRST_PAUSE_S: Final = 0.1
+_LONGEST_PAUSE_S: Final = 10.0
+_PATIENCE_S: Final = 5.0
+_JOIN_S: Final = 10.0
+
+
+class Carriers:
+    """Those of one queue manager. home: where it and the others are. here: opens it, as its command processor."""
+
+    def __init__(self, home: Path, here: Callable[[], QueueManagerStore], durability: Durability) -> None:
+        self._home, self._open, self._durability = home, here, durability
+        self._stop = threading.Event()
+        self._threads = Threads(_log, "the way to other queue managers")
+        self._store: QueueManagerStore | None = None
+        self._carriers: dict[str, Carrier] = {}
+        self._queues: tuple[int, tuple[str, ...]] = (-1, ())
+        self._troubles: dict[str, str] = {}
+
+    def start(self, ended: Callable[[], None]) -> None:
+        """Begin to carry. ended: called if the thread ends by a fault."""
+        self._threads.start(ended, carriers=self._run)
+
+    def stop(self) -> None:
+        """Finish the work in progress, and end."""
+        self._stop.set()
+        self._threads.join(_JOIN_S)
+
+    @property
+    def fault(self) -> str:
+        """Why the thread has ended by itself; "" where it has not."""
+        return self._threads.fault
+
+    def carry(self) -> int:
+        """Carry what waits now, from every transmission queue; returns how many messages left.
+
+        For the thread that calls it alone: with ``start``, that is this object's own. Raises SupersededError once
+        another command processor works for the queue manager. What another queue manager does not take stays.
+        """
+        if self._store is None:
+            self._store = self._open()
+        carried = 0
+        for queue in self._transmission_queues(self._store):
+            try:
+                while count := self._carrier(self._store, queue).carry():
+                    carried += count
+                self._troubles.pop(queue, None)
+            except SupersededError:
+                raise
+            except StoreError as error:
+                self._note(queue, error)
+        return carried
+
+    def close(self) -> None:
+        """Close all queue managers."""
+        for carrier in self._carriers.values():
+            carrier.close()
+        self._carriers.clear()
+        if self._store is not None:
+            self._store.close()
+        self._store = None
+
+    def _run(self) -> None:
+        backoff = Backoff(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
+        try:
+            while not self._stop.is_set():
+                try:
+                    carried = self.carry()
+                    if self._troubles:
+                        self._stop.wait(backoff.next())
+                        continue
+                    backoff.reset()
+                    if not carried and self._store is not None:
+                        self._store.wait_for_change(IDLE_S)
+                except SupersededError:
+                    return  # the command processor ends for the same reason, and says so
+                except StoreError as error:
+                    _log.error("messages for other queue managers wait: %s", error)
+                    self.close()
+                    self._stop.wait(backoff.next())
+        finally:
+            self.close()
+
+    def _transmission_queues(self, store: QueueManagerStore) -> tuple[str, ...]:
+        version = store.definitions_version()
+        if version != self._queues[0]:
+            found = (each for each in store.local_queues() if each.transmission and not is_stranding(each))
+            self._queues = version, tuple(each.name for each in found if each.name != store.name)
+        return tuple(name for name in self._queues[1] if name in self._carriers or self._is_here(name))
+
+    def _is_here(self, name: str) -> bool:
+        return (directory_of(self._home, name) / DATABASE).is_file()
+
+    def _carrier(self, store: QueueManagerStore, queue: str) -> Carrier:
+        if queue not in self._carriers:
+            self._carriers[queue] = Carrier(
+                store,
+                queue,
+                lambda: QueueManagerStore.open(
+                    self._home, queue, durability=self._durability, patience_s=_PATIENCE_S, clock=store.clock
+                ),
+            )
+        return self._carriers[queue]
+
+    def _note(self, queue: str, error: StoreError) -> None:
+        """Log a trouble when it begins, and when it becomes another one."""
+        if self._troubles.get(queue) != str(error):
+            self._troubles[queue] = str(error)
+            _log.error("messages for queue manager %s wait: %s", queue, error)

@@ -1,0 +1,61 @@
+"""The port to other queue managers: a parent and children (guide 3.2.2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from commands.broker.objects import QueueManager
+from commands.network.neighbours import Relation
+from commands.qmgr.store.neighbours import NeighbourRecords
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A queue manager that this one is directly connected with. status: STATUS of DISPLAY PUBSUB."""
+
+    qmgr: str
+    relation: Relation
+    status: str
+
+
+class Neighbours(Protocol):
+    """Those of one queue manager."""
+
+    def of(self, qmgr: QueueManager) -> tuple[Neighbour, ...]:
+        """The parent, then the children by name. qmgr: the definition, with PARENT as it is now."""
+
+    def refresh_proxies(self) -> int:
+        """Send all proxy subscriptions to each of them again (guide 8.6); returns to how many."""
+
+
+class Alone:
+    """The neighbours of a queue manager that keeps up no links: the parent that was defined, if any."""
+
+    def of(self, qmgr: QueueManager) -> tuple[Neighbour, ...]:
+        return (Neighbour(qmgr.parent, Relation.PARENT, "INACTIVE"),) if qmgr.parent else ()
+
+    def refresh_proxies(self) -> int:
+        return 0
+
+
+class RecordedNeighbours:
+    """Those that an embedded queue manager has recorded. records: as one unit of work sees them."""
+
+    def __init__(self, records: NeighbourRecords) -> None:
+        self._records = records
+
+    def of(self, qmgr: QueueManager) -> tuple[Neighbour, ...]:
+        known = {each.qmgr: each for each in self._records.all()}
+        shown = []
+        if qmgr.parent:
+            record = known.get(qmgr.parent)
+            # Without a record, no command processor has worked since PARENT was altered.
+            is_parent = record is not None and record.relation is Relation.PARENT
+            status = record.status.value if record is not None and is_parent else "INACTIVE"
+            shown.append(Neighbour(qmgr.parent, Relation.PARENT, status))
+        children = (each for each in known.values() if each.relation is Relation.CHILD)
+        return (*shown, *(Neighbour(each.qmgr, each.relation, each.status.value) for each in children))
+
+    def refresh_proxies(self) -> int:
+        return self._records.ask_refresh()

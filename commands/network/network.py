@@ -1,0 +1,185 @@
+"""A network of queue managers: a message of a program in; who gets what where, and what flowed, out (guide 3).
+
+    network = Network([Member(broker, Position("QM1")), Member(other, Position("QM2", parent="QM1"))])
+    step = network.take("QM2", arrival)
+    for received in step.received: ...      # the puts at each queue manager
+    for flow in step.flows: print(flow)     # QM2 -> QM1: subscribe Sport/#
+
+Each step ends when nothing flows any more. Flows keep their order on each link, as messages on a channel do; which
+link goes next is the caller's choice.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from commands.broker.core import BrokerCore
+from commands.broker.objects import INTER_QMGR_PUBS
+from commands.broker.outcome import EPOCH, Arrival, Outcome
+from commands.broker.puts import Outgoing
+from commands.network.cluster_topics import ClusterTopics
+from commands.network.flows import DeletionFlow, Flow, KeptBack, ProxyFlow, PublicationFlow
+from commands.network.queue_manager import NetworkQueueManager
+from commands.network.routing import Routing
+from commands.network.topology import Position, Topology
+from rfh2.errors import QPubSubError
+
+Channel = tuple[str, str]
+"""Sender and receiver: flows between them stay in order."""
+
+NextChannel = Callable[[Sequence[Channel]], Channel]
+"""Chooses the channel whose next flow arrives, of those that have one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A queue manager of a network: its broker, and its place."""
+
+    broker: BrokerCore
+    position: Position
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """What a message, or a flow that it caused, did at one queue manager. flow: None for the message itself."""
+
+    qmgr: str
+    outcome: Outcome
+    flow: PublicationFlow | None = None
+
+
+@dataclass(slots=True)
+class Step:
+    """All that one message of a program did in the network, at the time *now*.
+
+    received: at the queue manager where it was put, then at others in the order of arrival. flows: in the order in
+    which they arrived. kept_back: publications that went no further.
+    """
+
+    now: datetime = EPOCH
+    received: list[Received] = field(default_factory=list)
+    flows: list[Flow] = field(default_factory=list)
+    kept_back: list[KeptBack] = field(default_factory=list)
+
+    @property
+    def outcome(self) -> Outcome:
+        """What the message did at the queue manager where it was put."""
+        return self.received[0].outcome
+
+    @property
+    def puts(self) -> list[Outgoing]:
+        """What it put, at all queue managers."""
+        return [put for received in self.received for put in received.outcome.puts]
+
+
+@dataclass(slots=True)
+class LinkTraffic:
+    """What went from one queue manager to a neighbour: counts of flows."""
+
+    proxies: int = 0
+    publications: int = 0
+    deletions: int = 0
+
+
+class Network:
+    """Queue managers, connected. cluster_topics: whose copies the brokers have already (``ClusterTopics.copies``).
+
+    next_channel: which flow arrives next; by default, channels take turns. explains: whether outcomes have traces that
+    explain.
+    """
+
+    def __init__(
+        self,
+        members: Iterable[Member],
+        cluster_topics: ClusterTopics | None = None,
+        *,
+        next_channel: NextChannel | None = None,
+        explains: bool = False,
+    ) -> None:
+        given = list(members)
+        self.topology = Topology(tuple(member.position for member in given))
+        self.cluster_topics = ClusterTopics(()) if cluster_topics is None else cluster_topics
+        brokers = {member.broker.qmgr: member.broker for member in given}
+        links, hosts = self.topology.links(), self.cluster_topics.hosts()
+        self.queue_managers = {
+            qmgr: NetworkQueueManager(Routing(broker, links[qmgr], brokers, hosts)) for qmgr, broker in brokers.items()
+        }
+        self.traffic: dict[Channel, LinkTraffic] = {}
+        self._next, self._explains = next_channel, explains
+        self._waiting: dict[Channel, deque[Flow]] = {}
+        self._now = EPOCH
+        begun = Step()
+        for each in self.queue_managers.values():
+            self._send(each.begin())
+        self._settle(begun, Arrival(0, EPOCH, INTER_QMGR_PUBS, None, b""))
+        self.begun = begun
+
+    @property
+    def retained_copies(self) -> Counter[str]:
+        """How many retained publications each queue manager holds."""
+        held = {qmgr: len(each.broker.space.retained_publications()) for qmgr, each in self.queue_managers.items()}
+        return Counter(held)
+
+    def take(self, qmgr: str, arrival: Arrival) -> Step:
+        """Process a message that a program put at *qmgr*. Raises QPubSubError where the network has no such name."""
+        here = self.queue_managers.get(qmgr)
+        if here is None:
+            raise QPubSubError(f"message {arrival.seq} was put at queue manager {qmgr}, which is not in the network")
+        step = Step(arrival.now)
+        self._expire(arrival.now, here)
+        if self._explains:
+            outcome = here.broker.trace(arrival, explains=True, forwards=False)
+        else:
+            outcome = here.broker.process(arrival)
+        step.received.append(Received(qmgr, outcome))
+        self._send(here.sent_on(outcome))
+        self._settle(step, arrival)
+        return step
+
+    def _expire(self, now: datetime, here: NetworkQueueManager) -> None:
+        """Subscriptions end at all queue managers when their time has come, also where no message arrives."""
+        for each in self.queue_managers.values():
+            if each is not here and each.broker.space.is_due(now):
+                self._send(each.changed(each.broker.expire(now)))
+
+    def _send(self, flows: Iterable[Flow]) -> None:
+        for flow in flows:
+            self._waiting.setdefault((flow.sender, flow.receiver), deque()).append(flow)
+
+    def _settle(self, step: Step, arrival: Arrival) -> None:
+        """Let everything arrive that was sent."""
+        carried = replace(arrival, queue=INTER_QMGR_PUBS, md=None, body=b"")
+        while self._waiting:
+            channel = next(iter(self._waiting)) if self._next is None else self._next(list(self._waiting))
+            waiting = self._waiting[channel]
+            flow = waiting.popleft()
+            del self._waiting[channel]
+            if waiting:
+                self._waiting[channel] = waiting
+            step.flows.append(flow)
+            self._send(self._arrive(flow, carried, step))
+        for each in self.queue_managers.values():
+            if each.kept_back:
+                step.kept_back += each.kept_back
+                each.kept_back.clear()
+
+    def _arrive(self, flow: Flow, arrival: Arrival, step: Step) -> Iterable[Flow]:
+        traffic = self.traffic.setdefault((flow.sender, flow.receiver), LinkTraffic())
+        there = self.queue_managers[flow.receiver]
+        match flow:
+            case ProxyFlow():
+                traffic.proxies += 1
+                return there.receive_proxy(flow, arrival.now).flows
+            case DeletionFlow():
+                traffic.deletions += 1
+                return there.receive_deletion(flow, arrival.now).flows
+            case PublicationFlow():
+                traffic.publications += 1
+                outcome = there.receive_publication(flow, arrival, explains=self._explains)
+                if outcome is None:
+                    return ()
+                step.received.append(Received(there.name, outcome, flow))
+                return there.publication_sent_on(flow, outcome)

@@ -1,0 +1,296 @@
+"""One queue manager in a network: its broker, the proxy subscriptions at it, and those that it makes (guide 3.1).
+
+The broker decides who gets a publication; proxy subscriptions are subscriptions in its topic space like others, so that
+there is one matching. What this module adds is what goes to the neighbours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from hashlib import sha256
+from typing import Final
+
+from commands.broker.context import Semantics
+from commands.broker.identifiers import Ids
+from commands.broker.objects import INTER_QMGR_PUBS
+from commands.broker.outcome import Arrival, Outcome
+from commands.model import Command
+from commands.network.addressing import at_neighbour
+from commands.network.flows import (
+    DeletionFlow,
+    Flow,
+    KeptBack,
+    Link,
+    Place,
+    ProxyFlow,
+    PublicationFlow,
+    fingerprints_of,
+    without_correl_id,
+)
+from commands.network.proxies import Proxies
+from commands.network.routing import Routing
+from streams.operations import (
+    ClearRetained,
+    Delivery,
+    Effect,
+    Publication,
+    PublishToTopic,
+    Subscribe,
+    SubscriptionAdded,
+    SubscriptionAltered,
+    SubscriptionRemoved,
+    Unsubscribe,
+)
+from streams.subscriptions import PROXY_SUB_ID, Subscription
+from streams.topic_objects import ProxySubscriptions, Scope
+from streams.topic_wildcards import MULTI_LEVEL
+
+_ID_LENGTH: Final = 24
+_CARRIED_IDS: Final = 1 << 22
+"""The count of identifiers for what neighbours send begins here: a command never makes so many itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What a proxy subscription or a deletion of a neighbour did: what goes on, and what changed in the topic space."""
+
+    flows: Sequence[Flow] = ()
+    effects: Sequence[Effect] = ()
+
+
+class NetworkQueueManager:
+    """A queue manager in a network. routing: its ways out."""
+
+    def __init__(self, routing: Routing) -> None:
+        self.routing, self.broker = routing, routing.broker
+        self.name = self.broker.qmgr
+        self.proxies = Proxies(self.name)
+        # The links of proxy subscriptions at this queue manager, by sub_id.
+        self._links: dict[bytes, Link] = {}
+        self._ids = (-1, Ids(self.name, 0))
+        self.kept_back: list[KeptBack] = []
+        """What was kept back since the caller last took it."""
+
+    @property
+    def proxies_here(self) -> int:
+        """How many proxy subscriptions neighbours have made here."""
+        return len(self._links)
+
+    def links_of(self, deliveries: Iterable[Delivery]) -> list[Link]:
+        """The links of the proxy subscriptions that these deliveries are for."""
+        return [self._links[delivery.subscription.sub_id] for delivery in deliveries]
+
+    def resume(self) -> None:
+        """Know the proxy subscriptions that are in the topic space already, and what they need of other neighbours.
+
+        Links are those of a hierarchy. Nothing flows: what they need was asked for when they were made.
+        """
+        for subscription in self.broker.space.subscriptions():
+            if subscription.is_proxy:
+                link = Link(subscription.dest_qmgr)
+                self._links[subscription.sub_id] = link
+                for _ in self.proxies.want(self.routing.of_pattern(_place_of(subscription), link)):
+                    pass
+
+    def proxies_of(self, link: Link) -> list[Place]:
+        """The proxy subscriptions that a neighbour has made here."""
+        found = (self.broker.space.subscription(sub_id) for sub_id, by in self._links.items() if by == link)
+        return [_place_of(subscription) for subscription in found if subscription is not None]
+
+    # Subscriptions of its own
+
+    def begin(self) -> Iterator[Flow]:
+        """The proxy subscriptions for what its setup defined (guide 3.1.2 for PROXYSUB(FORCE))."""
+        for subscription in self.broker.space.subscriptions():
+            yield from self.proxies.want(self.routing.of_subscription(subscription))
+        if self.broker.semantics is Semantics.V7:
+            for topic in self.broker.objects.topics:
+                if topic.proxy_subs is ProxySubscriptions.FORCE:
+                    pattern = f"{topic.topic_string}/{MULTI_LEVEL}" if topic.topic_string else MULTI_LEVEL
+                    yield from self.proxies.want(self.routing.of_pattern(Place(pattern)))
+
+    def changed(self, effects: Iterable[Effect]) -> Iterator[Flow]:
+        """The proxy subscriptions that changes of its subscriptions need."""
+        of = self.routing.of_subscription
+        for effect in effects:
+            match effect:
+                case SubscriptionAdded(subscription):
+                    yield from self.proxies.want(of(subscription))
+                case SubscriptionRemoved(subscription):
+                    yield from self.proxies.release(of(subscription))
+                case SubscriptionAltered(before, after) if _place(before) != _place(after):
+                    yield from self.proxies.want(of(after))
+                    yield from self.proxies.release(of(before))
+
+    # What programs do here
+
+    def sent_on(self, outcome: Outcome) -> list[Flow]:
+        """What goes to neighbours after a command of a program was carried out."""
+        flows = list(self.changed(outcome.effects))
+        if not self.routing.links:
+            return flows
+        for operation in outcome.operations:
+            if isinstance(operation, PublishToTopic):
+                passed_on = fingerprints_of(operation.publication.message)
+                flows += self._publications(operation, outcome.carried, outcome.command, passed_on, None)
+            elif isinstance(operation, ClearRetained) and not operation.local:
+                flows += self._deletions(operation, (), None)
+        return flows
+
+    # What neighbours send
+
+    def receive_proxy(self, flow: ProxyFlow, now: datetime) -> Taken:
+        """A proxy subscription of a neighbour: it gets what is retained here, and others may have to be asked."""
+        link = Link(flow.sender, flow.cluster)
+        sub_id = _proxy_id(link, flow.place)
+        space = self.broker.space
+        targets = self.routing.of_pattern(flow.place, link)
+        if flow.withdrawn:
+            subscription = space.subscription(sub_id)
+            if subscription is None:
+                return Taken()
+            effects = space.apply(Unsubscribe(subscription), now)
+            del self._links[sub_id]
+            return Taken(list(self.proxies.release(targets)), effects)
+        if sub_id in self._links:
+            return Taken()
+        self._links[sub_id] = link
+        effects = space.apply(Subscribe(_proxy(sub_id, link, flow.place, now), send_retained=True), now)
+        retained = [effect for effect in effects if isinstance(effect, Delivery)]
+        flows: list[Flow] = []
+        for delivery in retained:
+            flows += self._retained(delivery, link)
+        return Taken(
+            [*flows, *self.proxies.want(targets)], [each for each in effects if not isinstance(each, Delivery)]
+        )
+
+    def receive_publication(self, flow: PublicationFlow, arrival: Arrival, *, explains: bool = False) -> Outcome | None:
+        """A publication of a neighbour: its outcome here; None where it is not published."""
+        operation = flow.operation
+        if self.name in flow.fingerprints:
+            path = " - ".join((*flow.fingerprints, self.name))
+            self._keep_back(operation.topic_string, f"its own fingerprint: it went round a loop, {path} (guide 3.4)")
+            return None
+        if operation.was_retained and self._is_known(operation, arrival.now):
+            return None
+        if self._ids[0] != arrival.seq:
+            self._ids = (arrival.seq, Ids(self.name, arrival.seq, _CARRIED_IDS))
+        return self.broker.publish(arrival, operation, flow.command, self._ids[1], explains=explains)
+
+    def publication_sent_on(self, flow: PublicationFlow, outcome: Outcome) -> list[Flow]:
+        """What goes to neighbours after a publication of a neighbour was published here."""
+        link = Link(flow.sender, flow.cluster)
+        flows = self._publications(flow.operation, outcome.carried, flow.command, flow.fingerprints, link)
+        return [*self.changed(outcome.effects), *flows]
+
+    def receive_deletion(self, flow: DeletionFlow, now: datetime) -> Taken:
+        """A deletion of a neighbour, which goes on to the others."""
+        if self.name in flow.fingerprints:
+            return Taken()
+        effects = self.broker.space.apply(flow.operation, now)
+        link = Link(flow.sender, flow.cluster)
+        return Taken(list(self._deletions(flow.operation, flow.fingerprints, link)), effects)
+
+    # What goes to neighbours
+
+    def _publications(
+        self,
+        operation: PublishToTopic,
+        carried: Sequence[Delivery],
+        command: Command | None,
+        fingerprints: tuple[str, ...],
+        came_by: Link | None,
+    ) -> list[Flow]:
+        topic, publication = operation.topic_string, operation.publication
+        if self.name in fingerprints:
+            return []
+        links = self.links_of(each for each in carried if each.topic_string == topic)
+        resolved = self.routing.publication_scope(topic)
+        wanting = self.routing.of_publication(topic, resolved, list(dict.fromkeys(links)), came_by)
+        if not wanting:
+            return []
+        rule = "Local" if publication.local else ""
+        if resolved is not None and resolved.pub_scope is Scope.QMGR:
+            rule = f"PUBSCOPE(QMGR) of topic object {resolved.object_name}"
+        if rule:
+            self._keep_back(topic, rule, tuple(link.neighbour for link in wanting))
+            return []
+        visited = (*fingerprints, self.name)
+        return [
+            PublicationFlow(self.name, link.neighbour, link.cluster, moved, visited, command)
+            for link in wanting
+            if (moved := self._moved(operation, link)) is not None
+        ]
+
+    def _moved(self, operation: PublishToTopic, link: Link) -> PublishToTopic | None:
+        """*operation* as the neighbour carries it out."""
+        publication = operation.publication
+        there = self.routing.neighbours[link.neighbour]
+        place = at_neighbour(Place(operation.topic_string, stream=publication.stream), self.broker, there)
+        if place is None:
+            return None
+        if there.semantics is Semantics.V6 or self.broker.semantics is Semantics.V6:
+            publication = replace(publication, stream=place.stream)
+        if not link.cluster:
+            publication = without_correl_id(publication)
+        return replace(operation, topic_string=place.topic_string, publication=publication, came_from=self.name)
+
+    def _retained(self, delivery: Delivery, link: Link) -> Iterator[Flow]:
+        """A retained publication for a new proxy subscription (guide 3.5)."""
+        topic, held = delivery.topic_string, delivery.publication
+        resolved = self.routing.publication_scope(topic)
+        if held.local or (resolved is not None and resolved.pub_scope is Scope.QMGR):
+            return
+        publication = Publication(
+            held.message, held.published_at, held.expires_at, held.local, held.stream, held.sub_point
+        )
+        moved = self._moved(PublishToTopic(topic, publication, retain=True, was_retained=True), link)
+        if moved is not None:
+            yield PublicationFlow(self.name, link.neighbour, link.cluster, moved, (self.name,))
+
+    def _deletions(
+        self, operation: ClearRetained, fingerprints: tuple[str, ...], came_by: Link | None
+    ) -> Iterator[Flow]:
+        place = Place(operation.topic_string, operation.wildcard, operation.stream)
+        for link, there in self.routing.of_deletion(place, came_by):
+            of_scope = operation.of_scope and self.routing.neighbours[link.neighbour].semantics is Semantics.V6
+            moved = ClearRetained(there.topic_string, there.wildcard, False, there.stream, of_scope)
+            yield DeletionFlow(self.name, link.neighbour, link.cluster, moved, (*fingerprints, self.name))
+
+    def _is_known(self, operation: PublishToTopic, now: datetime) -> bool:
+        """Whether the same retained publication, or a later one, is here already."""
+        wildcard = Place(operation.topic_string).wildcard
+        held = self.broker.space.retained(operation.topic_string, wildcard, now, heed_blocks=False)
+        return any(each.publication.published_at >= operation.publication.published_at for each in held)
+
+    def _keep_back(self, topic: str, why: str, to: tuple[str, ...] = ()) -> None:
+        self.kept_back.append(KeptBack(self.name, topic, why, to))
+
+
+def _place(subscription: Subscription) -> tuple[object, ...]:
+    return (subscription.topic_string, subscription.wildcard, subscription.options.local)
+
+
+def _place_of(subscription: Subscription) -> Place:
+    return Place(subscription.topic_string, subscription.wildcard, subscription.stream, subscription.sub_point)
+
+
+def _proxy_id(link: Link, place: Place) -> bytes:
+    """The same for the same proxy subscription, whenever it is made: deliveries do not depend on the order."""
+    text = repr((link.neighbour, link.cluster, place.topic_string, place.wildcard, place.stream, place.sub_point))
+    return (PROXY_SUB_ID + sha256(text.encode("utf-8", "surrogatepass")).digest())[:_ID_LENGTH]
+
+
+def _proxy(sub_id: bytes, link: Link, place: Place, now: datetime) -> Subscription:
+    return Subscription(
+        sub_id,
+        place.topic_string,
+        INTER_QMGR_PUBS,
+        link.neighbour,
+        now,
+        wildcard=place.wildcard,
+        stream=place.stream,
+        sub_point=place.sub_point,
+    )

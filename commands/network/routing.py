@@ -1,0 +1,138 @@
+"""Which way subscriptions, publications and deletions may go from one queue manager (guide 3.2, 3.3).
+
+    came by         may go to parent and children   may go to members of a cluster
+    (made here)     yes                             if its topic is a topic of this cluster
+    hierarchy       yes, not back                   if its topic is a topic of this cluster
+    cluster         yes                             no; through a topic host, to all but hosts
+
+Scope holds at each queue manager on the way: PUBSCOPE(QMGR) and SUBSCOPE(QMGR) of the topic as it resolves there
+(guide 3.3.5.4). Version 6 has no topic objects; there, only Local holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from zlib import crc32
+
+from commands.broker.context import Semantics
+from commands.broker.core import BrokerCore
+from commands.network.addressing import Correspondent, at_neighbour, proxy_at_neighbour
+from commands.network.flows import Link, Place
+from streams.delivery_rules import is_of_queue_manager
+from streams.subscriptions import Subscription
+from streams.topic_objects import ResolvedTopic, Scope
+
+Hosts = Mapping[tuple[str, str], tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Routing:
+    """The ways out of one queue manager.
+
+    links: its links. neighbours: what is known of those at their ends. hosts: of topics with CLROUTE(TOPICHOST).
+    """
+
+    broker: BrokerCore
+    links: Sequence[Link]
+    neighbours: Mapping[str, Correspondent]
+    hosts: Hosts
+
+    @property
+    def _is_v6(self) -> bool:
+        return self.broker.semantics is Semantics.V6
+
+    def of_subscription(self, subscription: Subscription) -> Iterator[tuple[Link, Place]]:
+        """Where a subscription of this queue manager needs proxy subscriptions, and which."""
+        if subscription.is_proxy or self._stays(subscription):
+            return iter(())
+        stream, sub_point = (subscription.stream, subscription.sub_point) if self._is_v6 else (None, None)
+        return self.of_pattern(Place(subscription.topic_string, subscription.wildcard, stream, sub_point))
+
+    def _stays(self, subscription: Subscription) -> bool:
+        if self._is_v6:
+            return subscription.options.local
+        return is_of_queue_manager(subscription, self.broker.objects.topics)
+
+    def of_pattern(self, place: Place, came_by: Link | None = None) -> Iterator[tuple[Link, Place]]:
+        """The same for a pattern. came_by: the link of the proxy subscription that wants it; None for this queue
+        manager's own."""
+        resolved = self._resolved(place)
+        if resolved is not None and resolved.sub_scope is Scope.QMGR:
+            return
+        hosts = self._hosts(resolved)
+        for link in self.links:
+            if not self._may_go(link, resolved, came_by):
+                continue
+            if link.cluster and hosts and link.neighbour not in hosts:
+                continue
+            there = proxy_at_neighbour(place, self.broker, self.neighbours[link.neighbour])
+            if there is not None:
+                yield link, there
+
+    def of_deletion(self, place: Place, came_by: Link | None) -> Iterator[tuple[Link, Place]]:
+        """Where a deletion goes, and the pattern there."""
+        resolved = self._resolved(place)
+        if resolved is not None and resolved.pub_scope is Scope.QMGR:
+            return
+        for link in self.links:
+            there = at_neighbour(place, self.broker, self.neighbours[link.neighbour])
+            if there is not None and self._may_go(link, resolved, came_by):
+                yield link, there
+
+    def publication_scope(self, topic_string: str) -> ResolvedTopic | None:
+        """The attributes that hold for a publication; None at version 6, which has none."""
+        return None if self._is_v6 else self.broker.objects.topics.resolve(topic_string)
+
+    def of_publication(
+        self, topic_string: str, resolved: ResolvedTopic | None, wanting: Sequence[Link], came_by: Link | None
+    ) -> list[Link]:
+        """The links by which a publication goes on, one for each neighbour.
+
+        wanting: the links of the proxy subscriptions that select it. To a neighbour that has both kinds it goes through
+        the cluster, so that the neighbour does not send it to members who have it already.
+        """
+        hosts = self._hosts(resolved)
+        relays = bool(came_by and came_by.cluster and self.broker.qmgr in hosts and came_by.neighbour not in hosts)
+        if resolved is not None and resolved.cluster:
+            # A topic of this cluster; a local one goes wherever it is wanted (guide 3.2.1.1.1, 3.2.1.3).
+            wanting = [link for link in wanting if link.cluster in ("", resolved.cluster)]
+        by_neighbour: dict[str, Link] = {}
+        served = {link.neighbour for link in wanting if came_by and came_by.cluster and link.cluster == came_by.cluster}
+        for link in wanting:
+            if came_by is not None and came_by.cluster:
+                if link.cluster and not relays:
+                    continue
+                if not relays and link.neighbour in served:
+                    continue  # a member of the same cluster has it from where it came
+            known = by_neighbour.get(link.neighbour)
+            if known is None or (link.cluster and not known.cluster):
+                by_neighbour[link.neighbour] = link
+        if resolved is not None and hosts and self.broker.qmgr not in hosts and not (came_by and came_by.cluster):
+            at = crc32(topic_string.encode("utf-8", "surrogatepass")) % len(hosts)
+            by_neighbour.setdefault(hosts[at], Link(hosts[at], resolved.cluster))
+        return list(by_neighbour.values())
+
+    def _may_go(self, link: Link, resolved: ResolvedTopic | None, came_by: Link | None) -> bool:
+        cluster = "" if resolved is None else resolved.cluster
+        if link.cluster and link.cluster != cluster:
+            return False
+        if came_by is None:
+            return True
+        if link.neighbour == came_by.neighbour or (link.cluster and came_by.cluster):
+            return False
+        # Two members of one cluster ask each other themselves, also where the hierarchy connects them.
+        shared = {cluster, came_by.cluster} - {""}
+        return not any(
+            Link(came_by.neighbour, each) in self.links and Link(link.neighbour, each) in self.links for each in shared
+        )
+
+    def _hosts(self, resolved: ResolvedTopic | None) -> tuple[str, ...]:
+        if not self.hosts or resolved is None or not resolved.cluster:
+            return ()
+        return self.hosts.get((resolved.cluster, resolved.cluster_object), ())
+
+    def _resolved(self, place: Place) -> ResolvedTopic | None:
+        if self._is_v6:
+            return None
+        return self.broker.objects.topics.resolve_subscription(place.topic_string, place.wildcard)

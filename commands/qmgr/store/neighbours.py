@@ -1,0 +1,132 @@
+"""What an embedded queue manager records of those that it exchanges messages with, as one unit of work sees it.
+
+neighbours, sent_proxies   for the network: who is connected, and which proxy subscriptions they were sent
+senders, arrived           for carriers (``commands.links.embedded``): what came from which queue manager
+
+A carrier puts the messages of another queue manager here, and removes them there afterwards, in a unit of work of the
+other database. A message is recorded as arrived in the unit of work that puts it, and forgotten when it is known that
+it was removed. So whoever carries it again, after a crash in between, finds that it has arrived. Only the carrier that
+claimed the sender last may put messages: one that was held up meanwhile could bring what is forgotten already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from commands.network.neighbours import NeighbourStatus, Relation
+from commands.qmgr.store.database import Database, translate_sqlite_errors
+from commands.qmgr.store.errors import readable
+
+Arrived = tuple[int, int]
+"""A message of another queue manager: its number there, and the microsecond in which it was put there."""
+
+_ALL: Final = "SELECT qmgr, relation, status, refresh FROM neighbours ORDER BY qmgr"
+_SAVE: Final = "INSERT OR REPLACE INTO neighbours (qmgr, relation, status, refresh) VALUES (?, ?, ?, ?)"
+_SENT: Final = "INSERT OR IGNORE INTO sent_proxies (neighbour, topic) VALUES (?, ?)"
+_WITHDRAWN: Final = "DELETE FROM sent_proxies WHERE neighbour = ? AND topic = ?"
+_CLAIM: Final = "INSERT OR REPLACE INTO senders (qmgr, claim) VALUES (?, ?)"
+_ARRIVED: Final = "INSERT OR IGNORE INTO arrived (sender, seq, time) VALUES (?, ?, ?)"
+_GONE: Final = "DELETE FROM arrived WHERE sender = ? AND seq = ? AND time = ?"
+
+
+@dataclass(frozen=True, slots=True)
+class NeighbourRecord:
+    """A queue manager that this one is connected with. refresh: it is to get all proxy subscriptions again."""
+
+    qmgr: str
+    relation: Relation
+    status: NeighbourStatus
+    refresh: bool = False
+
+
+class NeighbourRecords:
+    """Those of one unit of work. settle: has the database know what is pending. changed: told that the state has."""
+
+    __slots__ = ("_changed", "_settle", "database")
+
+    def __init__(self, database: Database, settle: Callable[[], None], changed: Callable[[], None]) -> None:
+        self.database, self._settle, self._changed = database, settle, changed
+
+    @translate_sqlite_errors
+    def all(self) -> list[NeighbourRecord]:
+        """All neighbours, by name. Raises StoreDamagedError."""
+        self._settle()
+        rows = self.database.connection.execute(_ALL).fetchall()
+        with readable(self.database.path, "neighbours"):
+            return [
+                NeighbourRecord(qmgr, Relation(relation), NeighbourStatus(status), bool(refresh))
+                for qmgr, relation, status, refresh in rows
+            ]
+
+    @translate_sqlite_errors
+    def save(self, record: NeighbourRecord) -> None:
+        """Record a neighbour, or another state of it."""
+        self._settle()
+        row = (record.qmgr, record.relation.value, record.status.value, record.refresh)
+        self.database.connection.execute(_SAVE, row)
+        self._changed()
+
+    @translate_sqlite_errors
+    def forget(self, qmgr: str) -> None:
+        """It is no neighbour any more."""
+        self._settle()
+        self.database.connection.execute("DELETE FROM neighbours WHERE qmgr = ?", (qmgr,))
+        self.database.connection.execute("DELETE FROM sent_proxies WHERE neighbour = ?", (qmgr,))
+        self._changed()
+
+    @translate_sqlite_errors
+    def ask_refresh(self) -> int:
+        """Have all neighbours get all proxy subscriptions again; returns how many neighbours there are."""
+        self._settle()
+        count = self.database.connection.execute("UPDATE neighbours SET refresh = 1").rowcount
+        if count:
+            self._changed()
+        return count
+
+    @translate_sqlite_errors
+    def sent_proxies(self, neighbour: str) -> set[str]:
+        """The topic strings of proxy subscriptions that *neighbour* was sent, and that were not withdrawn."""
+        self._settle()
+        found = self.database.connection.execute("SELECT topic FROM sent_proxies WHERE neighbour = ?", (neighbour,))
+        return {topic for (topic,) in found}
+
+    @translate_sqlite_errors
+    def proxies_sent(self, neighbour: str, topics: Iterable[str]) -> None:
+        """Note that *neighbour* is sent these."""
+        self._settle()
+        self.database.connection.executemany(_SENT, [(neighbour, topic) for topic in topics])
+
+    @translate_sqlite_errors
+    def proxies_withdrawn(self, neighbour: str, topics: Iterable[str]) -> None:
+        """Note that these are withdrawn."""
+        self._settle()
+        self.database.connection.executemany(_WITHDRAWN, [(neighbour, topic) for topic in topics])
+
+    @translate_sqlite_errors
+    def claim(self, sender: str, claim: str) -> set[Arrived]:
+        """Have only the carrier named *claim* bring messages of *sender*; returns those that arrived, not forgotten."""
+        self._settle()
+        self.database.connection.execute(_CLAIM, (sender, claim))
+        return self.arrived(sender)
+
+    @translate_sqlite_errors
+    def is_claimed(self, sender: str, claim: str) -> bool:
+        """Whether *claim* is still the carrier that may bring messages of *sender*."""
+        self._settle()
+        found = self.database.connection.execute("SELECT claim FROM senders WHERE qmgr = ?", (sender,)).fetchone()
+        return found is not None and found[0] == claim
+
+    @translate_sqlite_errors
+    def arrived(self, sender: str) -> set[Arrived]:
+        """The messages of *sender* that have arrived and may still be on its transmission queue."""
+        self._settle()
+        return set(self.database.connection.execute("SELECT seq, time FROM arrived WHERE sender = ?", (sender,)))
+
+    @translate_sqlite_errors
+    def arrive(self, sender: str, messages: Iterable[Arrived], gone: Iterable[Arrived]) -> None:
+        """Record *messages* as arrived; forget *gone*, which have left the transmission queue."""
+        self._settle()
+        self.database.connection.executemany(_GONE, [(sender, *each) for each in gone])
+        self.database.connection.executemany(_ARRIVED, [(sender, *each) for each in messages])

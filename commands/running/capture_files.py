@@ -1,0 +1,222 @@
+"""The directory of ``capture``: files of captured messages, complete but the last one, which has a hidden name.
+
+    capture-000001.jsonl   capture-000002.jsonl   .capture-000003.jsonl.partial
+
+Messages are on the disk before they leave their queues. Where nobody knows whether the queue manager let them go, they
+are written and may come again: then they are known, and not written twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import re
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
+from io import FileIO
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from pydantic import ValidationError
+
+from commands.qmgr.store.lock import HolderLock, require_locks
+from commands.qmgr.store.permissions import make_directory, private
+from rfh2.captured import CapturedMessage
+from rfh2.captures import read_captures, write_captures
+from rfh2.errors import StoreError
+from rfh2.layouts import MQMD1
+
+MOST_IN_DOUBT: Final = 500
+"""So many messages are committed at once at most."""
+
+_WHOLE: Final = re.compile(r"capture-(\d{6,})\.(?:jsonl|parquet)")
+_PARTIAL: Final = re.compile(r"\.capture-(\d{6,})\.jsonl\.partial")
+_BACKOUT_COUNT: Final = next(
+    slice(2 * at, 2 * (at + size)) for name, at, size in MQMD1.spans() if name == "BackoutCount"
+)
+
+
+class CaptureFiles:
+    """Files that grow message by message. form: ``jsonl`` or ``parquet``. most: messages a file.
+
+    Raises OSError; StoreError where another process writes there; CaptureError where Parquet's library is missing.
+    """
+
+    def __init__(self, directory: Path, form: str, most: int) -> None:
+        write_captures((), io.BytesIO(), form)
+        make_directory(directory)
+        self._directory, self._form, self._most = directory, form, most
+        require_locks("a capture")
+        self._lock = HolderLock(directory / ".lock", with_directory=True)
+        if not self._lock.take():
+            raise StoreError(f"{directory} is in use: process {self._lock.holder()} captures messages there")
+        try:
+            self._number, self._seq, self._count = 1, 0, 0
+            self._file: FileIO | None = None
+            self._last: list[bytes] = []
+            # How many messages nobody has looked for since they were in doubt.
+            self.unsure = 0
+            # Messages that may come again, and how often.
+            self._in_doubt: Counter[bytes] = Counter()
+            self._recover()
+        except BaseException:
+            self._lock.release()
+            raise
+
+    @property
+    def is_new(self) -> bool:
+        """Whether no message was captured there before."""
+        return self._seq == 0
+
+    def add(self, messages: Sequence[CapturedMessage]) -> int:
+        """Have *messages* on the disk, but for those that are there; how many are new.
+
+        Raises OSError: then none of them is there.
+        """
+        marks = [_mark(message) for message in messages]
+        known = Counter(marks) & self._in_doubt
+        left, seq, lines = known.copy(), self._seq, []
+        for mark, message in zip(marks, messages, strict=True):
+            if left[mark]:
+                left[mark] -= 1
+                continue
+            seq += 1
+            lines.append(message.model_copy(update={"seq": seq}).model_dump_json().encode("utf-8", "surrogatepass"))
+        if lines:
+            self._append(b"\n".join([*lines, b""]))
+        self._in_doubt -= known
+        self._seq, self._count, self._last = seq, self._count + len(lines), marks
+        return len(lines)
+
+    def doubt(self) -> None:
+        """Nobody knows whether what was added last has left its queues: it may come again."""
+        self._in_doubt.update(self._last)
+        self.unsure = len(self._last)
+
+    def knows(self, messages: Sequence[CapturedMessage]) -> bool:
+        """Whether one of *messages* has come again."""
+        return any(_mark(message) in self._in_doubt for message in messages)
+
+    def roll(self) -> None:
+        """Complete the file if it has all the messages that a file may have. Nothing in it may be in doubt by now."""
+        if self._count >= self._most:
+            self.finish()
+
+    def finish(self) -> None:
+        """Complete the file, if there is one."""
+        if self._file is None:
+            return
+        self._file.close()
+        self._file = None
+        partial, whole = self._partial, self._directory / f"capture-{self._number:06}.{self._form}"
+        if self._form == "jsonl":
+            partial.replace(whole)
+        else:
+            made = partial.with_name(f".{whole.name}.partial")
+            with open(made, "wb", opener=private) as target:
+                write_captures(_messages(partial), target, self._form)
+                target.flush()
+                os.fsync(target.fileno())
+            made.replace(whole)
+            partial.unlink()
+        self._sync_directory()
+        self._number, self._count = self._number + 1, 0
+
+    def close(self) -> None:
+        """Close the file as it is, for another ``CaptureFiles`` to go on."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+        self._lock.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def _partial(self) -> Path:
+        return self._directory / f".capture-{self._number:06}.jsonl.partial"
+
+    def _append(self, data: bytes) -> None:
+        file = self._file
+        if file is None:
+            file = self._file = self._opened(self._partial)
+            self._sync_directory()
+        before, rest = os.fstat(file.fileno()).st_size, data
+        try:
+            while rest:
+                rest = rest[file.write(rest) or 0 :]
+            os.fsync(file.fileno())
+        except OSError as error:
+            file.truncate(before)
+            raise OSError(error.errno, error.strerror, str(self._partial)) from error
+
+    @staticmethod
+    def _opened(path: Path) -> FileIO:
+        return open(path, "ab", buffering=0, opener=private)
+
+    def _recover(self) -> None:
+        """Go on where an earlier process ended."""
+        names = [path.name for path in self._directory.iterdir()]
+        whole = {int(found[1]): found[0] for name in names if (found := _WHOLE.fullmatch(name))}
+        if whole:
+            self._number = max(whole) + 1
+            last = self._directory / whole[max(whole)]
+            self._seq = max((r.message.seq for r in read_captures(last) if r.message is not None), default=0)
+        for number in sorted(int(found[1]) for name in names if (found := _PARTIAL.fullmatch(name))):
+            self._go_on(number, is_whole=number in whole)
+
+    def _go_on(self, number: int, *, is_whole: bool) -> None:
+        path = self._directory / f".capture-{number:06}.jsonl.partial"
+        in_doubt: deque[bytes] = deque(maxlen=MOST_IN_DOUBT)
+        sound = 0
+        for line, message in _lines(path):
+            in_doubt.append(_mark(message))
+            if not is_whole:
+                sound += len(line)
+                self._seq, self._count = message.seq, self._count + 1
+        self._in_doubt.update(in_doubt)
+        if is_whole:
+            path.unlink()  # it was ended between the two
+        else:
+            self._number = number
+            # A line that was cut: its message was not committed, and comes again.
+            os.truncate(path, sound)
+            self._file = self._opened(path)
+
+    def _sync_directory(self) -> None:
+        descriptor = os.open(self._directory, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _lines(path: Path) -> Iterator[tuple[bytes, CapturedMessage]]:
+    """The lines of a file and their messages, up to one that was cut."""
+    with path.open("rb") as file:
+        for line in file:
+            try:
+                message = CapturedMessage.model_validate_json(line)
+            except ValidationError:
+                return
+            if not line.endswith(b"\n"):
+                return
+            yield line, message
+
+
+def _messages(path: Path) -> Iterator[CapturedMessage]:
+    return (message for _, message in _lines(path))
+
+
+def _mark(message: CapturedMessage) -> bytes:
+    """The same for a message that was backed out and is got again, and for no other one."""
+    md = message.md_hex or ""
+    parts = (message.queue, md[: _BACKOUT_COUNT.start], md[_BACKOUT_COUNT.stop :], message.body_hex)
+    return hashlib.sha256("\n".join(parts).encode("utf-8", "surrogatepass")).digest()

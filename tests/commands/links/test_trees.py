@@ -1,0 +1,189 @@
+"""What holds for every tree to which a connection is kept, with a real server and native programs on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Protocol
+
+import pytest
+
+from rfh2 import Mqmd, Rfh1
+from tests.commands.links.mosquitto import Mosquitto, Native, mosquitto, needs_mosquitto, until
+from tests.commands.links.nats_server import NatsNative, NatsServer, nats_server, needs_nats
+from tests.commands.links.test_mqtt import CONTROL, STREAM, Bridge
+
+
+class Speaker(Protocol):
+    """A native program that has subscribed to everything."""
+
+    messages: list[Any]
+
+    def publish(self, topic: str, payload: str, retain: bool = False) -> None: ...
+    def payloads(self, topic: str | None = None) -> list[str]: ...
+    def close(self) -> None: ...
+
+
+class MqttTree:
+    """mosquitto."""
+
+    def __init__(self, broker: Mosquitto) -> None:
+        self._broker, self.url = broker, broker.url
+
+    def native(self) -> Speaker:
+        return Native(self._broker, "native", "#")
+
+    def retained(self) -> set[str]:
+        """The topics on which something is retained."""
+        fence = Native(self._broker, "fence")
+        fence.publish("zz-fence", "x", retain=True)
+        late = Native(self._broker, "late", "#")
+        until(lambda: "zz-fence" in [m.topic for m in late.messages])
+        late.close()
+        fence.close()
+        return {m.topic for m in late.messages} - {"zz-fence"}
+
+
+class NatsTree:
+    """nats-server."""
+
+    def __init__(self, server: NatsServer) -> None:
+        self.url = server.url
+
+    def native(self) -> Speaker:
+        return NatsNative(self.url, ">")
+
+    def retained(self) -> set[str]:
+        late = NatsNative(self.url)
+        topics = set(late.values())
+        late.close()
+        return topics
+
+
+TREES = [pytest.param("mqtt", marks=needs_mosquitto), pytest.param("nats", marks=needs_nats)]
+
+
+@pytest.fixture(params=TREES)
+def tree(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MqttTree | NatsTree]:
+    if request.param == "mqtt":
+        with mosquitto(tmp_path / "server") as broker:
+            yield MqttTree(broker)
+    else:
+        with nats_server(tmp_path / "server") as server:
+            yield NatsTree(server)
+
+
+@pytest.fixture
+def bridge(tmp_path: Path, tree: MqttTree | NatsTree) -> Iterator[Bridge]:
+    with Bridge(tmp_path / "qmgrs", tree.url) as running:
+        yield running
+
+
+@pytest.fixture
+def native(bridge: Bridge, tree: MqttTree | NatsTree) -> Iterator[Speaker]:
+    client = tree.native()
+    yield client
+    client.close()
+
+
+def _register_by_characters(bridge: Bridge, topic: str) -> None:
+    name_values = f"MQPSCommand RegSub MQPSTopic {topic} MQPSQName OLD".encode()
+    header = Rfh1(name_values + b"\0" * (-len(name_values) % 16), format="")
+    with bridge.store.unit_of_work() as unit:
+        unit.put(CONTROL, Mqmd(format="MQHRF", user_identifier="app").encode(), header.encode())
+    until(lambda: bridge.depth(CONTROL) == 0)
+
+
+def test_nothing_goes_round_in_a_circle(bridge: Bridge, native: Speaker) -> None:
+    bridge.register("#")
+    bridge.publish("legacy", b"from a queue")
+    native.publish("native", "from the tree")
+    until(lambda: bridge.depth("S") == 2 and len(native.messages) == 2)
+    bridge.publish("last")
+    until(lambda: bridge.depth("S") == 3 and len(native.messages) == 3)
+    assert sorted(m.topic for m in native.messages) == ["last", "legacy", "native"]
+    assert sorted(bridge.data("S")) == [b"data", b"from a queue", b"from the tree"]
+
+
+# docs/networks.md: bridges that share a tree
+def test_bridges_of_one_tree_exchange_publications(bridge: Bridge, tree: MqttTree | NatsTree, tmp_path: Path) -> None:
+    with Bridge(tmp_path / "others", tree.url, "QM2") as other:
+        bridge.publish("a/kept", b"kept", "<PubOpt>RetainPub</PubOpt>")
+        for each in (bridge, other):
+            each.register("a/#")
+        until(lambda: bridge.depth("S") == other.depth("S") == 1)
+        bridge.publish("a/x", b"from QM1")
+        until(lambda: bridge.depth("S") == other.depth("S") == 2)
+        other.publish("a/x", b"from QM2")
+        until(lambda: bridge.depth("S") == other.depth("S") == 3)
+        assert bridge.data("S") == other.data("S") == [b"kept", b"from QM1", b"from QM2"]
+
+
+OVERLAPPING = ["a/#", "a/+/c", "a/b/+", "#", "+/b/c"]
+
+
+def test_overlapping_filters_give_one_copy_to_each_subscription(bridge: Bridge, native: Speaker) -> None:
+    for n, topic_filter in enumerate(OVERLAPPING):
+        bridge.register(topic_filter, f"S{n}")
+    native.publish("a/b/c", "once")
+    native.publish("end", "x")
+    until(lambda: bridge.depth("S3") == 2)
+    assert [bridge.depth(f"S{n}") for n in range(5)] == [1, 1, 1, 2, 1]
+
+
+def test_2_5_1_1_character_wildcards_are_widened_and_filtered(bridge: Bridge, native: Speaker) -> None:
+    _register_by_characters(bridge, "/aaa/bbb/c*d")
+    for topic in ("/aaa/bbb/cd", "/aaa/bbb/x", "/aaa/bbb/c/d", "/aaa/ccc/cd"):
+        native.publish(topic, topic)
+    until(lambda: bridge.depth("OLD") >= 2)
+    assert bridge.data("OLD") == [b"/aaa/bbb/cd", b"/aaa/bbb/c/d"]
+
+
+def test_a_subscription_to_all_below_a_topic_has_the_topic_too(bridge: Bridge, native: Speaker) -> None:
+    bridge.register("Sport/#")
+    for topic in ("Sports", "Sport", "Sport/Soccer/Newcastle Southampton", "x/Sport", "Sport/"):
+        native.publish(topic, topic)
+    until(lambda: bridge.depth("S") >= 3)
+    assert bridge.data("S") == [b"Sport", b"Sport/Soccer/Newcastle Southampton", b"Sport/"]
+
+
+def test_only_what_is_published_after_the_response_reaches_a_subscriber(bridge: Bridge, native: Speaker) -> None:
+    bridge.register("other")
+    native.publish("late/x", "before")
+    bridge.register("late/#")
+    native.publish("late/x", "after")
+    until(lambda: bridge.depth("S") >= 1)
+    assert bridge.data("S") == [b"after"]
+
+
+def test_retained_native_publications_greet_a_new_subscriber(bridge: Bridge, native: Speaker) -> None:
+    native.publish("score/1", "old", retain=True)
+    native.publish("score/1", "1:0", retain=True)
+    native.publish("score/2", "2:0", retain=True)
+    bridge.register("score/#", options="<RegOpt>InformIfRet</RegOpt>")
+    assert sorted(bridge.data("S")) == [b"1:0", b"2:0"]
+    assert all(b"IsRetainedPub" in m.rfh2.folders[0].data for m in bridge.browse("S"))  # type: ignore[union-attr]
+
+
+def test_req_update_finds_what_natives_have_retained(bridge: Bridge, native: Speaker) -> None:
+    native.publish("score/1", "1:0", retain=True)
+    bridge.register("score/#", options="<RegOpt>PubOnReqOnly</RegOpt>")
+    native.publish("score/1", "1:1", retain=True)
+    until(lambda: bridge.processor.tally.commands >= 2)
+    psc = "<Command>ReqUpdate</Command><Topic>score/#</Topic><QName>S</QName>"
+    bridge.put(CONTROL, psc)
+    until(lambda: bridge.depth("S") == 1)
+    assert bridge.data("S") == [b"1:1"]
+
+
+def test_either_side_clears_what_is_retained(bridge: Bridge, tree: MqttTree | NatsTree, native: Speaker) -> None:
+    bridge.register("score/#")
+    native.publish("score/1", "1:0", retain=True)
+    bridge.publish("score/2", b"2:0", "<PubOpt>RetainPub</PubOpt>")
+    until(lambda: bridge.depth("S") == 2 and tree.retained() == {"score/1", "score/2"})
+    native.publish("score/2", "", retain=True)
+    bridge.put(STREAM, "<Command>DeletePub</Command><Topic>score/1</Topic>")
+    until(lambda: tree.retained() == set(), what="both to be cleared")
+    until(lambda: bridge.processor.tally.commands >= 5, what="the bridge to know")
+    bridge.register("score/+", "LATE")
+    assert bridge.data("LATE") == []

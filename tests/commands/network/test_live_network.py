@@ -1,0 +1,429 @@
+"""Several embedded queue managers as a network, live: the same as its replay, whatever is interrupted or changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from commands.broker.objects import ADMIN_COMMAND_QUEUE, DEFAULT_STREAM, LocalQueue
+from commands.links.embedded.carrier import Carrier
+from commands.mqsc.pcf.server import PcfCommandServer
+from commands.qmgr.network.flow_messages import FOLDER
+from commands.qmgr.processor import Processor
+from commands.qmgr.store import QueueManagerStore
+from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
+from commands.replay.network.building import QueueManagerSetup
+from commands.replay.network.local import NetworkReplay
+from rfh2.captured import CapturedMessage
+from rfh2.errors import StoreError
+from rfh2.message import decode
+from rfh2.mqmd import Mqmd
+from rfh2.pcf import Pcf
+from rfh2.pcf_admin_names import MQCACF_SUB_NAME, MQCMD_DELETE_SUBSCRIPTION
+from rfh2.pcf_parameters import Cfst
+from tests.commands.cli_runs import run
+from tests.commands.network.live_world import LiveWorld
+from tests.commands.network.world import World, at
+from tests.commands.network_scenarios import NetworkScenario, network_scenarios
+from tests.commands.scenario import KICK_OFF, psc, rfh2_message
+
+LINE = (at("QM1"), at("QM2", parent="QM1"), at("QM3", parent="QM2"))
+TREE = (at("QM1"), at("QM2", parent="QM1"), at("QM3", parent="QM1"))
+TOPICS = ["a", "a/x", "b", "b/x"]
+PATTERNS = [*TOPICS, "a/#", "+/x", "#"]
+SETUPS = ["", "DEFINE TOPIC(B) TOPICSTR('b') PUBSCOPE(QMGR)", "DEFINE TOPIC(A) TOPICSTR('a') SUBSCOPE(QMGR)"]
+
+
+def is_live(scenario: NetworkScenario) -> bool:
+    """Whether embedded queue managers can be that network: a hierarchy of version 7."""
+    return all(each.semantics == "v7" and not each.position.clusters for each in scenario.setup.queue_managers)
+
+
+LIVE = [scenario for scenario in network_scenarios() if is_live(scenario)]
+
+
+def compare(
+    home: Path, setups: Sequence[QueueManagerSetup], replay: NetworkReplay, messages: Sequence[CapturedMessage]
+):  # type: ignore[no-untyped-def]
+    """Put the same messages into the live network and into the replay: each step puts the same, byte for byte.
+
+    Identifiers in descriptors come from the numbers of messages, which differ; so descriptors are not compared.
+    """
+    with LiveWorld(home, *setups) as world:
+        world.settle()
+        for message in messages:
+            puts = replay.replay(message)[1]
+            world.put(message)
+            world.settle()
+            for qmgr in world.queue_managers:
+                expected = sorted((put.queue, bytes.fromhex(put.body_hex)) for put in puts if put.qmgr == qmgr)
+                assert sorted(world.take(qmgr)) == expected, (message.seq, qmgr)
+        agree(world, replay)
+
+
+def agree(world: LiveWorld, replay: NetworkReplay) -> None:
+    """Proxy subscriptions and retained publications are the same in both."""
+    for name, there in replay.network.queue_managers.items():
+        space = there.broker.space
+        retained = {each.topic_string: each.publication.published_at for each in space.retained_publications()}
+        assert world.retained(name) == retained, name
+        proxies = {(each.dest_qmgr, each.topic_string) for each in space.subscriptions() if each.is_proxy}
+        assert world.proxies(name) == proxies, name
+
+
+# docs/conformance.md: DIS-22
+@pytest.mark.parametrize("scenario", LIVE, ids=lambda scenario: scenario.name)
+def test_the_figures_of_the_guide(scenario: NetworkScenario, tmp_path: Path) -> None:
+    setup = scenario.setup
+    compare(tmp_path, setup.queue_managers, NetworkReplay(setup), scenario.messages)
+
+
+def test_there_are_such_figures() -> None:
+    assert {"3.1-figures-1-to-3", "3.4-loop", "3.5-retained"} <= {scenario.name for scenario in LIVE}
+
+
+def workload(setups: Sequence[QueueManagerSetup], seed: int, size: int) -> list[CapturedMessage]:
+    """Commands of all kinds at all queue managers."""
+    random, world = Random(seed), World(*setups)
+    names = [each.position.qmgr for each in setups]
+    live: list[tuple[str, str, str]] = []
+    for n in range(size):
+        qmgr, topic, local = random.choice(names), random.choice(TOPICS), ["Local"] if random.random() < 0.15 else []
+        kind = random.random()
+        if kind < 0.25:
+            live.append((qmgr, random.choice(PATTERNS), f"Q{n}"))
+            world.register(live[-1][0], live[-1][1], queue=live[-1][2], options=local)
+        elif kind < 0.35 and live:
+            gone = live.pop(random.randrange(len(live)))
+            world.deregister(gone[0], gone[1], queue=gone[2])
+        elif kind < 0.42:
+            world.delete(qmgr, topic, options=local)
+        elif kind < 0.65:
+            world.publish(qmgr, topic, options=["RetainPub", *local])
+        else:
+            world.publish(qmgr, topic, options=local)
+    return world.messages
+
+
+@given(st.sampled_from([LINE, TREE]), st.tuples(*[st.sampled_from(SETUPS)] * 3), st.integers(0, 10_000))
+@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_any_workload_gives_what_its_replay_gives(
+    network: tuple[QueueManagerSetup, ...], scripts: tuple[str, ...], seed: int
+) -> None:
+    setups = [replace(each, setup=script) for each, script in zip(network, scripts, strict=True)]
+    messages = workload(setups, seed, 25)
+    with TemporaryDirectory() as home:
+        compare(Path(home), setups, World(*setups).replay, messages)
+
+
+# Changes of the network
+
+
+def message(word: str, qmgr: str, topic: str, queue: str = "", data: bytes = b"", seconds: int = 0) -> CapturedMessage:
+    """A RegSub or a Publish at *qmgr*; persistent."""
+    mqmd = Mqmd(msg_type=8, priority=0, persistence=1, coded_char_set_id=1208, reply_to_q=queue)
+    described, body = rfh2_message([psc(word, ("Topic", topic))], mqmd, data)
+    return CapturedMessage(
+        seq=1,
+        time=KICK_OFF + timedelta(seconds=seconds),
+        qmgr=qmgr,
+        queue="SYSTEM.BROKER.CONTROL.QUEUE" if queue else DEFAULT_STREAM,
+        user="app1",
+        md_hex=described.encode().hex(),
+        body_hex=body.hex(),
+    )
+
+
+def statuses(world: LiveWorld, qmgr: str) -> list[str]:
+    """What DISPLAY PUBSUB TYPE(ALL) STATUS shows, without this queue manager itself."""
+    lines = "".join(world.mqsc(qmgr, "DISPLAY PUBSUB TYPE(ALL) STATUS"))
+    words = lines.replace(" ", "").split("QMNAME(")[2:]
+    return [each.split(")")[0] + " " + each.split("STATUS(")[1].split(")")[0] for each in words]
+
+
+# docs/conformance.md: DIS-23
+def test_a_queue_manager_moves_to_another_parent(tmp_path: Path) -> None:
+    with LiveWorld(tmp_path, at("QM1"), at("QM2", parent="QM1"), at("QM3")) as world:
+        world.put(message("RegSub", "QM2", "a", "BOARD"))
+        world.settle()
+        assert statuses(world, "QM2") == ["QM1 ACTIVE"]
+        assert statuses(world, "QM1") == ["QM2 ACTIVE"]
+        assert world.proxies("QM1") == {("QM2", "a")}
+        world.mqsc("QM2", "ALTER QMGR PARENT(QM3)")
+        assert statuses(world, "QM2") == ["QM3 INACTIVE"]
+        world.settle()
+        assert (statuses(world, "QM1"), statuses(world, "QM3")) == ([], ["QM2 ACTIVE"])
+        assert (world.proxies("QM1"), world.proxies("QM3")) == (set(), {("QM2", "a")})
+        for n, qmgr in enumerate(("QM1", "QM3")):
+            world.put(message("Publish", qmgr, "a", data=b"%d" % n))
+        world.settle()
+        assert [decode(each.body, each.md).body for each in world.on("QM2", "BOARD")] == [b"1"]
+        world.mqsc("QM2", "ALTER QMGR PARENT(' ')")
+        world.settle()
+        assert statuses(world, "QM2") == statuses(world, "QM3") == []
+        assert world.proxies("QM3") == set()
+
+
+def test_a_parent_that_comes_later_gets_everything_then(tmp_path: Path) -> None:
+    with LiveWorld(tmp_path, at("QM2", parent="QM1")) as world:
+        world.put(message("RegSub", "QM2", "a/#", "BOARD"))
+        world.settle()
+        assert statuses(world, "QM2") == ["QM1 STARTING"]
+        world.add(at("QM1"))
+        world.put(message("Publish", "QM1", "a/x", data=b"early"))  # it does not know its child yet
+        world.queue_managers["QM1"].processor.drain()
+        world.settle()
+        assert statuses(world, "QM2") == ["QM1 ACTIVE"]
+        world.put(message("Publish", "QM1", "a/x", data=b"late"))
+        world.settle()
+        assert [decode(each.body, each.md).body for each in world.on("QM2", "BOARD")] == [b"late"]
+
+
+def test_two_cannot_be_the_parents_of_each_other(tmp_path: Path) -> None:
+    with LiveWorld(tmp_path, at("QM1", parent="QM2"), at("QM2", parent="QM1")) as world:
+        world.put(message("RegSub", "QM2", "a", "BOARD"))
+        world.settle()
+        assert statuses(world, "QM1") == ["QM2 REFUSED"]
+        assert statuses(world, "QM2") == ["QM1 REFUSED"]
+        assert world.proxies("QM1") == set()
+
+
+# docs/conformance.md: DIS-21
+def test_refresh_makes_proxy_subscriptions_what_they_have_to_be(tmp_path: Path) -> None:
+    with LiveWorld(tmp_path, *LINE) as world:
+        for n in range(5):
+            world.put(message("RegSub", "QM3", f"t/{n}", "BOARD"))
+        world.settle()
+        right = {("QM3", f"t/{n}") for n in range(5)}
+        assert world.proxies("QM2") == right
+        store = world.queue_managers["QM2"].store
+        subscriptions = [each for each in store.load_state()[1] if each.topic_string == "t/3"]
+        with store.unit_of_work() as unit:
+            unit.database.connection.execute("DELETE FROM subscriptions WHERE sub_id = ?", (subscriptions[0].sub_id,))
+            unit._state_changed()
+        world.settle()
+        assert world.proxies("QM2") == right - {("QM3", "t/3")}
+        assert world.proxies("QM1") == {("QM2", topic) for _, topic in right - {("QM3", "t/3")}}
+        (answer,) = world.mqsc("QM3", "REFRESH QMGR TYPE(PROXYSUB)")
+        assert answer == "Proxy subscriptions are sent to 1 queue manager again."
+        world.settle()
+        assert world.proxies("QM2") == right
+        assert world.proxies("QM1") == {("QM2", topic) for _, topic in right}
+        assert statuses(world, "QM3") == ["QM2 ACTIVE"]
+
+
+def test_scope_that_an_administrator_changes_counts_at_once(tmp_path: Path) -> None:
+    with LiveWorld(tmp_path, *LINE) as world:
+        world.put(message("RegSub", "QM3", "a/x", "BOARD"))
+        world.settle()
+        world.mqsc("QM3", "DEFINE TOPIC(A) TOPICSTR('a') SUBSCOPE(QMGR)")
+        world.settle()
+        assert world.proxies("QM2") == world.proxies("QM1") == set()
+        world.mqsc("QM3", "ALTER TOPIC(A) SUBSCOPE(ALL)")
+        world.settle()
+        assert (world.proxies("QM2"), world.proxies("QM1")) == ({("QM3", "a/x")}, {("QM2", "a/x")})
+
+
+def test_subscriptions_of_mqsc_and_odd_topics_travel(tmp_path: Path) -> None:
+    odd = "a\t&<b> "
+    with LiveWorld(tmp_path, *LINE) as world:
+        world.mqsc("QM3", f"DEFINE QLOCAL(BOARD)\nDEFINE SUB(S) TOPICSTR('{odd}') DEST(BOARD)")
+        world.settle()
+        assert world.proxies("QM1") == {("QM2", odd)}
+        world.mqsc("QM3", "DELETE SUB(S)")
+        world.settle()
+        assert world.proxies("QM1") == set()
+
+
+# The way between two queue managers
+
+
+class _KilledError(Exception):
+    pass
+
+
+@pytest.mark.parametrize("after", ["arrived", "removed"])
+def test_a_carrier_that_ends_at_any_step_neither_loses_nor_doubles(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: str
+) -> None:
+    """A process that is killed leaves what its last commit left; here the steps between commits fail."""
+    with LiveWorld(tmp_path, *LINE) as world:
+        world.put(message("RegSub", "QM3", "a", "BOARD"))
+        world.settle()
+        name = {"arrived": "discard", "removed": "_waiting"}[after]
+        owner = {"arrived": SqliteUnitOfWork, "removed": Carrier}[after]
+        original, calls = getattr(owner, name), [0]
+
+        def killed(*given: object) -> object:
+            calls[0] += 1
+            if calls[0] % 3 == 0:
+                raise _KilledError
+            return original(*given)
+
+        monkeypatch.setattr(owner, name, killed)
+        for n in range(30):
+            world.put(message("Publish", "QM1", "a", data=b"%d" % n))
+            for each in world.queue_managers.values():
+                try:
+                    each.work()
+                except _KilledError:
+                    each.carriers.close()  # as a new process, it knows nothing
+        monkeypatch.undo()
+        world.settle()
+        assert calls[0] > 10
+        assert [decode(each.body, each.md).body for each in world.on("QM3", "BOARD")] == [b"%d" % n for n in range(30)]
+        for _ in range(2):  # the next messages have what has gone forgotten
+            world.put(message("Publish", "QM1", "a"))
+            world.settle()
+        last = world.queue_managers["QM3"].store.database.connection
+        assert last.execute("SELECT count(*) FROM arrived").fetchone() == (1,)
+
+
+def test_a_carrier_that_was_held_up_brings_nothing_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process has taken over, and has carried what the first one had already read."""
+    with LiveWorld(tmp_path, *LINE[:2]) as world:
+        world.put(message("RegSub", "QM2", "a", "BOARD"))
+        world.settle()
+        held_up = world.queue_managers["QM1"]
+        world.put(message("Publish", "QM1", "a", data=b"one"))
+        held_up.processor.drain()
+        waiting = Carrier._waiting
+        original_put = Carrier._put
+
+        def late(self: Carrier, messages: object) -> None:
+            monkeypatch.setattr(Carrier, "_put", original_put)
+            with QueueManagerStore.open(tmp_path, "QM1") as store:
+                other = Carrier(store, "QM2", lambda: QueueManagerStore.open(tmp_path, "QM2"))
+                assert other.carry() == 1
+                assert waiting(other) == []
+                other.close()
+            original_put(self, messages)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(Carrier, "_put", late)
+        held_up.carriers.carry()
+        world.settle()
+        assert [decode(each.body, each.md).body for each in world.on("QM2", "BOARD")] == [b"one"]
+
+
+def test_messages_for_programs_at_another_queue_manager_go_there(tmp_path: Path) -> None:
+    """Without a network between them: a transmission queue that an administrator defined."""
+    with LiveWorld(tmp_path, at("QM1", setup="DEFINE QLOCAL(QM2) USAGE(XMITQ)"), at("QM2")) as world:
+        to = message("RegSub", "QM1", "a", "BOARD")
+        mqmd = replace(Mqmd.decode(bytes.fromhex(to.md_hex or "")), reply_to_qmgr="QM2")
+        world.put(to.model_copy(update={"md_hex": mqmd.encode().hex()}))
+        world.put(message("Publish", "QM1", "a", data=b"one"))
+        world.settle()
+        assert [decode(each.body, each.md).body for each in world.on("QM2", "BOARD")] == [b"one"]
+        assert world.on("QM1", "QM2") == []
+
+
+def test_what_a_queue_refuses_is_a_dead_letter_there(tmp_path: Path) -> None:
+    with LiveWorld(tmp_path, at("QM1", setup="DEFINE QLOCAL(QM2) USAGE(XMITQ)"), at("QM2")) as world:
+        with world.queue_managers["QM1"].store.unit_of_work() as unit:
+            unit.put("QM2", None, b"no header")
+        with world.queue_managers["QM2"].store.unit_of_work() as unit:
+            unit.save_definition(LocalQueue("BOARD", put_enabled=False))
+        to = message("RegSub", "QM1", "a", "BOARD")
+        mqmd = replace(Mqmd.decode(bytes.fromhex(to.md_hex or "")), reply_to_qmgr="QM2")
+        world.put(to.model_copy(update={"md_hex": mqmd.encode().hex()}))
+        world.put(message("Publish", "QM1", "a", data=b"one"))
+        world.settle()
+        letters = [decode(each.body, each.md).headers[0] for each in world.on("QM2", "SYSTEM.DEAD.LETTER.QUEUE")]
+        assert sorted(letter.reason for letter in letters) == [271, 2051]  # type: ignore[union-attr]
+        assert world.on("QM1", "QM2") == []
+
+
+def test_3_7_1_what_neighbours_send_waits_there_while_its_queue_is_unavailable(tmp_path: Path) -> None:
+    with LiveWorld(tmp_path, *LINE[:2]) as world:
+        world.put(message("RegSub", "QM2", "a", "BOARD"))
+        world.settle()
+        world.put(message("Publish", "QM1", "a", data=b"one"))
+        world.settle()
+        world.mqsc("QM2", "ALTER QLOCAL(SYSTEM.INTER.QMGR.PUBS) PUT(DISABLED)")
+        world.put(message("Publish", "QM1", "a", data=b"two"))
+        world.settle()
+        assert len(world.on("QM1", "QM2")) == 1
+        assert world.on("QM2", "SYSTEM.DEAD.LETTER.QUEUE") == []
+        world.mqsc("QM2", "ALTER QLOCAL(SYSTEM.INTER.QMGR.PUBS) PUT(ENABLED)")
+        world.settle()
+        assert [decode(each.body, each.md).body for each in world.on("QM2", "BOARD")] == [b"one", b"two"]
+
+
+def test_3_7_1_without_its_transmission_queue_a_publication_is_a_dead_letter(tmp_path: Path) -> None:
+    with LiveWorld(tmp_path, *LINE[:2]) as world:
+        world.put(message("RegSub", "QM2", "a", "BOARD"))
+        world.put(message("RegSub", "QM1", "a", "BOARD"))
+        world.settle()
+        world.mqsc("QM1", "ALTER QLOCAL(QM2) PUT(DISABLED)")
+        world.put(message("Publish", "QM1", "a", data=b"one"))
+        world.settle()
+        assert len(world.on("QM1", "BOARD")) == len(world.on("QM1", "SYSTEM.DEAD.LETTER.QUEUE")) == 1
+
+
+def test_what_administrators_change_by_pcf_counts_at_once(tmp_path: Path) -> None:
+    """The command processor itself carries these commands out."""
+    with LiveWorld(tmp_path, *LINE[:2]) as world:
+        world.mqsc("QM2", "DEFINE QLOCAL(BOARD)\nDEFINE SUB(S) TOPICSTR('a') DEST(BOARD)")
+        world.settle()
+        assert world.proxies("QM1") == {("QM2", "a")}
+        there = world.queue_managers["QM2"]
+        there.processor = Processor(there.store, lambda: world.now, command_servers=(PcfCommandServer,))
+        delete = Pcf(MQCMD_DELETE_SUBSCRIPTION, (Cfst.of(MQCACF_SUB_NAME, "S"),))
+        with there.store.unit_of_work() as unit:
+            unit.put(ADMIN_COMMAND_QUEUE, Mqmd(format="MQADMIN").encode(), delete.encode(), user="admin")
+        world.settle()
+        assert world.proxies("QM1") == set()
+
+
+def test_what_is_no_message_of_a_neighbour_is_a_dead_letter(tmp_path: Path) -> None:
+    with LiveWorld(tmp_path, *LINE) as world:
+        world.settle()
+        bodies = [b"", b"text", message("Publish", "QM1", "a").body_hex.encode()]
+        bodies += [_flow("<Word>publish</Word><From>QM1</From>"), _flow("<Word>dance</Word><From>QM1</From>")]
+        with world.queue_managers["QM2"].store.unit_of_work() as unit:
+            for body in bodies:
+                unit.put("SYSTEM.INTER.QMGR.PUBS", Mqmd(format="MQHRF2").encode(), body)
+        world.settle()
+        assert len(world.on("QM2", "SYSTEM.DEAD.LETTER.QUEUE")) == len(bodies)
+
+
+def _flow(values: str) -> bytes:
+    return bytes(rfh2_message([f"<{FOLDER}>{values}</{FOLDER}>"], Mqmd(), b"")[1])
+
+
+def test_run_once_carries_what_is_for_others(tmp_path: Path) -> None:
+    home = ("--home", str(tmp_path))
+    for qmgr in ("QM1", "QM2"):
+        assert run("create", qmgr, *home).code == 0
+    assert run("mqsc", "-m", "QM2", *home, stdin="ALTER QMGR PARENT(QM1)\n").code == 0
+    for command, qmgr in ((message("RegSub", "QM2", "a", "BOARD"), "QM2"), (message("Publish", "QM1", "a"), "QM1")):
+        with QueueManagerStore.open(tmp_path, qmgr) as store, store.unit_of_work() as unit:
+            unit.put(command.queue, bytes.fromhex(command.md_hex or ""), bytes.fromhex(command.body_hex))
+        for each in ("QM2", "QM1", "QM2"):
+            ended = run("run", "-m", each, *home, "--once")
+            assert ended.code == 0, ended.talk
+    assert len(run("browse", "-m", "QM2", *home, "BOARD").lines) == 1
+
+
+def test_a_store_that_fails_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with LiveWorld(tmp_path, *LINE[:2]) as world:
+        world.put(message("RegSub", "QM2", "a", "BOARD"))
+
+        def full(*_: object) -> None:
+            raise StoreError("the disk is full")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Carrier, "_put", full)
+            for each in world.queue_managers.values():
+                each.work()
+        assert len(world.on("QM2", "QM1")) == 3  # attach, none yet, one
+        world.settle()
+        assert world.proxies("QM1") == {("QM2", "a")}

@@ -1,0 +1,160 @@
+"""Divided is whole: whatever the ranges and the tasks, what each is given leads to the puts of the local replay.
+
+Spark is left out: what it does between the tasks, which is to sort and to deal out, is done here by hand. So many
+captures can be tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import pairwise
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+pytest.importorskip("pyspark")
+
+from commands.broker.objects import CONTROL_QUEUE
+from commands.replay.arrivals import Arrivals
+from commands.replay.spark.control import INTERVAL, LOOKUP, NOTES, WINNER, notes_of
+from commands.replay.spark.first_pass_filter import FirstPassRole, Roles
+from commands.replay.spark.lookups import LookupTable, PatternLookups
+from commands.replay.spark.replay_setup import ReplaySetup
+from commands.replay.spark.retained import CANDIDATES, TURNS, candidates_of, winners_of
+from commands.replay.spark.rows import batch_of, columns
+from commands.replay.spark.schemas import COLUMNS, PUTS, arrow_schema
+from commands.replay.spark.second_pass import RangeTask
+from commands.replay.spark.twopass import PutKeeper
+from rfh2.captured import CapturedMessage
+from streams.subscriptions import WildcardScheme
+from tests.commands.replay.spark.test_twopass import difference
+from tests.commands.replay.spark.worlds import SETUP, captures, local_puts
+
+Row = tuple[Any, ...]
+SEQ, NOW, QMGR, QUEUE, USER, MD, BODY = range(len(COLUMNS))
+ROWS: Final = pa.schema(
+    [
+        ("seq", pa.int64()),
+        ("now", pa.timestamp("us", tz="UTC")),
+        *((name, pa.string()) for name in ("qmgr", "queue", "user")),
+        *((name, pa.binary()) for name in ("md", "body")),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Shared:
+    """What a broadcast would be."""
+
+    value: LookupTable
+
+
+def _rows(capture: Iterable[CapturedMessage]) -> list[Row]:
+    """Prepared messages. No clock goes back: that is the longer way, which this is not about."""
+    arrivals = Arrivals()
+    latest: dict[str, datetime] = {}
+    rows = []
+    for message in capture:
+        qmgr, arrival = arrivals.of(message)
+        latest[qmgr] = max(arrival.now, latest.get(qmgr, arrival.now))
+        rows.append((arrival.seq, latest[qmgr], qmgr, arrival.queue, arrival.user, arrival.md, arrival.body))
+    return rows
+
+
+def _run(work: Any, rows: list[Row], schema: pa.Schema, names: Iterable[str]) -> list[Row]:
+    given_batches = [batch_of(rows, schema)] if rows else []
+    return [row for batch in work(given_batches) for row in columns(batch, *names)]
+
+
+def _table(lookups: list[Row], least: int, shift: int) -> LookupTable:
+    by_pattern: dict[tuple[str, str, str], set[int]] = {}
+    for qmgr, _, after, _, _, _, text, scheme, *_ in lookups:
+        by_pattern.setdefault((qmgr, text, scheme), set()).add((after - least) >> shift)
+    found: dict[str, list[PatternLookups]] = {}
+    for (qmgr, text, scheme), places in by_pattern.items():
+        place = np.array(sorted(places), np.uint32)
+        found.setdefault(qmgr, []).append(PatternLookups(text, WildcardScheme(scheme), place))
+    return LookupTable(least, shift, found)
+
+
+def _winners_in_one_piece(
+    by_role: dict[FirstPassRole, list[Row]], setting: ReplaySetup, starts: tuple[int, ...]
+) -> set[Row]:
+    """What lookups find where the control plane has what is retained, too: the longer way, for clocks that go back."""
+    theirs = [*by_role[FirstPassRole.CONTROL], *by_role[FirstPassRole.RETAINING]]
+    exact = frozenset(row[QMGR] for row in theirs)
+    in_order = sorted(theirs, key=lambda row: (row[QMGR], row[SEQ]))
+    notes = _run(notes_of(setting, exact, False, starts), in_order, ROWS, NOTES.names)
+    return {(note[0], note[2], note[8], note[3]) for note in notes if note[1] == WINNER}
+
+
+def divided(capture: list[CapturedMessage], setting: ReplaySetup, cuts: list[int], tasks: int, shift: int) -> list[Row]:
+    """The puts, from ranges that begin at *cuts*; topics dealt out to *tasks*."""
+    rows = _rows(capture)
+    starts = (rows[0][SEQ], *cuts, rows[-1][SEQ] + 1)
+    roles = Roles()
+    read = [row for row in rows if row[QUEUE] == CONTROL_QUEUE or row[QUEUE] in setting.stream_queues]
+    by_role: dict[FirstPassRole, list[Row]] = {role: [] for role in FirstPassRole}
+    for row in read:
+        by_role[roles.of(row[QUEUE], row[MD], row[BODY])].append(row)
+    control = sorted(by_role[FirstPassRole.CONTROL], key=lambda row: (row[QMGR], row[SEQ]))
+    notes = _run(notes_of(setting, frozenset(), False, starts), control, ROWS, NOTES.names)
+    lookups = [note for note in notes if note[1] == LOOKUP]
+    table = _table([note for note in lookups if note[-1] is None], starts[0], shift)
+
+    def within(some: list[Row], start: int, end: int) -> list[Row]:
+        return [row for row in some if start <= row[SEQ] < end]
+
+    turns: list[Row] = []
+    for start, end in pairwise(starts):
+        retaining = sorted(within(by_role[FirstPassRole.RETAINING], start, end), key=lambda row: (row[QMGR], row[SEQ]))
+        found = _run(candidates_of(setting, Shared(table)), retaining, ROWS, CANDIDATES.names)
+        turns += [(hash(row[:2]) % tasks, *row, 0, None, None, None) for row in found]
+    for qmgr, _, after, until, _, _, text, scheme, topic, now, operation in lookups:
+        for task in range(tasks) if topic is None else (hash((qmgr, topic)) % tasks,):
+            turns.append((task, qmgr, text, after, None, until, scheme, now, operation))
+    winners: list[Row] = []
+    for task in range(tasks):
+        theirs = sorted(
+            (turn[1:] for turn in turns if turn[0] == task), key=lambda turn: (turn[0], turn[2], turn[4] or 0)
+        )
+        winners += _run(winners_of(setting, False), theirs, arrow_schema(TURNS), ("qmgr", "at", "topic", "seq"))
+    assert set(winners) == _winners_in_one_piece(by_role, setting, starts)
+    by_place = {(row[QMGR], row[SEQ]): row for row in rows}
+    finds: dict[tuple[str, int], list[tuple[Row, str]]] = {}
+    for qmgr, at, topic, seq in sorted(winners):
+        finds.setdefault((qmgr, at), []).append((by_place[qmgr, seq], topic))
+    controlled = frozenset(note[0] for note in notes)
+    puts: list[Row] = []
+    for number, (start, end) in enumerate(pairwise(starts)):
+        keeper = PutKeeper()
+        task_of_range = RangeTask([(setting, controlled)], keeper)
+        for qmgr, kind, after, until, first, last, text, *_ in notes:
+            if kind == INTERVAL and first <= number <= last:
+                task_of_range.learn(0, qmgr, after, until, text)
+        for row in sorted(within(rows, start, end)):
+            for found_row, topic in finds.get((row[QMGR], row[SEQ]), ()):
+                task_of_range.process(*(*found_row, topic, 0))
+            task_of_range.process(*(*row, None, None))
+        puts += [row for batch in keeper.end() for row in columns(batch, *PUTS.names)]
+    return puts
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(
+    data=st.data(), tasks=st.integers(1, 3), shift=st.sampled_from([0, 0, 2]), semantics=st.sampled_from(["v6", "v7"])
+)
+def test_divided_is_whole(data: st.DataObject, tasks: int, shift: int, semantics: str) -> None:
+    capture = data.draw(captures(3).filter(bool))
+    least, most = capture[0].seq, capture[-1].seq
+    cuts = st.lists(st.integers(least + 1, most), unique=True, max_size=6) if most > least else st.just([])
+    rows = _rows(capture)
+    timed = [message.model_copy(update={"time": row[NOW]}) for message, row in zip(capture, rows, strict=True)]
+    got = divided(timed, ReplaySetup(SETUP, semantics), sorted(data.draw(cuts)), tasks, shift)
+    assert not difference(got, local_puts(timed, SETUP, semantics))

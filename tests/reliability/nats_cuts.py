@@ -1,0 +1,180 @@
+"""Publications both ways while the network between the bridge and NATS, or the server itself, fails at random moments.
+
+    python -m tests.reliability.nats_cuts 200
+
+A native program publishes and subscribes at the server; a legacy program publishes and subscribes by queues; the bridge
+reaches the server through a proxy. So many faults follow one another, chosen and timed at random: the proxy cuts all
+connections, swallows what passes before it cuts, or delays it; the server is killed (SIGKILL) and started again. The
+bridge itself goes on, so nothing may be lost, and nothing may come twice (docs/live-brokers.md, NATS). Prints what it
+saw; the exit code is 1 where that is not so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+import tempfile
+import threading
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from random import Random
+
+from commands.qmgr.store import Durability, QueueManagerStore
+from rfh2 import Folder, Mqmd, Rfh2
+from tests.commands.links.mosquitto import until
+from tests.commands.links.nats_server import NatsNative, NatsServer
+from tests.commands.links.proxy import Proxy, proxy
+from tests.commands.links.test_mqtt import STREAM, Bridge
+
+KINDS = ("cut", "drop", "delay", "kill")
+_TOPICS = 5
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What was seen, inward (native to legacy) and outward. late: that came after a later one on the same topic.
+
+    cuts, drops, delays, kills: how often each of ``KINDS`` was chosen.
+    """
+
+    cuts: int
+    drops: int
+    delays: int
+    kills: int
+    published: int
+    lost_in: int
+    lost_out: int
+    twice_in: int
+    twice_out: int
+    late_in: int
+    late_out: int
+    seconds: float
+
+    @property
+    def is_good(self) -> bool:
+        return not any((self.lost_in, self.lost_out, self.twice_in, self.twice_out, self.late_in, self.late_out))
+
+
+class _Programs:
+    """A native and a legacy program, which publish until they are told to stop."""
+
+    def __init__(self, bridge: Bridge, server: NatsServer) -> None:
+        self._bridge = bridge
+        self._speaker = NatsNative(server.url)
+        self._stop = threading.Event()
+        self.spoken: list[str] = []
+        self.put: list[str] = []
+        self._threads = [threading.Thread(target=self._speak), threading.Thread(target=self._put)]
+
+    def start(self) -> None:
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        self._stop.set()
+        for thread in self._threads:
+            thread.join(60)
+            assert not thread.is_alive(), "a program is stuck"
+        self._speaker.close()
+
+    def _speak(self) -> None:
+        while not self._stop.wait(0.003):
+            number = str(len(self.spoken))
+            self._speaker.insist(f"in/{int(number) % _TOPICS}", number)
+            self.spoken.append(number)
+
+    def _put(self) -> None:
+        md = Mqmd(format="MQHRF2", persistence=1, priority=0, user_identifier="app").encode()
+        with QueueManagerStore.open(self._bridge.home, "QM1", durability=Durability.NORMAL) as store:
+            while not self._stop.wait(0.003):
+                number = str(len(self.put))
+                psc = f"<psc><Command>Publish</Command><Topic>out/{int(number) % _TOPICS}</Topic></psc>"
+                with store.unit_of_work() as unit:
+                    unit.put(STREAM, md, Rfh2((Folder.of(psc),), format="MQSTR").encode() + number.encode())
+                self.put.append(number)
+
+
+def trial(directory: Path, faults: int, seed: int = 1) -> Figures:
+    """Have so many faults, chosen by *seed*, and count."""
+    begun, random = time.monotonic(), Random(seed)
+    server = NatsServer(directory / "nats")
+    server.start()
+    kinds = [random.choice(KINDS) for _ in range(faults)]
+    try:
+        with proxy(server.port) as between, Bridge(directory / "qmgrs", f"nats://127.0.0.1:{between.port}") as bridge:
+            bridge.register("in/#")
+            listener = NatsNative(server.url, "out.>", lasting=True)
+            programs = _Programs(bridge, server)
+            programs.start()
+            for kind in kinds:
+                time.sleep(random.uniform(0.05, 0.6))
+                _fail(kind, between, server, random)
+            programs.stop()
+            wanted_in, wanted_out = set(programs.spoken), set(programs.put)
+            until(lambda: wanted_in <= set(_came(bridge)), 120, "all native publications")
+            until(lambda: wanted_out <= set(listener.payloads()), 120, "all legacy publications")
+            assert bridge.link.settle(threading.Event())
+            came, heard = _came(bridge), listener.payloads()
+            listener.close()
+    finally:
+        server.stop()
+    return Figures(
+        **{f"{kind}s": kinds.count(kind) for kind in KINDS},
+        published=len(wanted_in) + len(wanted_out),
+        lost_in=len(wanted_in - set(came)),
+        lost_out=len(wanted_out - set(heard)),
+        twice_in=len(came) - len(set(came)),
+        twice_out=len(heard) - len(set(heard)),
+        late_in=_late(came),
+        late_out=_late(heard),
+        seconds=round(time.monotonic() - begun, 1),
+    )
+
+
+def _fail(kind: str, between: Proxy, server: NatsServer, random: Random) -> None:
+    if kind == "cut":
+        between.cut()
+    elif kind == "drop":
+        between.drops = True
+        time.sleep(random.uniform(0.01, 0.2))
+        between.cut()
+        between.drops = False
+    elif kind == "delay":
+        between.delay_s = random.uniform(0.02, 0.3)
+        time.sleep(random.uniform(0.1, 0.5))
+        between.delay_s = 0.0
+    else:
+        server.stop(signal.SIGKILL)
+        time.sleep(random.uniform(0.0, 0.3))
+        server.start()
+
+
+def _came(bridge: Bridge) -> list[str]:
+    return [data.decode() for data in bridge.data("S")]
+
+
+def _late(payloads: list[str]) -> int:
+    highest: dict[int, int] = {}
+    late = 0
+    for number in map(int, dict.fromkeys(payloads)):
+        late += number < highest.get(number % _TOPICS, -1)
+        highest[number % _TOPICS] = max(number, highest.get(number % _TOPICS, -1))
+    return late
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("faults", type=int, nargs="?", default=200)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        figures = trial(Path(temporary), options.faults, options.seed)
+    print(json.dumps(asdict(figures)))
+    return int(not figures.is_good)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

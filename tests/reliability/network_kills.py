@@ -1,0 +1,282 @@
+"""Three queue managers as a network, each a process; they are killed at random moments. Is anything lost or doubled?
+
+    python -m tests.reliability.network_kills --kills 200
+
+The network is a line, QM1 - QM2 - QM3, or with --tree QM2 and QM3 are children of QM1. At each queue manager a program
+publishes numbered messages, every fourth retained, and another one subscribes and unsubscribes; a queue at each gets
+everything. Meanwhile ``run`` of one of them is killed with SIGKILL, all of its processes or the worker alone, and is
+started again. At the end every queue has each publication once, those of a publisher in order; all have the same
+retained publications; and the proxy subscriptions are those that the subscriptions need. Prints what was seen; the exit
+code is 1 where that is not so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Final
+
+from commands.broker.objects import LocalQueue, QueueManager
+from commands.qmgr.network.flow_messages import INTER_QMGR_QUEUES
+from commands.qmgr.store import Durability, QueueManagerStore, StoreBusyError
+from rfh2 import decode
+from tests.reliability.takeovers import until
+from tests.reliability.workload import CONTROL, STREAM, put
+
+QUEUE: Final = "BOARD"
+LINE: Final = {"QM1": "", "QM2": "QM1", "QM3": "QM2"}
+TREE: Final = {"QM1": "", "QM2": "QM1", "QM3": "QM1"}
+_TOPICS: Final = 20
+_NAP_S: Final = 0.01
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What was seen. lost, twice, out_of_order: of what the queues have. different: retained publications and proxy
+    subscriptions that are not as they have to be.
+    """
+
+    kills: int
+    published: int
+    delivered: int
+    lost: int
+    twice: int
+    out_of_order: int
+    different: int
+    dead_letters: int
+    seconds: float
+
+
+class Run:
+    """``run`` for one queue manager, which is started again after it was killed."""
+
+    def __init__(self, home: Path, qmgr: str) -> None:
+        self._home, self._qmgr = home, qmgr
+        self._process = self._started()
+
+    def kill(self, worker_alone: bool) -> None:
+        """Kill its worker, which the supervisor starts again, or all of its processes, and start it again."""
+        if worker_alone:
+            children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text().split()
+            for child in children:
+                with suppress(ProcessLookupError):
+                    os.kill(int(child), signal.SIGKILL)
+            if children:
+                return
+        self.end()
+        self._process = self._started()
+
+    def end(self) -> None:
+        """End all of its processes."""
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", "commands.cli", "run", "-m", self._qmgr, "--home", str(self._home)]
+        command += ["--durability", "normal", "--log", str(self._home / f"{self._qmgr}.log")]
+        with (self._home / f"{self._qmgr}.out").open("ab") as talk:
+            return subprocess.Popen(command, stdout=talk, stderr=talk, start_new_session=True)
+
+
+class Program(threading.Thread):
+    """Publishes at one queue manager, and subscribes and unsubscribes there, until it is stopped.
+
+    published: how many publications are committed. topics: what its second queue is subscribed to.
+    """
+
+    def __init__(self, home: Path, qmgr: str, pause_s: float) -> None:
+        super().__init__(daemon=True)
+        self._home, self._qmgr, self._pause_s = home, qmgr, pause_s
+        self._chance = random.Random(qmgr)
+        self.ended, self.published = threading.Event(), 0
+        self.topics: set[str] = set()
+
+    def run(self) -> None:
+        with QueueManagerStore.open(self._home, self._qmgr, durability=Durability.NORMAL) as store:
+            while not self.ended.wait(self._pause_s):
+                with suppress(StoreBusyError):
+                    self._work(store)
+
+    def _work(self, store: QueueManagerStore) -> None:
+        topic, subscribed = f"{self._qmgr}/{self.published % _TOPICS}", f"s/{self._chance.randrange(_TOPICS)}"
+        word = "Deregister" if subscribed in self.topics else "Register"
+        with store.unit_of_work() as unit:
+            option = "<PubOpt>RetainPub</PubOpt>" if self.published % 4 == 0 else ""
+            data = f"{self._qmgr} {self.published + 1}".encode()
+            put(unit, STREAM, f"<Command>Publish</Command>{option}<Topic>{topic}</Topic>", data)
+            if self.published % 5 == 0:
+                command = {"Register": "RegSub", "Deregister": "DeregSub"}[word]
+                put(unit, CONTROL, f"<Command>{command}</Command><Topic>{subscribed}</Topic><QName>OTHER</QName>")
+        if self.published % 5 == 0:
+            self.topics ^= {subscribed}
+        self.published += 1
+
+
+def create(home: Path, parents: dict[str, str]) -> None:
+    """The queue managers, each with a queue that is subscribed to everything."""
+    for qmgr, parent in parents.items():
+        QueueManagerStore.create(home, QueueManager(qmgr, parent=parent)).close()
+        with QueueManagerStore.open(home, qmgr) as store, store.unit_of_work() as unit:
+            unit.save_definition(LocalQueue(QUEUE))
+            put(unit, CONTROL, f"<Command>RegSub</Command><Topic>#</Topic><QName>{QUEUE}</QName>")
+
+
+class Observed:
+    """The queue managers of the network, read beside their processes."""
+
+    def __init__(self, home: Path, parents: dict[str, str]) -> None:
+        self.parents = parents
+        self.stores = {qmgr: QueueManagerStore.open(home, qmgr, durability=Durability.NORMAL) for qmgr in parents}
+
+    def close(self) -> None:
+        for store in self.stores.values():
+            store.close()
+
+    def neighbours(self, qmgr: str) -> set[str]:
+        children = {child for child, parent in self.parents.items() if parent == qmgr}
+        return children | ({self.parents[qmgr]} if self.parents[qmgr] else set())
+
+    def proxies(self, qmgr: str) -> set[tuple[str, str]]:
+        """The proxy subscriptions at a queue manager: whose, and to what."""
+        subscriptions = self.stores[qmgr].load_state()[1]
+        return {(each.dest_qmgr, each.topic_string) for each in subscriptions if each.is_proxy}
+
+    def is_connected(self) -> bool:
+        """Whether everybody has asked all neighbours for everything."""
+        return all({(other, "#") for other in self.neighbours(qmgr)} <= self.proxies(qmgr) for qmgr in self.stores)
+
+    def is_quiet(self) -> bool:
+        """Whether nothing waits for a queue manager."""
+        queues = (CONTROL, STREAM, *INTER_QMGR_QUEUES)
+        return not any(
+            store.find_queue(queue) is not None and store.depth(queue)
+            for qmgr, store in self.stores.items()
+            for queue in (*queues, *self.neighbours(qmgr))
+        )
+
+    def delivered(self, qmgr: str) -> list[tuple[str, int]]:
+        """Publisher and number of all that its queue has, in order."""
+        bodies = [decode(message.body, message.md).body.decode() for message in self.stores[qmgr].browse(QUEUE)]
+        return [(publisher, int(number)) for publisher, number in (body.split() for body in bodies)]
+
+    def retained(self, qmgr: str) -> dict[str, bytes]:
+        """Topic and data of what it retains."""
+        store = self.stores[qmgr]
+        with store.one_moment():
+            return {each.topic_string: each.publication.message.body for each in store.load_state()[2]}
+
+    def dead_letters(self) -> int:
+        return sum(store.depth("SYSTEM.DEAD.LETTER.QUEUE") for store in self.stores.values())
+
+    def wanted(self, at: str, by: str, topics: dict[str, set[str]]) -> set[str]:
+        """The proxy subscriptions that queue manager *by* needs at *at*: for itself, and for those behind it."""
+        behind, waiting = {by}, [by]
+        while waiting:
+            for other in self.neighbours(waiting.pop()) - behind - {at}:
+                behind.add(other)
+                waiting.append(other)
+        return {"#", *(topic for qmgr in behind for topic in topics[qmgr])}
+
+
+def trial(home: Path, kills: int, parents: dict[str, str] = LINE, seed: int = 1, pause_s: float = 0.05) -> Figures:
+    """Kill *kills* times. pause_s: between two publications of a program."""
+    began, chance = time.monotonic(), random.Random(seed)
+    create(home, parents)
+    runs = {qmgr: Run(home, qmgr) for qmgr in parents}
+    programs = {qmgr: Program(home, qmgr, pause_s) for qmgr in parents}
+    observed = Observed(home, parents)
+    try:
+        until(observed.is_connected, "the network")
+        for program in programs.values():
+            program.start()
+        for _ in range(kills):
+            time.sleep(chance.uniform(0.1, 1.5))
+            runs[chance.choice(sorted(runs))].kill(worker_alone=chance.random() < 0.5)
+        for program in programs.values():
+            program.ended.set()
+            program.join()
+        expected = Counter((qmgr, n) for qmgr, each in programs.items() for n in range(1, each.published + 1))
+        _settled(observed, sum(expected.values()))
+        delivered = {qmgr: observed.delivered(qmgr) for qmgr in parents}
+        topics = {qmgr: each.topics for qmgr, each in programs.items()}
+        retained = [observed.retained(qmgr) for qmgr in parents]
+        last = {
+            f"{qmgr}/{n % _TOPICS}": f"{qmgr} {n + 1}".encode()
+            for qmgr, each in programs.items()
+            for n in range(0, each.published, 4)
+        }
+        different = sum(found != last for found in retained)
+        for qmgr in parents:
+            needed = {(by, each) for by in observed.neighbours(qmgr) for each in observed.wanted(qmgr, by, topics)}
+            different += len(observed.proxies(qmgr) ^ needed)
+        dead_letters = observed.dead_letters()
+    finally:
+        for program in programs.values():
+            program.ended.set()
+        for run in runs.values():
+            run.end()
+        observed.close()
+    return Figures(
+        kills=kills,
+        published=sum(expected.values()),
+        delivered=sum(map(len, delivered.values())),
+        lost=sum((expected - Counter(came)).total() for came in delivered.values()),
+        twice=sum((Counter(came) - expected).total() for came in delivered.values()),
+        out_of_order=sum(_out_of_order(came) for came in delivered.values()),
+        different=different,
+        dead_letters=dead_letters,
+        seconds=round(time.monotonic() - began, 1),
+    )
+
+
+def _settled(observed: Observed, published: int) -> None:
+    """Wait until nothing waits anywhere, and for what is between two queue managers at that moment."""
+
+    def is_settled() -> bool:
+        quiet = observed.is_quiet()
+        whole = all(store.depth(QUEUE) >= published for store in observed.stores.values())
+        return quiet and whole
+
+    end = time.monotonic() + 120
+    while not is_settled() and time.monotonic() < end:
+        time.sleep(_NAP_S)
+    time.sleep(1)
+
+
+def _out_of_order(came: Sequence[tuple[str, int]]) -> int:
+    by_publisher: dict[str, list[int]] = {}
+    for publisher, number in came:
+        by_publisher.setdefault(publisher, []).append(number)
+    return sum(later < earlier for numbers in by_publisher.values() for earlier, later in pairwise(numbers))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print what was seen; 1 where something was lost, doubled or different."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--tree", action="store_true")
+    parser.add_argument("--seed", type=int, default=1)
+    asked = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory() as home:
+        seen = trial(Path(home), asked.kills, TREE if asked.tree else LINE, asked.seed)
+    print(json.dumps(asdict(seen)))
+    return int(bool(seen.lost or seen.twice or seen.out_of_order or seen.different or seen.dead_letters))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

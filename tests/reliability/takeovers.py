@@ -1,0 +1,297 @@
+"""A standby takes over, again and again: how long does it take, is a message lost, is one processed twice?
+
+    python -m tests.reliability.takeovers 200
+
+Two instances of ``run --standby`` work for one queue manager, while a program publishes numbered messages. In turn,
+the active instance is killed (all processes), stopped (SIGSTOP: all of its processes, its supervisor or its worker
+alone) or asked to end (SIGTERM). One that was stopped goes on (SIGCONT) once the other one works, and has to become the
+standby. At the end the subscriber's queue has each message once and in order, and no put was recorded by both
+instances. A takeover lasts from the signal until the other instance has delivered what was published after it. Prints
+what was seen; the exit code is 1 where something was lost or doubled, or where a takeover took five seconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from itertools import cycle, islice, pairwise
+from pathlib import Path
+from statistics import median
+from typing import Final
+
+from commands.broker.objects import LocalQueue, QueueManager
+from commands.qmgr.store import Durability, QueueManagerStore, StoreBusyError
+from commands.running.lease import STANDBY_LOCK, instances
+from tests.reliability.workload import CONTROL, STREAM, put
+
+KINDS: Final = ("kill", "stop", "end", "stop supervisor", "stop worker")
+LONGEST_S: Final = 5.0
+_PATIENCE_S: Final = 60.0
+_NAP_S: Final = 0.005
+QUEUE: Final = "BOARD"
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What was seen. after_kill_s, after_end_s, after_stop_s: median and longest takeover. fenced: instances that went
+    on after they were stopped.
+
+    ended: stopped instances that the standby had to end, because they had the database in a unit of work.
+    twice_recorded: puts that two instances recorded.
+    """
+
+    takeovers: int
+    after_kill_s: tuple[float, float]
+    after_end_s: tuple[float, float]
+    after_stop_s: tuple[float, float]
+    fenced: int
+    ended: int
+    published: int
+    lost: int
+    twice: int
+    out_of_order: int
+    twice_recorded: int
+    seconds: float
+
+
+class Instance:
+    """``run --standby``, in a session of its own. name: of the files with its log, talk and puts.
+
+    environment: beside that of the test.
+    """
+
+    def __init__(self, home: Path, name: str, *options: str, environment: Mapping[str, str] | None = None) -> None:
+        self.record, self.log = home / f"{name}.jsonl", home / f"{name}.log"
+        command = [sys.executable, "-m", "commands.cli", "run", "-m", "QM1", "--home", str(home), "--standby"]
+        command += ["--durability", "normal", "--record", str(self.record), "--log", str(self.log), *options]
+        with (home / f"{name}.out").open("ab") as talk:
+            told = {**os.environ, **(environment or {})}
+            self.process = subprocess.Popen(command, stdout=talk, stderr=talk, env=told, start_new_session=True)
+
+    @property
+    def pid(self) -> int:
+        """Of the supervisor, which is the group of all of its processes too."""
+        return self.process.pid
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether its supervisor has ended."""
+        return self.process.poll() is not None
+
+    def worker(self) -> int:
+        """The process id of the worker, without a listener the only child."""
+        (child,) = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
+        return int(child)
+
+    def end(self) -> None:
+        """End all of its processes, stopped ones too."""
+        if not self.has_ended:
+            os.killpg(self.pid, signal.SIGKILL)
+        self.process.wait()
+
+
+class Publisher(threading.Thread):
+    """Publishes numbers, one in a unit of work, until it is stopped. published: how many are committed.
+
+    It tries again where the database is locked: an instance may be stopped that has it.
+    """
+
+    def __init__(self, home: Path, pause_s: float) -> None:
+        super().__init__(daemon=True)
+        self._home, self._pause_s = home, pause_s
+        self.ended, self.published = threading.Event(), 0
+
+    def run(self) -> None:
+        with QueueManagerStore.open(self._home, "QM1", durability=Durability.NORMAL) as store:
+            while not self.ended.wait(self._pause_s):
+                with suppress(StoreBusyError):
+                    with store.unit_of_work() as unit:
+                        put(unit, STREAM, "<Command>Publish</Command><Topic>t</Topic>", b"%d" % (self.published + 1))
+                    self.published += 1
+
+
+class Pair:
+    """The instances for the queue manager in *home*. options, environment: of both."""
+
+    def __init__(self, home: Path, *options: str, environment: Mapping[str, str] | None = None) -> None:
+        self._home, self._options, self._environment, self._made = home, options, environment, 0
+        self.directory = home / "QM1"
+        self.all: list[Instance] = []
+        self.active = self.begin()
+        until(lambda: self._mode(self.active) == "active", "the first instance to be active")
+        self.standby = self.begin()
+        self.wait_for_standby()
+
+    def begin(self) -> Instance:
+        self._made += 1
+        name = f"instance-{self._made}"
+        self.all.append(Instance(self._home, name, *self._options, environment=self._environment))
+        return self.all[-1]
+
+    def wait_for_standby(self) -> None:
+        until(lambda: self._mode(self.standby) == "standby", "the other one to wait")
+
+    def take(self, kind: str) -> None:
+        """Take the active instance out of service; returns when the other one has begun its epoch."""
+        before = self.epoch()
+        if kind == "kill":
+            os.killpg(self.active.pid, signal.SIGKILL)
+        elif kind == "end":
+            os.kill(self.active.pid, signal.SIGTERM)
+        elif kind == "stop":
+            os.killpg(self.active.pid, signal.SIGSTOP)
+        else:
+            os.kill(self.active.pid if kind == "stop supervisor" else self.active.worker(), signal.SIGSTOP)
+        until(lambda: self.epoch() > before, f"the standby to take over ({kind})")
+
+    def bring_back(self) -> bool:
+        """Let the instance that was stopped go on, or begin another one: the standby. Whether it was the same one."""
+        old, self.active = self.active, self.standby
+        for stopped in {old.pid, *self._children(old)}:
+            with_signal(stopped, signal.SIGCONT)
+        goes_on = not self._is_dead(old)
+        if not goes_on:
+            old.end()
+        self.standby = old if goes_on else self.begin()
+        self.wait_for_standby()
+        return goes_on
+
+    def epoch(self) -> int:
+        """Of the active instance."""
+        return max((each["epoch"] or 0 for each in instances(self.directory) if each["mode"] == "active"), default=0)
+
+    def close(self) -> None:
+        for each in self.all:
+            each.end()
+
+    def _mode(self, instance: Instance) -> str | None:
+        assert not instance.has_ended, "an instance ended by itself"
+        return self._modes().get(instance.pid)
+
+    def _modes(self) -> dict[int, str]:
+        return {each["pid"]: each["mode"] for each in instances(self.directory)}
+
+    def _is_dead(self, instance: Instance) -> bool:
+        """Whether it ends, or is the standby soon."""
+        end = time.monotonic() + _PATIENCE_S
+        while time.monotonic() < end:
+            if instance.has_ended:
+                return True
+            if (self.directory / STANDBY_LOCK).exists() and self._modes().get(instance.pid) == "standby":
+                return False
+            time.sleep(_NAP_S)
+        raise AssertionError("the instance that was stopped neither waits nor ends")
+
+    def _children(self, instance: Instance) -> list[int]:
+        try:
+            return [int(pid) for pid in Path(f"/proc/{instance.pid}/task/{instance.pid}/children").read_text().split()]
+        except OSError:
+            return []
+
+
+def with_signal(pid: int, number: signal.Signals) -> None:
+    """Send it, if there is such a process."""
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        return
+
+
+def until(ready: object, what: str) -> None:
+    """Wait until *ready* says so."""
+    assert callable(ready)
+    end = time.monotonic() + _PATIENCE_S
+    while not ready():
+        assert time.monotonic() < end, f"waited in vain for {what}"
+        time.sleep(_NAP_S)
+
+
+def create(home: Path) -> None:
+    """QM1 with a subscriber to all topics."""
+    QueueManagerStore.create(home, QueueManager("QM1")).close()
+    with QueueManagerStore.open(home, "QM1") as store, store.unit_of_work() as unit:
+        unit.save_definition(LocalQueue(QUEUE))
+        put(unit, CONTROL, f"<Command>RegSub</Command><Topic>#</Topic><QName>{QUEUE}</QName>")
+
+
+def trial(home: Path, takeovers: int, lease_s: float, seed: int = 1, pause_s: float = 0.01) -> Figures:
+    """Take over *takeovers* times. pause_s: between two publications."""
+    began, chance = time.monotonic(), random.Random(seed)
+    create(home)
+    pair, publisher, stopped, back = Pair(home, "--lease", str(lease_s)), Publisher(home, pause_s), 0, 0
+    took: dict[str, list[float]] = {"kill": [], "end": [], "stop": []}
+    try:
+        with QueueManagerStore.open(home, "QM1", durability=Durability.NORMAL) as store:
+            until(lambda: store.depth(CONTROL) == 0, "the subscription")
+            publisher.start()
+            for kind in islice(cycle(KINDS), takeovers):
+                time.sleep(chance.uniform(0.05, 0.5))
+                start = time.monotonic()
+                pair.take(kind)
+                before = publisher.published
+                until(lambda before=before: store.depth(QUEUE) > before, "a delivery after the takeover")
+                took[kind.partition(" ")[0]].append(time.monotonic() - start)
+                went_on = pair.bring_back()
+                stopped += kind.startswith("stop")
+                back += went_on
+            publisher.ended.set()
+            publisher.join()
+            until(lambda: store.depth(QUEUE) >= publisher.published and not store.depth(STREAM), "the rest")
+            came = [int(message.body.rpartition(b">")[2].strip()) for message in store.browse(QUEUE)]
+    finally:
+        publisher.ended.set()
+        pair.close()
+    recorded = Counter(
+        (put["seq"], put["n"])
+        for each in pair.all
+        for put in map(json.loads, each.record.read_text().splitlines() if each.record.exists() else ())
+    )
+    return Figures(
+        takeovers=takeovers,
+        after_kill_s=_median_and_longest(took["kill"]),
+        after_end_s=_median_and_longest(took["end"]),
+        after_stop_s=_median_and_longest(took["stop"]),
+        fenced=back,
+        ended=stopped - back,
+        published=publisher.published,
+        lost=len(set(range(1, publisher.published + 1)) - set(came)),
+        twice=len(came) - len(set(came)),
+        out_of_order=sum(later < earlier for earlier, later in pairwise(came)),
+        twice_recorded=sum(count > 1 for count in recorded.values()),
+        seconds=round(time.monotonic() - began, 1),
+    )
+
+
+def _median_and_longest(seconds: Sequence[float]) -> tuple[float, float]:
+    return round(median(seconds or [0.0]), 2), round(max(seconds, default=0.0), 2)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print what was seen; 1 where a message was lost or doubled, or where a takeover took too long."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("takeovers", type=int, nargs="?", default=200)
+    parser.add_argument("--lease", type=float, default=3.0)
+    parser.add_argument("--seed", type=int, default=1)
+    asked = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory() as home:
+        seen = trial(Path(home), asked.takeovers, asked.lease, asked.seed)
+    print(json.dumps(asdict(seen)))
+    broken = seen.lost or seen.twice or seen.out_of_order or seen.twice_recorded
+    longest_s = max(seen.after_kill_s[1], seen.after_end_s[1], seen.after_stop_s[1])
+    return int(bool(broken) or longest_s >= LONGEST_S)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

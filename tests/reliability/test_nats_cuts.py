@@ -1,0 +1,19 @@
+"""Nothing is lost, doubled or late while the network and the NATS server fail; ``nats_cuts`` has bigger numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.commands.links.nats_server import needs_nats
+from tests.reliability.nats_cuts import trial
+
+pytestmark = [needs_nats, pytest.mark.faults, pytest.mark.slow]
+
+
+def test_cuts_drops_delays_and_killed_servers_lose_and_double_nothing(tmp_path: Path) -> None:
+    seen = trial(tmp_path, 14, seed=3)
+    assert seen.is_good, seen
+    assert min(seen.cuts, seen.drops, seen.delays, seen.kills) > 0, "each kind of fault"
+    assert seen.published > 100
