@@ -16,6 +16,7 @@ ORDER = ["rfh2", "streams", "commands", "migrate"]
 EDGE = (
     "rfh2/captures/",
     "commands/cli/",
+    "commands/disk.py",
     "commands/terminal/",
     "commands/running/",
     "commands/monitoring/",

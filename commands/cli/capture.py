@@ -14,10 +14,10 @@ import click
 from commands.broker.objects import is_object_name
 from commands.cli.options.verb import verb
 from commands.links.engine.backoff import Backoff
-from commands.links.engine.config import ConfigError, exposed_secrets, read_config
-from commands.links.engine.urls import parse_address
+from commands.links.engine.config import exposed_secrets, read_config
 from commands.links.ibmmq.capturing import MqCapture
 from commands.links.ibmmq.reasons import BackedOutError, ConnectionLostError
+from commands.links.opening import queues_address
 from commands.running.capture_files import MOST_IN_DOUBT, CaptureFiles
 from commands.terminal.console import Console
 from commands.terminal.counted import counted
@@ -106,12 +106,9 @@ def command(
     settings = read_config(config)
     for exposed in exposed_secrets(settings):
         console.warn(exposed)
-    url = queues or settings.queues.url
-    if url is None:
+    address = queues_address(queues, settings)
+    if address is None:
         raise click.UsageError("--queues or --config with [queues] url says which queue manager")
-    address = parse_address(url, "--queues")
-    if address.scheme != "ibmmq":
-        raise ConfigError("--queues", f"{address.scheme}:// has no queues; ibmmq:// has")
     source = MqCapture(address, settings.queues, _names(queue), takes=take)
     stop = threading.Event()
     with CaptureFiles(directory, form, per_file) as files, stopping(stop):

@@ -12,10 +12,11 @@ import click
 from commands.cli.options.captures import Captures, capture_files
 from commands.cli.options.selecting import selection_options
 from commands.cli.options.verb import verb
+from commands.disk import to_disk
 from commands.explain.selection import MessageSelection
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
-from commands.terminal.output_file import OutputFile, to_disk
+from commands.terminal.output_file import OutputFile
 from rfh2.captured import CapturedMessage
 from rfh2.captures import FORMATS, CaptureRecord, put_time, write_captures
 from rfh2.errors import CaptureError

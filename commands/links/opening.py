@@ -27,6 +27,17 @@ from commands.qmgr.store import Durability, QueueManagerStore
 from streams.operations import RetainedPublication
 
 
+def queues_address(option: str | None, config: Config) -> Address | None:
+    """Where the queues are, by ``--queues``, else by the configuration; None: embedded. Raises ConfigError."""
+    url = option or config.queues.url
+    if url is None:
+        return None
+    address = parse_address(url, "--queues")
+    if address.scheme != "ibmmq":
+        raise ConfigError("--queues", f"{address.scheme}:// has no queues; ibmmq:// has")
+    return address
+
+
 @dataclass(frozen=True, slots=True)
 class Places:
     """Where queues and topics are. home, qmgr: the embedded queue manager, or the state of one elsewhere.
@@ -54,10 +65,7 @@ class Places:
         durability: Durability = Durability.FULL,
     ) -> Places:
         """The places that the options *queues* and *topics* give, else the configuration. Raises ConfigError."""
-        queues, topics = queues or config.queues.url, topics or config.topics.url
-        at = None if queues is None else parse_address(queues, "--queues")
-        if at is not None and at.scheme != "ibmmq":
-            raise ConfigError("--queues", f"{at.scheme}:// has no queues; ibmmq:// has")
+        at, topics = queues_address(queues, config), topics or config.topics.url
         to = None if topics is None else parse_address(topics, "--topics")
         if config.topics.state_topic is not None and to is not None and to.scheme not in ("mqtt", "mqtts"):
             raise ConfigError("[topics] state_topic", f"{to.scheme}:// has no last will, which it needs; mqtt:// has")

@@ -8,6 +8,7 @@ from typing import Protocol
 from commands.broker.objects import QueueManager
 from commands.network.neighbours import Relation
 from commands.qmgr.store.neighbours import NeighbourRecords
+from commands.qmgr.store.port import KnowsNeighbours, UnitOfWork
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,11 @@ class Alone:
 
     def refresh_proxies(self) -> int:
         return 0
+
+
+def neighbours_of(unit: UnitOfWork) -> Neighbours:
+    """Those of the queue manager that *unit* works on."""
+    return RecordedNeighbours(unit.neighbours) if isinstance(unit, KnowsNeighbours) else Alone()
 
 
 class RecordedNeighbours:

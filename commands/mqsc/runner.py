@@ -12,11 +12,10 @@ from commands.mqsc.answers import Answer, failed, refusal
 from commands.mqsc.execute import execute
 from commands.mqsc.keeping import Keeper, UnitQueues
 from commands.mqsc.model import Statement
-from commands.mqsc.neighbours import RecordedNeighbours
+from commands.mqsc.neighbours import neighbours_of
 from commands.qmgr.backlog import Backlog
 from commands.qmgr.processor import LONGEST_PAUSE_S
 from commands.qmgr.store import QueueManagerStore, UnitOfWork
-from commands.qmgr.store.port import KnowsNeighbours
 from rfh2.errors import StoreError
 from streams.topic_space import TopicSpace
 
@@ -70,6 +69,5 @@ class StatementRunner:
         else:
             administration = self._known[1]
             administration.now, administration.queues = now, UnitQueues(unit)
-        if isinstance(unit, KnowsNeighbours):
-            administration.neighbours = RecordedNeighbours(unit.neighbours)
+        administration.neighbours = neighbours_of(unit)
         return administration

@@ -222,9 +222,7 @@ class Execution:
             about = {"seq": arrival.seq, "queue": arrival.queue, "reason": done.reason, **_cause(done.reason, arrival)}
             _log.info("message %d on %s: %s", arrival.seq, arrival.queue, done.why, extra=about)
         self._loaded.is_at(unit.state_version)
-        network = self._loaded.network
-        is_connected = self._loaded.tree is not None or (network is not None and not network.is_alone)
-        if done.redefined or (done.resubscribed and is_connected):
+        if done.redefined or (done.resubscribed and self._loaded.is_connected):
             batch.redefined = True
             self._loaded.redefined(unit)
 

@@ -92,7 +92,16 @@ class LoadedBroker:
     @property
     def publications(self) -> PublicationCache | None:
         """The publication cache; None where there is none, and while neighbours may have to get publications."""
-        return self._publications if self.network is None or self.network.is_alone else None
+        return None if self._has_neighbours else self._publications
+
+    @property
+    def _has_neighbours(self) -> bool:
+        return self.network is not None and not self.network.is_alone
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether a link or neighbours have to know which subscriptions there are."""
+        return self._link is not None or self._has_neighbours
 
     @property
     def changes(self) -> int:
@@ -149,10 +158,9 @@ class LoadedBroker:
     def redefined(self, unit: UnitOfWork) -> None:
         """Definitions were changed both in memory and in *unit*: make again what depends on them.
 
-        With a link or neighbours, everything is loaded again: they must know which subscriptions there are.
+        With a link or neighbours, everything is loaded again.
         """
-        is_connected = self._link is not None or (self.network is not None and not self.network.is_alone)
-        if self._broker is None or self.space is None or is_connected:
+        if self._broker is None or self.space is None or self.is_connected:
             self.forget()
         else:
             self._broker = self._derive(unit, self._broker.objects, self.space)

@@ -21,6 +21,7 @@ from typing import Final, Self
 
 from pydantic import ValidationError
 
+from commands.disk import directory_to_disk, to_disk
 from commands.qmgr.store.lock import HolderLock, require_locks
 from commands.qmgr.store.permissions import make_directory, private
 from rfh2.captured import CapturedMessage
@@ -33,9 +34,8 @@ MOST_IN_DOUBT: Final = 500
 
 _WHOLE: Final = re.compile(r"capture-(\d{6,})\.(?:jsonl|parquet)")
 _PARTIAL: Final = re.compile(r"\.capture-(\d{6,})\.jsonl\.partial")
-_BACKOUT_COUNT: Final = next(
-    slice(2 * at, 2 * (at + size)) for name, at, size in MQMD1.spans() if name == "BackoutCount"
-)
+_BACKOUT_COUNT: Final = 2 * MQMD1.offset("BackoutCount")
+"""Where it begins in the hexadecimal MQMD."""
 
 
 class CaptureFiles:
@@ -117,11 +117,10 @@ class CaptureFiles:
             made = partial.with_name(f".{whole.name}.partial")
             with open(made, "wb", opener=private) as target:
                 write_captures(_messages(partial), target, self._form)
-                target.flush()
-                os.fsync(target.fileno())
+                to_disk(target)
             made.replace(whole)
             partial.unlink()
-        self._sync_directory()
+        directory_to_disk(self._directory)
         self._number, self._count = self._number + 1, 0
 
     def close(self) -> None:
@@ -147,7 +146,7 @@ class CaptureFiles:
         file = self._file
         if file is None:
             file = self._file = self._opened(self._partial)
-            self._sync_directory()
+            directory_to_disk(self._directory)
         before, rest = os.fstat(file.fileno()).st_size, data
         try:
             while rest:
@@ -190,13 +189,6 @@ class CaptureFiles:
             os.truncate(path, sound)
             self._file = self._opened(path)
 
-    def _sync_directory(self) -> None:
-        descriptor = os.open(self._directory, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-
 
 def _lines(path: Path) -> Iterator[tuple[bytes, CapturedMessage]]:
     """The lines of a file and their messages, up to one that was cut."""
@@ -218,5 +210,5 @@ def _messages(path: Path) -> Iterator[CapturedMessage]:
 def _mark(message: CapturedMessage) -> bytes:
     """The same for a message that was backed out and is got again, and for no other one."""
     md = message.md_hex or ""
-    parts = (message.queue, md[: _BACKOUT_COUNT.start], md[_BACKOUT_COUNT.stop :], message.body_hex)
+    parts = (message.queue, md[:_BACKOUT_COUNT], md[_BACKOUT_COUNT + 8 :], message.body_hex)
     return hashlib.sha256("\n".join(parts).encode("utf-8", "surrogatepass")).digest()

@@ -45,13 +45,6 @@ class OutputFile:
             self.working.unlink(missing_ok=True)
 
 
-def to_disk(file: BinaryIO) -> None:
-    """Flush *file*; if it is a regular file, have it on the disk. Raises OSError."""
-    file.flush()
-    if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-        os.fsync(file.fileno())
-
-
 def _is_special(path: Path) -> bool:
     try:
         return not stat.S_ISREG(path.stat().st_mode)

@@ -12,7 +12,6 @@ that was not written because its process was killed.
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 from collections.abc import Mapping
@@ -22,6 +21,7 @@ from typing import Final
 
 from pydantic import ValidationError
 
+from commands.disk import directory_to_disk
 from commands.qmgr.store.home import directory_of
 from commands.qmgr.store.permissions import make_directory
 from migrate.contents import Content
@@ -203,7 +203,7 @@ class BrokerFiles:
                     write_synced(staged / SCRIPTS / SUMS, "".join(sums).encode())
                 shutil.rmtree(target, ignore_errors=True)
                 staged.rename(target)
-                _sync_directory(target.parent)
+                directory_to_disk(target.parent)
             except BaseException:
                 shutil.rmtree(staged, ignore_errors=True)
                 raise
@@ -214,7 +214,7 @@ class BrokerFiles:
         partial = path.with_name(f"{path.name}.partial")
         write_synced(partial, content)
         partial.replace(path)
-        _sync_directory(path.parent)
+        directory_to_disk(path.parent)
 
     def shorten_earlier(self, number: int) -> None:
         """Remove from the plans before *number* what only the latest one needs.
@@ -227,11 +227,3 @@ class BrokerFiles:
                 for path in self.plan(earlier).iterdir():
                     if path.name not in kept:
                         shutil.rmtree(path) if path.is_dir() else path.unlink()
-
-
-def _sync_directory(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

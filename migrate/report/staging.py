@@ -9,7 +9,6 @@ SHA256SUMS, ``sha256sum -c SHA256SUMS`` shows whether somebody has changed a fil
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 from collections.abc import Mapping
@@ -17,6 +16,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
+from commands.disk import to_disk
 from commands.qmgr.store.permissions import make_directory, private
 from migrate.contents import Content, pieces
 from rfh2.errors import MigrationError
@@ -94,8 +94,7 @@ def write_synced(path: Path, content: Content) -> str:
         for piece in pieces(content):
             digest.update(piece)
             file.write(piece)
-        file.flush()
-        os.fsync(file.fileno())
+        to_disk(file)
     return digest.hexdigest()
 
 

@@ -13,7 +13,6 @@ backup what the migration changed and nothing else: messages that arrived later 
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -24,6 +23,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from commands.broker.objects import Objects, kind_of
+from commands.disk import to_disk
 from commands.qmgr.store import QueueManagerStore, UnitOfWork
 from commands.qmgr.store.database import FAILURES
 from commands.qmgr.store.errors import QueueError
@@ -205,8 +205,7 @@ def _write_journal(directory: Path, plan: MigrationPlan) -> None:
     partial = directory / f"{_JOURNAL}.partial"
     with open(partial, "w", encoding="utf-8", opener=private) as file:
         file.writelines(_journal(plan))
-        file.flush()
-        os.fsync(file.fileno())
+        to_disk(file)
     partial.rename(directory / _JOURNAL)
 
 

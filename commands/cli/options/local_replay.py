@@ -13,6 +13,7 @@ import click
 
 from commands.cli.options.networks import network_setup
 from commands.cli.options.replays import PYARROW_MISSING, CaptureReader, ReplayOptions, importing
+from commands.disk import to_disk
 from commands.explain.selection import Choosing, MessageSelection
 from commands.links.engine.config import PublishExitConfig
 from commands.qmgr.cached_puts import CachedPuts
@@ -27,7 +28,7 @@ from commands.replay.put_lines import PutLines
 from commands.replay.transcript import transcript_lines
 from commands.running.exit_opening import publish_exits
 from commands.terminal.console import Console
-from commands.terminal.output_file import OutputFile, to_disk
+from commands.terminal.output_file import OutputFile
 from commands.terminal.workers import worked
 from rfh2.captured import CapturedMessage
 from rfh2.constants import MQRC_PUBLISH_EXIT_ERROR

@@ -21,7 +21,7 @@ from commands.broker.trace import Trace, TracedOperation
 from commands.explain.why.answers import Answers
 from commands.explain.why.exits import exit_reason, exit_sentence
 from commands.explain.why.former import Former
-from commands.explain.why.known_publications import KnownPublications, explained
+from commands.explain.why.known_publications import KnownPublications
 from commands.explain.why.near import Publishing
 from commands.explain.why.places import moved_to
 from commands.explain.why.question import Asked
@@ -71,8 +71,7 @@ class Explainer:
         is_whole: bool = True,
     ) -> None:
         self._broker, self._space, self._is_whole = broker, broker.space, is_whole
-        # What a live queue manager defines changes.
-        self._known = KnownPublications(broker) if queue_state is None else None
+        self._publications = KnownPublications(broker, is_live=queue_state is not None)
         self._asked = Asked() if asked is None else asked
         self._queue_state = by_definition(broker.objects) if queue_state is None else queue_state
         self._answers = Answers(self._asked, broker.qmgr)
@@ -103,7 +102,7 @@ class Explainer:
     def take(self, arrival: Arrival, *, is_selected: bool = True) -> list[Verdict]:
         """Process one message; the answers about it. is_selected: whether the question is about it."""
         self._answers.is_selected = self._roster.is_selected = is_selected
-        outcome = self._trace(arrival)
+        outcome = self._publications.trace(arrival)
         trace = outcome.trace
         assert trace is not None
         self.refusal = outcome.why
@@ -124,11 +123,6 @@ class Explainer:
             self._answers.mentioned.discard(former.subscription.sub_id)
         self._roster.given_up.clear()
         return self._answers.take()
-
-    def _trace(self, arrival: Arrival) -> Outcome:
-        if self._known is not None:
-            return self._known.trace(arrival)
-        return explained(self._broker, arrival)
 
     def end(self) -> list[Verdict]:
         """The answers about subscriptions that no answer was about: nothing was published for them."""

@@ -37,28 +37,35 @@ class _Known(NamedTuple):
 
 
 class KnownPublications:
-    """Those of one broker whose queues, topics and authorities stay as they are, and that has no publish exit."""
+    """Those of one broker. is_live: whether what is defined changes, so that none is known.
 
-    def __init__(self, broker: BrokerCore) -> None:
+    A publish exit, and version 6, look at more than the publication: then none is known either.
+    """
+
+    def __init__(self, broker: BrokerCore, *, is_live: bool = False) -> None:
         self._broker = broker
         self._known: BoundedCache[tuple[object, ...], _Known] = BoundedCache(_ROOM_BYTES)
-        # Version 6 looks at more than the message: at the publishers that are registered.
-        self._is_off = broker.semantics is Semantics.V6 or broker.publish_exit is not None
+        # Version 6 looks at the publishers that are registered.
+        self._is_off = is_live or broker.semantics is Semantics.V6 or broker.publish_exit is not None
 
     def trace(self, arrival: Arrival) -> Outcome:
-        """The same as ``explained``, but for responses."""
+        """What the broker does with a message, explained, but for responses; messages for subscribers for an exit."""
         parts = None if self._is_off or self._broker.space.is_due(arrival.now) else parts_of(arrival)
         if parts is None:
-            return explained(self._broker, arrival)
+            return self._traced(arrival)
         key = (*parts.key, parts.topic)
         known = self._known.get(key)
         if known is not None and (operation := _again(known.operation, arrival)) is not None:
             return self._published(known.command, operation, arrival)
-        outcome = explained(self._broker, arrival)
+        outcome = self._traced(arrival)
         if known is None:
             self._learn(key, arrival, parts, outcome)
         return outcome
 
+    def _traced(self, arrival: Arrival) -> Outcome:
+        return self._broker.trace(arrival, explains=True, forwards=self._broker.publish_exit is not None)
+
+    # ``BrokerCore.publish`` would do, but takes longer: it prepares messages for subscribers.
     def _published(self, command: Publish, operation: PublishToTopic, arrival: Arrival) -> Outcome:
         space, tracer = self._broker.space, Tracer(explains=True, forwards=False, reached=True)
         deliveries: list[Delivery] = []
@@ -87,11 +94,6 @@ class KnownPublications:
             return
         if is_all_header(arrival, parts.length):
             self._known.keep(key, _Known(operation, command), _ENTRY_BYTES + 2 * len(arrival.body))
-
-
-def explained(broker: BrokerCore, arrival: Arrival) -> Outcome:
-    """What *broker* does with a message, explained. Messages for subscribers are made for a publish exit alone."""
-    return broker.trace(arrival, explains=True, forwards=broker.publish_exit is not None)
 
 
 def _again(operation: PublishToTopic, arrival: Arrival) -> PublishToTopic | None:

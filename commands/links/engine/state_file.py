@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
+from commands.disk import to_disk
 from commands.qmgr.store.permissions import private
 from rfh2.errors import StoreError
 
@@ -31,8 +31,7 @@ def write_state(path: Path, state: dict[str, Any]) -> None:
     try:
         with open(partial, "w", encoding="utf-8", opener=private) as file:
             json.dump(state, file)
-            file.flush()
-            os.fsync(file.fileno())
+            to_disk(file)
         partial.replace(path)
     except OSError as error:
         raise StoreError(f"{path}: {error.strerror}") from error

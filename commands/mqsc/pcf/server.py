@@ -30,13 +30,13 @@ from commands.mqsc.answers import Answer, DefinitionDeleted, DefinitionStored
 from commands.mqsc.execute import carry_out
 from commands.mqsc.keeping import Keeper, UnitQueues
 from commands.mqsc.model import Command
-from commands.mqsc.neighbours import Alone, Neighbours, RecordedNeighbours
+from commands.mqsc.neighbours import neighbours_of
 from commands.mqsc.pcf import writing
 from commands.mqsc.pcf.reading import Request, read
 from commands.mqsc.pcf.rights import Rights
 from commands.qmgr.admin_port import Administered
 from commands.qmgr.backlog import Backlog
-from commands.qmgr.store.port import KnowsNeighbours, ListsQueues, UnitOfWork
+from commands.qmgr.store.port import ListsQueues, UnitOfWork
 from rfh2.ccsid import ENCODINGS, UTF8_CCSID, ByteOrder
 from rfh2.constants import (
     MQEI_UNLIMITED,
@@ -125,10 +125,7 @@ class PcfCommandServer:
                 sub_id = ids()
             return sub_id
 
-        neighbours: Neighbours = Alone()
-        if isinstance(unit, KnowsNeighbours):
-            neighbours = RecordedNeighbours(unit.neighbours)
-        queues = UnitQueues(unit)
+        queues, neighbours = UnitQueues(unit), neighbours_of(unit)
         return Administration(objects, space, arrival.now, queues, new_sub_id, user, self._groups_of, neighbours)
 
     @staticmethod

@@ -14,15 +14,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
 from commands.broker.objects import INTER_QMGR_PUBS
-from commands.broker.outcome import EPOCH, Arrival
+from commands.broker.outcome import Arrival
 from commands.broker.puts import Outgoing, PutKind
 from commands.headers.registry import parse
 from commands.network.flows import FINGERPRINT, FINGERPRINT_FOLDER, DeletionFlow, PublicationFlow
+from commands.qmgr.store.state import from_microseconds, to_microseconds
 from rfh2.constants import MQFMT_RF_HEADER_2, MQPER_PERSISTENT
 from rfh2.errors import DecodeError
 from rfh2.folders import Folder, write
@@ -36,7 +37,6 @@ INTER_QMGR_CONTROL: Final = "SYSTEM.INTER.QMGR.CONTROL"
 INTER_QMGR_FANREQ: Final = "SYSTEM.INTER.QMGR.FANREQ"
 INTER_QMGR_QUEUES: Final = (INTER_QMGR_CONTROL, INTER_QMGR_FANREQ, INTER_QMGR_PUBS)
 FOLDER: Final = "qpubsub"
-_MICROSECOND: Final = timedelta(microseconds=1)
 # What the text of a folder cannot hold, or would not give back as it was.
 _ODD: Final = re.compile("^[ \t\r\n]|[ \t\r\n]$|[\x00-\x08\x0b-\x1f\ud800-\udfff\ufeff\ufffe\uffff]")
 _HEX: Final = "Hex"
@@ -121,11 +121,11 @@ def publication(flow: PublicationFlow) -> Outgoing:
     message, expires_at = published.message, published.expires_at
     pairs = [
         _pair("Topic", operation.topic_string),
-        ("At", str(_microseconds(published.published_at))),
+        ("At", str(to_microseconds(published.published_at))),
         ("Level", str(operation.pub_level)),
         ("Mqmd", message.mqmd.encode().hex()),
     ]
-    pairs += [] if expires_at is None else [("Until", str(_microseconds(expires_at)))]
+    pairs += [] if expires_at is None else [("Until", str(to_microseconds(expires_at)))]
     pairs += [] if published.stream is None else [_pair("Stream", published.stream)]
     pairs += [] if published.sub_point is None else [_pair("SubPoint", published.sub_point)]
     if operation.not_to is not None:
@@ -189,8 +189,8 @@ def _sent(values: dict[str, list[str]], fingerprints: tuple[str, ...], data: byt
             until = _maybe(values, "Until")
             published = Publication(
                 message,
-                _moment(_one(values, "At")),
-                None if until is None else _moment(until),
+                from_microseconds(int(_one(values, "At"))),
+                None if until is None else from_microseconds(int(until)),
                 "Local" in values,
                 _maybe(values, "Stream"),
                 _maybe(values, "SubPoint"),
@@ -274,11 +274,3 @@ def _not_to(values: dict[str, list[str]]) -> tuple[str, str, bytes | None] | Non
         return None
     correl_id = _maybe(values, "NotCorrelId")
     return _one(values, "NotQMgr"), _one(values, "NotQueue"), None if correl_id is None else bytes.fromhex(correl_id)
-
-
-def _microseconds(moment: datetime) -> int:
-    return (moment - EPOCH) // _MICROSECOND
-
-
-def _moment(microseconds: str) -> datetime:
-    return EPOCH.astimezone(UTC) + timedelta(microseconds=int(microseconds))

@@ -7,12 +7,12 @@ from typing import Final, NamedTuple
 
 from pydantic import ConfigDict, TypeAdapter
 
+from commands.broker.outcome import EPOCH
 from rfh2.constants import MQPER_PERSISTENT
 from rfh2.message import decode, encode
 from streams.operations import Publication, Published, UnreadPublication
 from streams.subscriptions import Subscription
 
-EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 LAST_US: Final = (datetime.max.replace(tzinfo=UTC) - EPOCH) // _MICROSECOND
 

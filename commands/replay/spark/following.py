@@ -12,7 +12,6 @@ Beside the puts of a batch, ``_late.jsonl`` has the captured messages that were 
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import uuid
 from collections import Counter
@@ -28,6 +27,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StringType, StructField, StructType
 
+from commands.disk import directory_to_disk, to_disk
 from commands.qmgr.store.errors import QueueManagerInUseError
 from commands.qmgr.store.lock import exclusive
 from commands.replay.arrivals import DEFAULT_QMGR
@@ -191,9 +191,9 @@ class BatchSink:
         for left in staging.iterdir():
             if left.name not in report["files"].values():
                 left.unlink()
-        _to_disk(staging)
+        directory_to_disk(staging)
         staging.rename(place)
-        _to_disk(self._target)
+        directory_to_disk(self._target)
         return done
 
 
@@ -225,8 +225,7 @@ def _written(batches: Iterable[pa.RecordBatch], directory: str, form: str) -> It
         temporary = f"{attempt}.{name}"
         with (root / temporary).open("wb") as file:
             content(file)
-            file.flush()
-            os.fsync(file.fileno())
+            to_disk(file)
         files[temporary] = name
 
     write(f"puts.{form}", lambda file: write_batches(puts(), file, form, puts=True))
@@ -277,18 +276,9 @@ def _write(path: Path, mark: dict[str, Any]) -> None:
     partial = path.with_name(f"{path.name}.partial")
     with partial.open("w", encoding="utf-8") as file:
         json.dump(mark, file)
-        file.flush()
-        os.fsync(file.fileno())
+        to_disk(file)
     partial.replace(path)
-    _to_disk(path.parent)
-
-
-def _to_disk(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    directory_to_disk(path.parent)
 
 
 def _holds_anything(directory: Path) -> bool:

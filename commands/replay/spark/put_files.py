@@ -7,7 +7,6 @@ name, and then the report on it: a range with a report is whole. All tasks and t
 from __future__ import annotations
 
 import json
-import os
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,6 +19,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from commands.broker.outcome import Arrival
 from commands.broker.puts import PutKind
+from commands.disk import to_disk
 from commands.headers.response import Completion
 from commands.qmgr.cached_puts import CachedPuts
 from commands.replay.put_columns import PutsParquet
@@ -127,22 +127,17 @@ class _FileKeeper(PutsKeeper):
         written = self._written
         if self._sink is not None and self._file is not None:
             self._sink.close()
-            _to_disk(self._file)
+            to_disk(self._file)
+            self._file.close()
             written.name = f"{written.number:05}.{self._form}"
             self._partial.replace(self._directory / written.name)
         written.kinds, written.passed_over = dict(self._kinds), dict(self._passed_over)
         report = json.dumps(asdict(written))
         with self._partial.open("wb") as file:
             file.write(report.encode())
-            _to_disk(file)
+            to_disk(file)
         self._partial.replace(self._directory / f"{written.number:05}.json")
         yield pa.RecordBatch.from_pylist([{"report": report}], schema=_ARROW_REPORT)
-
-
-def _to_disk(file: BinaryIO) -> None:
-    file.flush()
-    os.fsync(file.fileno())
-    file.close()
 
 
 def kinds_of(written: Iterable[WrittenFiles]) -> dict[PutKind, int]:

@@ -6,7 +6,6 @@ succeeded; a task that is tried again writes another file, and one of the two co
 
 from __future__ import annotations
 
-import os
 import shutil
 import uuid
 from collections.abc import Iterable, Iterator
@@ -21,6 +20,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
 from commands.broker.puts import Put
+from commands.disk import to_disk
 from commands.replay.spark.rows import columns
 from commands.replay.spark.schemas import CAPTURED, PUTS, arrow_schema, check_columns
 from rfh2.captured import CapturedMessage
@@ -63,8 +63,7 @@ class FilesWriter(DataSourceArrowWriter):
         name = f"part-{partition:05}-{attempt}-{self._job}.{self._form}"
         with (self._staging / name).open("wb") as file:
             rows = write_batches(iterator, file, self._form, self._puts)
-            file.flush()
-            os.fsync(file.fileno())
+            to_disk(file)
         return CommittedFiles(name, rows)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:

@@ -22,7 +22,7 @@ from commands.broker.outcome import Arrival, Outcome
 from commands.broker.puts import Put, PutKind
 from commands.explain.build import CommandSpec, command_message
 from commands.explain.why import Reason, Verdict
-from commands.explain.why.known_publications import KnownPublications, explained
+from commands.explain.why.known_publications import KnownPublications
 from commands.model import Publish
 from commands.replay import LocalReplay
 from commands.replay.why import LocalWhy
@@ -309,7 +309,7 @@ def test_no_reason_is_false(world: World) -> None:
 def test_known_publications_are_explained_as_new_ones(world: World) -> None:
     again = replace(world, steps=world.steps * 2)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(KnownPublications, "trace", lambda known, arrival: explained(known._broker, arrival))
+        patch.setattr(KnownPublications, "trace", KnownPublications._traced)
         plain = [verdict.json_line() for verdict in again.answers()]
     assert [verdict.json_line() for verdict in again.answers()] == plain
 
