@@ -2,14 +2,13 @@
 
 Only one is open at a time in all processes, so what it reads stays true until it ends. It reads queue depths, sequence
 numbers and definitions once and then counts in memory. Its writes wait in memory, to be made many at a time
-(``commands.qmgr.store.write_buffer``). A part becomes an SQLite savepoint only with its first statement, and most parts
-have none.
+(``commands.qmgr.store.write_buffer``, ``settling``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import datetime
 from types import TracebackType
 from typing import Final, Self
@@ -46,9 +45,10 @@ from commands.qmgr.store.publications import KeptMessages
 from commands.qmgr.store.queue_definitions import QueueDefinitions
 from commands.qmgr.store.read_ahead import ReadAhead
 from commands.qmgr.store.rows import TIME, MessageRow
+from commands.qmgr.store.settling import Settling
 from commands.qmgr.store.state import LAST_US, to_microseconds
 from commands.qmgr.store.uncommitted import Uncommitted
-from commands.qmgr.store.write_buffer import NOTHING, Mark, WriteBuffer
+from commands.qmgr.store.write_buffer import WriteBuffer
 from rfh2.constants import MQRC_MSG_TOO_BIG_FOR_Q, MQRC_PUT_INHIBITED, MQRC_Q_FULL
 from rfh2.errors import StoreError
 from rfh2.mqi_constants import MQRC_OBJECT_IN_USE
@@ -90,13 +90,12 @@ class SqliteUnitOfWork:
         "_got",
         "_keeper",
         "_open",
-        "_part",
         "_parts",
         "_pending",
         "_queues",
         "_read_ahead",
-        "_savepoint",
         "_seq",
+        "_settling",
         "_versions",
         "_versions_before",
         "counters",
@@ -123,16 +122,15 @@ class SqliteUnitOfWork:
         self._got: list[int] = []
         self._depths: dict[str, int] = {}
         self._pending = WriteBuffer(database.connection)
+        self._settling = Settling(database.connection, self._pending)
         self.counters = Counters(database, self.settle)
         self._keeper = EffectKeeper(
             *(database, self._pending, messages, self.settle, self.find_queue, self.counters.removed),
             unmanaged=self._delete_managed,
         )
-        self._read_ahead = ReadAhead(database, self.settle)
+        self._read_ahead = ReadAhead(database, self._settle_messages)
         self.neighbours = NeighbourRecords(database, self.settle, self._state_changed)
         self.owed = OwedMessages(database, self._pending, self.settle, self._take_seq)
-        self._part: Mark | None = None  # what was pending when the open part began
-        self._savepoint = False  # whether SQLite knows of that part
         self._parts = _Part(self)  # one after the other
         self._seq: int | None = None
         self._versions = self._versions_before = reading.versions(database)
@@ -420,13 +418,17 @@ class SqliteUnitOfWork:
     @translate_sqlite_errors
     def settle(self) -> None:
         """Write all pending changes to the database: before a table is read, or written by other means."""
+        with self._backed_out_on_failure():
+            self._settling.settle()
+
+    def _settle_messages(self) -> None:
+        with self._backed_out_on_failure():
+            self._settling.settle_messages()
+
+    @contextmanager
+    def _backed_out_on_failure(self) -> Iterator[None]:
         try:
-            if self._part is not None and not self._savepoint:
-                self._pending.flush(self._part)
-                self._part = NOTHING
-                self._connection.execute("SAVEPOINT part")
-                self._savepoint = True
-            self._pending.flush()
+            yield
         except FAILURES:
             # Some of it may be written: what is left of this unit of work is no whole.
             if self._connection.in_transaction:
@@ -465,28 +467,25 @@ class SqliteUnitOfWork:
 
     def savepoint(self) -> AbstractContextManager[None]:
         self._require_open()
-        if self._part is not None:
+        if self._settling.is_in_part:
             raise StoreError("a part of the unit of work is open; end it before the next one")
         return self._parts
 
     def _begin_part(self) -> tuple[int | None, tuple[int, int], int, CountsMark]:
-        self._part, self._savepoint = self._pending.mark(), False
+        self._settling.begin_part()
         counters = self.counters
         return self._seq, self._versions, len(self._got), (len(counters.put), len(counters.got), len(counters.added))
 
     def _end_part(self, before: tuple[int | None, tuple[int, int], int, CountsMark], done: bool) -> None:
-        part, self._part = self._part, None
-        assert part is not None
         if not self._open or not self._connection.in_transaction:
+            self._settling.forget_part()
             return
+        try:
+            self._settling.end_part(done=done)
+        except FAILURES as error:
+            raise self.database.translated(error) from error
         if done:
-            if self._savepoint:
-                self._step("RELEASE part")
             return
-        self._pending.back_to(part)
-        if self._savepoint:
-            self._step("ROLLBACK TO part")
-            self._step("RELEASE part")
         self._seq, self._versions, got, counted = before
         self.counters.back_to(counted)
         came_back = self._got[got:]
@@ -495,7 +494,7 @@ class SqliteUnitOfWork:
         self._read_ahead.forget()
         self.owed.forget()
         self._cache.forget()
-        self._step(_COUNT_BACKOUT, came_back)
+        self._count_backout(came_back)
 
     def __enter__(self) -> Self:
         return self
@@ -513,16 +512,13 @@ class SqliteUnitOfWork:
             raise StoreError(f"{self.database.path}: the unit of work failed, and was backed out")
 
     @translate_sqlite_errors
-    def _step(self, statement: str, seqs: Sequence[int] | None = None) -> None:
-        if seqs is None:
-            self._connection.execute(statement)
-        else:
-            self._connection.executemany(statement, [(seq,) for seq in seqs])
+    def _count_backout(self, seqs: Sequence[int]) -> None:
+        self._connection.executemany(_COUNT_BACKOUT, [(seq,) for seq in seqs])
 
     def _count_backouts(self, seqs: list[int]) -> None:
         self.database.begin()
         try:
-            self._connection.executemany(_COUNT_BACKOUT, [(seq,) for seq in seqs])
+            self._count_backout(seqs)
             self._connection.execute("COMMIT")
         finally:
             if self._connection.in_transaction:

@@ -31,11 +31,21 @@ Values = tuple[str | bytes | int | None, ...]
 Mark = tuple[int, int, int, int]
 NOTHING: Final[Mark] = (0, 0, 0, 0)
 
+
 # Not REPLACE: with it, the table's triggers would not delete the earlier publication.
-_RETAIN: Final = """INSERT INTO retained (topic, publication) VALUES (?, ?)
-    ON CONFLICT (topic) DO UPDATE SET publication = excluded.publication"""
-_PUBLISH: Final = """INSERT INTO publications (number, published_at, expires_at, local, persistent, md, body)
-    VALUES (?, ?, ?, ?, ?, ?, ?)"""
+def _retaining(rows: int) -> str:
+    values = ", ".join(["(?, ?)"] * rows)
+    return f"""INSERT INTO retained (topic, publication) VALUES {values}
+        ON CONFLICT (topic) DO UPDATE SET publication = excluded.publication"""
+
+
+def _publishing(rows: int) -> str:
+    values = ", ".join(["(?, ?, ?, ?, ?, ?, ?)"] * rows)
+    return f"INSERT INTO publications (number, published_at, expires_at, local, persistent, md, body) VALUES {values}"
+
+
+_RETAIN, _RETAIN_MANY = _retaining(1), _retaining(MANY)
+_PUBLISH, _PUBLISH_MANY = _publishing(1), _publishing(MANY)
 
 # The most memory for pending writes; and the size from which a message is written at once, to show if there is space.
 _MOST_BYTES: Final = 4 * 1024 * 1024
@@ -106,26 +116,38 @@ class WriteBuffer:
         Raises sqlite3.Error; then the transaction, or the part of it, has to be backed out.
         """
         put, taken, published, statements = self.mark() if mark is None else mark
+        self.flush_messages((put, taken, published, statements))
+        if statements:
+            self._write_statements(published, statements)
+        self._bytes -= _size_bytes((), self._published[:published])
+        del self._published[:published], self._statements[:statements]
+
+    def flush_messages(self, mark: Mark | None = None) -> None:
+        """As ``flush``, but only for the table of messages."""
+        put, taken, _, _ = self.mark() if mark is None else mark
         # What is put takes the pages that what is taken leaves. No message is both: a get writes what was put before.
         if taken:
             self._write(DELETE_MESSAGES, DELETE_MESSAGE, self._taken[:taken])
         if put:
             self._write(INSERT_MESSAGES, INSERT_MESSAGE, self._put[:put])
-        if statements:
-            self._write_statements(published, statements)
-        self._bytes = 0 if mark is None else self._bytes - _size_bytes(self._put[:put], self._published[:published])
-        del self._put[:put], self._taken[:taken], self._published[:published], self._statements[:statements]
+        self._bytes -= _size_bytes(self._put[:put], ())
+        del self._put[:put], self._taken[:taken]
 
     def _write_statements(self, published: int, count: int) -> None:
         """Write the first publications and statements. What is retained only until the next one is not written."""
-        many, statements = self._connection.executemany, self._statements[:count]
+        statements = self._statements[:count]
         last = {values[0]: n for n, (statement, values) in enumerate(statements) if statement is _RETAIN}
         retained = {statements[n][1][1] for n in last.values()}
         if published:
-            many(_PUBLISH, [(number, *row) for number, row in self._published[:published] if number in retained])
+            rows = [(number, *row) for number, row in self._published[:published] if number in retained]
+            self._write(_PUBLISH_MANY, _PUBLISH, rows)
         lasting = (each for n, each in enumerate(statements) if each[0] is not _RETAIN or last[each[1][0]] == n)
         for statement, group in groupby(lasting, key=itemgetter(0)):
-            many(statement, [values for _, values in group])
+            several = [values for _, values in group]
+            if statement is _RETAIN:
+                self._write(_RETAIN_MANY, _RETAIN, several)
+            else:
+                self._connection.executemany(statement, several)
 
     def _write(self, many: str, one: str, rows: Sequence[Sequence[object]]) -> None:
         """Write *rows*: as far as possible with statement *many*, which takes ``MANY`` at a time."""
@@ -134,12 +156,27 @@ class WriteBuffer:
             self._connection.execute(many, tuple(chain.from_iterable(rows[start : start + MANY])))
         self._connection.executemany(one, rows[whole:])
 
+    def copy(self, mark: Mark) -> WriteBuffer:
+        """What there was at *mark*."""
+        put, taken, published, statements = mark
+        copy = WriteBuffer(self._connection)
+        copy._put, copy._taken = self._put[:put], self._taken[:taken]
+        copy._published, copy._statements = self._published[:published], self._statements[:statements]
+        copy._bytes = _size_bytes(copy._put, copy._published)
+        return copy
+
+    def prepend(self, earlier: WriteBuffer) -> None:
+        """Have what is pending in *earlier* before all else."""
+        self._put[:0], self._taken[:0] = earlier._put, earlier._taken
+        self._published[:0], self._statements[:0] = earlier._published, earlier._statements
+        self._bytes += earlier._bytes
+
     def clear(self) -> None:
         """Forget all of it."""
         self.back_to(NOTHING)
 
 
-def _size_bytes(put: list[MessageRow], published: list[tuple[int, PublicationRow]]) -> int:
+def _size_bytes(put: Sequence[MessageRow], published: Sequence[tuple[int, PublicationRow]]) -> int:
     return sum(len(row[BODY] or b"") for row in put) + sum(len(row.body) for _, row in published)
 
 
