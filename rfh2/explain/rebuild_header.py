@@ -202,10 +202,12 @@ def rebuild_folder(form: DecodedFolder, was: Folder | None, charset: str = "utf-
         if was is not None:
             raise EncodeError(f"folder {form.name}: raw and values were both edited, and differ")
     if edited_values and form.values is not None:
-        data = padded(folder_text(form.name, form.values, was), charset, multiple)
-        if not _means(data, charset, form):
-            raise EncodeError(f"folder {form.name}: the values have no form as a folder's text")
-        return data
+        # An element keeps the type that it had, unless its new value reads as another one with it.
+        for like in (was, None):
+            data = padded(folder_text(form.name, form.values, like), charset, multiple)
+            if _means(data, charset, form):
+                return data
+        raise EncodeError(f"folder {form.name}: the values have no form as a folder's text")
     if was is None:
         return b""
     if was.charset == charset:

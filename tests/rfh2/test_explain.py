@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rfh2 import DecodeError, Folder, Mqmd
@@ -131,6 +131,7 @@ def shown(text: str) -> Any:
 
 @settings(max_examples=200, deadline=None)
 @given(_VALUES, _VALUES)
+@example({"a": False}, {"a": "false"})
 def test_values_that_were_edited_are_read_back(before: dict[str, Any], after: dict[str, Any]) -> None:
     old = Folder.of(folder_text("usr", before))
     for values in (before, after):

@@ -18,7 +18,7 @@ from rfh2.errors import QPubSubError
 from tests.commands.replay.spark.worlds import EXPIRING, SETUP, captures, local_puts
 
 QUICK = settings(
-    max_examples=12,
+    max_examples=6,
     deadline=None,
     database=None,
     phases=[Phase.explicit, Phase.generate],
