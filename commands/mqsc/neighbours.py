@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from commands.broker.objects import QueueManager
-from commands.network.neighbours import Relation
+from commands.network.neighbours import Refresh, Relation
 from commands.qmgr.store.neighbours import NeighbourRecords
 from commands.qmgr.store.port import KnowsNeighbours, UnitOfWork
 
@@ -64,4 +64,4 @@ class RecordedNeighbours:
         return (*shown, *(Neighbour(each.qmgr, each.relation, each.status.value) for each in children))
 
     def refresh_proxies(self) -> int:
-        return self._records.ask_refresh()
+        return self._records.ask_refresh(Refresh.PROXIES)
