@@ -6,11 +6,11 @@ The network is a line, QM1 - QM2 - QM3, or with --tree QM2 and QM3 are children 
 publishes numbered messages, every fourth retained, and another one subscribes and unsubscribes; a queue at each gets
 everything. Meanwhile ``run`` of one of them is killed with SIGKILL, all of its processes or the worker alone, and is
 started again. At the end every queue has each publication once, those of a publisher in order; all have the same
-retained publications; and the proxy subscriptions are those that the subscriptions need. Prints what was seen; the exit code is 1
-where that is not so.
+retained publications; and the proxy subscriptions are those that the subscriptions need. Prints what was seen; the exit
+code is 1 where that is not so.
 
-With --restore QM2, the database of QM2 is replaced, after two thirds of the kills, by a backup from after one third. Its
-own queue lacks what came in between, except what is retained, which it gets late and once; all else has to be as
+With --restore QM2, the database of QM2 is replaced, after two thirds of the kills, by a backup from after one third.
+Its own queue lacks what came in between, except what is retained, which it gets late and once; all else has to be as
 without that.
 """
 
