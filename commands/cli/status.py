@@ -105,6 +105,11 @@ def _lines(status: dict[str, Any]) -> Iterator[str]:
         one = waiting["waiting"] == 1
         wait = f"{counted(waiting['waiting'], 'command')} {'waits' if one else 'wait'}"
         yield f"{wait}, the first for {_duration(waiting['oldest_s'])}"
+    for row in status["neighbours"]:
+        line = f"{row['relation'].capitalize()} {row['qmgr']}: {row['status']}"
+        if row["oldest_s"] is not None:
+            line += f"; {counted(row['waiting'], 'message')} for it, the first for {_duration(row['oldest_s'])}"
+        yield line
     size = status["database"]
     megabytes = [f"{size[key] / 1e6:,.1f} MB" for key in ("bytes", "free_bytes", "log_bytes")]
     yield f"Database {megabytes[0]}, {megabytes[1]} of it free; write-ahead log {megabytes[2]}"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
 from commands.broker.objects import QueueManager
-from commands.network.neighbours import Relation
-from commands.qmgr.store.neighbours import NeighbourRecords
+from commands.network.neighbours import Refresh, Relation
+from commands.qmgr.store.neighbours import NeighbourRecord, NeighbourRecords
 from commands.qmgr.store.port import KnowsNeighbours, UnitOfWork
 
 
@@ -45,6 +46,20 @@ def neighbours_of(unit: UnitOfWork) -> Neighbours:
     return RecordedNeighbours(unit.neighbours) if isinstance(unit, KnowsNeighbours) else Alone()
 
 
+def recorded(qmgr: QueueManager, records: Iterable[NeighbourRecord]) -> tuple[Neighbour, ...]:
+    """The parent that the definition *qmgr* names, and the children of *records*."""
+    known = {each.qmgr: each for each in records}
+    shown = []
+    if qmgr.parent:
+        record = known.get(qmgr.parent)
+        # Without a record, no command processor has worked since PARENT was altered.
+        is_parent = record is not None and record.relation is Relation.PARENT
+        status = record.status.value if record is not None and is_parent else "INACTIVE"
+        shown.append(Neighbour(qmgr.parent, Relation.PARENT, status))
+    children = (each for each in known.values() if each.relation is Relation.CHILD)
+    return (*shown, *(Neighbour(each.qmgr, each.relation, each.status.value) for each in children))
+
+
 class RecordedNeighbours:
     """Those that an embedded queue manager has recorded. records: as one unit of work sees them."""
 
@@ -52,16 +67,7 @@ class RecordedNeighbours:
         self._records = records
 
     def of(self, qmgr: QueueManager) -> tuple[Neighbour, ...]:
-        known = {each.qmgr: each for each in self._records.all()}
-        shown = []
-        if qmgr.parent:
-            record = known.get(qmgr.parent)
-            # Without a record, no command processor has worked since PARENT was altered.
-            is_parent = record is not None and record.relation is Relation.PARENT
-            status = record.status.value if record is not None and is_parent else "INACTIVE"
-            shown.append(Neighbour(qmgr.parent, Relation.PARENT, status))
-        children = (each for each in known.values() if each.relation is Relation.CHILD)
-        return (*shown, *(Neighbour(each.qmgr, each.relation, each.status.value) for each in children))
+        return recorded(qmgr, self._records.all())
 
     def refresh_proxies(self) -> int:
-        return self._records.ask_refresh()
+        return self._records.ask_refresh(Refresh.PROXIES)

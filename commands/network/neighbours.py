@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 
 
 class Relation(StrEnum):
@@ -21,3 +21,14 @@ class NeighbourStatus(StrEnum):
     STARTING = "STARTING"
     ACTIVE = "ACTIVE"
     REFUSED = "REFUSED"
+
+
+class Refresh(IntEnum):
+    """What a neighbour is to be sent again.
+
+    PROXIES: all proxy subscriptions. ALL: also what is retained here and it has subscribed to; it may have lost some.
+    """
+
+    NOTHING = 0
+    PROXIES = 1
+    ALL = 2

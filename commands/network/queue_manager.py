@@ -36,6 +36,7 @@ from streams.operations import (
     Delivery,
     Effect,
     Publication,
+    Published,
     PublishToTopic,
     Subscribe,
     SubscriptionAdded,
@@ -161,7 +162,7 @@ class NetworkQueueManager:
         retained = [effect for effect in effects if isinstance(effect, Delivery)]
         flows: list[Flow] = []
         for delivery in retained:
-            flows += self._retained(delivery, link)
+            flows += self._retained(delivery.topic_string, delivery.publication, link)
         return Taken(
             [*flows, *self.proxies.want(targets)], [each for each in effects if not isinstance(each, Delivery)]
         )
@@ -237,9 +238,17 @@ class NetworkQueueManager:
             publication = without_correl_id(publication)
         return replace(operation, topic_string=place.topic_string, publication=publication, came_from=self.name)
 
-    def _retained(self, delivery: Delivery, link: Link) -> Iterator[Flow]:
-        """A retained publication for a new proxy subscription (guide 3.5)."""
-        topic, held = delivery.topic_string, delivery.publication
+    def retained_for(self, link: Link, now: datetime) -> Iterator[Flow]:
+        """What is retained here and a neighbour has a proxy subscription to, each publication once."""
+        sent: set[str] = set()
+        for place in self.proxies_of(link):
+            for held in self.broker.space.retained(place.topic_string, place.wildcard, now):
+                if held.topic_string not in sent:
+                    sent.add(held.topic_string)
+                    yield from self._retained(held.topic_string, held.publication, link)
+
+    def _retained(self, topic: str, held: Published, link: Link) -> Iterator[Flow]:
+        """A retained publication for a proxy subscription (guide 3.5)."""
         resolved = self.routing.publication_scope(topic)
         if held.local or (resolved is not None and resolved.pub_scope is Scope.QMGR):
             return

@@ -141,14 +141,9 @@ class LoadedBroker:
         return self._derive(unit, objects, space)
 
     def queues(self, unit: UnitOfWork) -> tuple[str, ...]:
-        """The queues of commands and publications that are read now (guide 6.3, 3.7).
-
-        PSMODE says which. A queue manager without neighbours reads only the queue on which a first child attaches.
-        """
+        """The queues of commands and publications that are read now (guide 6.3, 3.7). PSMODE says which."""
         objects, network = self.of(unit).objects, self.network
-        between: tuple[str, ...] = ()
-        if network is not None and objects.qmgr.psmode != "DISABLED":
-            between = INTER_QMGR_QUEUES[:1] if network.is_alone else INTER_QMGR_QUEUES
+        between = INTER_QMGR_QUEUES if network is not None and objects.qmgr.psmode != "DISABLED" else ()
         if objects.qmgr.psmode != "ENABLED":
             return between
         namelist = objects.namelists.get(QUEUE_NAMELIST)

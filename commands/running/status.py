@@ -8,8 +8,10 @@ from typing import Any, Final
 
 from commands.broker.objects import CONTROL_QUEUE, PREDEFINED, UNLIMITED_DEPTH, LocalQueue, Objects
 from commands.headers.registry import parse
+from commands.mqsc.neighbours import recorded
 from commands.qmgr.delivery import is_stranding
 from commands.qmgr.store import QueueManagerStore, QueueOverview
+from commands.qmgr.store.overview import Overview
 from commands.running import activity
 from commands.running.journal import last_status
 from commands.running.lease import instances
@@ -53,6 +55,7 @@ def status_of(store: QueueManagerStore, now: datetime) -> dict[str, Any]:
             {"queue": name or objects.qmgr.deadq, "count": count, "oldest_s": _age_s(since, now)}
             for name, count, since in seen.owed
         ],
+        "neighbours": _neighbours(seen, now),
         "dead_letters": _dead_letters(store, objects.qmgr.deadq),
         "database": {"bytes": seen.file_bytes, "free_bytes": seen.free_bytes, "log_bytes": seen.log_bytes},
         "processor": _processor(store, now),
@@ -68,6 +71,21 @@ def _processor(store: QueueManagerStore, now: datetime) -> dict[str, Any]:
         status["working_on"] = {**working["message"], "seq": working["seq"], "since": working["since"], "for_s": for_s}
     status["instances"] = instances(store.directory)
     return status
+
+
+def _neighbours(seen: Overview, now: datetime) -> list[dict[str, Any]]:
+    """The parent and the children, with what waits on the transmission queue for each."""
+    queues = {queue.definition.name: queue for queue in seen.queues}
+    return [
+        {
+            "qmgr": each.qmgr,
+            "relation": each.relation.value,
+            "status": each.status,
+            "waiting": 0 if (queue := queues.get(each.qmgr)) is None else queue.depth,
+            "oldest_s": None if queue is None else _age_s(queue.oldest, now),
+        }
+        for each in recorded(seen.objects.qmgr, seen.neighbours)
+    ]
 
 
 def _inputs(objects: Objects) -> tuple[str, ...]:

@@ -8,6 +8,10 @@ everything. Meanwhile ``run`` of one of them is killed with SIGKILL, all of its 
 started again. At the end every queue has each publication once, those of a publisher in order; all have the same
 retained publications; and the proxy subscriptions are those that the subscriptions need. Prints what was seen; the exit
 code is 1 where that is not so.
+
+With --restore QM2, the database of QM2 is replaced, after two thirds of the kills, by a backup from after one third.
+Its own queue lacks what came in between, except what is retained, which it gets late and once; all else has to be as
+without that.
 """
 
 from __future__ import annotations
@@ -17,14 +21,15 @@ import json
 import os
 import random
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Sequence
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -33,6 +38,7 @@ from typing import Final
 from commands.broker.objects import LocalQueue, QueueManager
 from commands.qmgr.network.flow_messages import INTER_QMGR_QUEUES
 from commands.qmgr.store import Durability, QueueManagerStore, StoreBusyError
+from commands.qmgr.store.home import DATABASE, directory_of
 from rfh2 import decode
 from tests.reliability.takeovers import until
 from tests.reliability.workload import CONTROL, STREAM, put
@@ -99,12 +105,12 @@ class Program(threading.Thread):
     published: how many publications are committed. topics: what its second queue is subscribed to.
     """
 
-    def __init__(self, home: Path, qmgr: str, pause_s: float) -> None:
+    def __init__(self, home: Path, qmgr: str, pause_s: float, published: int = 0, topics: Iterable[str] = ()) -> None:
         super().__init__(daemon=True)
         self._home, self._qmgr, self._pause_s = home, qmgr, pause_s
-        self._chance = random.Random(qmgr)
-        self.ended, self.published = threading.Event(), 0
-        self.topics: set[str] = set()
+        self._chance = random.Random(f"{qmgr} {published}")
+        self.ended, self.published = threading.Event(), published
+        self.topics: set[str] = set(topics)
 
     def run(self) -> None:
         with QueueManagerStore.open(self._home, self._qmgr, durability=Durability.NORMAL) as store:
@@ -140,12 +146,29 @@ class Observed:
     """The queue managers of the network, read beside their processes."""
 
     def __init__(self, home: Path, parents: dict[str, str]) -> None:
-        self.parents = parents
+        self.parents, self._home = parents, home
         self.stores = {qmgr: QueueManagerStore.open(home, qmgr, durability=Durability.NORMAL) for qmgr in parents}
 
     def close(self) -> None:
         for store in self.stores.values():
             store.close()
+
+    def back_up(self, qmgr: str, copy: Path) -> None:
+        with closing(sqlite3.connect(copy)) as connection:
+            self.stores[qmgr].database.connection.backup(connection)
+
+    def restore(self, qmgr: str, copy: Path) -> None:
+        """Have *copy* as the database of a queue manager, of which no program works."""
+        self.stores[qmgr].close()
+        path = directory_of(self._home, qmgr) / DATABASE
+        for each in path.parent.glob(f"{DATABASE}*"):
+            each.unlink()
+        copy.rename(path)
+        self.stores[qmgr] = QueueManagerStore.open(self._home, qmgr, durability=Durability.NORMAL)
+
+    def topics(self, qmgr: str) -> set[str]:
+        """What its second queue is subscribed to."""
+        return {each.topic_string for each in self.stores[qmgr].load_state()[1] if each.dest_queue == "OTHER"}
 
     def neighbours(self, qmgr: str) -> set[str]:
         children = {child for child, parent in self.parents.items() if parent == qmgr}
@@ -193,8 +216,15 @@ class Observed:
         return {"#", *(topic for qmgr in behind for topic in topics[qmgr])}
 
 
-def trial(home: Path, kills: int, parents: dict[str, str] = LINE, seed: int = 1, pause_s: float = 0.05) -> Figures:
-    """Kill *kills* times. pause_s: between two publications of a program."""
+def trial(
+    home: Path,
+    kills: int,
+    parents: dict[str, str] = LINE,
+    seed: int = 1,
+    pause_s: float = 0.05,
+    restored: str | None = None,
+) -> Figures:
+    """Kill *kills* times. pause_s: between two publications of a program. restored: who gets a backup meanwhile."""
     began, chance = time.monotonic(), random.Random(seed)
     create(home, parents)
     runs = {qmgr: Run(home, qmgr) for qmgr in parents}
@@ -202,18 +232,33 @@ def trial(home: Path, kills: int, parents: dict[str, str] = LINE, seed: int = 1,
     observed = Observed(home, parents)
     try:
         until(observed.is_connected, "the network")
+        missing: Counter[tuple[str, int]] = Counter()
         for program in programs.values():
             program.start()
-        for _ in range(kills):
+        for done in range(kills):
+            if restored is not None and done in (kills // 3, kills * 2 // 3):
+                before = _paused(programs)
+                _settled(observed, sum(before.values()))
+                if done == kills // 3:
+                    at_backup = before
+                    observed.back_up(restored, home / "backup")
+                else:
+                    runs[restored].end()
+                    observed.restore(restored, home / "backup")
+                    runs[restored] = Run(home, restored)
+                    lost = {qmgr: range(at_backup[qmgr] + 1, before[qmgr] + 1) for qmgr in parents}
+                    missing = Counter((qmgr, n) for qmgr, numbers in lost.items() for n in numbers)
+                for qmgr in parents:
+                    programs[qmgr] = Program(home, qmgr, pause_s, before[qmgr], observed.topics(qmgr))
+                    programs[qmgr].start()
             time.sleep(chance.uniform(0.1, 1.5))
             runs[chance.choice(sorted(runs))].kill(worker_alone=chance.random() < 0.5)
-        for program in programs.values():
-            program.ended.set()
-            program.join()
+        _paused(programs)
         expected = Counter((qmgr, n) for qmgr, each in programs.items() for n in range(1, each.published + 1))
-        _settled(observed, sum(expected.values()))
+        _settled(observed, expected.total(), {restored: missing.total()})
         delivered = {qmgr: observed.delivered(qmgr) for qmgr in parents}
-        topics = {qmgr: each.topics for qmgr, each in programs.items()}
+        topics = {qmgr: observed.topics(qmgr) for qmgr in programs}
+        assert all(topics[qmgr] == each.topics for qmgr, each in programs.items()), "a subscription is lost"
         retained = [observed.retained(qmgr) for qmgr in parents]
         last = {
             f"{qmgr}/{n % _TOPICS}": f"{qmgr} {n + 1}".encode()
@@ -231,25 +276,41 @@ def trial(home: Path, kills: int, parents: dict[str, str] = LINE, seed: int = 1,
         for run in runs.values():
             run.end()
         observed.close()
+
+    def due(qmgr: str) -> Counter[tuple[str, int]]:
+        return expected - missing if qmgr == restored else expected
+
     return Figures(
         kills=kills,
         published=sum(expected.values()),
         delivered=sum(map(len, delivered.values())),
-        lost=sum((expected - Counter(came)).total() for came in delivered.values()),
+        lost=sum((due(qmgr) - Counter(came)).total() for qmgr, came in delivered.items()),
         twice=sum((Counter(came) - expected).total() for came in delivered.values()),
-        out_of_order=sum(_out_of_order(came) for came in delivered.values()),
+        out_of_order=sum(_out_of_order([n for n in came if n in due(qmgr)]) for qmgr, came in delivered.items()),
         different=different,
         dead_letters=dead_letters,
         seconds=round(time.monotonic() - began, 1),
     )
 
 
-def _settled(observed: Observed, published: int) -> None:
-    """Wait until nothing waits anywhere, and for what is between two queue managers at that moment."""
+def _paused(programs: dict[str, Program]) -> dict[str, int]:
+    """End the programs; how many publications of each are committed."""
+    for program in programs.values():
+        program.ended.set()
+        program.join()
+    return {qmgr: program.published for qmgr, program in programs.items()}
+
+
+def _settled(observed: Observed, published: int, less: dict[str | None, int] | None = None) -> None:
+    """Wait until nothing waits anywhere, and for what is between two queue managers at that moment.
+
+    less: what the queue of one of them lacks of what was published.
+    """
+    lacks = less or {}
 
     def is_settled() -> bool:
         quiet = observed.is_quiet()
-        whole = all(store.depth(QUEUE) >= published for store in observed.stores.values())
+        whole = all(store.depth(QUEUE) >= published - lacks.get(qmgr, 0) for qmgr, store in observed.stores.items())
         return quiet and whole
 
     end = time.monotonic() + 120
@@ -271,9 +332,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--tree", action="store_true")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--restore", metavar="QMGR", choices=sorted(LINE))
     asked = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as home:
-        seen = trial(Path(home), asked.kills, TREE if asked.tree else LINE, asked.seed)
+        seen = trial(Path(home), asked.kills, TREE if asked.tree else LINE, asked.seed, restored=asked.restore)
     print(json.dumps(asdict(seen)))
     return int(bool(seen.lost or seen.twice or seen.out_of_order or seen.different or seen.dead_letters))
 

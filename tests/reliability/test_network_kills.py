@@ -18,3 +18,11 @@ def test_nothing_is_lost_and_nothing_is_doubled(tmp_path: Path, parents: dict[st
     assert (seen.lost, seen.twice, seen.out_of_order, seen.different, seen.dead_letters) == (0, 0, 0, 0, 0), seen
     assert seen.delivered == len(parents) * seen.published, seen
     assert seen.published > 20, seen
+
+
+# docs/conformance.md: DIS-25
+@pytest.mark.parametrize("restored", ["QM1", "QM2", "QM3"])
+def test_a_backup_in_between_is_all_that_is_missing(tmp_path: Path, restored: str) -> None:
+    seen = trial(tmp_path, kills=6, restored=restored)
+    assert (seen.lost, seen.twice, seen.out_of_order, seen.different, seen.dead_letters) == (0, 0, 0, 0, 0), seen
+    assert 20 < seen.published < seen.delivered < 3 * seen.published, seen

@@ -37,10 +37,15 @@ def _reason(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def links(state: State, _query: Query) -> dict[str, Any]:
-    """The link to a topic tree, and what is owed to queues that refuse."""
+    """The link to a topic tree, neighbours, and what is owed to queues that refuse."""
     status = status_of(state.store, state.now)
     processor = status["processor"]
-    return {"link": processor.get("link"), "processor": processor, "owed": status["owed"]}
+    return {
+        "link": processor.get("link"),
+        "processor": processor,
+        "owed": status["owed"],
+        "neighbours": status["neighbours"],
+    }
 
 
 def plot(history: History, length_s: int, plotted: tuple[tuple[str, Series], ...]) -> str:

@@ -7,6 +7,8 @@
 A process that ends in between leaves messages that have arrived on the transmission queue. Whoever carries next finds
 them recorded there, and only removes them (``commands.qmgr.store.neighbours``). Neither database is ever locked while
 the other one is, so two queue managers that carry to each other cannot block each other.
+
+With each batch goes its sequence number, by which a database that was replaced is noticed (``sequence``).
 """
 
 from __future__ import annotations
@@ -18,9 +20,10 @@ from typing import Final
 
 from commands.broker.dead_letter import DeadLetters
 from commands.broker.objects import LocalQueue
-from commands.qmgr.network.flow_messages import INTER_QMGR_QUEUES
+from commands.links.embedded.sequence import Memory, ask_here, ask_there, memory, number_after
+from commands.qmgr.network.flow_messages import INTER_QMGR_CONTROL, INTER_QMGR_QUEUES
 from commands.qmgr.store import QueueManagerStore
-from commands.qmgr.store.errors import MessageRefusedError, QueueError
+from commands.qmgr.store.errors import MessageRefusedError, QueueError, SupersededError
 from commands.qmgr.store.neighbours import Arrived
 from commands.qmgr.store.port import StoredMessage
 from commands.qmgr.store.state import to_microseconds
@@ -34,6 +37,8 @@ _log = logging.getLogger("qpubsub.network")
 
 BATCH: Final = 500
 BATCH_BYTES: Final = 8 * 1024 * 1024
+PATIENCE_S: Final = 2.0
+_LOOK_S: Final = 0.1
 MQFB_XMIT_Q_MSG_ERROR: Final = 271
 """The feedback code of a message on a transmission queue that has no transmission queue header."""
 
@@ -49,10 +54,22 @@ class ClaimedElsewhereError(StoreError):
         return f"another process carries messages from queue manager {self.sender} to {self.receiver}"
 
 
+class OutOfSequenceError(StoreError):
+    """*receiver* does not have the sequence number that it was left with."""
+
+    def __init__(self, sender: str, receiver: str) -> None:
+        super().__init__(sender, receiver)
+        self.sender, self.receiver = sender, receiver
+
+    def __str__(self) -> str:
+        return f"the database of queue manager {self.receiver} was replaced while {self.sender} worked on it"
+
+
 class Carrier:
     """From the transmission queue *queue* of *here* to the queue manager of that name, which *there* opens.
 
     For one thread, which owns *here*. It begins anew after any error: another carrier may have worked meanwhile.
+    patience_s: how long to wait for another program that has the other database locked, in seconds.
     """
 
     def __init__(self, here: QueueManagerStore, queue: str, there: Callable[[], QueueManagerStore]) -> None:
@@ -60,24 +77,45 @@ class Carrier:
         self._claim = str(here.database.epoch)
         self._there: QueueManagerStore | None = None
         self._gone: set[Arrived] = set()
+        self._number = 0  # of the last batch that is there
+        self.patience_s = PATIENCE_S
 
     def carry(self) -> int:
         """Carry some messages; returns how many left the transmission queue. Raises StoreError: nothing is lost."""
+        if self._there is not None and not self._is_as_left(self._there):
+            self.close()
         messages = self._waiting()
         if not messages:
+            self._look()
             return 0
         try:
             if self._there is None:
-                self._begin()
+                self._begin(self.patience_s)
                 messages = self._waiting()  # those that this carrier may bring: it has claimed them since
             self._put(messages)
             with self._here.unit_of_work() as unit:
                 unit.discard(self._queue, [message.seq for message in messages])
+                unit.neighbours.number_sent(self._queue, self._number)
         except BaseException:
             self.close()
             raise
         self._gone = {_arrived(message) for message in messages}
         return len(messages)
+
+    def _is_as_left(self, there: QueueManagerStore) -> bool:
+        """Whether the database that is open is that of the queue manager, and remembers the last batch."""
+        return not there.is_replaced and there.sequence(self._here.name).received == self._number
+
+    def _look(self) -> None:
+        """See whether the other queue manager is still the one that messages were carried to, if it is at hand."""
+        if self._there is None and self._here.sequence(self._queue).sent:
+            try:
+                self._begin(_LOOK_S)
+            except SupersededError:
+                raise
+            except StoreError as error:
+                self.close()
+                _log.debug("queue manager %s cannot be looked at: %s", self._queue, error)
 
     def close(self) -> None:
         """Close the other queue manager; the next ``carry`` opens it again."""
@@ -94,26 +132,65 @@ class Carrier:
                 break
         return messages
 
-    def _begin(self) -> None:
+    def _begin(self, patience_s: float) -> None:
         self._there = self._open()
+        self._there.database.patience_s = patience_s
+        sender, receiver = self._here.name, self._there.name
+        with self._here.unit_of_work() as unit:  # which nobody has once another processor works here
+            sent = unit.neighbours.sequence(receiver).sent
         with self._there.unit_of_work() as unit:
-            arrived = unit.neighbours.claim(self._here.name, self._claim)
+            arrived = unit.neighbours.claim(sender, self._claim)
+            received = unit.neighbours.sequence(sender).received
         # Numbers are never given twice: what is not there now was removed, and can be forgotten.
         here = self._here.numbers_left([seq for seq, _ in arrived])
         self._gone = {each for each in arrived if each[0] not in here}
+        self._number = received
+        found = memory(sent, received, is_whole=not self._gone)
+        if found is not Memory.SAME:
+            self._synchronise(found, number_after(sent, received))
+        elif received != sent:
+            with self._here.unit_of_work() as unit:
+                unit.neighbours.number_sent(receiver, received)
 
-    def _put(self, messages: Sequence[StoredMessage]) -> None:
+    def _synchronise(self, found: Memory, number: int) -> None:
+        """The two queue managers do not remember the same past: have both send each other everything again."""
         assert self._there is not None
         sender, receiver = self._here.name, self._there.name
+        older = receiver if found is Memory.RECEIVER_BEHIND else sender
+        text = "queue manager %s has an older database than before; it and %s synchronise what they have subscribed to"
+        _log.warning(text, older, sender if older == receiver else receiver)
+        known = next((each for each in self._here.neighbours() if each.qmgr == receiver), None)
         with self._there.unit_of_work() as unit:
+            if not unit.neighbours.is_claimed(sender, self._claim):
+                raise ClaimedElsewhereError(sender, receiver)
+            self._require(unit, INTER_QMGR_CONTROL)
+            ask_there(unit, sender, known, found)
+            unit.neighbours.number_received(sender, number)
+        with self._here.unit_of_work() as unit:
+            ask_here(unit.neighbours, receiver, found)
+            unit.neighbours.number_sent(receiver, number)
+        self._number = number
+
+    def _put(self, messages: Sequence[StoredMessage]) -> None:
+        there = self._there
+        assert there is not None
+        sender, receiver = self._here.name, there.name
+        there.database.patience_s = self.patience_s
+        with there.unit_of_work() as unit:
             records = unit.neighbours
             if not records.is_claimed(sender, self._claim):
                 raise ClaimedElsewhereError(sender, receiver)
+            if records.sequence(sender).received != self._number:
+                raise OutOfSequenceError(sender, receiver)
             known = records.arrived(sender)
             for message in messages:
                 if _arrived(message) not in known:
                     self._deliver(unit, message)
             records.arrive(sender, map(_arrived, messages), self._gone)
+            records.number_received(sender, self._number + 1)
+        if there.is_replaced:
+            raise OutOfSequenceError(sender, receiver)
+        self._number += 1
 
     def _deliver(self, unit: SqliteUnitOfWork, message: StoredMessage) -> None:
         """Put *message* where its transmission queue header says; on the dead-letter queue where that is not possible.
@@ -133,8 +210,8 @@ class Carrier:
         queue, mqmd, body = header.remote_q_name, header.mqmd, message.body[header.length :]
         if header.remote_qmgr_name != name:
             queue, mqmd, body = header.remote_qmgr_name, outer, message.body  # it goes on from there
-        elif queue in INTER_QMGR_QUEUES and unit.find_queue(queue) is None:
-            unit.save_definition(LocalQueue(queue, def_persistent=True))
+        elif queue in INTER_QMGR_QUEUES:
+            self._require(unit, queue)
         try:
             unit.put(queue, mqmd.encode(), body, user=mqmd.user_identifier or None, expires_at=message.expires_at)
         except QueueError as refusal:
@@ -142,6 +219,11 @@ class Carrier:
                 raise  # what is for the network waits here (guide 3.7.1)
             _log.error("a message of queue manager %s becomes a dead letter: %s", self._here.name, refusal)
             self._dead(unit, mqmd, body, refusal.reason, message, queue)
+
+    @staticmethod
+    def _require(unit: SqliteUnitOfWork, queue: str) -> None:
+        if unit.find_queue(queue) is None:
+            unit.save_definition(LocalQueue(queue, def_persistent=True))
 
     def _dead(
         self, unit: SqliteUnitOfWork, mqmd: Mqmd, body: bytes, reason: int, message: StoredMessage, queue: str = ""

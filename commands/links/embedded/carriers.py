@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from commands.links.embedded.carrier import Carrier
+from commands.links.embedded.carrier import PATIENCE_S, Carrier
 from commands.links.engine.backoff import Backoff
 from commands.links.engine.threads import Threads
 from commands.qmgr.delivery import is_stranding
@@ -26,8 +27,31 @@ _log = logging.getLogger("qpubsub.network")
 IDLE_S: Final = 0.5
 _FIRST_PAUSE_S: Final = 0.1
 _LONGEST_PAUSE_S: Final = 10.0
-_PATIENCE_S: Final = 5.0
+_PATIENCE_IN_TROUBLE_S: Final = 0.2
 _JOIN_S: Final = 10.0
+
+
+class _Way:
+    """From one transmission queue: its carrier, what is in the way, and when to try again (monotonic seconds)."""
+
+    def __init__(self, carrier: Carrier) -> None:
+        self.carrier = carrier
+        self.trouble = ""
+        self.due_s = 0.0
+        self._backoff = Backoff(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
+
+    def is_free(self) -> None:
+        """Nothing is in the way."""
+        self.trouble, self.due_s = "", 0.0
+        self.carrier.patience_s = PATIENCE_S
+        self._backoff.reset()
+
+    def is_blocked(self, error: StoreError) -> bool:
+        """Note what is in the way; whether that is news. While it is, other ways do not wait long for this one."""
+        is_news, self.trouble = self.trouble != str(error), str(error)
+        self.due_s = time.monotonic() + self._backoff.next()
+        self.carrier.patience_s = _PATIENCE_IN_TROUBLE_S
+        return is_news
 
 
 class Carriers:
@@ -38,9 +62,8 @@ class Carriers:
         self._stop = threading.Event()
         self._threads = Threads(_log, "the way to other queue managers")
         self._store: QueueManagerStore | None = None
-        self._carriers: dict[str, Carrier] = {}
+        self._ways: dict[str, _Way] = {}
         self._queues: tuple[int, tuple[str, ...]] = (-1, ())
-        self._troubles: dict[str, str] = {}
 
     def start(self, ended: Callable[[], None]) -> None:
         """Begin to carry. ended: called if the thread ends by a fault."""
@@ -56,31 +79,37 @@ class Carriers:
         """Why the thread has ended by itself; "" where it has not."""
         return self._threads.fault
 
-    def carry(self) -> int:
+    def carry(self, *, only_due: bool = False) -> int:
         """Carry what waits now, from every transmission queue; returns how many messages left.
 
-        For the thread that calls it alone: with ``start``, that is this object's own. Raises SupersededError once
-        another command processor works for the queue manager. What another queue manager does not take stays.
+        For the thread that calls it alone: with ``start``, that is this object's own. only_due: pass over other queue
+        managers that did not take messages a moment ago. Raises SupersededError once another command processor works
+        for the queue manager. What another queue manager does not take stays, and does not keep others from getting
+        theirs.
         """
         if self._store is None:
             self._store = self._open()
         carried = 0
         for queue in self._transmission_queues(self._store):
+            way = self._way(self._store, queue)
+            if only_due and way.due_s > time.monotonic():
+                continue
             try:
-                while count := self._carrier(self._store, queue).carry():
+                while count := way.carrier.carry():
                     carried += count
-                self._troubles.pop(queue, None)
+                way.is_free()
             except SupersededError:
                 raise
             except StoreError as error:
-                self._note(queue, error)
+                if way.is_blocked(error):
+                    _log.error("messages for queue manager %s wait: %s", queue, error)
         return carried
 
     def close(self) -> None:
         """Close all queue managers."""
-        for carrier in self._carriers.values():
-            carrier.close()
-        self._carriers.clear()
+        for way in self._ways.values():
+            way.carrier.close()
+        self._ways.clear()
         if self._store is not None:
             self._store.close()
         self._store = None
@@ -90,13 +119,10 @@ class Carriers:
         try:
             while not self._stop.is_set():
                 try:
-                    carried = self.carry()
-                    if self._troubles:
-                        self._stop.wait(backoff.next())
-                        continue
+                    carried = self.carry(only_due=True)
                     backoff.reset()
                     if not carried and self._store is not None:
-                        self._store.wait_for_change(IDLE_S)
+                        self._store.wait_for_change(self._idle_s())
                 except SupersededError:
                     return  # the command processor ends for the same reason, and says so
                 except StoreError as error:
@@ -106,29 +132,29 @@ class Carriers:
         finally:
             self.close()
 
+    def _idle_s(self) -> float:
+        """How long there is nothing to do, unless something changes here."""
+        due = [way.due_s for way in self._ways.values() if way.trouble]
+        return max(0.0, min([IDLE_S, *(each - time.monotonic() for each in due)]))
+
     def _transmission_queues(self, store: QueueManagerStore) -> tuple[str, ...]:
         version = store.definitions_version()
         if version != self._queues[0]:
             found = (each for each in store.local_queues() if each.transmission and not is_stranding(each))
             self._queues = version, tuple(each.name for each in found if each.name != store.name)
-        return tuple(name for name in self._queues[1] if name in self._carriers or self._is_here(name))
+        return tuple(name for name in self._queues[1] if name in self._ways or self._is_here(name))
 
     def _is_here(self, name: str) -> bool:
         return (directory_of(self._home, name) / DATABASE).is_file()
 
-    def _carrier(self, store: QueueManagerStore, queue: str) -> Carrier:
-        if queue not in self._carriers:
-            self._carriers[queue] = Carrier(
+    def _way(self, store: QueueManagerStore, queue: str) -> _Way:
+        if queue not in self._ways:
+            carrier = Carrier(
                 store,
                 queue,
                 lambda: QueueManagerStore.open(
-                    self._home, queue, durability=self._durability, patience_s=_PATIENCE_S, clock=store.clock
+                    self._home, queue, durability=self._durability, patience_s=PATIENCE_S, clock=store.clock
                 ),
             )
-        return self._carriers[queue]
-
-    def _note(self, queue: str, error: StoreError) -> None:
-        """Log a trouble when it begins, and when it becomes another one."""
-        if self._troubles.get(queue) != str(error):
-            self._troubles[queue] = str(error)
-            _log.error("messages for queue manager %s wait: %s", queue, error)
+            self._ways[queue] = _Way(carrier)
+        return self._ways[queue]

@@ -1,6 +1,7 @@
 """What queue managers send each other, as messages for the queues of guide 3.7.
 
     SYSTEM.INTER.QMGR.CONTROL   attach, detach; accept, refuse      parent and child
+                                unknown                             to one that sent something and is no neighbour
     SYSTEM.INTER.QMGR.FANREQ    subscribe, unsubscribe, synchronise proxy subscriptions
     SYSTEM.INTER.QMGR.PUBS      publish, clear                      publications and deletions
 
@@ -12,7 +13,7 @@ only one of version 1. The form is the bridge's own: both ends are qpubsub.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -40,6 +41,7 @@ FOLDER: Final = "qpubsub"
 # What the text of a folder cannot hold, or would not give back as it was.
 _ODD: Final = re.compile("^[ \t\r\n]|[ \t\r\n]$|[\x00-\x08\x0b-\x1f\ud800-\udfff\ufeff\ufffe\uffff]")
 _HEX: Final = "Hex"
+_RETURNED: Final = (PublicationFlow, DeletionFlow)
 
 
 class Word(StrEnum):
@@ -49,6 +51,7 @@ class Word(StrEnum):
     DETACH = "detach"
     ACCEPT = "accept"
     REFUSE = "refuse"
+    UNKNOWN = "unknown"
     SUBSCRIBE = "subscribe"
     UNSUBSCRIBE = "unsubscribe"
     SYNCHRONISE = "synchronise"
@@ -62,6 +65,17 @@ class Relationship:
 
     sender: str
     word: Word
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """*sender* does not know this queue manager as a neighbour, and has not done what it asked for.
+
+    flow: the publication or deletion that it was sent, as it was sent; None for what is sent again anyway.
+    """
+
+    sender: str
+    flow: PublicationFlow | DeletionFlow | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +100,7 @@ class ProxyRange:
     to: str | None
 
 
-Sent = Relationship | ProxyTopics | ProxyRange | PublicationFlow | DeletionFlow
+Sent = Relationship | Returned | ProxyTopics | ProxyRange | PublicationFlow | DeletionFlow
 
 
 def relationship(sender: str, receiver: str, word: Word) -> Outgoing:
@@ -158,13 +172,27 @@ def deletion(flow: DeletionFlow) -> Outgoing:
     return _written(flow.sender, flow.receiver, INTER_QMGR_PUBS, Word.CLEAR, pairs, flow.fingerprints)
 
 
+def returned(sender: str, receiver: str, arrival: Arrival, sent: Sent) -> Outgoing:
+    """The answer to *receiver*, which is no neighbour. sent: what *arrival* says."""
+    if not isinstance(sent, _RETURNED):
+        return _written(sender, receiver, INTER_QMGR_CONTROL, Word.UNKNOWN, ())
+    mqmd = Mqmd() if arrival.md is None else Mqmd.decode(arrival.md)
+    pairs = [("Mqmd", mqmd.encode().hex())]
+    return _written(sender, receiver, INTER_QMGR_CONTROL, Word.UNKNOWN, pairs, described=mqmd, data=arrival.body)
+
+
 def read(arrival: Arrival, receiver: str) -> Sent:
     """What a neighbour sent to *receiver*. Raises DecodeError."""
-    described = Mqmd() if arrival.md is None else Mqmd.decode(arrival.md)
-    header = decode_rfh2(arrival.body, 0, described.coded_char_set_id)
+    return _read(Mqmd() if arrival.md is None else Mqmd.decode(arrival.md), arrival.body, receiver)
+
+
+def _read(described: Mqmd, body: bytes, receiver: str, words: Container[Word] = frozenset(Word)) -> Sent:
+    header = decode_rfh2(body, 0, described.coded_char_set_id)
     values = _values(header)
     try:
-        return _sent(values, _fingerprints(header), arrival.body[header.length :], receiver)
+        if Word(_one(values, "Word")) not in words:
+            raise ValueError("that is not returned")
+        return _sent(values, _fingerprints(header), body[header.length :], receiver)
     except (KeyError, ValueError, OverflowError) as error:
         why = f"it is no message of a neighbour: {error!r}"
         raise DecodeError(0, "MQRFH2", why, "bad-flow") from error
@@ -175,6 +203,13 @@ def _sent(values: dict[str, list[str]], fingerprints: tuple[str, ...], data: byt
     match word:
         case Word.ATTACH | Word.DETACH | Word.ACCEPT | Word.REFUSE:
             return Relationship(sender, word)
+        case Word.UNKNOWN if "Mqmd" in values:
+            mqmd = Mqmd.decode(bytes.fromhex(_one(values, "Mqmd")))
+            flow = _read(mqmd, data, sender, (Word.PUBLISH, Word.CLEAR))
+            assert isinstance(flow, _RETURNED)
+            return Returned(sender, flow)
+        case Word.UNKNOWN:
+            return Returned(sender, None)
         case Word.SUBSCRIBE | Word.UNSUBSCRIBE:
             return ProxyTopics(sender, topics, withdrawn=word is Word.UNSUBSCRIBE)
         case Word.SYNCHRONISE:

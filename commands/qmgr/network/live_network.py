@@ -25,11 +25,11 @@ from commands.broker.outcome import Arrival, Outcome
 from commands.broker.puts import Outgoing
 from commands.headers.response import Completion
 from commands.network.flows import DeletionFlow, Flow, Link, Place, ProxyFlow, PublicationFlow
-from commands.network.neighbours import NeighbourStatus, Relation
+from commands.network.neighbours import NeighbourStatus, Refresh, Relation
 from commands.network.queue_manager import NetworkQueueManager
 from commands.network.routing import Routing
 from commands.qmgr.network import flow_messages
-from commands.qmgr.network.flow_messages import ProxyRange, ProxyTopics, Relationship, Word
+from commands.qmgr.network.flow_messages import ProxyRange, ProxyTopics, Relationship, Returned, Sent, Word
 from commands.qmgr.store.neighbours import NeighbourRecord, NeighbourRecords
 from rfh2.errors import CommandError, DecodeError
 from streams.operations import Effect, Unsubscribe
@@ -64,6 +64,7 @@ class LiveNetwork:
         self._neighbours: dict[str, NeighbourRecord] = {}
         self._place = self._placed()
         self._arranged = False
+        self._strangers: set[str] = set()  # those that the log names already
 
     @property
     def is_alone(self) -> bool:
@@ -86,7 +87,7 @@ class LiveNetwork:
         if effects or before != set(self._neighbours):
             self._place = self._placed()
         for record in list(self._neighbours.values()):
-            outgoing += self._refreshed(record) if record.refresh else self._differences(record.qmgr)
+            outgoing += self._refreshed(record, now) if record.refresh else self._differences(record.qmgr)
         return FromNeighbour(Outcome(effects=tuple(effects)), outgoing)
 
     def sent_on(self, outcome: Outcome) -> list[Outgoing]:
@@ -105,9 +106,10 @@ class LiveNetwork:
             return FromNeighbour(self._broker.set_aside(arrival, error.reason, str(error)))
         if isinstance(sent, Relationship):
             return self._relationship(sent, arrival.now)
+        if isinstance(sent, Returned):
+            return self._returned(sent, arrival.now)
         if sent.sender not in self._neighbours:
-            # It was sent before that one knew that the two are not connected any more.
-            return _done()
+            return self._from_stranger(sent, arrival)
         now = arrival.now
         match sent:
             case ProxyTopics():
@@ -149,7 +151,7 @@ class LiveNetwork:
                 records.forget(record.qmgr)
                 del self._neighbours[record.qmgr]
         if wanted and wanted != self._name and wanted not in self._neighbours:
-            self._save(NeighbourRecord(wanted, Relation.PARENT, NeighbourStatus.STARTING, refresh=True))
+            self._save(NeighbourRecord(wanted, Relation.PARENT, NeighbourStatus.STARTING, Refresh.PROXIES))
         return outgoing
 
     def _without_strangers(self, now: datetime) -> list[Effect]:
@@ -184,6 +186,35 @@ class LiveNetwork:
                 return _done()
         return self._parted(now)
 
+    def _from_stranger(self, sent: Sent, arrival: Arrival) -> FromNeighbour:
+        """Something of a queue manager that is no neighbour here: it gets it back, and nothing is done.
+
+        Where that one has this one as its parent, it attaches, and sends it again. It may also have been sent before
+        that one knew that the two are not connected any more; then nothing more happens.
+        """
+        if sent.sender not in self._strangers:
+            self._strangers.add(sent.sender)
+            text = "queue manager %s, which is no neighbour of %s, sent messages: it gets them back"
+            _log.warning(text, sent.sender, self._name)
+        return _done((), [flow_messages.returned(self._name, sent.sender, arrival, sent)])
+
+    def _returned(self, sent: Returned, now: datetime) -> FromNeighbour:
+        """A neighbour does not know this queue manager any more: attach again, or let go of one that is no child."""
+        known = self._neighbours.get(sent.sender)
+        if known is None or known.status is NeighbourStatus.REFUSED:
+            return _done()
+        if known.relation is Relation.CHILD:
+            self._records().forget(sent.sender)
+            _log.info("queue manager %s is not a child of %s any more", sent.sender, self._name)
+            return self._parted(now)
+        outgoing: list[Outgoing] = []
+        if known.status is NeighbourStatus.ACTIVE:  # if not, it is being attached to
+            _log.warning("parent %s does not know %s any more: they synchronise", sent.sender, self._name)
+            outgoing += self._refreshed(replace(known, refresh=Refresh.ALL), now)
+        if sent.flow is not None and sent.flow.sender == self._name:
+            outgoing += self._outgoing([sent.flow])
+        return _done((), outgoing)
+
     def _parted(self, now: datetime) -> FromNeighbour:
         """A neighbour has gone: so have its proxy subscriptions, and what they needed of others."""
         self._neighbours = {record.qmgr: record for record in self._records().all()}
@@ -210,12 +241,18 @@ class LiveNetwork:
             *self._proxy_messages(neighbour, sorted(sent - wanted), withdrawn=True),
         ]
 
-    def _refreshed(self, record: NeighbourRecord) -> list[Outgoing]:
-        """All of them; a parent first hears that this queue manager is its child, which it may have lost, too."""
+    def _refreshed(self, record: NeighbourRecord, now: datetime) -> list[Outgoing]:
+        """What a neighbour is to be sent again. A parent first hears that this queue manager is its child.
+
+        A child that does not know this queue manager answers, and is one no more.
+        """
         status = NeighbourStatus.STARTING if record.relation is Relation.PARENT else record.status
-        self._save(replace(record, status=status, refresh=False))
+        self._save(replace(record, status=status, refresh=Refresh.NOTHING))
         attach = [flow_messages.relationship(self._name, record.qmgr, Word.ATTACH)]
-        return [*(attach if record.relation is Relation.PARENT else ()), *self._all_proxies(record.qmgr)]
+        outgoing = [*(attach if record.relation is Relation.PARENT else ()), *self._all_proxies(record.qmgr)]
+        if record.refresh is Refresh.ALL:
+            outgoing += self._outgoing(self._place.retained_for(Link(record.qmgr), now))
+        return outgoing
 
     def _all_proxies(self, neighbour: str) -> list[Outgoing]:
         wanted, records = self._wanted(neighbour), self._records()

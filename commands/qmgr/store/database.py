@@ -46,7 +46,17 @@ class Database:
     the command processor whose connection it is; None for all other programs.
     """
 
-    __slots__ = ("_durability", "_synchronous", "_turn", "connection", "epoch", "failure", "path", "patience_s")
+    __slots__ = (
+        "_durability",
+        "_file",
+        "_synchronous",
+        "_turn",
+        "connection",
+        "epoch",
+        "failure",
+        "path",
+        "patience_s",
+    )
 
     def __init__(self, path: Path, durability: Durability, patience_s: float, *, create: bool = False) -> None:
         self.path, self.patience_s = str(path), patience_s
@@ -59,6 +69,7 @@ class Database:
             self.connection = sqlite3.connect(uri, uri=True, timeout=patience_s, isolation_level=None)
         except FAILURES as error:
             raise self.translated(error) from error
+        self._file = self._file_now()
         try:
             for pragma in (
                 f"synchronous = {durability}",
@@ -100,6 +111,18 @@ class Database:
         if found != epoch:
             self.connection.execute("ROLLBACK")
             raise SupersededError(self.path, epoch, found)
+
+    @property
+    def is_replaced(self) -> bool:
+        """Whether another file, or none, has the path of the database that is open."""
+        return self._file_now() != self._file
+
+    def _file_now(self) -> tuple[int, int] | None:
+        try:
+            found = Path(self.path).stat()
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
 
     def read_epoch(self) -> int:
         """The epoch of the last command processor that began."""

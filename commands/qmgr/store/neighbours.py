@@ -2,11 +2,16 @@
 
 neighbours, sent_proxies   for the network: who is connected, and which proxy subscriptions they were sent
 senders, arrived           for carriers (``commands.links.embedded``): what came from which queue manager
+sequences                  also for carriers: whether both ends remember the same past
 
 A carrier puts the messages of another queue manager here, and removes them there afterwards, in a unit of work of the
 other database. A message is recorded as arrived in the unit of work that puts it, and forgotten when it is known that
 it was removed. So whoever carries it again, after a crash in between, finds that it has arrived. Only the carrier that
 claimed the sender last may put messages: one that was held up meanwhile could bring what is forgotten already.
+
+Batches of messages have sequence numbers, as those of an IBM MQ channel. Each end records the last one in the commit in
+which it puts or removes the batch. Where the two differ by more than a crash in between can explain, a database is not
+the one that it was: a backup was restored, or the queue manager was made anew.
 """
 
 from __future__ import annotations
@@ -15,7 +20,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from commands.network.neighbours import NeighbourStatus, Relation
+from commands.network.neighbours import NeighbourStatus, Refresh, Relation
 from commands.qmgr.store.database import Database, translate_sqlite_errors
 from commands.qmgr.store.errors import readable
 
@@ -28,17 +33,46 @@ _SENT: Final = "INSERT OR IGNORE INTO sent_proxies (neighbour, topic) VALUES (?,
 _WITHDRAWN: Final = "DELETE FROM sent_proxies WHERE neighbour = ? AND topic = ?"
 _CLAIM: Final = "INSERT OR REPLACE INTO senders (qmgr, claim) VALUES (?, ?)"
 _ARRIVED: Final = "INSERT OR IGNORE INTO arrived (sender, seq, time) VALUES (?, ?, ?)"
+_SEQUENCE: Final = "SELECT sent, received FROM sequences WHERE qmgr = ?"
+_NUMBER_SENT: Final = """INSERT INTO sequences (qmgr, sent) VALUES (?, ?)
+    ON CONFLICT (qmgr) DO UPDATE SET sent = excluded.sent"""
+_NUMBER_RECEIVED: Final = """INSERT INTO sequences (qmgr, received) VALUES (?, ?)
+    ON CONFLICT (qmgr) DO UPDATE SET received = excluded.received"""
 _GONE: Final = "DELETE FROM arrived WHERE sender = ? AND seq = ? AND time = ?"
 
 
 @dataclass(frozen=True, slots=True)
 class NeighbourRecord:
-    """A queue manager that this one is connected with. refresh: it is to get all proxy subscriptions again."""
+    """A queue manager that this one is connected with. refresh: what it is to get again."""
 
     qmgr: str
     relation: Relation
     status: NeighbourStatus
-    refresh: bool = False
+    refresh: Refresh = Refresh.NOTHING
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceNumbers:
+    """Of the last batch of messages that was carried to another queue manager, and of the last one from there."""
+
+    sent: int = 0
+    received: int = 0
+
+
+def neighbours_in(database: Database) -> list[NeighbourRecord]:
+    """All neighbours, by name. Raises StoreDamagedError; sqlite3 errors, which the caller translates."""
+    rows = database.connection.execute(_ALL).fetchall()
+    with readable(database.path, "neighbours"):
+        return [
+            NeighbourRecord(qmgr, Relation(relation), NeighbourStatus(status), Refresh(refresh))
+            for qmgr, relation, status, refresh in rows
+        ]
+
+
+def sequence_in(database: Database, qmgr: str) -> SequenceNumbers:
+    """Those for another queue manager; zero where nothing was carried yet. Raises sqlite3 errors."""
+    found = database.connection.execute(_SEQUENCE, (qmgr,)).fetchone()
+    return SequenceNumbers() if found is None else SequenceNumbers(*found)
 
 
 class NeighbourRecords:
@@ -53,18 +87,13 @@ class NeighbourRecords:
     def all(self) -> list[NeighbourRecord]:
         """All neighbours, by name. Raises StoreDamagedError."""
         self._settle()
-        rows = self.database.connection.execute(_ALL).fetchall()
-        with readable(self.database.path, "neighbours"):
-            return [
-                NeighbourRecord(qmgr, Relation(relation), NeighbourStatus(status), bool(refresh))
-                for qmgr, relation, status, refresh in rows
-            ]
+        return neighbours_in(self.database)
 
     @translate_sqlite_errors
     def save(self, record: NeighbourRecord) -> None:
         """Record a neighbour, or another state of it."""
         self._settle()
-        row = (record.qmgr, record.relation.value, record.status.value, record.refresh)
+        row = (record.qmgr, record.relation.value, record.status.value, record.refresh.value)
         self.database.connection.execute(_SAVE, row)
         self._changed()
 
@@ -77,10 +106,14 @@ class NeighbourRecords:
         self._changed()
 
     @translate_sqlite_errors
-    def ask_refresh(self) -> int:
-        """Have all neighbours get all proxy subscriptions again; returns how many neighbours there are."""
+    def ask_refresh(self, refresh: Refresh, qmgr: str | None = None) -> int:
+        """Have all neighbours, or the one of that name, get *refresh* again; returns how many there are."""
         self._settle()
-        count = self.database.connection.execute("UPDATE neighbours SET refresh = 1").rowcount
+        change = "UPDATE neighbours SET refresh = max(refresh, ?)"
+        if qmgr is None:
+            count = self.database.connection.execute(change, (refresh.value,)).rowcount
+        else:
+            count = self.database.connection.execute(f"{change} WHERE qmgr = ?", (refresh.value, qmgr)).rowcount
         if count:
             self._changed()
         return count
@@ -130,3 +163,21 @@ class NeighbourRecords:
         self._settle()
         self.database.connection.executemany(_GONE, [(sender, *each) for each in gone])
         self.database.connection.executemany(_ARRIVED, [(sender, *each) for each in messages])
+
+    @translate_sqlite_errors
+    def sequence(self, qmgr: str) -> SequenceNumbers:
+        """The sequence numbers for *qmgr*; zero where nothing was carried yet."""
+        self._settle()
+        return sequence_in(self.database, qmgr)
+
+    @translate_sqlite_errors
+    def number_sent(self, receiver: str, number: int) -> None:
+        """Note the sequence number of the last batch that was carried to *receiver*."""
+        self._settle()
+        self.database.connection.execute(_NUMBER_SENT, (receiver, number))
+
+    @translate_sqlite_errors
+    def number_received(self, sender: str, number: int) -> None:
+        """Note the sequence number of the last batch that came from *sender*."""
+        self._settle()
+        self.database.connection.execute(_NUMBER_RECEIVED, (sender, number))

@@ -15,6 +15,7 @@ from commands.qmgr.store.counters import queue_counts
 from commands.qmgr.store.counts import QueueCounts, SubscriptionCounts, TopicCounts
 from commands.qmgr.store.database import Database
 from commands.qmgr.store.errors import StoreDamagedError, readable
+from commands.qmgr.store.neighbours import NeighbourRecord, neighbours_in
 from commands.qmgr.store.owed import owed_overview
 from commands.qmgr.store.rows import OLDEST_MESSAGE
 from commands.qmgr.store.state import from_microseconds
@@ -52,7 +53,7 @@ class Overview:
     queues: by name. owed: to which queue, how many publications that could be put nowhere, since when; "" is the
     dead-letter queue. subscriptions, retained: how many there are. totals: what was counted of subscriptions and
     topics. file_bytes: of the database; free_bytes: of these, what new messages will fill before it grows; log_bytes:
-    of its write-ahead log.
+    of its write-ahead log. neighbours: the parent and the children that are recorded.
     """
 
     objects: Objects
@@ -64,6 +65,7 @@ class Overview:
     file_bytes: int
     free_bytes: int
     log_bytes: int
+    neighbours: tuple[NeighbourRecord, ...]
 
 
 def beginnings(database: Database, queue: str, size_bytes: int, limit: int) -> Iterator[tuple[bytes, bytes]]:
@@ -93,7 +95,9 @@ def overview(database: Database, now_us: int, log_bytes: int) -> Overview:
     (subscriptions,), (retained,) = counts
     owed = tuple((name, count, from_microseconds(since)) for name, count, since in owed_overview(connection))
     totals = _totals(connection)
-    return Overview(objects, tuple(queues), owed, subscriptions, retained, totals, size * pages, size * free, log_bytes)
+    held = (owed, subscriptions, retained, totals)
+    sizes = (size * pages, size * free, log_bytes)
+    return Overview(objects, tuple(queues), *held, *sizes, tuple(neighbours_in(database)))
 
 
 def _totals(connection: sqlite3.Connection) -> Totals:

@@ -15,10 +15,11 @@ temporary_subscriptions   of what is in subscriptions, those that go with a temp
 ended_subscriptions   those whose queue has gone, until the command processor has taken them off
 subscription_counts, topic_counts, queue_counts   commands.qmgr.store.counts; no row: nothing was counted yet
 owed_elsewhere   what is owed where the queues are another queue manager's, as of the last time it was noted
-neighbours    the parent and the children; refresh: whether they are to get all proxy subscriptions again
+neighbours    the parent and the children; refresh: what they are to get again (``commands.network.neighbours``)
 sent_proxies  the topic strings of proxy subscriptions that a neighbour was sent
 senders, arrived   of messages that another queue manager of the same home sent: which carrier may bring them, and those
               of which it is not known yet that they have left the other's transmission queue
+sequences     how many batches of messages were carried to another queue manager of the home, and came from there
 state         one row; version grows with each unit of work that changes definitions, subscriptions or retained, and
               definitions with each that changes the first of these; epoch with each processor that begins (``opening``)
 """
@@ -174,6 +175,13 @@ CREATE TABLE arrived (
     PRIMARY KEY (sender, seq, time)
 ) WITHOUT ROWID;
 """
+_SEVENTH = """
+CREATE TABLE sequences (
+    qmgr TEXT PRIMARY KEY,
+    sent INTEGER NOT NULL DEFAULT 0,
+    received INTEGER NOT NULL DEFAULT 0
+) WITHOUT ROWID;
+"""
 _PUBLISH = """INSERT INTO publications (published_at, expires_at, local, persistent, md, body)
     VALUES (?, ?, ?, ?, ?, ?)"""
 _TOPIC_OF_NAME = "SELECT 1 FROM definitions WHERE kind = 'topic' AND name = ?"
@@ -252,7 +260,9 @@ def _run(connection: sqlite3.Connection, script: str) -> None:
         connection.execute(statement)
 
 
-MIGRATIONS: tuple[str | Callable[[sqlite3.Connection], None], ...] = (_FIRST, _second, _third, _FOURTH, _FIFTH, _SIXTH)
+MIGRATIONS: tuple[str | Callable[[sqlite3.Connection], None], ...] = (
+    *(_FIRST, _second, _third, _FOURTH, _FIFTH, _SIXTH, _SEVENTH),
+)
 
 
 def version_of(connection: sqlite3.Connection, path: str) -> int:

@@ -31,6 +31,7 @@ from commands.qmgr.store.errors import (
 )
 from commands.qmgr.store.home import DATABASE, directory_of
 from commands.qmgr.store.lock import exclusive, is_held, require_locks
+from commands.qmgr.store.neighbours import NeighbourRecord, SequenceNumbers, neighbours_in, sequence_in
 from commands.qmgr.store.overview import Overview, beginnings, overview
 from commands.qmgr.store.permissions import make_directory, open_to_others, touch
 from commands.qmgr.store.port import LoadedState, StoredMessage
@@ -136,6 +137,14 @@ class QueueManagerStore:
         """The queue manager's name."""
         return self._name
 
+    @property
+    def is_replaced(self) -> bool:
+        """Whether the file that is open here is not that of the queue manager any more, as after a backup was copied.
+
+        What is written here then is lost with the file.
+        """
+        return self.database.is_replaced
+
     @translate_sqlite_errors
     def unit_of_work(self, lasting: bool = True) -> SqliteUnitOfWork:
         """Begin one. Raises StoreError where the last one is still open, StoreBusyError where another process's is.
@@ -200,6 +209,18 @@ class QueueManagerStore:
         self._settle()
         find = self.database.connection.execute
         return {seq for seq in seqs if find("SELECT 1 FROM messages WHERE seq = ?", (seq,)).fetchone()}
+
+    @translate_sqlite_errors
+    def neighbours(self) -> list[NeighbourRecord]:
+        """The parent and the children, by name, as they were last recorded. Raises StoreDamagedError."""
+        self._settle()
+        return neighbours_in(self.database)
+
+    @translate_sqlite_errors
+    def sequence(self, qmgr: str) -> SequenceNumbers:
+        """The sequence numbers of batches carried to another queue manager, and from there."""
+        self._settle()
+        return sequence_in(self.database, qmgr)
 
     @translate_sqlite_errors
     def load_state(self) -> LoadedState:

@@ -8,8 +8,10 @@ with LiveWorld(tmp_path, at("QM1"), at("QM2", parent="QM1")) as world:
 
 from __future__ import annotations
 
+import shutil
+import sqlite3
 from collections.abc import Iterable
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -21,6 +23,7 @@ from commands.mqsc.parser import parse
 from commands.mqsc.runner import StatementRunner
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import Durability, QueueManagerStore
+from commands.qmgr.store.home import DATABASE, directory_of
 from commands.qmgr.store.port import StoredMessage
 from commands.replay.network.building import QueueManagerSetup
 from rfh2.captured import CapturedMessage
@@ -30,9 +33,10 @@ MOST_ROUNDS = 100
 
 
 class LiveQueueManager:
-    """One of them: its processor and its carriers."""
+    """One of them: its processor and its carriers, until it is stopped."""
 
-    def __init__(self, world: LiveWorld, name: str, stack: ExitStack) -> None:
+    def __init__(self, world: LiveWorld, name: str) -> None:
+        stack = self._stack = ExitStack()
         self.name = name
         self._open = partial(
             QueueManagerStore.open, world.home, name, durability=Durability.NORMAL, clock=lambda: world.now
@@ -44,6 +48,10 @@ class LiveQueueManager:
         self.carriers = Carriers(world.home, partial(self._open, epoch=epoch), Durability.NORMAL)
         stack.callback(self.carriers.close)
 
+    def stop(self) -> None:
+        """As when ``run`` ends."""
+        self._stack.close()
+
     def work(self) -> int:
         """Process and carry once; how much there was to do."""
         return self.processor.drain() + self.carriers.carry()
@@ -54,7 +62,7 @@ class LiveWorld:
 
     def __init__(self, home: Path, *setups: QueueManagerSetup) -> None:
         self.home, self.now = home, KICK_OFF
-        self._setups, self._stack = setups, ExitStack()
+        self._setups = setups
         self.queue_managers: dict[str, LiveQueueManager] = {}
 
     def __enter__(self) -> Self:
@@ -63,7 +71,8 @@ class LiveWorld:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._stack.close()
+        for each in self.queue_managers.values():
+            each.stop()
 
     def add(self, setup: QueueManagerSetup) -> None:
         """Create a queue manager, and have its processor begin."""
@@ -71,7 +80,34 @@ class LiveWorld:
         QueueManagerStore.create(self.home, QueueManager(name), clock=lambda: self.now).close()
         parent = f"ALTER QMGR PARENT('{setup.position.parent}')\n" if setup.position.parent else ""
         self.mqsc(name, parent + setup.setup)
-        self.queue_managers[name] = LiveQueueManager(self, name, self._stack)
+        self.queue_managers[name] = LiveQueueManager(self, name)
+
+    def backup(self, qmgr: str) -> Path:
+        """A copy of the database as it is now."""
+        copy = self.home / f"{qmgr}-{len(list(self.home.glob('*.backup')))}.backup"
+        with closing(sqlite3.connect(copy)) as connection:
+            self.queue_managers[qmgr].store.database.connection.backup(connection)
+        return copy
+
+    def restore(self, qmgr: str, copy: Path, *, in_place: bool = False) -> None:
+        """Stop the queue manager, have *copy* as its database, and start it again. in_place: as SQLite's .restore."""
+        self.queue_managers[qmgr].stop()
+        path = directory_of(self.home, qmgr) / DATABASE
+        if in_place:
+            with closing(sqlite3.connect(copy)) as connection, closing(sqlite3.connect(path)) as there:
+                connection.backup(there)
+        else:
+            for each in path.parent.glob(f"{DATABASE}*"):
+                each.unlink()
+            shutil.copy(copy, path)
+        self.queue_managers[qmgr] = LiveQueueManager(self, qmgr)
+
+    def make_anew(self, setup: QueueManagerSetup) -> None:
+        """Delete the queue manager, and create it again."""
+        name = setup.position.qmgr
+        self.queue_managers.pop(name).stop()
+        shutil.rmtree(directory_of(self.home, name))
+        self.add(setup)
 
     def mqsc(self, qmgr: str, script: str) -> list[str]:
         """Run MQSC; the answers. Fails if a command does."""
@@ -91,11 +127,16 @@ class LiveWorld:
             unit.put(message.queue, md, bytes.fromhex(message.body_hex), user=message.user)
 
     def settle(self, names: Iterable[str] = ()) -> int:
-        """Work until nothing is left to do; returns the rounds. names: who works, all by default."""
+        """Work until nothing is left to do; returns the rounds. names: who works, all by default.
+
+        A round in which carriers only look at each other may leave work for the next one.
+        """
         chosen = [self.queue_managers[name] for name in names] or list(self.queue_managers.values())
+        quiet = 0
         for rounds in range(MOST_ROUNDS):
-            if not sum(each.work() for each in chosen):
-                return rounds
+            quiet = 0 if sum(each.work() for each in chosen) else quiet + 1
+            if quiet == 2:
+                return rounds - 1
         raise AssertionError("the network does not come to rest")
 
     def on(self, qmgr: str, queue: str) -> list[StoredMessage]:

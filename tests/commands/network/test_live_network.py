@@ -22,6 +22,7 @@ from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
 from commands.replay.network.building import QueueManagerSetup
 from commands.replay.network.local import NetworkReplay
+from commands.running.status import status_of
 from rfh2.captured import CapturedMessage
 from rfh2.errors import StoreError
 from rfh2.message import decode
@@ -427,3 +428,40 @@ def test_a_store_that_fails_is_tried_again(tmp_path: Path, monkeypatch: pytest.M
         assert len(world.on("QM2", "QM1")) == 3  # attach, none yet, one
         world.settle()
         assert world.proxies("QM1") == {("QM2", "a")}
+
+
+def test_status_shows_neighbours_and_what_waits_for_each(tmp_path: Path) -> None:
+    with LiveWorld(tmp_path, *LINE) as world:
+        world.put(message("RegSub", "QM3", "a", "BOARD"))
+        world.settle()
+        world.put(message("Publish", "QM2", "a"))
+        world.queue_managers["QM2"].processor.drain()
+        shown = status_of(world.queue_managers["QM2"].store, world.now + timedelta(seconds=7))["neighbours"]
+        parent = {"qmgr": "QM1", "relation": "PARENT", "status": "ACTIVE", "waiting": 0, "oldest_s": None}
+        child = {"qmgr": "QM3", "relation": "CHILD", "status": "ACTIVE", "waiting": 1, "oldest_s": 7.0}
+        assert shown == [parent, child]
+        world.queue_managers["QM2"].stop()
+        lines = run("status", "-m", "QM2", "--home", str(tmp_path)).lines
+        assert "Parent QM1: ACTIVE" in lines
+        assert any(line.startswith("Child QM3: ACTIVE; 1 message for it, the first for ") for line in lines)
+
+
+def test_one_that_cannot_be_reached_does_not_keep_others_waiting(tmp_path: Path) -> None:
+    """QM2 is locked by another program; what is for QM3 goes at once, and QM2 is not tried before it is due."""
+    with LiveWorld(tmp_path, *TREE) as world:
+        for qmgr in ("QM2", "QM3"):
+            world.put(message("RegSub", qmgr, "a", "BOARD"))
+        world.settle()
+        carriers = world.queue_managers["QM1"].carriers
+        for n in range(3):
+            world.put(message("Publish", "QM1", "a", data=b"%d" % n))
+            world.queue_managers["QM1"].processor.drain()
+            if n == 0:
+                locked = QueueManagerStore.open(tmp_path, "QM2")
+                locked.unit_of_work()
+            assert carriers.carry(only_due=n > 0) == 1
+            assert len(world.on("QM1", "QM3")) == 0
+        assert len(world.on("QM1", "QM2")) == 3
+        locked.close()
+        world.settle()
+        assert len(world.on("QM2", "BOARD")) == len(world.on("QM3", "BOARD")) == 3
