@@ -128,14 +128,14 @@ class Places:
         putter = CommandPutter(self.qmgr, self.config.topics.native_user, dead_letter_queue)
         if queues is None:
             return LinkStores(
-                lambda: InboundWriter(self.store(), putter),
+                lambda: InboundWriter(self.store(), putter, self.config.topics.position_queue),
                 putter,
                 lambda: EmbeddedSpool(self.store(), outgoing, dead_letter_queue),
                 self._retained,
             )
         at = queues
         return LinkStores(
-            lambda: InboundWriter(MqMessages(at, config), putter),
+            lambda: InboundWriter(MqMessages(at, config), putter, self.config.topics.position_queue),
             putter,
             lambda: MqSpool(MqMessages(at, config), outgoing, dead_letter_queue),
             self._retained,

@@ -92,8 +92,8 @@ class TopicsConfig(Secret):
     receive_maximum: native publications that are not yet acknowledged. batch: publications in one unit of work.
     patience_s: how long a RegSub waits for the answer of the broker. servers: more servers of the same NATS cluster.
     credentials_file: of a NATS user. stream: of JetStream, and its bucket; replicas: of both. longest_subject: in
-    bytes. in_queue, outgoing_queue: local queues of the bridge. state_topic: where an MQTT broker retains the bridge's
-    state, without the prefix; None for nowhere.
+    bytes. in_queue, outgoing_queue, position_queue: local queues of the bridge. state_topic: where an MQTT broker
+    retains the bridge's state, without the prefix; None for nowhere.
     """
 
     url: str | None = None
@@ -116,6 +116,7 @@ class TopicsConfig(Secret):
     replicas: Annotated[int, Field(ge=1, le=5)] = 1
     longest_subject: Annotated[int, Field(ge=100, le=60_000)] = 3_500
     outgoing_queue: str = "SYSTEM.QPUBSUB.OUTGOING"
+    position_queue: str = "SYSTEM.QPUBSUB.POSITION"
     in_queue: str = "SYSTEM.QPUBSUB.INCOMING"
     state_topic: str | None = None
 

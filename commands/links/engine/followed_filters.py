@@ -1,28 +1,28 @@
-"""The filters that the bridge has subscribed to, and from where on in each stream; and their file.
+"""The filters that the bridge follows itself, and from where on in each log of the tree; and their file.
 
-JetStream knows one consumer of the bridge to a stream, which follows a cover of all filters
-(``commands.links.nats.subjects.cover``). So what a new filter selects may include messages that are older than it: each
-filter has the last sequence number of the stream when it came, and takes later ones only.
+For a tree that sends more than the filters select, and older messages than the filter too: JetStream has one consumer
+of the bridge for a cover of all filters, Kafka has no filters. So each filter has the position of the last message in
+each log when it came, and takes later ones only.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from commands.links.engine.filter_tree import FilterTree
 from commands.links.engine.state_file import read_state, unreadable, write_state
 
-Positions = tuple[int, int]
-"""A sequence number of the stream, and one of the bucket."""
+Positions = Mapping[str, int]
+"""The number of a message in each log: a sequence number of a stream, an offset in a partition."""
 
 
-class Filters:
+class FollowedFilters:
     """The filters, as the file at *path* keeps them; for several threads. Raises StoreError where it cannot be used.
 
-    synced: those of which the retained publications are known here. moving: where to begin again in both streams, while
-    a consumer is replaced; None else.
+    synced: those of which the retained publications are known here. moving: where to begin again in all logs, while
+    what the tree keeps of the position is replaced; None else.
     """
 
     def __init__(self, path: Path) -> None:
@@ -41,7 +41,7 @@ class Filters:
             return tuple(self._numbers)
 
     def add(self, topic_filter: str, since: Positions) -> None:
-        """Have the filter, from *since* on; do nothing if it is there."""
+        """Have the filter, from *since* on; do nothing if it is there. A log without a position is followed whole."""
         with self._lock:
             if topic_filter in self._numbers:
                 return
@@ -69,17 +69,29 @@ class Filters:
             self._changed = self._changed or bool(fresh)
 
     def forget(self) -> None:
-        """JetStream has lost the place of the bridge: it has none of the filters."""
+        """The tree has lost the position of the bridge: it has none of the filters."""
         for topic_filter in self.all():
             self.remove(topic_filter)
 
-    def takes(self, tokens: str, stream: int, sequence: int) -> bool:
-        """Whether a filter selects this message. tokens: its topic. stream: 0 for the stream, 1 for the bucket."""
+    def takes(self, tokens: str, log: str, position: int) -> bool:
+        """Whether a filter selects the message at *position* in *log*. tokens: its topic."""
         with self._lock:
-            return any(sequence > self._since[number][stream] for number in self._tree.match(tokens))
+            return any(position > self._since[number].get(log, -1) for number in self._tree.match(tokens))
+
+    def first(self, log: str) -> int | None:
+        """The position after which the first filter follows *log*; None if there is no filter."""
+        with self._lock:
+            return min((since.get(log, -1) for since in self._since.values()), default=None)
+
+    def passed(self, positions: Positions) -> None:
+        """All up to *positions* has come: filters need not remember positions before those."""
+        with self._lock:
+            for number, since in self._since.items():
+                if since and all(positions.get(log, -1) >= position for log, position in since.items()):
+                    self._since[number] = {}
 
     def move(self, where: Positions | None) -> None:
-        """Consumers are replaced, and begin behind *where*; None: they are there."""
+        """The tree's record of the position is replaced, and begins behind *where*; None: it is there."""
         with self._lock:
             self.moving = where
             self.save()
@@ -106,6 +118,23 @@ class Filters:
             raise unreadable(self._path, error) from error
 
 
-def _positions(state: Sequence[int]) -> Positions:
-    stream, bucket = map(int, state)
-    return stream, bucket
+class FollowsFilters:
+    """The part of an adapter that says which filters there are (``Adapter``), where the bridge follows them itself."""
+
+    _filters: FollowedFilters
+
+    def remembered(self) -> Collection[str]:
+        return self._filters.synced
+
+    def held(self) -> Collection[str]:
+        return self._filters.all()
+
+    def synced(self, filters: Iterable[str]) -> None:
+        self._filters.sync(filters)
+
+    def save(self) -> None:
+        self._filters.save(only_changes=True)
+
+
+def _positions(state: Positions) -> Positions:
+    return {str(log): int(position) for log, position in state.items()}
