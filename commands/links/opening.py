@@ -20,6 +20,7 @@ from commands.links.engine.urls import Address, parse_address
 from commands.links.ibmmq.adapter import MqAdapter
 from commands.links.ibmmq.manager import MqMessages, MqQueueManager
 from commands.links.ibmmq.spool import MqSpool
+from commands.links.kafka.adapter import KafkaAdapter
 from commands.links.mqtt.adapter import MqttAdapter
 from commands.links.nats.adapter import NatsAdapter
 from commands.qmgr.link_port import ManagedLink
@@ -107,20 +108,23 @@ class Places:
             how = self.tree_config()
             return MqAdapter(lambda: MqMessages(topics, how), config, stores.putter, self.together)
         with self.store() as known:
+            if topics.scheme in ("kafka", "kafkas"):
+                return KafkaAdapter(topics, config, self.qmgr, known.directory, self.epoch)
             if topics.scheme not in ("mqtt", "mqtts"):
                 return NatsAdapter(topics, config, self.qmgr, known.directory)
             queues = "embedded" if self.queues is None else str(self.queues)
             return MqttAdapter(topics, config, self.qmgr, known.directory, queues, self.epoch)
 
     def prepare(self) -> None:
-        """Make the embedded queue on which publications wait for the tree, also in a strict queue manager."""
-        outgoing = self.config.topics.outgoing_queue
+        """Make the embedded queues of the link, also in a strict queue manager."""
+        topics = self.config.topics
         if self.topics is None or self.queues is not None:
             return
         with self.store() as store:
-            if store.find_queue(outgoing) is None:
-                with store.unit_of_work() as unit:
-                    unit.save_definition(LocalQueue(outgoing, def_persistent=True))
+            for queue in (topics.outgoing_queue, topics.position_queue):
+                if store.find_queue(queue) is None:
+                    with store.unit_of_work() as unit:
+                        unit.save_definition(LocalQueue(queue, def_persistent=True))
 
     def stores(self, dead_letter_queue: str) -> LinkStores:
         """The stores of a link at the queue manager."""

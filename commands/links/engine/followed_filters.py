@@ -10,12 +10,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
+from typing import Final
 
 from commands.links.engine.filter_tree import FilterTree
 from commands.links.engine.state_file import read_state, unreadable, write_state
 
 Positions = Mapping[str, int]
 """The number of a message in each log: a sequence number of a stream, an offset in a partition."""
+_WHOLE: Final[Positions] = {}
 
 
 class FollowedFilters:
@@ -46,7 +48,8 @@ class FollowedFilters:
             if topic_filter in self._numbers:
                 return
             number = self._numbers[topic_filter] = self._next
-            self._since[number] = since
+            if since:
+                self._since[number] = since
             self._next += 1
             self._tree.add(topic_filter, number)
             self._changed = True
@@ -56,7 +59,7 @@ class FollowedFilters:
         with self._lock:
             number = self._numbers.pop(topic_filter, None)
             if number is not None:
-                del self._since[number]
+                self._since.pop(number, None)
                 self._tree.remove(topic_filter, number)
                 self.synced.discard(topic_filter)
                 self._changed = True
@@ -76,19 +79,24 @@ class FollowedFilters:
     def takes(self, tokens: str, log: str, position: int) -> bool:
         """Whether a filter selects the message at *position* in *log*. tokens: its topic."""
         with self._lock:
-            return any(position > self._since[number].get(log, -1) for number in self._tree.match(tokens))
+            found = self._tree.match(tokens)
+            return any(position > self._since.get(number, _WHOLE).get(log, -1) for number in found)
 
     def first(self, log: str) -> int | None:
         """The position after which the first filter follows *log*; None if there is no filter."""
         with self._lock:
-            return min((since.get(log, -1) for since in self._since.values()), default=None)
+            if not self._numbers:
+                return None
+            if len(self._since) < len(self._numbers):
+                return -1
+            return min(since.get(log, -1) for since in self._since.values())
 
     def passed(self, positions: Positions) -> None:
         """All up to *positions* has come: filters need not remember positions before those."""
         with self._lock:
-            for number, since in self._since.items():
-                if since and all(positions.get(log, -1) >= position for log, position in since.items()):
-                    self._since[number] = {}
+            for number, since in tuple(self._since.items()):
+                if all(positions.get(log, -1) >= position for log, position in since.items()):
+                    del self._since[number]
 
     def move(self, where: Positions | None) -> None:
         """The tree's record of the position is replaced, and begins behind *where*; None: it is there."""
@@ -101,7 +109,7 @@ class FollowedFilters:
         with self._lock:
             if only_changes and not self._changed:
                 return
-            filters = {each: self._since[number] for each, number in self._numbers.items()}
+            filters = {each: self._since.get(number, _WHOLE) for each, number in self._numbers.items()}
             write_state(self._path, {"filters": filters, "synced": sorted(self.synced), "moving": self.moving})
             self._changed = False
 
