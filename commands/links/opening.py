@@ -115,13 +115,20 @@ class Places:
             queues = "embedded" if self.queues is None else str(self.queues)
             return MqttAdapter(topics, config, self.qmgr, known.directory, queues, self.epoch)
 
+    @property
+    def link_queues(self) -> tuple[str, ...]:
+        """The queues of the link beside the processor's: what waits for the tree, and the position in a tree's logs."""
+        topics = self.config.topics
+        if self.topics is not None and self.topics.scheme in ("kafka", "kafkas"):
+            return topics.outgoing_queue, topics.position_queue
+        return (topics.outgoing_queue,)
+
     def prepare(self) -> None:
         """Make the embedded queues of the link, also in a strict queue manager."""
-        topics = self.config.topics
         if self.topics is None or self.queues is not None:
             return
         with self.store() as store:
-            for queue in (topics.outgoing_queue, topics.position_queue):
+            for queue in self.link_queues:
                 if store.find_queue(queue) is None:
                     with store.unit_of_work() as unit:
                         unit.save_definition(LocalQueue(queue, def_persistent=True))

@@ -101,8 +101,8 @@ class KafkaConfig(BaseModel):
     """Table [topics.kafka].
 
     topic: of publications that no route selects; with ``.retained`` and ``.state`` behind its name, the topic of what
-    is retained and that of the bridges. partitions: of the topics of publications that the bridge makes. sasl_mechanism:
-    how the user proves the password; None for a plain connection. client: settings of librdkafka.
+    is retained and that of the bridges. partitions: of the topics of publications that the bridge makes.
+    sasl_mechanism: how the user proves the password; None for no user. client: settings of librdkafka.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -24,7 +24,13 @@ try:
         TopicCollection,
         TopicPartition,
     )
-    from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, OffsetSpec, ResourceType
+    from confluent_kafka.admin import (  # type: ignore[attr-defined]
+        AdminClient,
+        ConfigResource,
+        NewTopic,
+        OffsetSpec,
+        ResourceType,
+    )
 except ImportError:  # pragma: no cover - the extra is not installed
     Consumer = None  # type: ignore[assignment,misc]
 
@@ -90,10 +96,10 @@ class KafkaCluster:
 
     # Clients
 
-    def producer(self) -> Producer:
-        """A producer of transactions, under the bridge's name."""
+    def producer(self, more: str = "") -> Producer:
+        """A producer of transactions, under the bridge's name. more: behind it."""
         # A batch of records may not be longer than a message may.
-        own = {"transactional.id": self.bridge, "batch.size": min(self.most_bytes - 1_000, 1_000_000)}
+        own = {"transactional.id": self.bridge + more, "batch.size": min(self.most_bytes - 1_000, 1_000_000)}
         return Producer({**self._settings, **_OF_PRODUCERS, **own})
 
     def consumer(self, positions: dict[str, int]) -> Consumer:
@@ -112,6 +118,7 @@ class KafkaCluster:
 
     def failure(self, error: KafkaError) -> TreeUnreachableError:
         """Why a call failed."""
+        self._admin.poll(0)  # for what the library reports beside the calls
         said = f" ({self._said})" if self.is_down and self._said else ""
         return TreeUnreachableError(f"Kafka at {self._address}: {error.str()}{said}")
 
@@ -143,7 +150,7 @@ class KafkaCluster:
     def last(self, *topics: str, first: bool = False) -> dict[str, int]:
         """The offset of the last committed record in each partition; that before the first one. Raises StoreError."""
         self.make_ready()
-        spec = OffsetSpec.earliest() if first else OffsetSpec.latest()
+        spec = (OffsetSpec.earliest if first else OffsetSpec.latest)()  # type: ignore[no-untyped-call]
         wanted = {_partition(log): spec for log in self.logs(*topics)}
         level = IsolationLevel.READ_COMMITTED
         with self.asking():

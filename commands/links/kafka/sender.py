@@ -9,7 +9,6 @@ not to be sent again. So readers with read_committed get each publication once, 
 from __future__ import annotations
 
 import json
-import logging
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
@@ -18,14 +17,18 @@ from typing import Any, Final
 
 from commands.links.engine.adapter import NotCarriedError, Prepared, Sent, TreeUnreachableError, Waiting
 from commands.links.engine.message_for_tree import ForTree
-from commands.links.kafka.cluster import KafkaCluster, KafkaError, KafkaException, Producer
+from commands.links.kafka.cluster import KafkaCluster
 from commands.links.kafka.compacted import CompactedTopic
 from commands.links.kafka.records import KafkaRecord, records_for
 from commands.links.kafka.routes import Routes
 from rfh2.constants import MQRC_MSG_TOO_BIG_FOR_Q, MQRC_NOT_AUTHORIZED
 from rfh2.errors import StoreError
 
-_log = logging.getLogger("qpubsub.kafka")
+try:
+    from confluent_kafka import KafkaError, KafkaException, Producer
+except ImportError:  # pragma: no cover - the extra is not installed
+    Producer = None  # type: ignore[assignment,misc]
+
 Records = tuple[KafkaRecord, ...]
 
 _MOST_BYTES: Final = 16_000_000
@@ -90,7 +93,7 @@ class KafkaSender:
             last = states.read().get(self._cluster.bridge.encode())
         finally:
             states.close()
-        state = {"epoch": -1, "sent": ""} if last is None else json.loads(last)
+        state: dict[str, Any] = {"epoch": -1, "sent": ""} if last is None else json.loads(last)
         if state["epoch"] > self._epoch:
             self._over = f"another processor sends to Kafka as {self._cluster.bridge}; end one, or change client_id"
             raise StoreError(self._over)

@@ -176,6 +176,6 @@ class KafkaNative:
             if message is None or message.error() is not None:
                 continue
             headers = {name: value.decode() for name, value in reversed(message.headers() or [])}
-            key = message.key().decode()
+            key = (message.key() or b"").decode()
             self.messages.append(Heard(headers.get("mq.Topic", key), message.value(), headers, key, message.topic()))
         consumer.close()
