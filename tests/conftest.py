@@ -16,6 +16,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.browser import needs_chromium
+from tests.commands.links.kafka_server import needs_kafka
 from tests.commands.links.mosquitto import needs_mosquitto
 from tests.commands.links.mqi.harness import needs_mqi
 from tests.commands.links.nats_server import needs_nats
@@ -45,7 +46,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark ``servers`` what needs one, and let it be tried twice unless it is marked ``faults``."""
-    starting = (needs_mosquitto.mark, needs_mqi.mark, needs_nats.mark, needs_chromium.mark)
+    starting = (needs_mosquitto.mark, needs_mqi.mark, needs_nats.mark, needs_kafka.mark, needs_chromium.mark)
     for item in items:
         if any(mark in starting for mark in item.iter_markers()):
             item.add_marker(pytest.mark.servers)

@@ -19,7 +19,7 @@ BREAKS = re.compile(r"SIGKILL|SIGSTOP|\.(kill|hang|fault)\(|_killed_when\(")
 
 def _needing_servers() -> Iterator[tuple[Path, ast.Module]]:
     for path in sorted(TESTS.rglob("test_*.py")):
-        if path != Path(__file__) and re.search(r"needs_(mosquitto|mqi|nats)\b", text := path.read_text()):
+        if path != Path(__file__) and re.search(r"needs_(mosquitto|mqi|nats|kafka)\b", text := path.read_text()):
             yield path, ast.parse(text)
 
 

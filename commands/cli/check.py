@@ -14,6 +14,7 @@ from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM, Objects
 from commands.cli.options.queue_manager import queue_manager
 from commands.cli.options.verb import verb
 from commands.links.checking.findings import CheckResult
+from commands.links.checking.kafka import KafkaCheck
 from commands.links.checking.mq import MqCheck
 from commands.links.checking.mqtt import MqttCheck
 from commands.links.checking.nats import NatsCheck
@@ -112,6 +113,13 @@ def _findings(places: Places, state: LoadedState) -> Iterator[CheckResult]:
             if reached.ok:
                 yield from nats.grants()
         return
+    if topics.scheme in ("kafka", "kafkas"):
+        kafka = KafkaCheck(topics, config, places.qmgr)
+        reached = kafka.connect()
+        yield reached
+        if reached.ok:
+            yield from kafka.grants()
+        return
     with closing(MqttCheck(topics, config, places.qmgr)) as check:
         connected = check.connect()
         yield connected
@@ -135,7 +143,8 @@ def _of_mq(
             own = sorted({s.dest_queue for s in subscriptions if s.dest_qmgr == places.qmgr})
             yield from check.queues(_inputs(objects), own)
             if places.topics is not None:
-                yield from check.outgoing(places.config.topics.outgoing_queue)
+                for queue in places.link_queues:
+                    yield from check.outgoing(queue)
         else:
             yield from check.topics(places.config.topics)
 

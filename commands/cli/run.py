@@ -170,7 +170,7 @@ def _configured(ctx: click.Context, _parameter: click.Parameter, path: Path | No
 @click.option(
     "--topics",
     metavar="URL",
-    help="The topic tree to link to: mqtt://host, mqtts://host, nats://host, tls://host, ibmmq://...",
+    help="The topic tree to link to: mqtt://host, mqtts://host, nats://host, tls://host, kafka://host, kafkas://host, ibmmq://...",
 )
 @click.option(
     "--metrics",

@@ -20,6 +20,7 @@ from commands.links.engine.urls import Address, parse_address
 from commands.links.ibmmq.adapter import MqAdapter
 from commands.links.ibmmq.manager import MqMessages, MqQueueManager
 from commands.links.ibmmq.spool import MqSpool
+from commands.links.kafka.adapter import KafkaAdapter
 from commands.links.mqtt.adapter import MqttAdapter
 from commands.links.nats.adapter import NatsAdapter
 from commands.qmgr.link_port import ManagedLink
@@ -107,20 +108,30 @@ class Places:
             how = self.tree_config()
             return MqAdapter(lambda: MqMessages(topics, how), config, stores.putter, self.together)
         with self.store() as known:
+            if topics.scheme in ("kafka", "kafkas"):
+                return KafkaAdapter(topics, config, self.qmgr, known.directory, self.epoch)
             if topics.scheme not in ("mqtt", "mqtts"):
                 return NatsAdapter(topics, config, self.qmgr, known.directory)
             queues = "embedded" if self.queues is None else str(self.queues)
             return MqttAdapter(topics, config, self.qmgr, known.directory, queues, self.epoch)
 
+    @property
+    def link_queues(self) -> tuple[str, ...]:
+        """The queues of the link beside the processor's: what waits for the tree, and the position in a tree's logs."""
+        topics = self.config.topics
+        if self.topics is not None and self.topics.scheme in ("kafka", "kafkas"):
+            return topics.outgoing_queue, topics.position_queue
+        return (topics.outgoing_queue,)
+
     def prepare(self) -> None:
-        """Make the embedded queue on which publications wait for the tree, also in a strict queue manager."""
-        outgoing = self.config.topics.outgoing_queue
+        """Make the embedded queues of the link, also in a strict queue manager."""
         if self.topics is None or self.queues is not None:
             return
         with self.store() as store:
-            if store.find_queue(outgoing) is None:
-                with store.unit_of_work() as unit:
-                    unit.save_definition(LocalQueue(outgoing, def_persistent=True))
+            for queue in self.link_queues:
+                if store.find_queue(queue) is None:
+                    with store.unit_of_work() as unit:
+                        unit.save_definition(LocalQueue(queue, def_persistent=True))
 
     def stores(self, dead_letter_queue: str) -> LinkStores:
         """The stores of a link at the queue manager."""
@@ -128,14 +139,14 @@ class Places:
         putter = CommandPutter(self.qmgr, self.config.topics.native_user, dead_letter_queue)
         if queues is None:
             return LinkStores(
-                lambda: InboundWriter(self.store(), putter),
+                lambda: InboundWriter(self.store(), putter, self.config.topics.position_queue),
                 putter,
                 lambda: EmbeddedSpool(self.store(), outgoing, dead_letter_queue),
                 self._retained,
             )
         at = queues
         return LinkStores(
-            lambda: InboundWriter(MqMessages(at, config), putter),
+            lambda: InboundWriter(MqMessages(at, config), putter, self.config.topics.position_queue),
             putter,
             lambda: MqSpool(MqMessages(at, config), outgoing, dead_letter_queue),
             self._retained,

@@ -102,6 +102,7 @@ ATTACKS: dict[str, Attack] = {
     "listener": _elsewhere({"listener_kills": ("--kills", "3", "--clients", "8")}),
     "restarts": _elsewhere({"restarts": ("--restarts", "3", "--messages", "600")}),
     "nats": _elsewhere({"nats_cuts": ("10",)}),
+    "kafka": _elsewhere({"kafka_cuts": ("10",)}),
     "growth": _elsewhere({"growth": ("--largest-kib", "64"), "growth_streams": ()}),
     "takeovers": _elsewhere({"takeovers": ("5",)}),
     "segments": _elsewhere({"segments": ("--segments", "2000")}),

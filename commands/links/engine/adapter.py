@@ -34,6 +34,7 @@ from enum import Enum
 from typing import Generic, Protocol, TypeVar
 
 from commands.links.engine.command_from_native import NativePublication
+from commands.links.engine.followed_filters import Positions
 from commands.links.engine.inbound_writer import Unreadable
 from commands.links.engine.message_for_tree import ForTree
 from commands.links.engine.retained import TreeRetained
@@ -96,12 +97,14 @@ class Arrivals:
     """Publications that the tree has sent. count: how many came in all. publications: the new ones, in order.
 
     unit: the unit of work in which they were got, if it has the queue manager's queues too; then the commands are put
-    in it. Else None.
+    in it. Else None. position: behind them, for a tree that does not remember it; kept in the unit of work of the
+    commands (``Engine.position``). None for what needs none.
     """
 
     publications: Sequence[NativePublication | Unreadable] = ()
     count: int = 0
     unit: Queues | None = None
+    position: Positions | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,11 +145,13 @@ class Engine(Generic[F]):
     lock: the adapter holds it while it changes its filters; the engine holds it when it unsubscribes. Reentrant.
     wanted: the filters that a subscription needs, or will need. connected: an adapter that keeps a connection calls it
     for each new one, and says whether the tree remembers its filters; the engine subscribes again to forgotten ones.
+    position: that of the last ``Arrivals`` that were committed, by this process or an earlier one; raises StoreError.
     """
 
     lock: threading.RLock
     wanted: Callable[[], Collection[F]]
     connected: Callable[[bool], None]
+    position: Callable[[], Positions | None]
 
 
 class TreeClient(Protocol[F]):

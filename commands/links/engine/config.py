@@ -82,18 +82,50 @@ class Secret(BaseModel):
             raise ConfigError("password_file", f"{self.password_file}: {error.strerror}") from error
 
 
+class KafkaRoute(BaseModel):
+    """Table [[topics.kafka.routes]]: the Kafka topic of some topic strings; the first route that selects one counts.
+
+    pattern: topic strings, with + and #. topic: of Kafka. key: of records; ``{topic}`` is the topic string, ``{2}`` its
+    second level. native: the topic string of a record that does not say it; ``{key}`` is its key.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    pattern: str
+    topic: str
+    key: str = "{topic}"
+    native: str = "{key}"
+
+
+class KafkaConfig(BaseModel):
+    """Table [topics.kafka].
+
+    topic: of publications that no route selects; with ``.retained`` and ``.state`` behind its name, the topic of what
+    is retained and that of the bridges. partitions: of the topics of publications that the bridge makes.
+    sasl_mechanism: how the user proves the password; None for no user. client: settings of librdkafka.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    topic: str = "qpubsub"
+    partitions: Annotated[int, Field(ge=1, le=10_000)] = 6
+    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] | None = None
+    client: dict[str, str | int | float | bool] = {}
+    routes: tuple[KafkaRoute, ...] = ()
+
+
 class TopicsConfig(Secret):
-    """Table [topics]: the topic tree, an MQTT 5 broker (``mqtt://``), NATS (``nats://``) or IBM MQ (``ibmmq://``).
+    """Table [topics]: the topic tree, an MQTT 5 broker (``mqtt://``), NATS, Kafka or IBM MQ (``ibmmq://``).
 
     client_id: of the MQTT session, or the name of the NATS consumers; two bridges must never have the same. prefix: of
     all topics in the tree, with its separator. native_user: the user of native publications, for authority records.
     local: whether publications with Local go into the tree (``share``) or not (``keep``). default_format: Format of
     native payloads that have none. session_expiry_s: how long the broker keeps publications while the bridge is down.
     receive_maximum: native publications that are not yet acknowledged. batch: publications in one unit of work.
-    patience_s: how long a RegSub waits for the answer of the broker. servers: more servers of the same NATS cluster.
+    patience_s: how long a RegSub waits for the answer of the broker. servers: more servers of the same cluster.
     credentials_file: of a NATS user. stream: of JetStream, and its bucket; replicas: of both. longest_subject: in
-    bytes. in_queue, outgoing_queue: local queues of the bridge. state_topic: where an MQTT broker retains the bridge's
-    state, without the prefix; None for nowhere.
+    bytes. in_queue, outgoing_queue, position_queue: local queues of the bridge. state_topic: where an MQTT broker
+    retains the bridge's state, without the prefix; None for nowhere.
     """
 
     url: str | None = None
@@ -112,10 +144,12 @@ class TopicsConfig(Secret):
     key_file: Path | None = None
     servers: tuple[str, ...] = ()
     credentials_file: Path | None = None
+    kafka: KafkaConfig = KafkaConfig()
     stream: str = Field("QPUBSUB", pattern=r"^[A-Za-z0-9_-]+$")
     replicas: Annotated[int, Field(ge=1, le=5)] = 1
     longest_subject: Annotated[int, Field(ge=100, le=60_000)] = 3_500
     outgoing_queue: str = "SYSTEM.QPUBSUB.OUTGOING"
+    position_queue: str = "SYSTEM.QPUBSUB.POSITION"
     in_queue: str = "SYSTEM.QPUBSUB.INCOMING"
     state_topic: str | None = None
 

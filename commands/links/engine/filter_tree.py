@@ -6,6 +6,7 @@ text, levels with ``/`` between them.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from streams.char_wildcards import parse_char_pattern
@@ -79,3 +80,11 @@ class FilterTree:
             if (rest := node.children.get(MULTI_LEVEL)) is not None:
                 found |= rest.ids
         return sorted(found)
+
+
+def matcher_of(filters: Sequence[str], form: Callable[[str], str]) -> Callable[[str], Sequence[str]]:
+    """A function that says which of *filters* select a topic string. form: the topic that filters select of it."""
+    tree = FilterTree()
+    for number, topic_filter in enumerate(filters):
+        tree.add(topic_filter, number)
+    return lambda topic_string: [filters[number] for number in tree.match(form(topic_string))]

@@ -1,7 +1,8 @@
 """Takes publications from the tree, puts them as commands, and accepts them after that. It takes others again.
 
 If the unit of work in which the publications were got has the queue manager's queues too, the commands are put in it:
-no publication is lost or comes twice. Otherwise they are committed here first: after a crash they may come twice.
+no publication is lost or comes twice. Otherwise they are committed here first: after a crash they may come twice,
+unless the position behind them is committed with them (``commands.links.engine.position``).
 """
 
 from __future__ import annotations
@@ -53,9 +54,9 @@ class InboundPump:
             return 0
         if arrivals.unit is not None:
             self._stores.putter.put_all(arrivals.unit, arrivals.publications)
-        elif arrivals.publications:
+        elif arrivals.publications or arrivals.position is not None:
             if self._writer is None:
                 self._writer = self._stores.writer()
-            self._writer.put(arrivals.publications)
+            self._writer.put(arrivals.publications, arrivals.position)
         self._receiver.accept()
         return arrivals.count

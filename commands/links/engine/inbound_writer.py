@@ -16,6 +16,8 @@ from typing import Protocol
 from commands.broker.dead_letter import DeadLetters
 from commands.broker.objects import DEFAULT_STREAM
 from commands.links.engine.command_from_native import NativePublication, command_for, format_of, why_not_command
+from commands.links.engine.followed_filters import Positions
+from commands.links.engine.position import keep_position, kept_position
 from commands.qmgr.store.errors import MessageRefusedError
 from commands.qmgr.store.port import Queues
 from rfh2.constants import MQPER_PERSISTENT, MQRCCF_COMMAND_FAILED, MQRCCF_TOPIC_ERROR
@@ -90,15 +92,25 @@ class CommandPutter:
 
 
 class InboundWriter:
-    """Puts native publications on the default stream's queue. queues: for this writer alone."""
+    """Puts native publications on the default stream's queue. queues: for this writer alone.
 
-    def __init__(self, queues: Messages, putter: CommandPutter) -> None:
-        self._queues, self._putter = queues, putter
+    position_queue: for the position behind them, where the tree does not remember it.
+    """
 
-    def put(self, natives: Sequence[NativePublication | Unreadable]) -> None:
-        """Put them all, or none. Raises StoreError: then they may be tried again."""
+    def __init__(self, queues: Messages, putter: CommandPutter, position_queue: str) -> None:
+        self._queues, self._putter, self._position_queue = queues, putter, position_queue
+
+    def put(self, natives: Sequence[NativePublication | Unreadable], position: Positions | None = None) -> None:
+        """Put them all, and keep *position*; or nothing. Raises StoreError: then they may be tried again."""
         with self._queues.unit_of_work() as unit:
             self._putter.put_all(unit, natives)
+            if position is not None:
+                keep_position(unit, self._position_queue, position)
+
+    def position(self) -> Positions | None:
+        """The position that was kept last; None if none was. Raises StoreError."""
+        with self._queues.unit_of_work() as unit:
+            return kept_position(unit, self._position_queue)
 
     def close(self) -> None:
         """Release the queues."""

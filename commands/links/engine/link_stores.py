@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
+from commands.links.engine.followed_filters import Positions
 from commands.links.engine.inbound_writer import CommandPutter, InboundWriter
 from commands.links.engine.spool import Spool
 from streams.operations import RetainedPublication
@@ -22,3 +23,11 @@ class LinkStores:
     putter: CommandPutter
     spool: Callable[[], Spool]
     retained: Callable[[], AbstractContextManager[list[RetainedPublication]]]
+
+    def position(self) -> Positions | None:
+        """The position in the tree's logs behind the last commands from it; None for none. Raises StoreError."""
+        writer = self.writer()
+        try:
+            return writer.position()
+        finally:
+            writer.close()

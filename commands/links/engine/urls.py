@@ -4,6 +4,8 @@
     mqtts://[user@]host[:8883]      the same, by TLS
     nats://[user@]host[:4222]       NATS with JetStream
     tls://[user@]host[:4222]        the same, by TLS
+    kafka://[user@]host[:9092][,host[:port]]...     Kafka
+    kafkas://[user@]host[:9093][,host[:port]]...    the same, by TLS
     ibmmq://host[:1414]/QMGR?channel=CHANNEL      IBM MQ by client connection, the parameters in the URL
     ibmmq:///QMGR                   IBM MQ as the environment says: MQSERVER, or a CCDT
 
@@ -19,14 +21,16 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from commands.links.engine.config import ConfigError
 
-PORTS: Final = {"mqtt": 1883, "mqtts": 8883, "nats": 4222, "tls": 4222, "ibmmq": 1414}
+PORTS: Final = {"mqtt": 1883, "mqtts": 8883, "nats": 4222, "tls": 4222, "kafka": 9092, "kafkas": 9093, "ibmmq": 1414}
 LOOPBACK: Final = "127.0.0.1"
+_SECURE: Final = frozenset({"mqtts", "tls", "kafkas"})
+_WITH_MORE: Final = ("kafka://", "kafkas://")
 _PARAMETERS: Final = {"ibmmq": frozenset({"channel"})}
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where another broker is. host: "" if the environment gives it. qmgr: for IBM MQ."""
+    """Where another broker is. host: "" if the environment gives it. qmgr: for IBM MQ. more: other hosts of Kafka."""
 
     scheme: str
     host: str
@@ -34,11 +38,12 @@ class Address:
     user: str | None = None
     qmgr: str = ""
     channel: str | None = None
+    more: tuple[str, ...] = ()
 
     @property
     def secure(self) -> bool:
         """Whether the scheme asks for TLS."""
-        return self.scheme in ("mqtts", "tls")
+        return self.scheme in _SECURE
 
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
@@ -48,6 +53,10 @@ class Address:
 
 def parse_address(text: str, option: str) -> Address:
     """Read *text*, given to *option*. Raises ConfigError, which never shows a password."""
+    more: tuple[str, ...] = ()
+    if text.startswith(_WITH_MORE):
+        text, *others = text.rstrip("/").split(",")
+        more = tuple(others)
     try:
         parts = urlsplit(text)
         port = parts.port
@@ -78,6 +87,7 @@ def parse_address(text: str, option: str) -> Address:
         user,
         path if parts.scheme == "ibmmq" else "",
         given.get("channel"),
+        more,
     )
 
 

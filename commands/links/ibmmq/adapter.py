@@ -19,6 +19,7 @@ from commands.links.engine.config import TopicsConfig
 from commands.links.engine.inbound_writer import CommandPutter
 from commands.links.engine.retained import TreeRetained
 from commands.links.engine.spool import Spool
+from commands.links.engine.unconnected import Unconnected
 from commands.links.ibmmq.capabilities import CAPABILITIES
 from commands.links.ibmmq.manager import MqMessages
 from commands.links.ibmmq.reasons import ConnectionLostError, MqError
@@ -33,7 +34,7 @@ from streams.subscriptions import WildcardScheme
 _log = logging.getLogger("qpubsub.mq")
 
 
-class MqAdapter:
+class MqAdapter(Unconnected):
     """The topic tree of one queue manager.
 
     messages: makes a connection to it. together: whether the queues are on the same queue manager, so that one
@@ -76,28 +77,6 @@ class MqAdapter:
 
     def attach(self, engine: Engine[Selection]) -> None:
         self._engine = engine
-
-    def start(self) -> None:
-        """Do nothing: the adapter keeps no connection."""
-
-    def stop(self) -> None:
-        """Do nothing: each thread has released its connection."""
-
-    @property
-    def is_up(self) -> bool | None:
-        return None
-
-    def wait_up(self, timeout_s: float) -> bool:
-        del timeout_s
-        return True
-
-    @property
-    def trouble(self) -> str:
-        return ""
-
-    @property
-    def next_try_s(self) -> float | None:
-        return None
 
     # Filters
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from commands.links.engine.adapter import Engine, Subscribed, TreeUnreachableError
 from commands.links.engine.command_from_native import NativePublication
 from commands.links.engine.config import ConfigError, TopicsConfig
-from commands.links.engine.filter_tree import FilterTree
+from commands.links.engine.filter_tree import matcher_of
 from commands.links.engine.retained import TreeRetained
 from commands.links.engine.spool import Spool
 from commands.links.engine.urls import Address
@@ -81,10 +81,7 @@ class MqttAdapter:
         return topic_filter.removeprefix(self._config.prefix), WildcardScheme.TOPIC
 
     def matcher(self, filters: Sequence[str]) -> Callable[[str], Sequence[str]]:
-        tree, prefix = FilterTree(), self._config.prefix
-        for number, topic_filter in enumerate(filters):
-            tree.add(topic_filter, number)
-        return lambda topic_string: [filters[number] for number in tree.match(prefix + topic_string)]
+        return matcher_of(filters, lambda topic_string: self._config.prefix + topic_string)
 
     def why_stays(self, topic_string: str) -> str | None:
         return why_not_shared(self._config.prefix + topic_string)

@@ -11,20 +11,20 @@ import asyncio
 import logging
 import re
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 from commands.links.engine.adapter import Engine, Subscribed
 from commands.links.engine.command_from_native import NativePublication
 from commands.links.engine.config import ConfigError, TopicsConfig
-from commands.links.engine.filter_tree import FilterTree
+from commands.links.engine.filter_tree import matcher_of
+from commands.links.engine.followed_filters import FollowedFilters, FollowsFilters
 from commands.links.engine.retained import TreeRetained
 from commands.links.engine.spool import Spool
 from commands.links.engine.urls import Address
 from commands.links.nats.capabilities import CAPABILITIES
 from commands.links.nats.connection import NatsConnection, Session
-from commands.links.nats.filters import Filters
 from commands.links.nats.receiver import Cursor, NatsReceiver
 from commands.links.nats.sender import NatsSender
 from commands.links.nats.streams import last_values, make_streams
@@ -47,7 +47,7 @@ def names_of(config: TopicsConfig, qmgr: str) -> tuple[str, str, str]:
     return name, prefix, f"$KV.{config.stream}."
 
 
-class NatsAdapter:
+class NatsAdapter(FollowsFilters):
     """One NATS server or cluster. state: the directory for what the bridge remembers. Raises ConfigError."""
 
     kind = "NATS"
@@ -59,8 +59,9 @@ class NatsAdapter:
     def __init__(self, address: Address, config: TopicsConfig, qmgr: str, state: Path) -> None:
         self._config = config
         self._bridge, self._prefix, self._bucket = names_of(config, qmgr)
-        self._filters = Filters(state / "nats.json")
-        cursors = Cursor(0, config.stream, self._prefix), Cursor(1, f"KV_{config.stream}", self._bucket)
+        self._filters = FollowedFilters(state / "nats.json")
+        bucket = Cursor(f"KV_{config.stream}", self._bucket, is_bucket=True)
+        cursors = Cursor(config.stream, self._prefix), bucket
         self._receiver = NatsReceiver(config, cursors, self._bridge, self._filters)
         self._connection = NatsConnection(address, config, self._bridge, self._opened, self._denied)
         self._receiver.connection = self._connection
@@ -75,10 +76,7 @@ class NatsAdapter:
         return pattern_of(topic_filter), WildcardScheme.TOPIC
 
     def matcher(self, filters: Sequence[str]) -> Callable[[str], Sequence[str]]:
-        tree = FilterTree()
-        for number, topic_filter in enumerate(filters):
-            tree.add(topic_filter, number)
-        return lambda topic_string: [filters[number] for number in tree.match(tokens_of(topic_string))]
+        return matcher_of(filters, tokens_of)
 
     def why_stays(self, topic_string: str) -> str | None:
         """None: every topic string has a subject."""
@@ -113,20 +111,6 @@ class NatsAdapter:
     def next_try_s(self) -> float | None:
         return self._connection.next_try_s
 
-    # Filters
-
-    def remembered(self) -> Collection[str]:
-        return self._filters.synced
-
-    def held(self) -> Collection[str]:
-        return self._filters.all()
-
-    def synced(self, filters: Iterable[str]) -> None:
-        self._filters.sync(filters)
-
-    def save(self) -> None:
-        self._filters.save(only_changes=True)
-
     # Calls
 
     def client(self) -> NatsCalls:
@@ -158,7 +142,12 @@ class NatsCalls:
     """The calls of the processor's thread and the keeper (``TreeClient``), by one connection."""
 
     def __init__(
-        self, connection: NatsConnection, receiver: NatsReceiver, filters: Filters, config: TopicsConfig, bucket: str
+        self,
+        connection: NatsConnection,
+        receiver: NatsReceiver,
+        filters: FollowedFilters,
+        config: TopicsConfig,
+        bucket: str,
     ) -> None:
         self._connection, self._receiver, self._filters = connection, receiver, filters
         self._config, self._bucket = config, bucket
@@ -168,9 +157,9 @@ class NatsCalls:
 
     def subscribe(self, filters: Sequence[str], urgent: bool) -> Iterator[Subscribed[str]]:
         del urgent  # one is as fast as another
-        stream, bucket = self._connection.call(self._last)
+        since = self._connection.call(self._last)
         for topic_filter in filters:
-            self._filters.add(topic_filter, (stream, bucket))
+            self._filters.add(topic_filter, since)
         # Now: a filter that a crash made forgotten would miss what came before the next start.
         self._filters.save(only_changes=True)
         self._receiver.follow()
@@ -201,8 +190,7 @@ class NatsCalls:
     def close(self) -> None:
         """Nothing is held: the adapter disconnects."""
 
-    async def _last(self, session: Session) -> tuple[int, int]:
+    async def _last(self, session: Session) -> dict[str, int]:
         """The last sequence numbers of the stream and of the bucket."""
-        stream = await session.jetstream.stream_info(self._config.stream)
-        bucket = await session.jetstream.stream_info(f"KV_{self._config.stream}")
-        return stream.state.last_seq, bucket.state.last_seq
+        names = self._config.stream, f"KV_{self._config.stream}"
+        return {name: (await session.jetstream.stream_info(name)).state.last_seq for name in names}

@@ -22,9 +22,9 @@ from typing import Any, Final
 from commands.links.engine.adapter import Arrivals, TreeUnreachableError
 from commands.links.engine.command_from_native import NativePublication
 from commands.links.engine.config import TopicsConfig
+from commands.links.engine.followed_filters import FollowedFilters
 from commands.links.engine.inbound_writer import Unreadable
 from commands.links.nats.connection import NatsConnection, Session
-from commands.links.nats.filters import Filters
 from commands.links.nats.messages import bridge_of, is_marker, native_of
 from commands.links.nats.subjects import cover, tokens_of, topic_of
 
@@ -43,16 +43,16 @@ _MOST_BYTES: Final = 16_000_000
 
 @dataclass(slots=True)
 class Cursor:
-    """The place of the bridge in a stream. number: 0 for the stream, 1 for the bucket. prefix: of its subjects.
+    """The place of the bridge in a stream. prefix: of its subjects. is_bucket: whether it is the bucket's stream.
 
     position: sequence number of the last message that is safe here. newest: of the last one that came. expected: the
     next number of the consumer. asked: messages that the server may still send without being asked. behind: how many it
     has beside those. is_overdue: it sends no more of those, and something may be lost. is_broken: there is a gap.
     """
 
-    number: int
     stream: str
     prefix: str
+    is_bucket: bool = False
     position: int = 0
     newest: int = 0
     generation: int = 0
@@ -64,11 +64,6 @@ class Cursor:
     is_overdue: bool = False
     is_broken: bool = False
     created: Any = None
-
-    @property
-    def is_bucket(self) -> bool:
-        """Whether it is in the bucket."""
-        return self.number == 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +79,9 @@ class Arrived:
 class NatsReceiver:
     """Filled by the connection's thread, emptied by the engine's. bridge: its name, and that of its consumers."""
 
-    def __init__(self, config: TopicsConfig, cursors: tuple[Cursor, Cursor], bridge: str, filters: Filters) -> None:
+    def __init__(
+        self, config: TopicsConfig, cursors: tuple[Cursor, Cursor], bridge: str, filters: FollowedFilters
+    ) -> None:
         self._config, self._cursors, self._bridge, self._filters = config, cursors, bridge, filters
         self._came = threading.Condition()
         self._waiting: deque[Arrived] = deque()
@@ -104,7 +101,7 @@ class NatsReceiver:
         if info is not None:
             cursor.position = max(cursor.position, info.ack_floor.stream_seq)
         elif self._filters.moving is not None:
-            cursor.position = max(cursor.position, self._filters.moving[cursor.number])
+            cursor.position = max(cursor.position, self._filters.moving.get(cursor.stream, 0))
         else:
             known = cursor.created == stream.created
         if not known or cursor.position > stream.state.last_seq:
@@ -128,7 +125,7 @@ class NatsReceiver:
 
     async def _replaced(self, session: Session, cursor: Cursor, filters: list[str]) -> Any:
         """A new consumer that begins behind the position; the file has the position until it is there."""
-        self._filters.move((self._cursors[0].position, self._cursors[1].position))
+        self._filters.move({each.stream: each.position for each in self._cursors})
         with suppress(NotFoundError):
             await session.jetstream.delete_consumer(cursor.stream, self._bridge)
         config = ConsumerConfig(
@@ -222,7 +219,7 @@ class NatsReceiver:
 
     def accept(self) -> None:
         taken, self._taken = self._taken, []
-        last = {each.cursor.number: each for each in taken}
+        last = {each.cursor.stream: each for each in taken}
         for each in last.values():
             each.cursor.position = each.sequence
         for each in last.values():
@@ -285,7 +282,7 @@ class NatsReceiver:
             return None
         topic = topic_of(subject, in_bucket)
         tokens = subject.replace(".", "/") if topic is None else tokens_of(topic)
-        if not self._filters.takes(tokens, cursor.number, arrived.sequence):
+        if not self._filters.takes(tokens, cursor.stream, arrived.sequence):
             return None
         return self.read(subject, message, in_bucket)
 

@@ -17,7 +17,7 @@ class Proxy:
     """
 
     def __init__(self, target: int) -> None:
-        self.port, self._target = free_port(), target
+        self.port, self.target = free_port(), target
         self.delay_s, self.drops = 0.0, False
         self._writers: set[asyncio.StreamWriter] = set()
         self._loop = asyncio.new_event_loop()
@@ -46,7 +46,7 @@ class Proxy:
 
     async def _accepted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            back_reader, back_writer = await asyncio.open_connection("127.0.0.1", self._target)
+            back_reader, back_writer = await asyncio.open_connection("127.0.0.1", self.target)
         except OSError:
             writer.transport.abort()
             return

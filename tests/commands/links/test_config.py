@@ -30,7 +30,7 @@ def test_urls(text: str, wanted: Address) -> None:
 
 
 BAD = [
-    ("broker", "a bare word is none of mqtt://, mqtts://, nats://, tls://, ibmmq://"),
+    ("broker", "a bare word is none of mqtt://, mqtts://, nats://, tls://, kafka://, kafkas://, ibmmq://"),
     ("amqp://broker", "amqp is none of"),
     ("mqtt://", "the host is missing"),
     ("mqtt://broker/topic", "takes no path"),

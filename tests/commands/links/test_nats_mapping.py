@@ -14,12 +14,11 @@ from hypothesis import strategies as st
 
 from commands.links.engine.config import TopicsConfig
 from commands.links.engine.filter_tree import FilterTree
+from commands.links.engine.followed_filters import FollowedFilters
 from commands.links.engine.message_for_tree import ForTree
-from commands.links.nats.filters import Filters
 from commands.links.nats.messages import message_for, native_of
 from commands.links.nats.receiver import Cursor, NatsReceiver
 from commands.links.nats.subjects import cover, filter_of, pattern_of, subject_of, tokens_of, topic_of, wildcards_of
-from rfh2.errors import StoreError
 from streams.patterns import parse_pattern
 from streams.subscriptions import WildcardScheme
 
@@ -259,21 +258,6 @@ def test_an_empty_value_is_no_clearing() -> None:
     assert not native.retain
 
 
-def test_the_file_of_filters_has_where_each_begins(tmp_path: Path) -> None:
-    filters = Filters(tmp_path / "nats.json")
-    filters.add("a/#", (5, 7))
-    filters.add("b", (9, 9))
-    filters.sync(["a/#"])
-    filters.move((4, 6))
-    again = Filters(tmp_path / "nats.json")
-    assert (again.all(), again.synced, again.moving) == (("a/#", "b"), {"a/#"}, (4, 6))
-    taken = [(again.takes("a/x", 0, at), again.takes("a/x", 1, at)) for at in (5, 6, 7, 8)]
-    assert taken == [(False, False), (True, False), (True, False), (True, True)]
-    (tmp_path / "nats.json").write_text("{")
-    with pytest.raises(StoreError, match="remove it"):
-        Filters(tmp_path / "nats.json")
-
-
 def _message(stream: int, consumer: int) -> Any:
     sequence = SimpleNamespace(stream=stream, consumer=consumer)
     return SimpleNamespace(subject="mq.a", headers=None, metadata=SimpleNamespace(sequence=sequence, num_pending=0))
@@ -292,8 +276,8 @@ DELIVERIES = [
 def test_nothing_is_taken_twice_or_behind_a_gap(
     tmp_path: Path, came: list[tuple[int, int]], taken: list[int], gap: bool
 ) -> None:
-    cursor, other = Cursor(0, "QPUBSUB", "mq."), Cursor(1, "KV_QPUBSUB", "$KV.QPUBSUB.")
-    receiver = NatsReceiver(TopicsConfig(), (cursor, other), "bridge", Filters(tmp_path / "nats.json"))
+    cursor, other = Cursor("QPUBSUB", "mq."), Cursor("KV_QPUBSUB", "$KV.QPUBSUB.", is_bucket=True)
+    receiver = NatsReceiver(TopicsConfig(), (cursor, other), "bridge", FollowedFilters(tmp_path / "nats.json"))
     for stream, consumer in came:
         asyncio.run(receiver._arrived(cursor, 0, _message(stream, consumer)))
     asyncio.run(receiver._arrived(cursor, 7, _message(99, 1)))

@@ -31,6 +31,7 @@ from commands.qmgr.store import Durability, QueueManagerStore
 from commands.terminal.console import Console
 from rfh2 import CapturedMessage, Mqmd
 from tests.commands.guide_scenarios import GuideScenario, scenarios
+from tests.commands.links.kafka_server import KafkaServer, kafka_server, needs_kafka
 from tests.commands.links.mosquitto import Mosquitto, mosquitto, needs_mosquitto, until
 from tests.commands.links.mqi.harness import SYSTEM_QUEUES, StandIn, needs_mqi, stand_in
 from tests.commands.links.nats_server import NatsServer, nats_server, needs_nats
@@ -42,6 +43,7 @@ ADAPTERS = [
     pytest.param(("embedded", "embedded"), id="embedded"),
     pytest.param(("embedded", "mqtt"), id="embedded queues, MQTT tree", marks=needs_mosquitto),
     pytest.param(("embedded", "nats"), id="embedded queues, NATS tree", marks=needs_nats),
+    pytest.param(("embedded", "kafka"), id="embedded queues, Kafka tree", marks=needs_kafka),
     pytest.param(("mq", "embedded"), id="IBM MQ queues", marks=needs_mqi),
     pytest.param(("mq", "mqtt"), id="IBM MQ queues, MQTT tree", marks=[needs_mqi, needs_mosquitto]),
     pytest.param(("mq", "mq"), id="IBM MQ queues and tree", marks=needs_mqi),
@@ -145,6 +147,12 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NatsServer]:
         yield running
 
 
+@pytest.fixture(scope="module")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaServer]:
+    with kafka_server(tmp_path_factory.mktemp("kafka")) as running:
+        yield running
+
+
 _NUMBERS = count(1)
 
 
@@ -158,11 +166,13 @@ class World:
         self._stack = ExitStack()
         QueueManagerStore.create(home, QueueManager(case.qmgr)).close()
         self._mqsc(case.setup)
-        # A prefix and a session of its own: the cases share one MQTT broker, and one NATS server.
+        # A prefix and a session of its own: the cases share one server of each kind.
         number = next(_NUMBERS)
         own: dict[str, Any] = {"client_id": f"bridge-{number}"}
         if topics is not None and topics.startswith("nats"):
             own |= {"prefix": f"{number}.", "stream": f"S{number}"}
+        elif topics is not None and topics.startswith("kafka"):
+            own |= {"kafka": {"topic": f"t{number}"}}
         elif topics != _mq_url(case):
             own |= {"prefix": f"{number}/"}
         config = Config(topics=TopicsConfig(**own))
@@ -271,11 +281,11 @@ def test_the_same_captures_give_the_same_puts(
 
 
 # The fixture of a tree's server.
-SERVERS = {"mqtt": "broker", "nats": "server"}
+SERVERS = {"mqtt": "broker", "nats": "server", "kafka": "kafka"}
 
 
 def _url(request: pytest.FixtureRequest, topics: str) -> str:
-    running: Mosquitto | NatsServer = request.getfixturevalue(SERVERS[topics])
+    running: Mosquitto | NatsServer | KafkaServer = request.getfixturevalue(SERVERS[topics])
     return running.url
 
 

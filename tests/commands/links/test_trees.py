@@ -1,4 +1,4 @@
-"""What holds for every tree to which a connection is kept, with a real server and native programs on it."""
+"""What holds for every tree but IBM MQ's, with a real server and native programs on it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import pytest
 
 from rfh2 import Mqmd, Rfh1
+from tests.commands.links.kafka_server import KafkaNative, KafkaServer, kafka_server, needs_kafka
 from tests.commands.links.mosquitto import Mosquitto, Native, mosquitto, needs_mosquitto, until
 from tests.commands.links.nats_server import NatsNative, NatsServer, nats_server, needs_nats
 from tests.commands.links.test_mqtt import CONTROL, STREAM, Bridge
@@ -60,27 +61,48 @@ class NatsTree:
         return topics
 
 
-TREES = [pytest.param("mqtt", marks=needs_mosquitto), pytest.param("nats", marks=needs_nats)]
+class KafkaTree:
+    """One broker of Kafka."""
+
+    def __init__(self, server: KafkaServer) -> None:
+        self._servers, self.url = server.servers, server.url
+
+    def native(self) -> Speaker:
+        return KafkaNative(self._servers, "qpubsub")
+
+    def retained(self) -> set[str]:
+        return set(KafkaNative(self._servers).retained())
+
+
+TREES = [
+    pytest.param("mqtt", marks=needs_mosquitto),
+    pytest.param("nats", marks=needs_nats),
+    pytest.param("kafka", marks=needs_kafka),
+]
+Tree = MqttTree | NatsTree | KafkaTree
 
 
 @pytest.fixture(params=TREES)
-def tree(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MqttTree | NatsTree]:
+def tree(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Tree]:
     if request.param == "mqtt":
         with mosquitto(tmp_path / "server") as broker:
             yield MqttTree(broker)
-    else:
+    elif request.param == "nats":
         with nats_server(tmp_path / "server") as server:
             yield NatsTree(server)
+    else:
+        with kafka_server(tmp_path / "server") as kafka:
+            yield KafkaTree(kafka)
 
 
 @pytest.fixture
-def bridge(tmp_path: Path, tree: MqttTree | NatsTree) -> Iterator[Bridge]:
+def bridge(tmp_path: Path, tree: Tree) -> Iterator[Bridge]:
     with Bridge(tmp_path / "qmgrs", tree.url) as running:
         yield running
 
 
 @pytest.fixture
-def native(bridge: Bridge, tree: MqttTree | NatsTree) -> Iterator[Speaker]:
+def native(bridge: Bridge, tree: Tree) -> Iterator[Speaker]:
     client = tree.native()
     yield client
     client.close()
@@ -106,7 +128,7 @@ def test_nothing_goes_round_in_a_circle(bridge: Bridge, native: Speaker) -> None
 
 
 # docs/networks.md: bridges that share a tree
-def test_bridges_of_one_tree_exchange_publications(bridge: Bridge, tree: MqttTree | NatsTree, tmp_path: Path) -> None:
+def test_bridges_of_one_tree_exchange_publications(bridge: Bridge, tree: Tree, tmp_path: Path) -> None:
     with Bridge(tmp_path / "others", tree.url, "QM2") as other:
         bridge.publish("a/kept", b"kept", "<PubOpt>RetainPub</PubOpt>")
         for each in (bridge, other):
@@ -176,7 +198,7 @@ def test_req_update_finds_what_natives_have_retained(bridge: Bridge, native: Spe
     assert bridge.data("S") == [b"1:1"]
 
 
-def test_either_side_clears_what_is_retained(bridge: Bridge, tree: MqttTree | NatsTree, native: Speaker) -> None:
+def test_either_side_clears_what_is_retained(bridge: Bridge, tree: Tree, native: Speaker) -> None:
     bridge.register("score/#")
     native.publish("score/1", "1:0", retain=True)
     bridge.publish("score/2", b"2:0", "<PubOpt>RetainPub</PubOpt>")

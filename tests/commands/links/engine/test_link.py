@@ -20,6 +20,7 @@ from commands.broker.objects import DEAD_LETTER_QUEUE, QueueManager
 from commands.links.engine.adapter import Arrivals
 from commands.links.engine.command_from_native import NativePublication
 from commands.links.engine.config import Config, TopicsConfig
+from commands.links.engine.followed_filters import Positions
 from commands.links.engine.inbound_pump import InboundPump
 from commands.links.engine.inbound_writer import InboundWriter, Unreadable
 from commands.links.engine.link import Link
@@ -68,17 +69,17 @@ class World(Bridge):
         world, real = self, self.stores.writer()
 
         class Writer(InboundWriter):
-            def put(self, natives: Sequence[NativePublication | Unreadable]) -> None:
+            def put(self, natives: Sequence[NativePublication | Unreadable], position: Positions | None = None) -> None:
                 if world.failing:
                     world.failing -= 1
                     raise StoreError("injected: the queue is full")
                 world.writes += 1
-                real.put(natives)
+                real.put(natives, position)
 
             def close(self) -> None:
                 real.close()
 
-        return Writer(real._queues, self.stores.putter)
+        return Writer(real._queues, self.stores.putter, TopicsConfig().position_queue)
 
     def clear(self, topic: str) -> None:
         self.put(STREAM, f"<Command>DeletePub</Command><Topic>{topic}</Topic>")

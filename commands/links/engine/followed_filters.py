@@ -1,0 +1,148 @@
+"""The filters that the bridge follows itself, and from where on in each log of the tree; and their file.
+
+For a tree that sends more than the filters select, and older messages than the filter too: JetStream has one consumer
+of the bridge for a cover of all filters, Kafka has no filters. So each filter has the position of the last message in
+each log when it came, and takes later ones only.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+from typing import Final
+
+from commands.links.engine.filter_tree import FilterTree
+from commands.links.engine.state_file import read_state, unreadable, write_state
+
+Positions = Mapping[str, int]
+"""The number of a message in each log: a sequence number of a stream, an offset in a partition."""
+_WHOLE: Final[Positions] = {}
+
+
+class FollowedFilters:
+    """The filters, as the file at *path* keeps them; for several threads. Raises StoreError where it cannot be used.
+
+    synced: those of which the retained publications are known here. moving: where to begin again in all logs, while
+    what the tree keeps of the position is replaced; None else.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._lock = path, threading.RLock()
+        self._tree = FilterTree()
+        self._numbers: dict[str, int] = {}
+        self._since: dict[int, Positions] = {}
+        self._next, self._changed = 1, False
+        self.synced: set[str] = set()
+        self.moving: Positions | None = None
+        self._load()
+
+    def all(self) -> tuple[str, ...]:
+        """Every filter."""
+        with self._lock:
+            return tuple(self._numbers)
+
+    def add(self, topic_filter: str, since: Positions) -> None:
+        """Have the filter, from *since* on; do nothing if it is there. A log without a position is followed whole."""
+        with self._lock:
+            if topic_filter in self._numbers:
+                return
+            number = self._numbers[topic_filter] = self._next
+            if since:
+                self._since[number] = since
+            self._next += 1
+            self._tree.add(topic_filter, number)
+            self._changed = True
+
+    def remove(self, topic_filter: str) -> None:
+        """Remove the filter; do nothing if there is none."""
+        with self._lock:
+            number = self._numbers.pop(topic_filter, None)
+            if number is not None:
+                self._since.pop(number, None)
+                self._tree.remove(topic_filter, number)
+                self.synced.discard(topic_filter)
+                self._changed = True
+
+    def sync(self, filters: Iterable[str]) -> None:
+        """The retained publications under these are known here."""
+        with self._lock:
+            fresh = {each for each in filters if each in self._numbers} - self.synced
+            self.synced |= fresh
+            self._changed = self._changed or bool(fresh)
+
+    def forget(self) -> None:
+        """The tree has lost the position of the bridge: it has none of the filters."""
+        for topic_filter in self.all():
+            self.remove(topic_filter)
+
+    def takes(self, tokens: str, log: str, position: int) -> bool:
+        """Whether a filter selects the message at *position* in *log*. tokens: its topic."""
+        with self._lock:
+            found = self._tree.match(tokens)
+            return any(position > self._since.get(number, _WHOLE).get(log, -1) for number in found)
+
+    def first(self, log: str) -> int | None:
+        """The position after which the first filter follows *log*; None if there is no filter."""
+        with self._lock:
+            if not self._numbers:
+                return None
+            if len(self._since) < len(self._numbers):
+                return -1
+            return min(since.get(log, -1) for since in self._since.values())
+
+    def passed(self, positions: Positions) -> None:
+        """All up to *positions* has come: filters need not remember positions before those."""
+        with self._lock:
+            for number, since in tuple(self._since.items()):
+                if all(positions.get(log, -1) >= position for log, position in since.items()):
+                    del self._since[number]
+
+    def move(self, where: Positions | None) -> None:
+        """The tree's record of the position is replaced, and begins behind *where*; None: it is there."""
+        with self._lock:
+            self.moving = where
+            self.save()
+
+    def save(self, only_changes: bool = False) -> None:
+        """Keep them."""
+        with self._lock:
+            if only_changes and not self._changed:
+                return
+            filters = {each: self._since.get(number, _WHOLE) for each, number in self._numbers.items()}
+            write_state(self._path, {"filters": filters, "synced": sorted(self.synced), "moving": self.moving})
+            self._changed = False
+
+    def _load(self) -> None:
+        try:
+            state = read_state(self._path)
+            if state is None:
+                return
+            for topic_filter, since in state["filters"].items():
+                self.add(topic_filter, _positions(since))
+            self.synced = set(state["synced"]) & set(self._numbers)
+            self.moving = None if state["moving"] is None else _positions(state["moving"])
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise unreadable(self._path, error) from error
+
+
+class FollowsFilters:
+    """The part of an adapter that says which filters there are (``Adapter``), where the bridge follows them itself."""
+
+    _filters: FollowedFilters
+
+    def remembered(self) -> Collection[str]:
+        return self._filters.synced
+
+    def held(self) -> Collection[str]:
+        return self._filters.all()
+
+    def synced(self, filters: Iterable[str]) -> None:
+        self._filters.sync(filters)
+
+    def save(self) -> None:
+        self._filters.save(only_changes=True)
+
+
+def _positions(state: Positions) -> Positions:
+    return {str(log): int(position) for log, position in state.items()}

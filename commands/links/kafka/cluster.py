@@ -1,0 +1,238 @@
+"""A Kafka cluster as the rest of the bridge sees it: its topics, how far they go, and clients for it (librdkafka's)."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+from commands.links.engine.adapter import TreeUnreachableError
+from commands.links.engine.config import ConfigError, TopicsConfig
+from commands.links.engine.urls import Address
+from commands.links.kafka.routes import Routes
+from rfh2.distribution import how_to_install
+from rfh2.errors import StoreError
+
+try:
+    from confluent_kafka import (
+        Consumer,
+        IsolationLevel,
+        KafkaError,
+        KafkaException,
+        Producer,
+        TopicCollection,
+        TopicPartition,
+    )
+    from confluent_kafka.admin import (  # type: ignore[attr-defined]
+        AdminClient,
+        ConfigResource,
+        NewTopic,
+        OffsetSpec,
+        ResourceType,
+    )
+except ImportError:  # pragma: no cover - the extra is not installed
+    Consumer = None  # type: ignore[assignment,misc]
+
+# What a broker takes if its administrator has not said otherwise.
+_MOST_BYTES: Final = 1_048_588
+_COMPACTED: Final = {"cleanup.policy": "compact"}
+# Each transaction replaces the record: only the last ones are worth keeping.
+_STATE: Final = {**_COMPACTED, "segment.bytes": "1048576", "min.cleanable.dirty.ratio": "0.01"}
+_OFTEN_S: Final = 0.1
+# What the promises of the bridge rest on.
+_OF_CONSUMERS: Final[dict[str, Any]] = {
+    "isolation.level": "read_committed",
+    "enable.auto.commit": False,
+    "auto.offset.reset": "earliest",
+    "enable.partition.eof": True,
+    "fetch.wait.max.ms": 100,
+}
+# The topic says what is too long, not the client.
+_OF_PRODUCERS: Final[dict[str, Any]] = {
+    "transaction.timeout.ms": 30_000,
+    "partitioner": "murmur2_random",
+    "message.max.bytes": 1_000_000_000,
+}
+
+
+class KafkaCluster:
+    """For several threads. bridge: its name there. is_down: whether no broker has answered lately.
+
+    Raises ConfigError where confluent-kafka is missing or refuses its settings.
+    """
+
+    def __init__(self, address: Address, config: TopicsConfig, routes: Routes, bridge: str) -> None:
+        if Consumer is None:
+            raise ConfigError("--topics", f"kafka:// needs the package confluent-kafka: {how_to_install('kafka')}")
+        self.bridge, self.is_down, self.most_bytes = bridge, False, _MOST_BYTES
+        self._address, self._config, self._routes = address, config, routes
+        self._said, self._ready, self._lock = "", False, threading.Lock()
+        try:
+            self._settings = self._settings_of(address, config)
+            self._admin = AdminClient(self._settings)
+        except KafkaException as error:
+            raise ConfigError("[topics]", f"confluent-kafka refuses it: {error.args[0].str()}") from error
+
+    def _settings_of(self, address: Address, config: TopicsConfig) -> dict[str, Any]:
+        user, mechanism = address.user or config.user, config.kafka.sasl_mechanism
+        host = f"[{address.host}]" if ":" in address.host else address.host
+        protocol = ("SASL_" if mechanism else "") + ("SSL" if address.secure else "PLAINTEXT")
+        files = {"ca": config.ca_file, "certificate": config.cert_file, "key": config.key_file}
+        own = {
+            "bootstrap.servers": ",".join((f"{host}:{address.port}", *address.more, *config.servers)),
+            "client.id": self.bridge,
+            "security.protocol": protocol,
+            "error_cb": self._failed,
+            "log_level": 2,
+            **{f"ssl.{name}.location": str(path) for name, path in files.items() if path is not None},
+        }
+        if mechanism:
+            own |= {"sasl.mechanism": mechanism, "sasl.username": user or "", "sasl.password": config.password() or ""}
+        for name in config.kafka.client:
+            if name in own or name in _OF_CONSUMERS or name in _OF_PRODUCERS:
+                raise ConfigError("[topics.kafka.client]", f"{name} is the bridge's own to set")
+        return {**own, **config.kafka.client}
+
+    # Clients
+
+    def producer(self, more: str = "") -> Producer:
+        """A producer of transactions, under the bridge's name. more: behind it."""
+        # A batch of records may not be longer than a message may.
+        own = {"transactional.id": self.bridge + more, "batch.size": min(self.most_bytes - 1_000, 1_000_000)}
+        return Producer({**self._settings, **_OF_PRODUCERS, **own})
+
+    def consumer(self, positions: dict[str, int]) -> Consumer:
+        """A consumer that reads behind *positions*, and says where a partition ends."""
+        consumer = Consumer({**self._settings, **_OF_CONSUMERS, "group.id": self.bridge})
+        consumer.assign([_partition(log, position + 1) for log, position in positions.items()])
+        return consumer
+
+    @contextmanager
+    def asking(self) -> Iterator[None]:
+        """Calls to the cluster. What the library raises inside becomes a TreeUnreachableError."""
+        try:
+            yield
+        except KafkaException as error:
+            raise self.failure(error.args[0]) from error
+
+    def failure(self, error: KafkaError) -> TreeUnreachableError:
+        """Why a call failed."""
+        self._admin.poll(0)  # for what the library reports beside the calls
+        said = f" ({self._said})" if self.is_down and self._said else ""
+        return TreeUnreachableError(f"Kafka at {self._address}: {error.str()}{said}")
+
+    def offset_of(self, message: Any) -> int:
+        """The offset of a record, or of the last one before the end that *message* reports. Raises KafkaException."""
+        error = message.error()
+        if error is None:
+            return int(message.offset())
+        if error.code() == KafkaError._PARTITION_EOF:
+            return int(message.offset()) - 1
+        raise KafkaException(error)
+
+    def _failed(self, error: KafkaError) -> None:
+        if error.code() == KafkaError._ALL_BROKERS_DOWN:
+            self.is_down = True
+        else:
+            self._said = error.str()
+
+    # Topics
+
+    def logs(self, *topics: str) -> list[str]:
+        """The partitions of *topics*, as ``topic/number``. Raises StoreError."""
+        with self.asking():
+            found = self._admin.describe_topics(TopicCollection(list(topics)), request_timeout=self._config.patience_s)
+            logs = [f"{topic}/{each.id}" for topic, about in found.items() for each in about.result().partitions]
+        self.is_down = False
+        return logs
+
+    def last(self, *topics: str, first: bool = False) -> dict[str, int]:
+        """The offset of the last committed record in each partition; that before the first one. Raises StoreError."""
+        self.make_ready()
+        spec = (OffsetSpec.earliest if first else OffsetSpec.latest)()  # type: ignore[no-untyped-call]
+        wanted = {_partition(log): spec for log in self.logs(*topics)}
+        level = IsolationLevel.READ_COMMITTED
+        with self.asking():
+            found = self._admin.list_offsets(wanted, isolation_level=level, request_timeout=self._config.patience_s)
+            return {f"{each.topic}/{each.partition}": about.result().offset - 1 for each, about in found.items()}
+
+    def make_ready(self) -> None:
+        """Make the topics that are not there, once, and ask how long a message may be. Raises StoreError."""
+        with self._lock:
+            if self._ready:
+                return
+            for topic in self.missing():
+                self.make(topic)
+            self.most_bytes = min(self.limits().values(), default=_MOST_BYTES)
+            self._ready = True
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """All topics that the bridge uses."""
+        return (*self._routes.publications, self._routes.retained, self._routes.state)
+
+    def missing(self) -> list[str]:
+        """The topics that are not there. Raises StoreError."""
+        missing = []
+        for topic in self.topics:
+            try:
+                self.logs(topic)
+            except TreeUnreachableError as error:
+                cause = error.__cause__
+                if not isinstance(cause, KafkaException) or cause.args[0] != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                    raise
+                missing.append(topic)
+        return missing
+
+    def make(self, topic: str, check_only: bool = False) -> None:
+        """Make a topic. Raises StoreError if that is refused."""
+        kept_ms = 1000 * self._config.session_expiry_s or -1
+        settings = {self._routes.retained: _COMPACTED, self._routes.state: _STATE}
+        partitions = 1 if topic in settings else self._config.kafka.partitions
+        config = settings.get(topic, {"retention.ms": str(kept_ms)})
+        new = NewTopic(topic, partitions, self._config.replicas, config=config)
+        with self.asking():
+            answers = self._admin.create_topics(
+                [new], validate_only=check_only, request_timeout=self._config.patience_s
+            )
+            try:
+                answers[topic].result()
+            except KafkaException as error:
+                if error.args[0] != KafkaError.TOPIC_ALREADY_EXISTS:
+                    raise StoreError(f"Kafka topic {topic} cannot be made: {error.args[0].str()}") from error
+        if not check_only:
+            self._await(topic)
+
+    def _await(self, topic: str) -> None:
+        for _ in range(int(self._config.patience_s / _OFTEN_S)):
+            if topic not in self.missing():
+                return
+            threading.Event().wait(_OFTEN_S)
+
+    def settings_of(self, topic: str) -> dict[str, str]:
+        """The settings of a topic. Raises StoreError, also where the user may not read them."""
+        with self.asking():
+            resource = ConfigResource(ResourceType.TOPIC, topic)
+            answers = self._admin.describe_configs([resource], request_timeout=self._config.patience_s)
+            return {name: str(entry.value) for name, entry in answers[resource].result().items()}
+
+    def limits(self) -> dict[str, int]:
+        """The longest message of each topic in bytes, as far as the user may know it."""
+        found = {}
+        for topic in self.topics:
+            try:
+                found[topic] = int(self.settings_of(topic).get("max.message.bytes", _MOST_BYTES))
+            except StoreError:
+                continue
+        return found
+
+
+def _partition(log: str, offset: int = 0) -> TopicPartition:
+    topic, _, number = log.rpartition("/")
+    return TopicPartition(topic, int(number), offset)
+
+
+def log_of(message: Any) -> str:
+    """The partition of a message, as ``topic/number``."""
+    return f"{message.topic()}/{message.partition()}"
