@@ -12,16 +12,12 @@ read_committed or to the legacy subscriber, and nothing may overtake another pub
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from random import Random
 
@@ -31,36 +27,10 @@ from rfh2 import Folder, Mqmd, Rfh2, decode
 from tests.commands.links.kafka_server import KafkaNative, KafkaServer
 from tests.commands.links.mosquitto import free_port, until
 from tests.commands.links.proxy import Proxy
+from tests.reliability.tree_faults import TOPICS, Figures, break_network, main
 
 # A bridge that is killed is what transactions are for: half of all faults.
 KINDS = ("bridge", "bridge", "bridge", "bridge", "cut", "drop", "delay", "kill")
-_TOPICS = 5
-
-
-@dataclass(frozen=True)
-class Figures:
-    """What was seen, inward (native to legacy) and outward. late: that came after a later one on the same topic.
-
-    bridges, cuts, drops, delays, kills: how often each of ``KINDS`` was chosen.
-    """
-
-    bridges: int
-    cuts: int
-    drops: int
-    delays: int
-    kills: int
-    published: int
-    lost_in: int
-    lost_out: int
-    twice_in: int
-    twice_out: int
-    late_in: int
-    late_out: int
-    seconds: float
-
-    @property
-    def is_good(self) -> bool:
-        return not any((self.lost_in, self.lost_out, self.twice_in, self.twice_out, self.late_in, self.late_out))
 
 
 class _Bridge:
@@ -109,14 +79,14 @@ class _Programs:
         while not self._stop.wait(0.005):
             number = str(len(self.spoken))
             # Idempotent: librdkafka sends it again until the broker has answered, and the broker takes it once.
-            self._speaker.publish(f"in/{int(number) % _TOPICS}", number)
+            self._speaker.publish(f"in/{int(number) % TOPICS}", number)
             self.spoken.append(number)
 
     def _put(self) -> None:
         with QueueManagerStore.open(self._home, "QM1", durability=Durability.NORMAL) as store:
             while not self._stop.wait(0.005):
                 number = str(len(self.put))
-                topic = f"<Topic>out/{int(number) % _TOPICS}</Topic>"
+                topic = f"<Topic>out/{int(number) % TOPICS}</Topic>"
                 _put(store, "SYSTEM.BROKER.DEFAULT.STREAM", f"<Command>Publish</Command>{topic}", number.encode())
                 self.put.append(number)
 
@@ -161,17 +131,8 @@ def trial(directory: Path, faults: int, seed: int = 1) -> Figures:
         bridge.kill()
         between.stop()
         server.stop()
-    return Figures(
-        **{f"{kind}s": kinds.count(kind) for kind in dict.fromkeys(KINDS)},
-        published=len(wanted_in) + len(wanted_out),
-        lost_in=len(wanted_in - set(came)),
-        lost_out=len(wanted_out - set(heard)),
-        twice_in=len(came) - len(set(came)),
-        twice_out=len(heard) - len(set(heard)),
-        late_in=_late(came),
-        late_out=_late(heard),
-        seconds=round(time.monotonic() - begun, 1),
-    )
+    seconds = time.monotonic() - begun
+    return Figures.of(kinds, (wanted_in, came), (wanted_out, heard), seconds)
 
 
 def _fail(kind: str, bridge: _Bridge, between: Proxy, server: KafkaServer, random: Random) -> None:
@@ -181,21 +142,12 @@ def _fail(kind: str, bridge: _Bridge, between: Proxy, server: KafkaServer, rando
         bridge.start()
         # Also while it begins, but mostly while it works.
         time.sleep(random.choice((0.5, 2.5, 2.5)))
-    elif kind == "cut":
-        between.cut()
-    elif kind == "drop":
-        between.drops = True
-        time.sleep(random.uniform(0.01, 0.2))
-        between.cut()
-        between.drops = False
-    elif kind == "delay":
-        between.delay_s = random.uniform(0.02, 0.3)
-        time.sleep(random.uniform(0.1, 0.5))
-        between.delay_s = 0.0
-    else:
+    elif kind == "kill":
         server.stop()
         time.sleep(random.uniform(0.0, 0.3))
         server.start()
+    else:
+        break_network(kind, between, random)
 
 
 def _came(store: QueueManagerStore) -> list[str]:
@@ -206,25 +158,5 @@ def _heard(listener: KafkaNative) -> list[str]:
     return [(each.payload or b"").decode() for each in tuple(listener.messages) if each.topic.startswith("out/")]
 
 
-def _late(payloads: list[str]) -> int:
-    highest: dict[int, int] = {}
-    late = 0
-    for number in map(int, dict.fromkeys(payloads)):
-        late += number < highest.get(number % _TOPICS, -1)
-        highest[number % _TOPICS] = max(number, highest.get(number % _TOPICS, -1))
-    return late
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("faults", type=int, nargs="?", default=200)
-    parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as temporary:
-        figures = trial(Path(temporary), options.faults, options.seed)
-    print(json.dumps(asdict(figures)))
-    return int(not figures.is_good)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    main(trial, __doc__ or "")

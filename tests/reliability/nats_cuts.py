@@ -11,14 +11,9 @@ saw; the exit code is 1 where that is not so.
 
 from __future__ import annotations
 
-import argparse
-import json
 import signal
-import sys
-import tempfile
 import threading
 import time
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from random import Random
 
@@ -28,34 +23,9 @@ from tests.commands.links.mosquitto import until
 from tests.commands.links.nats_server import NatsNative, NatsServer
 from tests.commands.links.proxy import Proxy, proxy
 from tests.commands.links.test_mqtt import STREAM, Bridge
+from tests.reliability.tree_faults import TOPICS, Figures, break_network, main
 
 KINDS = ("cut", "drop", "delay", "kill")
-_TOPICS = 5
-
-
-@dataclass(frozen=True)
-class Figures:
-    """What was seen, inward (native to legacy) and outward. late: that came after a later one on the same topic.
-
-    cuts, drops, delays, kills: how often each of ``KINDS`` was chosen.
-    """
-
-    cuts: int
-    drops: int
-    delays: int
-    kills: int
-    published: int
-    lost_in: int
-    lost_out: int
-    twice_in: int
-    twice_out: int
-    late_in: int
-    late_out: int
-    seconds: float
-
-    @property
-    def is_good(self) -> bool:
-        return not any((self.lost_in, self.lost_out, self.twice_in, self.twice_out, self.late_in, self.late_out))
 
 
 class _Programs:
@@ -83,7 +53,7 @@ class _Programs:
     def _speak(self) -> None:
         while not self._stop.wait(0.003):
             number = str(len(self.spoken))
-            self._speaker.insist(f"in/{int(number) % _TOPICS}", number)
+            self._speaker.insist(f"in/{int(number) % TOPICS}", number)
             self.spoken.append(number)
 
     def _put(self) -> None:
@@ -91,7 +61,7 @@ class _Programs:
         with QueueManagerStore.open(self._bridge.home, "QM1", durability=Durability.NORMAL) as store:
             while not self._stop.wait(0.003):
                 number = str(len(self.put))
-                psc = f"<psc><Command>Publish</Command><Topic>out/{int(number) % _TOPICS}</Topic></psc>"
+                psc = f"<psc><Command>Publish</Command><Topic>out/{int(number) % TOPICS}</Topic></psc>"
                 with store.unit_of_work() as unit:
                     unit.put(STREAM, md, Rfh2((Folder.of(psc),), format="MQSTR").encode() + number.encode())
                 self.put.append(number)
@@ -121,60 +91,22 @@ def trial(directory: Path, faults: int, seed: int = 1) -> Figures:
             listener.close()
     finally:
         server.stop()
-    return Figures(
-        **{f"{kind}s": kinds.count(kind) for kind in KINDS},
-        published=len(wanted_in) + len(wanted_out),
-        lost_in=len(wanted_in - set(came)),
-        lost_out=len(wanted_out - set(heard)),
-        twice_in=len(came) - len(set(came)),
-        twice_out=len(heard) - len(set(heard)),
-        late_in=_late(came),
-        late_out=_late(heard),
-        seconds=round(time.monotonic() - begun, 1),
-    )
+    seconds = time.monotonic() - begun
+    return Figures.of(kinds, (wanted_in, came), (wanted_out, heard), seconds)
 
 
 def _fail(kind: str, between: Proxy, server: NatsServer, random: Random) -> None:
-    if kind == "cut":
-        between.cut()
-    elif kind == "drop":
-        between.drops = True
-        time.sleep(random.uniform(0.01, 0.2))
-        between.cut()
-        between.drops = False
-    elif kind == "delay":
-        between.delay_s = random.uniform(0.02, 0.3)
-        time.sleep(random.uniform(0.1, 0.5))
-        between.delay_s = 0.0
-    else:
+    if kind == "kill":
         server.stop(signal.SIGKILL)
         time.sleep(random.uniform(0.0, 0.3))
         server.start()
+    else:
+        break_network(kind, between, random)
 
 
 def _came(bridge: Bridge) -> list[str]:
     return [data.decode() for data in bridge.data("S")]
 
 
-def _late(payloads: list[str]) -> int:
-    highest: dict[int, int] = {}
-    late = 0
-    for number in map(int, dict.fromkeys(payloads)):
-        late += number < highest.get(number % _TOPICS, -1)
-        highest[number % _TOPICS] = max(number, highest.get(number % _TOPICS, -1))
-    return late
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("faults", type=int, nargs="?", default=200)
-    parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as temporary:
-        figures = trial(Path(temporary), options.faults, options.seed)
-    print(json.dumps(asdict(figures)))
-    return int(not figures.is_good)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    main(trial, __doc__ or "")

@@ -15,5 +15,5 @@ pytestmark = [needs_kafka, pytest.mark.faults, pytest.mark.slow]
 def test_killed_bridges_and_servers_and_broken_networks_lose_and_double_nothing(tmp_path: Path) -> None:
     seen = trial(tmp_path, 14, seed=5)
     assert seen.is_good, seen
-    assert min(seen.bridges, seen.cuts + seen.drops + seen.delays, seen.kills) > 0, "each kind of fault"
+    assert {"bridge", "kill"} < set(seen.faults), "each kind of fault"
     assert seen.published > 100

@@ -15,5 +15,5 @@ pytestmark = [needs_nats, pytest.mark.faults, pytest.mark.slow]
 def test_cuts_drops_delays_and_killed_servers_lose_and_double_nothing(tmp_path: Path) -> None:
     seen = trial(tmp_path, 14, seed=3)
     assert seen.is_good, seen
-    assert min(seen.cuts, seen.drops, seen.delays, seen.kills) > 0, "each kind of fault"
+    assert set(seen.faults) == {"cut", "drop", "delay", "kill"}, "each kind of fault"
     assert seen.published > 100

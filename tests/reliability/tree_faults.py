@@ -1,0 +1,105 @@
+"""What trials of topic trees share: faults of the network between bridge and tree, and what was seen afterwards.
+
+Publications are numbers as text; each has the topic of its number modulo ``TOPICS``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from random import Random
+from typing import Final
+
+from tests.commands.links.proxy import Proxy
+
+TOPICS: Final = 5
+Traffic = tuple[set[str], list[str]]
+"""What was published one way, and what came."""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What was seen, inward (native to legacy) and outward. faults: how often each kind was chosen.
+
+    late: that came after a later one on the same topic.
+    """
+
+    faults: dict[str, int]
+    published: int
+    lost_in: int
+    lost_out: int
+    twice_in: int
+    twice_out: int
+    late_in: int
+    late_out: int
+    seconds: float
+
+    @classmethod
+    def of(
+        cls,
+        kinds: Sequence[str],
+        inward: tuple[set[str], list[str]],
+        outward: tuple[set[str], list[str]],
+        seconds: float,
+    ) -> Figures:
+        """Count. inward, outward: what was published, and what came."""
+        (wanted_in, came), (wanted_out, heard) = inward, outward
+        return cls(
+            faults={kind: kinds.count(kind) for kind in sorted(set(kinds))},
+            published=len(wanted_in) + len(wanted_out),
+            lost_in=len(wanted_in - set(came)),
+            lost_out=len(wanted_out - set(heard)),
+            twice_in=len(came) - len(set(came)),
+            twice_out=len(heard) - len(set(heard)),
+            late_in=_late(came),
+            late_out=_late(heard),
+            seconds=round(seconds, 1),
+        )
+
+    @property
+    def is_good(self) -> bool:
+        return not any((self.lost_in, self.lost_out, self.twice_in, self.twice_out, self.late_in, self.late_out))
+
+
+def break_network(kind: str, between: Proxy, random: Random) -> None:
+    """Have a ``cut``, a ``drop`` or a ``delay``."""
+    if kind == "cut":
+        between.cut()
+    elif kind == "drop":
+        between.drops = True
+        time.sleep(random.uniform(0.01, 0.2))
+        between.cut()
+        between.drops = False
+    else:
+        assert kind == "delay"
+        between.delay_s = random.uniform(0.02, 0.3)
+        time.sleep(random.uniform(0.1, 0.5))
+        between.delay_s = 0.0
+
+
+def _late(payloads: list[str]) -> int:
+    highest: dict[int, int] = {}
+    late = 0
+    for number in map(int, dict.fromkeys(payloads)):
+        late += number < highest.get(number % TOPICS, -1)
+        highest[number % TOPICS] = max(number, highest.get(number % TOPICS, -1))
+    return late
+
+
+def main(trial: Callable[[Path, int, int], Figures], about: str) -> None:
+    """Run *trial* as the command line says, and print what it saw; the exit code is 1 where a promise was broken."""
+    parser = argparse.ArgumentParser(description=about.splitlines()[0])
+    parser.add_argument("faults", type=int, nargs="?", default=200)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        figures = trial(Path(temporary), options.faults, options.seed)
+    shown = asdict(figures)
+    print(json.dumps({f"{kind}s": count for kind, count in shown.pop("faults").items()} | shown))
+    sys.exit(not figures.is_good)
