@@ -148,7 +148,7 @@ class KafkaNative:
     def produce(self, at: str, key: bytes | None, value: bytes | None, headers: dict[str, Any] | None = None) -> None:
         errors: list[Any] = []
         self._producer.produce(at, value, key, headers=headers or {}, on_delivery=lambda e, _m: errors.append(e))
-        assert self._producer.flush(60) == 0
+        assert self._producer.flush(240) == 0
         assert errors == [None]
 
     def retained(self) -> dict[str, bytes]:
