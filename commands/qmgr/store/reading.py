@@ -13,7 +13,7 @@ from typing import Final
 from commands.broker.objects import Definition, LocalQueue, Objects, QueueManager, definition_of, kind_of
 from commands.qmgr.store.database import FAILURES, Database
 from commands.qmgr.store.descriptor import HIGHEST_PRIORITY, leave
-from commands.qmgr.store.errors import UNREADABLE, StoreDamagedError, readable
+from commands.qmgr.store.errors import DAMAGED, UNREADABLE, StoreDamagedError, readable
 from commands.qmgr.store.port import LoadedState, StoredMessage
 from commands.qmgr.store.publications import KeptMessages, StoredPublication
 from commands.qmgr.store.rows import EXPIRES_AT, MESSAGE_ON_QUEUE, MessageRow
@@ -95,7 +95,11 @@ def load_state(connection: sqlite3.Connection, path: str, messages: KeptMessages
 
     messages: where the retained publications look for theirs.
     """
-    return load_objects(connection, path), _subscriptions(connection, path), _retained(connection, path, messages)
+    try:
+        return load_objects(connection, path), _subscriptions(connection, path), _retained(connection, path, messages)
+    except MemoryError as error:
+        # What a damaged row says of its length may be more than there is.
+        raise StoreDamagedError(path, f"there is not enough memory for a row of the state: {DAMAGED}") from error
 
 
 def versions(database: Database) -> tuple[int, int]:
