@@ -10,7 +10,9 @@ has to hold each time.
 
 from __future__ import annotations
 
+import logging
 import os
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -52,6 +54,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.servers)
         if may_be_tried_again(item) and config.pluginmanager.hasplugin("rerunfailures"):
             item.add_marker(pytest.mark.flaky(reruns=1))
+
+
+@pytest.fixture(autouse=True)
+def _logging_is_left_as_it_was() -> Iterator[None]:
+    """A test after one that silences the log would miss what it looks for there."""
+    before = logging.root.manager.disable
+    yield
+    assert logging.root.manager.disable == before, "the test has left the log silenced"
 
 
 def may_be_tried_again(item: pytest.Item) -> bool:

@@ -7,7 +7,6 @@ a database that may not grow, which anybody can run.
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
 import shutil
 import subprocess
@@ -18,7 +17,7 @@ from pathlib import Path
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore, StoreFullError
 from tests.reliability.figures import Table
-from tests.reliability.workload import clock, create, drain, everything, waiting
+from tests.reliability.workload import clock, create, drain, everything, unlogged, waiting
 
 COLUMNS = ("attack", "times full", "commands", "at the end")
 _STEP_KB = 256
@@ -30,11 +29,11 @@ def disk(seed: int, scale: float = 1.0) -> Table:
     with tempfile.TemporaryDirectory() as directory, small_disk(Path(directory, "small")) as small:
         if small is None:
             return Table("Full disk", COLUMNS, [("passed over: mounting takes root", "", "", "")])
-        return _full(Path(directory, "whole"), small, commands, seed)
+        with unlogged():
+            return _full(Path(directory, "whole"), small, commands, seed)
 
 
 def _full(whole: Path, small: Path, commands: int, seed: int) -> Table:
-    logging.disable()
     for home in (whole, small):
         create(home, commands, seed)
     drain(whole)
@@ -48,7 +47,6 @@ def _full(whole: Path, small: Path, commands: int, seed: int) -> Table:
         except StoreFullError:
             full += 1
         size_kb += _STEP_KB
-    logging.disable(logging.NOTSET)
     expected, found = everything(whole), everything(small)
     broken = [f"{place} differs" for place in sorted({*expected, *found}) if expected.get(place) != found.get(place)]
     if not full:

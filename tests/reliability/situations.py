@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import gc
-import logging
 import sys
 import tempfile
 import time
@@ -35,7 +34,7 @@ from commands.qmgr.store.errors import QueueError, UndeliverableError
 from rfh2 import CapturedMessage, Dlh, decode
 from rfh2.constants import MQRC_MSG_TOO_BIG_FOR_Q
 from tests.reliability.figures import Table
-from tests.reliability.workload import CONTROL, STREAM, put
+from tests.reliability.workload import CONTROL, STREAM, put, unlogged
 from tests.soak.load import file_size
 
 DEAD, QUEUE, OTHER = "SYSTEM.DEAD.LETTER.QUEUE", "S", "OTHER"
@@ -347,11 +346,19 @@ SITUATIONS: Final[dict[str, tuple[Callable[[Path, int], list[Measured]], int]]] 
 
 def measured(name: str, scale: float = 1.0) -> list[Measured]:
     """The steps of one situation, in a directory of its own. Raises AssertionError where a result is wrong."""
-    logging.disable()
-    gc.set_threshold(GARBAGE_THRESHOLD)
     cause, size = SITUATIONS[name]
-    with tempfile.TemporaryDirectory() as directory:
+    with unlogged(), _collected_as_by_run(), tempfile.TemporaryDirectory() as directory:
         return cause(Path(directory), max(200, int(size * scale)))
+
+
+@contextmanager
+def _collected_as_by_run() -> Iterator[None]:
+    before = gc.get_threshold()
+    gc.set_threshold(GARBAGE_THRESHOLD)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 def situations(scale: float = 1.0, names: Sequence[str] = tuple(SITUATIONS)) -> Table:
