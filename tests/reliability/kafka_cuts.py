@@ -16,18 +16,18 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 from random import Random
 
 from commands.broker.objects import QueueManager
 from commands.qmgr.store import Durability, QueueManagerStore
-from rfh2 import Folder, Mqmd, Rfh2, decode
+from rfh2 import decode
 from tests.commands.links.kafka_server import KafkaNative, KafkaServer
 from tests.commands.links.mosquitto import free_port, until
 from tests.commands.links.proxy import Proxy
-from tests.reliability.tree_faults import TOPICS, Figures, break_network, main
+from tests.reliability.tree_faults import Figures, Programs, break_network, main
+from tests.reliability.workload import CONTROL, put
 
 # A bridge that is killed is what transactions are for: half of all faults.
 KINDS = ("bridge", "bridge", "bridge", "bridge", "cut", "drop", "delay", "kill")
@@ -55,48 +55,6 @@ class _Bridge:
             self._process = None
 
 
-class _Programs:
-    """A native and a legacy program, which publish until they are told to stop."""
-
-    def __init__(self, home: Path, server: KafkaServer) -> None:
-        self._home, self._speaker = home, KafkaNative(server.servers)
-        self._stop = threading.Event()
-        self.spoken: list[str] = []
-        self.put: list[str] = []
-        self._threads = [threading.Thread(target=self._speak), threading.Thread(target=self._put)]
-
-    def start(self) -> None:
-        for thread in self._threads:
-            thread.start()
-
-    def stop(self) -> None:
-        self._stop.set()
-        for thread in self._threads:
-            thread.join(120)
-            assert not thread.is_alive(), "a program is stuck"
-
-    def _speak(self) -> None:
-        while not self._stop.wait(0.005):
-            number = str(len(self.spoken))
-            # Idempotent: librdkafka sends it again until the broker has answered, and the broker takes it once.
-            self._speaker.publish(f"in/{int(number) % TOPICS}", number)
-            self.spoken.append(number)
-
-    def _put(self) -> None:
-        with QueueManagerStore.open(self._home, "QM1", durability=Durability.NORMAL) as store:
-            while not self._stop.wait(0.005):
-                number = str(len(self.put))
-                topic = f"<Topic>out/{int(number) % TOPICS}</Topic>"
-                _put(store, "SYSTEM.BROKER.DEFAULT.STREAM", f"<Command>Publish</Command>{topic}", number.encode())
-                self.put.append(number)
-
-
-def _put(store: QueueManagerStore, queue: str, psc: str, data: bytes = b"") -> None:
-    md = Mqmd(format="MQHRF2", persistence=1, priority=0, user_identifier="app").encode()
-    with store.unit_of_work() as unit:
-        unit.put(queue, md, Rfh2((Folder.of(f"<psc>{psc}</psc>"),), format="MQSTR").encode() + data)
-
-
 def trial(directory: Path, faults: int, seed: int = 1) -> Figures:
     """Have so many faults, chosen by *seed*, and count."""
     begun, random = time.monotonic(), Random(seed)
@@ -112,10 +70,12 @@ def trial(directory: Path, faults: int, seed: int = 1) -> Figures:
     try:
         bridge.start()
         with QueueManagerStore.open(home, "QM1", durability=Durability.NORMAL) as store:
-            _put(store, "SYSTEM.BROKER.CONTROL.QUEUE", "<Command>RegSub</Command><Topic>in/#</Topic><QName>S</QName>")
-            until(lambda: store.load_state()[1] and not store.depth("SYSTEM.BROKER.CONTROL.QUEUE"), 60, "the RegSub")
+            with store.unit_of_work() as unit:
+                put(unit, CONTROL, "<Command>RegSub</Command><Topic>in/#</Topic><QName>S</QName>")
+            until(lambda: store.load_state()[1] and not store.depth(CONTROL), 60, "the RegSub")
             listener = KafkaNative(server.servers, "qpubsub")
-            programs = _Programs(home, server)
+            # Idempotent: librdkafka sends it again until the broker has answered, and the broker takes it once.
+            programs = Programs(KafkaNative(server.servers).publish, home, pause_s=0.005, patience_s=120)
             programs.start()
             for kind in kinds:
                 time.sleep(random.uniform(0.1, 1.5))

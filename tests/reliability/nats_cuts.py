@@ -17,54 +17,13 @@ import time
 from pathlib import Path
 from random import Random
 
-from commands.qmgr.store import Durability, QueueManagerStore
-from rfh2 import Folder, Mqmd, Rfh2
 from tests.commands.links.mosquitto import until
 from tests.commands.links.nats_server import NatsNative, NatsServer
 from tests.commands.links.proxy import Proxy, proxy
-from tests.commands.links.test_mqtt import STREAM, Bridge
-from tests.reliability.tree_faults import TOPICS, Figures, break_network, main
+from tests.commands.links.test_mqtt import Bridge
+from tests.reliability.tree_faults import Figures, Programs, break_network, main
 
 KINDS = ("cut", "drop", "delay", "kill")
-
-
-class _Programs:
-    """A native and a legacy program, which publish until they are told to stop."""
-
-    def __init__(self, bridge: Bridge, server: NatsServer) -> None:
-        self._bridge = bridge
-        self._speaker = NatsNative(server.url)
-        self._stop = threading.Event()
-        self.spoken: list[str] = []
-        self.put: list[str] = []
-        self._threads = [threading.Thread(target=self._speak), threading.Thread(target=self._put)]
-
-    def start(self) -> None:
-        for thread in self._threads:
-            thread.start()
-
-    def stop(self) -> None:
-        self._stop.set()
-        for thread in self._threads:
-            thread.join(60)
-            assert not thread.is_alive(), "a program is stuck"
-        self._speaker.close()
-
-    def _speak(self) -> None:
-        while not self._stop.wait(0.003):
-            number = str(len(self.spoken))
-            self._speaker.insist(f"in/{int(number) % TOPICS}", number)
-            self.spoken.append(number)
-
-    def _put(self) -> None:
-        md = Mqmd(format="MQHRF2", persistence=1, priority=0, user_identifier="app").encode()
-        with QueueManagerStore.open(self._bridge.home, "QM1", durability=Durability.NORMAL) as store:
-            while not self._stop.wait(0.003):
-                number = str(len(self.put))
-                psc = f"<psc><Command>Publish</Command><Topic>out/{int(number) % TOPICS}</Topic></psc>"
-                with store.unit_of_work() as unit:
-                    unit.put(STREAM, md, Rfh2((Folder.of(psc),), format="MQSTR").encode() + number.encode())
-                self.put.append(number)
 
 
 def trial(directory: Path, faults: int, seed: int = 1) -> Figures:
@@ -77,12 +36,14 @@ def trial(directory: Path, faults: int, seed: int = 1) -> Figures:
         with proxy(server.port) as between, Bridge(directory / "qmgrs", f"nats://127.0.0.1:{between.port}") as bridge:
             bridge.register("in/#")
             listener = NatsNative(server.url, "out.>", lasting=True)
-            programs = _Programs(bridge, server)
+            speaker = NatsNative(server.url)
+            programs = Programs(speaker.insist, bridge.home, pause_s=0.003, patience_s=60)
             programs.start()
             for kind in kinds:
                 time.sleep(random.uniform(0.05, 0.6))
                 _fail(kind, between, server, random)
             programs.stop()
+            speaker.close()
             wanted_in, wanted_out = set(programs.spoken), set(programs.put)
             until(lambda: wanted_in <= set(_came(bridge)), 120, "all native publications")
             until(lambda: wanted_out <= set(listener.payloads()), 120, "all legacy publications")

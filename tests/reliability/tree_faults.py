@@ -9,6 +9,7 @@ import argparse
 import json
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -16,7 +17,9 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
+from commands.qmgr.store import Durability, QueueManagerStore
 from tests.commands.links.proxy import Proxy
+from tests.reliability.workload import STREAM, put
 
 TOPICS: Final = 5
 Traffic = tuple[set[str], list[str]]
@@ -65,6 +68,47 @@ class Figures:
     @property
     def is_good(self) -> bool:
         return not any((self.lost_in, self.lost_out, self.twice_in, self.twice_out, self.late_in, self.late_out))
+
+
+class Programs:
+    """A native and a legacy program, which publish until they are told to stop: ``in/N`` and ``out/N``.
+
+    speak: has the native one publish on a topic, and returns when the tree has it. home: of QM1. pause_s: between two
+    publications. patience_s: how long the last one may take.
+    """
+
+    def __init__(self, speak: Callable[[str, str], object], home: Path, pause_s: float, patience_s: float) -> None:
+        self._native, self._home, self._pause_s, self._patience_s = speak, home, pause_s, patience_s
+        self._stop = threading.Event()
+        self.spoken: list[str] = []
+        self.put: list[str] = []
+        self._threads = [threading.Thread(target=self._speak), threading.Thread(target=self._put)]
+
+    def start(self) -> None:
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        self._stop.set()
+        for thread in self._threads:
+            thread.join(self._patience_s)
+            assert not thread.is_alive(), "a program is stuck"
+
+    def _speak(self) -> None:
+        while not self._stop.wait(self._pause_s):
+            number = str(len(self.spoken))
+            self._native(f"in/{int(number) % TOPICS}", number)
+            self.spoken.append(number)
+
+    def _put(self) -> None:
+        with QueueManagerStore.open(self._home, "QM1", durability=Durability.NORMAL) as store:
+            while not self._stop.wait(self._pause_s):
+                number = str(len(self.put))
+                topic = f"<Topic>out/{int(number) % TOPICS}</Topic>"
+                with store.unit_of_work() as unit:
+                    psc = f"<Command>Publish</Command>{topic}"
+                    put(unit, STREAM, psc, number.encode(), priority=0)
+                self.put.append(number)
 
 
 def break_network(kind: str, between: Proxy, random: Random) -> None:

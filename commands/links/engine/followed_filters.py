@@ -42,6 +42,16 @@ class FollowedFilters:
         with self._lock:
             return tuple(self._numbers)
 
+    def follow(self, filters: Iterable[str], since: Positions) -> None:
+        """Have the filters, from *since* on, and keep them.
+
+        Now: a filter that a crash made forgotten would miss what came before the next start.
+        """
+        with self._lock:
+            for topic_filter in filters:
+                self.add(topic_filter, since)
+            self.save(only_changes=True)
+
     def add(self, topic_filter: str, since: Positions) -> None:
         """Have the filter, from *since* on; do nothing if it is there. A log without a position is followed whole."""
         with self._lock:

@@ -106,11 +106,7 @@ class KafkaCalls:
 
     def subscribe(self, filters: Sequence[str], urgent: bool) -> Iterator[Subscribed[str]]:
         del urgent  # one is as fast as another
-        since = self._cluster.last(*self._receiver.topics)
-        for topic_filter in filters:
-            self._filters.add(topic_filter, since)
-        # Now: a filter that a crash made forgotten would miss what came before the next start.
-        self._filters.save(only_changes=True)
+        self._filters.follow(filters, self._cluster.last(*self._receiver.topics))
         self._receiver.follow()
         yield from map(Subscribed, filters)
 

@@ -157,11 +157,7 @@ class NatsCalls:
 
     def subscribe(self, filters: Sequence[str], urgent: bool) -> Iterator[Subscribed[str]]:
         del urgent  # one is as fast as another
-        since = self._connection.call(self._last)
-        for topic_filter in filters:
-            self._filters.add(topic_filter, since)
-        # Now: a filter that a crash made forgotten would miss what came before the next start.
-        self._filters.save(only_changes=True)
+        self._filters.follow(filters, self._connection.call(self._last))
         self._receiver.follow()
         yield from map(Subscribed, filters)
 

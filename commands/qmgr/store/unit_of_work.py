@@ -8,7 +8,7 @@ numbers and definitions once and then counts in memory. Its writes wait in memor
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from datetime import datetime
 from types import TracebackType
 from typing import Final, Self
@@ -418,17 +418,14 @@ class SqliteUnitOfWork:
     @translate_sqlite_errors
     def settle(self) -> None:
         """Write all pending changes to the database: before a table is read, or written by other means."""
-        with self._backed_out_on_failure():
-            self._settling.settle()
+        self._write(self._settling.settle)
 
     def _settle_messages(self) -> None:
-        with self._backed_out_on_failure():
-            self._settling.settle_messages()
+        self._write(self._settling.settle_messages)
 
-    @contextmanager
-    def _backed_out_on_failure(self) -> Iterator[None]:
+    def _write(self, pending: Callable[[], None]) -> None:
         try:
-            yield
+            pending()
         except FAILURES:
             # Some of it may be written: what is left of this unit of work is no whole.
             if self._connection.in_transaction:
