@@ -101,13 +101,13 @@ class Tenure:
         if not self._lock.is_held:
             self._lock.take()  # free as soon as the instance that had it has ended
         now = self._clock_s()
-        if now - self._renewed_s < self._lease_s / _RENEWALS:
+        lease_s = self._lease_s if works else min(self._lease_s, STOPPED_S)
+        if lease_s == self._lease.lease_s and now - self._renewed_s < self._lease_s / _RENEWALS:
             return
         self._renewed_s = now
         found = read_lease(self._directory)
         if found is not None and found.epoch > self.epoch:
             raise self.superseded(found.epoch)
-        lease_s = self._lease_s if works else min(self._lease_s, STOPPED_S)
         if not works and self._lease.lease_s == lease_s:
             return
         renewals, locked = self._lease.renewals + int(works), self._lock.is_held

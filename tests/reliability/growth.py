@@ -100,8 +100,8 @@ class Growth:
     ratio: float
 
 
-def growth(case: Case, largest: int = LARGEST) -> Growth:
-    """Measure *case* at doubled sizes up to *largest* bytes, or until one takes ``PATIENCE_S``."""
+def growth(case: Case, largest: int = LARGEST, patience_s: float = PATIENCE_S) -> Growth:
+    """Measure *case* at doubled sizes up to *largest* bytes, or until one takes more than *patience_s*."""
     times: list[tuple[int, float]] = []
     steepest = 0.0
     size = SMALLEST
@@ -110,7 +110,7 @@ def growth(case: Case, largest: int = LARGEST) -> Growth:
         times.append((size, seconds))
         if seconds >= FLOOR_S and size >= 4 * SMALLEST:
             steepest = max(steepest, _rise(case, times[-3], times[-1]))
-        if size >= largest or seconds > PATIENCE_S:
+        if size >= largest or seconds > patience_s:
             return Growth(case, tuple(times), steepest)
         size *= 2
 

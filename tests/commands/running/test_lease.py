@@ -150,6 +150,19 @@ def other() -> Iterator[Lease]:
         process.kill()
 
 
+def test_a_stopped_worker_shortens_the_longest_lease_at_once(tmp_path: Path, lock: HolderLock, clock: Clock) -> None:
+    """An hour's lease is renewed every six minutes; nobody waits for that."""
+    active = Tenure(tmp_path, lock, 7, 3600.0, clock_s=clock)
+    shown = []
+    for works in (True, False, False, True, True):
+        clock.now += 0.1
+        active.renew(works)
+        lease = read_lease(tmp_path)
+        assert lease is not None
+        shown.append((lease.lease_s, lease.renewals))
+    assert shown == [(3600.0, 0), (1.0, 0), (1.0, 0), (3600.0, 1), (3600.0, 1)]
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux says so")
 def test_a_process_is_seen_to_be_stopped(other: Lease) -> None:
     assert not is_stopped(other)

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from commands.broker.objects import LocalQueue, QueueManager
-from commands.qmgr.store import QueueManagerStore
+from commands.qmgr.store import QueueManagerStore, StoreBusyError
 from commands.qmgr.store.lock import HolderLock, exclusive
 from commands.qmgr.store.opening import PROCESSOR_LOCK
 from commands.running.lease import read_lease
@@ -251,6 +251,17 @@ def connects(port: int) -> bool:
         return False
 
 
+def stop_between_units_of_work(home: Path, group: int) -> None:
+    """Stop the instance; one that has the database then would be ended by who takes over."""
+    while True:
+        os.killpg(group, signal.SIGSTOP)
+        try:
+            with QueueManagerStore.open(home, "QM1") as store, store.unit_of_work():
+                return
+        except StoreBusyError:
+            os.killpg(group, signal.SIGCONT)
+
+
 def test_an_instance_that_is_not_to_wait_ends_when_another_one_has_taken_over(
     home: Path, started: list[Instance]
 ) -> None:
@@ -258,7 +269,7 @@ def test_an_instance_that_is_not_to_wait_ends_when_another_one_has_taken_over(
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as alone:
         assert alone.stderr is not None
         assert "waiting for commands" in alone.stderr.readline()
-        os.killpg(alone.pid, signal.SIGSTOP)
+        stop_between_units_of_work(home, alone.pid)
         started.append(Instance(home, "standby", *QUICK))
         until(lambda: "waiting for commands" in talk(home, "standby"), "the standby to take over")
         os.killpg(alone.pid, signal.SIGCONT)
