@@ -30,6 +30,7 @@ _QUEUE: Final = "subscriber"
 def rabbitmq(directory: Path) -> Iterator[int]:
     """The port of a RabbitMQ that keeps its files in *directory*."""
     assert SERVER is not None
+    directory.mkdir()  # Erlang keeps its cookie there, and makes no directory
     port = free_port()
     own = {
         "RABBITMQ_NODENAME": f"qpubsub{port}@localhost",

@@ -37,6 +37,7 @@ SECTIONS: Final = {
     "processor": _PYTEST.format("processor"),
     "peers": _PYTEST.format("peers"),
     "live": _PYTEST.format("live"),
+    "replay": "python -m tests.benchmarks.replay",
     "metrics": "python -m tests.benchmarks.metrics",
     "listener": "python -m tests.benchmarks.listener --messages 4000",
     "migration": _PYTEST.format("migration"),

@@ -8,7 +8,6 @@ Shown with ``--benchmark-enable -s``.
 
 from __future__ import annotations
 
-import json
 import struct
 import timeit
 from collections.abc import Callable
@@ -19,7 +18,7 @@ from lxml import etree
 from pydantic import BaseModel
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from commands import Broker, CapturedMessage, parse
+from commands import Broker, parse
 from commands.broker.outcome import Arrival
 from rfh2 import Folder, Mqmd, Rfh2, decode
 from streams.operations import Subscribe
@@ -101,49 +100,6 @@ def test_match(benchmark: BenchmarkFixture, subscriptions: int) -> None:
 
     what = f"{subscriptions:,} exact subscriptions; floor: a dictionary"
     _say("match", _rate(ours) * 1000, _rate(floor) * 1000, what)
-    assert benchmark(ours) == floor()
-
-
-def test_whole_local_replay(benchmark: BenchmarkFixture) -> None:
-    lines = []
-    for seq in range(1, 2001):
-        n = seq % 50
-        register = f"<Command>RegSub</Command><Topic>t/{n}</Topic><QName>S</QName>"
-        psc = register if seq <= 50 else f"<Command>Publish</Command><Topic>t/{n}</Topic>"
-        queue = CONTROL if seq <= 50 else STREAM
-        message = CapturedMessage(seq=seq, time=NOW, queue=queue, md_hex=MD.hex(), body_hex=_body(psc).hex())
-        lines.append(message.model_dump_json())
-
-    def ours() -> int:
-        broker = Broker("QM1")
-        puts = 0
-        for line in lines:
-            for put in broker.handle(CapturedMessage.model_validate_json(line)):
-                put.model_dump_json()
-                puts += 1
-        return puts
-
-    def floor() -> int:
-        table: dict[str, list[str]] = {}
-        puts = 0
-        for line in lines:
-            row = json.loads(line)
-            md, body = bytes.fromhex(row["md_hex"]), bytes.fromhex(row["body_hex"])
-            length = FIXED.unpack_from(body)[2]
-            size = int.from_bytes(body[36:40], "little")
-            tags = {child.tag: child.text for child in etree.fromstring(body[40 : 40 + size].rstrip())}
-            if tags["Command"] == "RegSub":
-                table.setdefault(tags["Topic"] or "", []).append(tags["QName"] or "")
-                continue
-            for queue in table[tags["Topic"] or ""]:
-                text = f"<psc><Command>Publish</Command><Topic>{tags['Topic']}</Topic></psc>".encode()
-                told = body[:36] + len(text).to_bytes(4, "little") + text + body[length:]
-                json.dumps({"seq": row["seq"], "queue": queue, "md_hex": md.hex(), "body_hex": told.hex()})
-                puts += 1
-        return puts
-
-    scale = len(lines)
-    _say("local replay", _rate(ours, 1) * scale, _rate(floor, 1) * scale, "JSON Lines in, JSON Lines out")
     assert benchmark(ours) == floor()
 
 

@@ -31,6 +31,7 @@ from commands.qmgr.store.errors import (
 )
 from commands.qmgr.store.home import DATABASE, directory_of
 from commands.qmgr.store.lock import exclusive, is_held, require_locks
+from commands.qmgr.store.log_watch import LogWatch
 from commands.qmgr.store.neighbours import NeighbourRecord, SequenceNumbers, neighbours_in, sequence_in
 from commands.qmgr.store.overview import Overview, beginnings, overview
 from commands.qmgr.store.permissions import make_directory, open_to_others, touch
@@ -42,7 +43,7 @@ from rfh2.errors import StoreError
 from streams.namelists import Namelist
 
 PATIENCE_S: Final = 30.0
-_FIRST_NAP_S, _LONGEST_NAP_S = 0.001, 0.01
+_FIRST_NAP_S, _LONGEST_NAP_S, _GROWTH = 0.000_2, 0.01, 1.5
 
 
 def utc_now() -> datetime:
@@ -62,6 +63,7 @@ class QueueManagerStore:
         self._messages = KeptMessages(database, self._settle)
         self._unit: SqliteUnitOfWork | None = None
         self._data_version = self._read_data_version()
+        self._log_watch = LogWatch(Path(database.path))
 
     @classmethod
     def create(
@@ -311,8 +313,8 @@ class QueueManagerStore:
             left_s = end - time.monotonic()
             if left_s <= 0:
                 return False
-            time.sleep(min(nap_s, left_s))
-            nap_s = min(nap_s * 1.5, _LONGEST_NAP_S)
+            heard = self._log_watch.heard(min(nap_s, left_s))
+            nap_s = _FIRST_NAP_S if heard else min(nap_s * _GROWTH, _LONGEST_NAP_S)
         self._data_version = version
         return True
 
@@ -327,6 +329,7 @@ class QueueManagerStore:
             if self._unit is not None and self._unit.is_open:
                 self._unit.backout()
         finally:
+            self._log_watch.close()
             self.database.close()
 
     def __enter__(self) -> Self:

@@ -1,0 +1,106 @@
+"""Who waits for a commit looks often when somebody writes to the database, as the kernel tells it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from commands.broker.objects import QueueManager
+from commands.qmgr.store import QueueManagerStore
+from commands.qmgr.store import log_watch as module
+from commands.qmgr.store import sqlite as waiting
+from commands.qmgr.store.log_watch import LogWatch
+
+needs_inotify = pytest.mark.skipif(sys.platform != "linux", reason="the system has no inotify")
+PUT = """
+import sys
+from pathlib import Path
+from commands.qmgr.store import QueueManagerStore
+with QueueManagerStore.open(Path(sys.argv[1]), "QM1") as store, store.unit_of_work() as unit:
+    unit.put("Q", None, b"")
+"""
+LONG_S = 600.0
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[QueueManagerStore]:
+    with QueueManagerStore.create(tmp_path, QueueManager("QM1")) as store:
+        yield store
+
+
+def put_elsewhere(store: QueueManagerStore) -> None:
+    subprocess.run([sys.executable, "-c", PUT, str(store.directory.parent)], check=True)
+
+
+def watch_of(store: QueueManagerStore) -> LogWatch:
+    return LogWatch(Path(store.database.path))
+
+
+@needs_inotify
+def test_what_another_process_writes_is_heard(store: QueueManagerStore) -> None:
+    watch, heard = watch_of(store), []
+    assert not watch.heard(0.01), "nobody writes"
+    thread = threading.Thread(target=lambda: heard.append(watch.heard(LONG_S)), daemon=True)
+    thread.start()
+    put_elsewhere(store)
+    thread.join(60)
+    assert heard == [True]
+    while watch.heard(0.01):
+        pass
+    assert not watch.heard(0.01), "it is heard once"
+    watch.close()
+    watch.close()
+
+
+@needs_inotify
+def test_who_hears_something_looks_often_again(store: QueueManagerStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The commit comes a moment after what is heard: after a long nap it would be seen in ten minutes."""
+    long, naps = threading.Event(), []
+
+    def hears(watch: LogWatch, timeout_s: float) -> bool:
+        naps.append(timeout_s)
+        if timeout_s == LONG_S:
+            long.set()
+        return real(watch, timeout_s)
+
+    real = LogWatch.heard
+    monkeypatch.setattr(LogWatch, "heard", hears)
+    monkeypatch.setattr(waiting, "_FIRST_NAP_S", 0.01)
+    monkeypatch.setattr(waiting, "_GROWTH", 1e6)
+    monkeypatch.setattr(waiting, "_LONGEST_NAP_S", LONG_S)
+    seen: list[bool] = []
+
+    def wait() -> None:
+        with QueueManagerStore.open(store.directory.parent, "QM1") as waits:
+            seen.append(waits.wait_for_change(2 * LONG_S))
+
+    thread = threading.Thread(target=wait, daemon=True)
+    thread.start()
+    assert long.wait(60)
+    put_elsewhere(store)
+    thread.join(60)
+    assert seen == [True]
+    assert {0.01, LONG_S} == set(naps)
+
+
+@pytest.mark.parametrize("why", ["no log", "no inotify", "no watch is left"])
+def test_without_a_watch_the_time_is_waited(
+    tmp_path: Path, store: QueueManagerStore, monkeypatch: pytest.MonkeyPatch, why: str
+) -> None:
+    def refused(**_: object) -> None:
+        raise OSError(24, "Too many open files")
+
+    slept: list[float] = []
+    monkeypatch.setattr(module.time, "sleep", slept.append)
+    if why != "no log":
+        monkeypatch.setattr(module, "INotify", None if why == "no inotify" else refused)
+    watch = LogWatch(tmp_path / "none") if why == "no log" else watch_of(store)
+    put_elsewhere(store)
+    assert not watch.heard(5.0)
+    assert slept == [5.0]
+    watch.close()
