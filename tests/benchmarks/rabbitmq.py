@@ -92,6 +92,7 @@ def moved(port: int, count: int, size: int) -> float:
     connection = pika.SelectConnection(
         pika.ConnectionParameters("127.0.0.1", port),
         on_open_callback=lambda opened: opened.channel(on_open_callback=declared),
+        on_close_callback=lambda closed, _: closed.ioloop.stop(),
     )
     connection.ioloop.start()
     return told["ended"] - told["begun"]
