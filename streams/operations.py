@@ -56,6 +56,7 @@ class Publication:
     sub_point: str | None = None
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class UnreadPublication:
     """``Published``, as the bytes in which it arrived, which can be decoded and are exactly the message's own.
@@ -78,6 +79,7 @@ class UnreadPublication:
         return decode(self.body, self.md)
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class RetainedPublication:
     """The one publication that a topic keeps for future subscribers (guide 2.3.2).

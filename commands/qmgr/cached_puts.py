@@ -15,7 +15,7 @@ from commands.headers.response import Completion
 from commands.qmgr.store.descriptor import Accepted, accepted
 from rfh2.layouts import MQMD1
 from rfh2.message import decode
-from streams.operations import Publication, Published, RetainedPublication, UnreadPublication
+from streams.operations import Publication, Published, UnreadPublication
 from streams.subscriptions import Subscription
 
 APPLICATION: Final = "qpubsub"
@@ -103,19 +103,16 @@ class CacheEntry:
     retained: RetainedForm | None = None
     accepted: tuple[Accepted | None, ...] = ()
 
-    def retained_by(self, arrival: Arrival) -> list[RetainedPublication]:
-        """What the topics retain when *arrival* is such a publication."""
+    def retained_by(self, arrival: Arrival) -> Published | None:
+        """What the topics retain when *arrival* is such a publication; None for nothing."""
         if self.retained is None:
-            return []
+            return None
         local, stream, sub_point, persistent = self.retained
-        publication: Published
         if persistent is None:
             _, message = as_kept(arrival.body, decode(arrival.body, arrival.md))
-            publication = Publication(message, arrival.now, None, local, stream, sub_point)
-        else:
-            assert arrival.md is not None
-            publication = UnreadPublication(arrival.md, arrival.body, persistent, arrival.now, local, stream, sub_point)
-        return [RetainedPublication(topic, publication) for topic in self.topics]
+            return Publication(message, arrival.now, None, local, stream, sub_point)
+        assert arrival.md is not None
+        return UnreadPublication(arrival.md, arrival.body, persistent, arrival.now, local, stream, sub_point)
 
 
 class CachedPuts(NamedTuple):

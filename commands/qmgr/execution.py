@@ -34,7 +34,7 @@ from rfh2.constants import MQRCCF_COMMAND_FAILED, MQRCCF_NO_RETAINED_MSG
 from rfh2.errors import DecodeError
 from rfh2.frozen import maker
 from rfh2.mqmd import Mqmd, name_of
-from streams.operations import Effect, RetainedStored, Unsubscribe
+from streams.operations import Effect, Unsubscribe
 
 _log = logging.getLogger("qpubsub.processor")
 _arrival = maker(Arrival)
@@ -311,8 +311,9 @@ class Execution:
         size_bytes = len(bodies[0]) if len(bodies) == 1 else sum(map(len, bodies))
         meter.changed(len(bodies))
         meter.made(size_bytes)
-        if kept.retained is not None:
-            for retained in unit.save_effects([RetainedStored(each) for each in kept.retained_by(arrival)]):
+        publication = kept.retained_by(arrival)
+        if publication is not None:
+            for retained in unit.retain(kept.topics, publication):
                 broker.space.retain(retained)
             self._loaded.is_at(unit.state_version)
         deliverer = self._delivering(unit, broker)
@@ -335,7 +336,7 @@ class Execution:
         else:
             batch.counter.repeated(kept, arrival.now)
         if self._loaded.tree is not None:
-            self._loaded.tree.repeated(retain=kept.retained is not None)
+            self._loaded.tree.repeated(retain=publication is not None)
             for put in outgoing:
                 deliverer.deliver(put, cause)
             tally.linked += len(outgoing)

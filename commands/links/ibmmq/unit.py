@@ -36,7 +36,7 @@ from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
 from rfh2.constants import MQPER_PERSISTENT, MQRC_UNKNOWN_OBJECT_NAME
 from rfh2.errors import StoreError
 from rfh2.mqmd import Mqmd, name_of
-from streams.operations import Delivery, Effect, RetainedPublication
+from streams.operations import Delivery, Effect, Published, RetainedPublication, RetainedStored
 
 _log = logging.getLogger("qpubsub.mq")
 
@@ -348,6 +348,9 @@ class MqWorkUnit(MqUnit):
         kept = [effect for effect in effects if not isinstance(effect, Delivery)]
         self._effects += kept
         return self._knowledge.save_effects(kept)
+
+    def retain(self, topics: Sequence[str], publication: Published) -> list[RetainedPublication]:
+        return self.save_effects([RetainedStored(RetainedPublication(topic, publication)) for topic in topics])
 
     def take_ended_subscriptions(self) -> list[bytes]:
         return []  # nobody says that a queue was deleted: the next put to it does

@@ -91,7 +91,8 @@ class WriteBuffer:
 
     def retain(self, topic: str, number: int) -> None:
         """*topic* retains publication *number*, and no earlier one; in the order of other statements."""
-        self.execute(_RETAIN, (topic, number))
+        _check_text(topic)
+        self._statements.append((_RETAIN, (topic, number)))
 
     def execute(self, statement: str, values: Values) -> None:
         """Any other statement, in the order of these; for tables that hold no messages."""
