@@ -108,6 +108,7 @@ class Processor:
         self._committed = committed
         self._unrecorded: deque[Put] = deque()
         self._pays = False  # whether the next unit of work tries what is owed
+        self._found_none = False  # whether the last unit of work has seen the input queues empty
         self._backlog = Backlog(clock, longest_pause_s) if backlog is None else backlog
         logged: set[str] = set()
         repeats = record is None
@@ -157,9 +158,9 @@ class Processor:
         done = 0
         while stop is None or not stop.is_set():
             count = self._one_batch()
-            if count == 0 and not self._pays:
-                break
             done += count
+            if (count == 0 or self._found_none) and not self._pays:
+                break
             # Commands may come without end.
             self._pays = self._pays or self._backlog.is_due
         return done
@@ -221,7 +222,10 @@ class Processor:
         while True:
             try:
                 done = self._unit_of_work(limit)
-                if self._link is None or not self._link.fetch() or done:
+                if self._link is None or not self._link.fetch():
+                    return done
+                self._found_none = False
+                if done:
                     return done
             except ApartError:
                 limit = 1
@@ -244,6 +248,7 @@ class Processor:
         batch = Batch()
         self._observer.begun(batch.tally)
         waiting: UndeliverableError | ApartError | None = None
+        self._found_none = False
         try:
             with self._store.unit_of_work() as unit:
                 self._execution.end_subscriptions(unit)
@@ -279,6 +284,7 @@ class Processor:
                             else self._given_up(unit, queues, message, error, batch)
                         )
                     if message is None:
+                        self._found_none = True
                         break
                 self._guard.idle()
                 if isinstance(unit, CountsMessages):
