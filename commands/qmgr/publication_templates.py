@@ -27,6 +27,7 @@ from commands.broker.authority import Action
 from commands.broker.context import Semantics
 from commands.broker.core import BrokerCore
 from commands.broker.forward import delivered_topic
+from commands.broker.identifiers import CARRIED_IDS
 from commands.broker.outcome import Arrival, Outcome
 from commands.broker.puts import Outgoing, PutKind
 from commands.broker.register import full_topic
@@ -130,12 +131,16 @@ class _Shape:
 
 
 class PublicationTemplates:
-    """The templates of one broker. effects: whether the broker's changes count, and not only its puts."""
+    """The templates of one broker. effects: whether the broker's changes count, and not only its puts.
 
-    def __init__(self, broker: BrokerCore, effects: bool) -> None:
-        self._broker, self._space, self._effects = broker, broker.space, effects
+    carried: whether neighbours send the publications on, which were checked where they were published (guide 3.6). No
+    put stands for proxy subscriptions; those that a topic matches are in ``CacheEntry.matches``.
+    """
+
+    def __init__(self, broker: BrokerCore, effects: bool, *, carried: bool = False) -> None:
+        self._broker, self._space, self._effects, self._carried = broker, broker.space, effects, carried
         self._qmgr, self._authority = broker.qmgr, broker.authority
-        self._descriptors = Descriptors(broker.qmgr)
+        self._descriptors = Descriptors(broker.qmgr, CARRIED_IDS if carried else 0)
         self._shapes: dict[ShapeKey, _Shape | None] = {}  # None: no template applies
         self._room = _ROOM
         self._is_off = broker.semantics is Semantics.V6
@@ -162,7 +167,7 @@ class PublicationTemplates:
             if plan is not None:
                 self._forget(shape, plan, made.matched)
             plan = made
-        if not self._authority.may_use_topic(shape.user, Action.PUBLISH, plan.topic):
+        if not self._carried and not self._authority.may_use_topic(shape.user, Action.PUBLISH, plan.topic):
             return False
         begun = [(fixed, psc if isinstance(psc, bytes) else psc_folder(psc, parts)) for fixed, psc in plan.forms]
         made_bodies = bodies_of(arrival.body, parts, begun)
@@ -297,13 +302,17 @@ class PublicationTemplates:
             full = full_topic(shape.prefix, topic, check_publication_topic)
         except (UnicodeDecodeError, CommandError):
             return False
-        if _WILD.search(topic) or not self._broker.objects.topics.resolve(full).pub:
+        if _WILD.search(topic):
+            return False
+        if not self._carried and not self._broker.objects.topics.resolve(full).pub:
             return False
         matched = self._space.match(full, arrival.now)
         templates: list[_Template] = []
         if len(matched) > _MOST_SUBSCRIBERS:
             return False
         for subscription in matched:
+            if self._carried and subscription.is_proxy:
+                continue
             template = shape.template_of(subscription)
             if not isinstance(template, _Template):
                 return template is _UNKNOWN
@@ -338,7 +347,7 @@ class PublicationTemplates:
             (full,) * count + (None,) * len(answer),
             (*(template.sub_name for template in templates), *(None,) * len(answer)),
             tuple(template.cut for template in templates),
-            tuple(subscription.sub_id for subscription in matched),
+            tuple(template.subscription.sub_id for template in templates),
             frozenset(subscription.sub_id for subscription in matched if subscription.temporary),
             (),
             response,
