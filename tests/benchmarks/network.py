@@ -88,7 +88,7 @@ def main() -> None:
     random, size = Random(1), chosen.queue_managers
     profile = None if chosen.profile is None else Profile()
     replay = NetworkReplay(tree(size))
-    with open(os.devnull, "wb") as nowhere:
+    with Path(os.devnull).open("wb") as nowhere:
         sink = PutLines(nowhere)
         spent = sum(
             replayed(replay, sink, list(messages(at, some, size, chosen.topics, "RegSub", random)))
@@ -106,10 +106,9 @@ def main() -> None:
             few += len(alone)
             print(f"{(at - chosen.subscriptions) // 2:,} {total:.0f} s", end="\r", file=sys.stderr)
     puts = replay.counts.puts[PutKind.PUBLICATION]
-    hops = sum(each.publications for each in replay.network.traffic.values())
-    print(
-        f"{chosen.publications:,} publications: {total:.1f} s, {1e6 * total / chosen.publications:.0f} microseconds each"
-    )
+    hops = sum(link.publications for link in replay.network.traffic.values())
+    each = 1e6 * total / chosen.publications
+    print(f"{chosen.publications:,} publications: {total:.1f} s, {each:.0f} microseconds each")
     print(f"{puts:,.0f} puts, {hops:,.0f} hops")
     if hops and few:
         alone_s = least / few

@@ -130,6 +130,10 @@ class LiveNetwork:
                 self._place.kept_back.clear()
                 if outcome is None:
                     return _done()
+                if outcome.reason is not None:  # of the publish exit
+                    letter = self._broker.set_aside(arrival, outcome.reason, outcome.why)
+                    outgoing = self._outgoing(self._place.changed(outcome.effects))
+                    return FromNeighbour(replace(letter, effects=outcome.effects), outgoing)
                 return FromNeighbour(outcome, self._outgoing(self._place.publication_sent_on(sent, outcome)))
 
     # Who the neighbours are
