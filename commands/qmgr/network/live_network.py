@@ -125,16 +125,21 @@ class LiveNetwork:
                 taken = self._place.receive_deletion(sent, now)
                 return _done(taken.effects, self._outgoing(taken.flows))
             case PublicationFlow():
-                carried = replace(arrival, queue=INTER_QMGR_PUBS, md=None, body=b"")
-                outcome = self._place.receive_publication(sent, carried)
-                self._place.kept_back.clear()
-                if outcome is None:
-                    return _done()
-                if outcome.reason is not None:  # of the publish exit
-                    letter = self._broker.set_aside(arrival, outcome.reason, outcome.why)
-                    outgoing = self._outgoing(self._place.changed(outcome.effects))
-                    return FromNeighbour(replace(letter, effects=outcome.effects), outgoing)
-                return FromNeighbour(outcome, self._outgoing(self._place.publication_sent_on(sent, outcome)))
+                return self._publication(sent, arrival)
+
+    def _publication(self, sent: PublicationFlow, arrival: Arrival) -> FromNeighbour:
+        carried = replace(arrival, queue=INTER_QMGR_PUBS, md=None, body=b"")
+        outcome = self._place.receive_publication(sent, carried)
+        self._place.kept_back.clear()
+        if outcome is None:
+            return _done()
+        if outcome.reason is None:
+            return FromNeighbour(outcome, self._outgoing(self._place.publication_sent_on(sent, outcome)))
+        # The publish exit failed.
+        letter = self._broker.set_aside(arrival, outcome.reason, outcome.why)
+        return FromNeighbour(
+            replace(letter, effects=outcome.effects), self._outgoing(self._place.changed(outcome.effects))
+        )
 
     # Who the neighbours are
 

@@ -56,6 +56,7 @@ class NetworkReplay:
         if counted:
             self.counts.count(message.queue, step.outcome, outgoing)
         return step, [Put.of(message.seq, n, put) for n, put in enumerate(outgoing)]
+
     def put_all(self, message: CapturedMessage, sink: PutSink) -> Outcome:
         """Replay one message for a caller that needs its puts alone, which go to *sink*; its outcome where it was put.
 
