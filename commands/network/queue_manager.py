@@ -61,6 +61,14 @@ class Taken:
     effects: Sequence[Effect] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """The links by which a publication goes on; kept_back: the rule, where it would go on without it."""
+
+    links: tuple[Link, ...]
+    kept_back: KeptBack | None = None
+
+
 class NetworkQueueManager:
     """A queue manager in a network. routing: its ways out."""
 
@@ -188,17 +196,24 @@ class NetworkQueueManager:
         flows = self._publications(flow.operation, links, flow.command, flow.fingerprints, link)
         return [*self.changed(outcome.effects), *flows]
 
-    def repeated(self, flow: PublicationFlow, seq: int, puts: int, proxies: Iterable[Subscription]) -> list[Flow]:
+    def repeated(self, flow: PublicationFlow, seq: int, puts: int, ways: Ways) -> list[Flow]:
         """What goes to neighbours after a publication of a neighbour that this one's broker needed not see.
 
-        seq, puts: of the message that was published, and how many identifiers were used for it here. proxies: the proxy
-        subscriptions that it is for. Nothing else has changed.
+        seq, puts: of the message that was published, and how many identifiers were used for it here. Nothing else has
+        changed.
         """
         self._ids = (seq, Ids(self.name, seq, CARRIED_IDS + puts))
+        if ways.kept_back is not None:
+            self.kept_back.append(ways.kept_back)
+        return self._by(ways.links, flow.operation, flow.command, flow.fingerprints)
+
+    def ways(self, flow: PublicationFlow, proxies: Iterable[Subscription]) -> Ways:
+        """The ways on of *flow*, and of each publication on its topic that comes by the same link.
+
+        proxies: the proxy subscriptions that it is for.
+        """
         links = [self._links[each.sub_id] for each in proxies]
-        return self._publications(
-            flow.operation, links, flow.command, flow.fingerprints, Link(flow.sender, flow.cluster)
-        )
+        return self._ways(flow.operation, links, Link(flow.sender, flow.cluster))
 
     def was_reached_by(self, seq: int) -> bool:
         """Whether a neighbour has already sent what came of message *seq*."""
@@ -223,23 +238,36 @@ class NetworkQueueManager:
         came_by: Link | None,
     ) -> list[Flow]:
         """links: those of the proxy subscriptions that select it."""
-        topic, publication = operation.topic_string, operation.publication
         if self.name in fingerprints:
             return []
+        ways = self._ways(operation, links, came_by)
+        if ways.kept_back is not None:
+            self.kept_back.append(ways.kept_back)
+        return self._by(ways.links, operation, command, fingerprints)
+
+    def _ways(self, operation: PublishToTopic, links: Sequence[Link], came_by: Link | None) -> Ways:
+        topic = operation.topic_string
         resolved = self.routing.publication_scope(topic)
         wanting = self.routing.of_publication(topic, resolved, list(dict.fromkeys(links)), came_by)
-        if not wanting:
-            return []
-        rule = "Local" if publication.local else ""
+        rule = "Local" if operation.publication.local else ""
         if resolved is not None and resolved.pub_scope is Scope.QMGR:
             rule = f"PUBSCOPE(QMGR) of topic object {resolved.object_name}"
-        if rule:
-            self._keep_back(topic, rule, tuple(link.neighbour for link in wanting))
-            return []
+        if not wanting or not rule:
+            return Ways(tuple(wanting))
+        return Ways((), KeptBack(self.name, topic, rule, tuple(link.neighbour for link in wanting)))
+
+    def _by(
+        self,
+        links: Iterable[Link],
+        operation: PublishToTopic,
+        command: Command | None,
+        fingerprints: tuple[str, ...],
+    ) -> list[Flow]:
+        """The same publication by several links."""
         visited = (*fingerprints, self.name)
         alike: dict[bool, PublishToTopic | None] = {}  # to neighbours of this version, in a cluster or not
         flows: list[Flow] = []
-        for link in wanting:
+        for link in links:
             if self.routing.neighbours[link.neighbour].semantics is Semantics.V7 is self.broker.semantics:
                 kind = bool(link.cluster)
                 if kind not in alike:

@@ -169,6 +169,8 @@ class PublicationTemplates:
             plan = made
         if not self._carried and not self._authority.may_use_topic(shape.user, Action.PUBLISH, plan.topic):
             return False
+        if not plan.form_of and plan.entry.response is None:
+            return CachedPuts(plan.entry, [], [])
         begun = [(fixed, psc if isinstance(psc, bytes) else psc_folder(psc, parts)) for fixed, psc in plan.forms]
         made_bodies = bodies_of(arrival.body, parts, begun)
         bodies = [made_bodies[n] for n in plan.form_of]

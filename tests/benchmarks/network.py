@@ -6,7 +6,8 @@ The queue managers are a tree in which each has four children. Subscriptions are
 chosen by chance, and so are publishers; all commands are in MQRFH2. The puts are written as JSON Lines, to nowhere. A
 hop is a publication that goes from one queue manager to a neighbour. Its cost is the processor time of all
 publications, less that of as many which go nowhere, divided by the hops: what is put where a hop ends is in it. Those
-that go nowhere are a tenth as many, and counted ten times. With --profile FILE, of the publications.
+that go nowhere are a tenth as many, and counted ten times. Ctrl-C ends it with the figures so far. --profile FILE is of
+the publications.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import resource
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from cProfile import Profile
 from datetime import timedelta
 from pathlib import Path
@@ -97,23 +99,24 @@ def main() -> None:
         proxies = sum(each.proxies_here for each in replay.network.queue_managers.values())
         where = f"{chosen.subscriptions:,} subscriptions to {chosen.topics:,} topics at {size} queue managers"
         print(f"{where}: {spent:.1f} s, {proxies:,} proxy subscriptions, {_memory()}", flush=True)
-        total, least, few = 0.0, 0.0, 0
-        for at, some in _portions(chosen.subscriptions + 1, 2 * chosen.publications, 2 * _AT_ONCE):
-            given = list(messages(at, some // 2, size, chosen.topics, "Publish", random))
-            total += replayed(replay, sink, given, profile)
-            alone = list(messages(at + some // 2, some // 20, size, 0, "Publish", random))
-            least += replayed(replay, sink, alone)
-            few += len(alone)
-            print(f"{(at - chosen.subscriptions) // 2:,} {total:.0f} s", end="\r", file=sys.stderr)
+        total, least, few, done = 0.0, 0.0, 0, 0
+        with suppress(KeyboardInterrupt):
+            for at, some in _portions(chosen.subscriptions + 1, 2 * chosen.publications, 2 * _AT_ONCE):
+                given = list(messages(at, some // 2, size, chosen.topics, "Publish", random))
+                total += replayed(replay, sink, given, profile)
+                done += len(given)
+                alone = list(messages(at + some // 2, some // 20, size, 0, "Publish", random))
+                least += replayed(replay, sink, alone)
+                few += len(alone)
+                print(f"{done:,} publications, {total:.0f} s", file=sys.stderr)
     puts = replay.counts.puts[PutKind.PUBLICATION]
     hops = sum(link.publications for link in replay.network.traffic.values())
-    each = 1e6 * total / chosen.publications
-    print(f"{chosen.publications:,} publications: {total:.1f} s, {each:.0f} microseconds each")
+    print(f"{done:,} publications: {total:.1f} s, {1e6 * total / done:.0f} microseconds each")
     print(f"{puts:,.0f} puts, {hops:,.0f} hops")
     if hops and few:
         alone_s = least / few
         print(f"a publication that goes nowhere: {1e6 * alone_s:.0f} microseconds")
-        at_hops = total - alone_s * chosen.publications
+        at_hops = total - alone_s * done
         print(f"a hop, with what is put where it ends: {1e6 * at_hops / hops:.1f} microseconds")
     print(f"most memory: {_memory()}")
     if profile is not None:

@@ -20,14 +20,15 @@ from commands.broker.context import Semantics
 from commands.broker.outcome import Arrival, Outcome
 from commands.broker.puts import Outgoing
 from commands.network.flows import Flow, PublicationFlow
-from commands.network.queue_manager import NetworkQueueManager
-from commands.qmgr.cached_puts import CORREL_ID, CachedPuts
+from commands.network.queue_manager import NetworkQueueManager, Ways
+from commands.qmgr.cached_puts import CORREL_ID, CachedPuts, CacheEntry
 from commands.qmgr.publication_parts import Parts, parts_of
 from commands.qmgr.publication_templates import PublicationTemplates
 from streams.delivery_rules import is_home
 from streams.subscriptions import MQCI_NONE
 
 _MOST_SEEN: Final = 200_000
+_MOST_WAYS: Final = 200_000
 
 
 class CarriedPublications:
@@ -38,6 +39,7 @@ class CarriedPublications:
         self._is_off = any(each.broker.semantics is Semantics.V6 for each in given)
         self._templates = {each.name: PublicationTemplates(each.broker, effects=True, carried=True) for each in given}
         self._seen: set[int] = set()
+        self._ways: dict[tuple[CacheEntry, str, str], Ways] = {}
         self._arrival: Arrival | None = None
         self._parts: Parts | None = None
         self._is_taken_apart = self._may_learn = self._learns = False
@@ -68,9 +70,18 @@ class CarriedPublications:
         for retained in kept.retained_by(arrival):
             space.retain(retained)
         self.made.append(made)
+        # The matches of an entry never change, nor do topic objects and links during a replay.
+        key = (kept, flow.sender, flow.cluster)
+        ways = self._ways.get(key)
+        if ways is not None:
+            return there.repeated(flow, arrival.seq, len(made.mds), ways)
         (matched,) = kept.matches
         proxies = [each for each in matched if each.is_proxy and not is_home(each, operation, None)]
-        return there.repeated(flow, arrival.seq, len(made.mds), proxies)
+        ways = there.ways(flow, proxies)
+        if len(self._ways) >= _MOST_WAYS:
+            self._ways.clear()
+        self._ways[key] = ways
+        return there.repeated(flow, arrival.seq, len(made.mds), ways)
 
     def seen(self, there: NetworkQueueManager, _flow: PublicationFlow, outcome: Outcome) -> None:
         """The broker has seen what ``flows`` was asked about just before."""
