@@ -73,7 +73,7 @@ _MOST_SUBSCRIBERS: Final = 4_096
 _WILD: Final = re.compile("[*?#+]")
 _UNKNOWN: Final = True
 
-_ROOM: Final = 65_536
+TEMPLATES_ROOM: Final = 65_536
 """In puts, of some 400 bytes each."""
 
 _Answers = tuple[str, ResponseCut, Accepted | None]
@@ -134,15 +134,16 @@ class PublicationTemplates:
     """The templates of one broker. effects: whether the broker's changes count, and not only its puts.
 
     carried: whether neighbours send the publications on, which were checked where they were published (guide 3.6). No
-    put stands for proxy subscriptions; those that a topic matches are in ``CacheEntry.matches``.
+    put stands for proxy subscriptions; those that a topic matches are in ``CacheEntry.matches``. most: in puts, of some
+    400 bytes each.
     """
 
-    def __init__(self, broker: BrokerCore, effects: bool, *, carried: bool = False) -> None:
+    def __init__(self, broker: BrokerCore, effects: bool, *, carried: bool = False, most: int = TEMPLATES_ROOM) -> None:
         self._broker, self._space, self._effects, self._carried = broker, broker.space, effects, carried
         self._qmgr, self._authority = broker.qmgr, broker.authority
         self._descriptors = Descriptors(broker.qmgr, CARRIED_IDS if carried else 0)
         self._shapes: dict[ShapeKey, _Shape | None] = {}  # None: no template applies
-        self._room = _ROOM
+        self._most = self._room = most
         self._is_off = broker.semantics is Semantics.V6
 
     @property
@@ -193,7 +194,7 @@ class PublicationTemplates:
         still = {subscription.sub_id for subscription in matched}
         ended = [subscription.sub_id for subscription in old.matched if subscription.sub_id not in still]
         given_up = sum(shape.templates.pop(sub_id, None) is not None for sub_id in ended)
-        self._room = min(_ROOM, self._room + given_up + _cost(old))
+        self._room = min(self._most, self._room + given_up + _cost(old))
 
     def learn(self, arrival: Arrival, parts: Parts, outcome: Outcome) -> None:
         """Learn from what the broker made of a publication; nothing where it was in error."""
@@ -225,7 +226,7 @@ class PublicationTemplates:
         """Use room; where there is no more, what is in use is learned again."""
         if self._room < cost:
             self._shapes.clear()
-            self._room = _ROOM
+            self._room = self._most
         self._room -= min(cost, self._room)
 
     def _shape(self, arrival: Arrival, parts: Parts, outcome: Outcome) -> _Shape | None:

@@ -23,12 +23,15 @@ from commands.network.flows import Flow, PublicationFlow
 from commands.network.queue_manager import NetworkQueueManager, Ways
 from commands.qmgr.cached_puts import CORREL_ID, CachedPuts, CacheEntry
 from commands.qmgr.publication_parts import Parts, parts_of
-from commands.qmgr.publication_templates import PublicationTemplates
+from commands.qmgr.publication_templates import TEMPLATES_ROOM, PublicationTemplates
 from streams.delivery_rules import is_home
 from streams.subscriptions import MQCI_NONE
 
 _MOST_SEEN: Final = 200_000
 _MOST_WAYS: Final = 200_000
+_ROOM: Final = 2_097_152
+"""For the templates of all queue managers together, in puts; each has a part, but not less than ``_LEAST``."""
+_LEAST: Final = 4_096
 
 
 class CarriedPublications:
@@ -37,7 +40,10 @@ class CarriedPublications:
     def __init__(self, queue_managers: Iterable[NetworkQueueManager]) -> None:
         given = tuple(queue_managers)
         self._is_off = any(each.broker.semantics is Semantics.V6 for each in given)
-        self._templates = {each.name: PublicationTemplates(each.broker, effects=True, carried=True) for each in given}
+        most = min(TEMPLATES_ROOM, max(_LEAST, _ROOM // max(1, len(given))))
+        self._templates = {
+            each.name: PublicationTemplates(each.broker, effects=True, carried=True, most=most) for each in given
+        }
         self._seen: set[int] = set()
         self._ways: dict[tuple[CacheEntry, str, str], Ways] = {}
         self._arrival: Arrival | None = None
