@@ -425,6 +425,9 @@ def test_a_hierarchy_and_a_linked_tree_do_not_go_together(tmp_path: Path) -> Non
     assert refused.code == 2
     assert "--topics: queue manager QM2 has PARENT(QM1)" in refused.talk
     assert "ALTER QMGR PARENT(' ') at QM2" in refused.talk
+    checked = run("check", "-m", "QM2", *home, *linked[:2])
+    assert checked.code == 1
+    assert "MISSING hierarchy: queue manager QM2 has PARENT(QM1)" in checked.out
     for qmgr in ("QM2", "QM1", "QM2"):
         assert run("run", "-m", qmgr, *home, "--once").code == 0
     refused = run("run", "-m", "QM1", *home, *linked)
