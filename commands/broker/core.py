@@ -162,14 +162,21 @@ class BrokerCore:
         """Publish what a neighbour in the network sent on (guide 3.1): it has been checked where it was published.
 
         arrival: its number and time. command: the publisher's. ids: go on where those of the same arrival ended here.
-        explains: as for ``trace``, without messages for subscribers.
+        explains: as for ``trace``, without messages for subscribers. Where the publish exit fails, nothing is done but
+        what expired, and the outcome is in error, without a dead letter: it has to be of what the neighbour sent.
         """
+        undo = None if self.publish_exit is None else Undo(self.space)
         expired = self.expire(arrival.now)
         work = self._work(arrival, operation.publication.message, Origin.of(self.qmgr, arrival.now))
         work.ids, work.tracer = ids, Tracer(True, False) if explains else None
         work.effects += expired
-        deliveries = self._apply(work, CommandPlan((operation,)), None)
-        self._forward(work, command, deliveries)
+        deliveries = self._apply(work, CommandPlan((operation,)), undo)
+        try:
+            self._forward(work, command, deliveries)
+        except PublishExitFailedError as error:
+            assert undo is not None
+            _take_back(work, undo)
+            return self._failed(work, command, error.reason, str(error))
         done = _done(work, command, Completion.OK, (operation,))
         return done if work.tracer is None else _with_trace(done, work.tracer.trace())
 

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from datetime import datetime
 from functools import lru_cache
+from typing import Final
 
 from rfh2.constants import MQAT_BROKER
 from rfh2.late_dataclass import dataclass
 
+CARRIED_IDS: Final = 1 << 22
+"""The count of identifiers for what neighbours send begins here: a command never makes so many itself."""
 _PRODUCT = b"AMQ "
 _FIVE_BYTES = 0xFF_FFFF_FFFF
 _BEYOND_A_NAME = 0x80_0000

@@ -18,7 +18,7 @@ from commands.links.checking.kafka import KafkaCheck
 from commands.links.checking.mq import MqCheck
 from commands.links.checking.mqtt import MqttCheck
 from commands.links.checking.nats import NatsCheck
-from commands.links.engine.config import QueuesConfig, exposed_secrets, read_config
+from commands.links.engine.config import ConfigError, QueuesConfig, exposed_secrets, read_config
 from commands.links.engine.urls import Address
 from commands.links.mqtt.topics import filter_of
 from commands.links.opening import Places
@@ -57,7 +57,7 @@ def command(
     places = Places.of(home, qmgr, settings, queues, topics)
     with places.store() as store:
         state = store.load_state()
-        of_files = [*_of_files(store), *_of_transmission(store)]
+        of_files = [*_of_files(store), *_of_transmission(store), *_of_hierarchy(places, store)]
     missing = 0
     for finding in (*of_files, *_findings(places, state)):
         missing += not finding.ok
@@ -85,6 +85,14 @@ def _of_transmission(store: QueueManagerStore) -> Iterator[CheckResult]:
             why = f"it holds {counted(queue.depth, 'message')} for queue manager {name}: {STRANDED_HELP}"
             mend = (f"qpubsub put -m {store.name} --as {store.name} --as-captured CAPTURE",)
             yield CheckResult(f"transmission queue {name}", False, why, mend)
+
+
+def _of_hierarchy(places: Places, store: QueueManagerStore) -> Iterator[CheckResult]:
+    """A parent or children, where queues or topics are elsewhere."""
+    try:
+        places.definition(store)
+    except ConfigError as error:
+        yield CheckResult("hierarchy", False, error.why, ("ALTER QMGR PARENT(' ')",))
 
 
 def _report(console: Console, finding: CheckResult) -> None:

@@ -31,6 +31,7 @@ from commands.replay.differences.html import page
 from commands.replay.differences.local import LocalDifferences
 from commands.replay.differences.text import lines_of
 from commands.replay.network.comparison import NetworkChange, NetworkComparison
+from commands.replay.network.html import network_page
 from commands.replay.network.picture import network_picture
 from commands.replay.network.text import network_report_lines
 from commands.replay.network.transcript import network_problems
@@ -112,9 +113,9 @@ def command(
     if before is not None or after is not None or svg is not None:
         if before is None or after is None:
             raise click.UsageError("--before, --after and --svg compare two networks: give --before and --after")
-        if output is not None or fail_on is not None or forms.page is not None or options.on_spark:
-            raise click.UsageError("--before and --after go without --output, --html, --fail-on and --engine spark")
-        return _networks(console, options, selection, (before, after), svg, as_json=forms.as_json)
+        if output is not None or fail_on is not None or options.on_spark:
+            raise click.UsageError("--before and --after go without --output, --fail-on and --engine spark")
+        return _networks(console, options, selection, (before, after), svg, forms)
     if output is not None:
         check_suffix(output)
     gate = None if fail_on is None else _gate(fail_on)
@@ -134,8 +135,7 @@ def _networks(
     selection: MessageSelection,
     estates: tuple[Path, Path],
     svg: Path | None,
-    *,
-    as_json: bool,
+    forms: ReportForms,
 ) -> ExitCode:
     """Compare two networks. Ends with 1 where somebody gets less, or something twice."""
     before, after = (network_setup(estate, options.setup) for estate in estates)
@@ -156,13 +156,15 @@ def _networks(
         for problem in network_problems(network):
             console.warn(f"{estate}: {problem}")
     report = comparison.report()
-    if as_json:
-        console.data(report.model_dump_json())
-    else:
-        for line in network_report_lines(report):
-            console.data(line)
+    picture = network_picture(comparison.networks[1], f"{estates[1]}: publications")
+    forms.show(
+        console,
+        report,
+        lambda: network_page(report, (str(estates[0]), str(estates[1])), picture),
+        lambda: network_report_lines(report),
+    )
     if svg is not None:
-        svg.write_text(network_picture(comparison.networks[1], f"{estates[1]}: publications"), encoding="utf-8")
+        svg.write_text(picture, encoding="utf-8")
     worse = report.totals[NetworkChange.LESS] + report.totals[NetworkChange.TWICE]
     return ExitCode.PROBLEMS if worse or reader.problems else ExitCode.DONE
 

@@ -260,11 +260,11 @@ def command(
         console.warn(exposed)
     with places.manager() as manager, manager.processor_lock(), _recorder(record) as write, ExitStack() as stack:
         with places.store() as store:
-            directory, deadq = store.directory, store.load_state()[0].qmgr.deadq
+            directory, own = store.directory, places.definition(store)
             if store.is_open_to_others:
                 console.warn(permissions.warning(directory))
         places.prepare()
-        link = places.link(deadq)
+        link = places.link(own.deadq)
         watch = None if page is None else SupervisedWatch(page, stop, directory)
         accused = None if watch is None else watch.accused(directory)
         errors = [] if accused is None else last_status(directory).get("last_errors", [])
@@ -317,7 +317,7 @@ def command(
     console.say(_sum(processor.tally))
     if as_json:
         console.data(json.dumps(processor.tally.as_dict()))
-    return _exit_code(console, places, processor, link, carriers, once, unsettled and not stop.is_set(), deadq)
+    return _exit_code(console, places, processor, link, carriers, once, unsettled and not stop.is_set(), own.deadq)
 
 
 def _console(qmgr: str, home: Path, options: ConsoleOptions) -> Beside:

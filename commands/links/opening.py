@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from commands.broker.objects import LocalQueue
+from commands.broker.objects import LocalQueue, QueueManager
 from commands.links.embedded.carriers import Carriers
 from commands.links.engine.adapter import Adapter
 from commands.links.engine.config import Config, ConfigError, QueuesConfig
@@ -23,6 +23,7 @@ from commands.links.ibmmq.spool import MqSpool
 from commands.links.kafka.adapter import KafkaAdapter
 from commands.links.mqtt.adapter import MqttAdapter
 from commands.links.nats.adapter import NatsAdapter
+from commands.network.neighbours import Relation
 from commands.qmgr.link_port import ManagedLink
 from commands.qmgr.store import Durability, QueueManagerStore
 from streams.operations import RetainedPublication
@@ -94,6 +95,33 @@ class Places:
             return None
         stores = self.stores(dead_letter_queue)
         return Link(self.adapter(topics, stores), config, self.qmgr, stores)
+
+    def definition(self, store: QueueManagerStore) -> QueueManager:
+        """The queue manager's definition. Raises ConfigError where these places do not go with it."""
+        qmgr = store.load_state()[0].qmgr
+        self._require_alone(qmgr, store)
+        return qmgr
+
+    def _require_alone(self, qmgr: QueueManager, store: QueueManagerStore) -> None:
+        """Raises ConfigError where queues or topics are elsewhere, and *qmgr* has a parent or children.
+
+        A publication would reach the others both ways, by the hierarchy and by the tree, and programs of the tree keep
+        no fingerprints.
+        """
+        if self.queues is None and self.topics is None:
+            return
+        children = [each.qmgr for each in store.neighbours() if each.relation is Relation.CHILD]
+        if not qmgr.parent and not children:
+            return
+        if qmgr.parent:
+            has, child = f"has PARENT({qmgr.parent})", qmgr.name
+        else:
+            has, child = f"is the parent of {', '.join(children)}", " and ".join(children)
+        option = "--queues" if self.topics is None else "--topics"
+        end = f"end it with ALTER QMGR PARENT(' ') at {child}, and let run --once without {option} work for each"
+        share = "give all of them the same --topics, which connects them" if self.topics is not None else "run it then"
+        why = f"queue manager {qmgr.name} {has}, and a hierarchy is of embedded queues and topics alone"
+        raise ConfigError(option, f"{why}. To keep it, run without {option}. Otherwise {end}; then {share}")
 
     def carriers(self) -> Carriers | None:
         """What carries messages to other queue managers of the home; None if queues or topics are elsewhere."""

@@ -30,10 +30,29 @@ def absence(network: Network, step: Step, subscription: Subscription, topic: str
     for kept in step.kept_back:
         if kept.topic_string == topic:
             return kept
+    return _on_the_way(network, subscription, topic, at, origin) or KeptBack(
+        origin, topic, "a rule of the topic space there"
+    )
+
+
+def would_come(network: Network, subscription: Subscription, topic: str, at: str, origin: str) -> bool:
+    """Whether what is published at *origin* on *topic* would come to *subscription* if it were at queue manager *at*.
+
+    Of what the publication itself says, nothing is asked here.
+    """
+    here, publishing = network.queue_managers[at], network.queue_managers[origin]
+    scope = publishing.routing.publication_scope(topic)
+    if own_scope(here, subscription) or (scope is not None and scope.pub_scope is Scope.QMGR):
+        return False
+    return _on_the_way(network, subscription, topic, at, origin) is None
+
+
+def _on_the_way(network: Network, subscription: Subscription, topic: str, at: str, origin: str) -> KeptBack | None:
+    """The first queue manager between subscriber and publisher that asks the next one for nothing; None for none."""
     way = _way(network, at, origin)
     if not way:
         return KeptBack(at, topic, f"the network: {at} and {origin} are not connected", rule=None)
-    v6 = here.broker.semantics is Semantics.V6
+    v6 = network.queue_managers[at].broker.semantics is Semantics.V6
     place: Place | None = Place(
         subscription.topic_string, subscription.wildcard, subscription.stream if v6 else None, subscription.sub_point
     )
@@ -49,7 +68,7 @@ def absence(network: Network, step: Step, subscription: Subscription, topic: str
             return KeptBack(qmgr, topic, why, (neighbour,), rule)
         link, place = asked[0]
         came_by = Link(qmgr, link.cluster)
-    return KeptBack(origin, topic, "a rule of the topic space there")
+    return None
 
 
 def own_scope(here: NetworkQueueManager, subscription: Subscription) -> str:

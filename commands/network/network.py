@@ -15,6 +15,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Protocol
 
 from commands.broker.core import BrokerCore
 from commands.broker.objects import INTER_QMGR_PUBS
@@ -75,6 +76,16 @@ class Step:
         return [put for received in self.received for put in received.outcome.puts]
 
 
+class Repeats(Protocol):
+    """Knows what publications like earlier ones do at queue managers, so that brokers need not see each of them."""
+
+    def flows(self, there: NetworkQueueManager, flow: PublicationFlow, now: datetime) -> Iterable[Flow] | None:
+        """Have *flow* arrive: what goes on from there; None where the broker has to see it."""
+
+    def seen(self, there: NetworkQueueManager, flow: PublicationFlow, outcome: Outcome) -> None:
+        """The broker has seen it."""
+
+
 @dataclass(slots=True)
 class LinkTraffic:
     """What went from one queue manager to a neighbour: counts of flows."""
@@ -123,8 +134,11 @@ class Network:
         held = {qmgr: len(each.broker.space.retained_publications()) for qmgr, each in self.queue_managers.items()}
         return Counter(held)
 
-    def take(self, qmgr: str, arrival: Arrival) -> Step:
-        """Process a message that a program put at *qmgr*. Raises QPubSubError where the network has no such name."""
+    def take(self, qmgr: str, arrival: Arrival, repeats: Repeats | None = None) -> Step:
+        """Process a message that a program put at *qmgr*. Raises QPubSubError where the network has no such name.
+
+        repeats: asked about each publication that arrives at another queue manager; ``received`` lacks what it knows.
+        """
         here = self.queue_managers.get(qmgr)
         if here is None:
             raise QPubSubError(f"message {arrival.seq} was put at queue manager {qmgr}, which is not in the network")
@@ -136,7 +150,7 @@ class Network:
             outcome = here.broker.process(arrival)
         step.received.append(Received(qmgr, outcome))
         self._send(here.sent_on(outcome))
-        self._settle(step, arrival)
+        self._settle(step, arrival, repeats)
         return step
 
     def _expire(self, now: datetime, here: NetworkQueueManager) -> None:
@@ -149,7 +163,7 @@ class Network:
         for flow in flows:
             self._waiting.setdefault((flow.sender, flow.receiver), deque()).append(flow)
 
-    def _settle(self, step: Step, arrival: Arrival) -> None:
+    def _settle(self, step: Step, arrival: Arrival, repeats: Repeats | None = None) -> None:
         """Let everything arrive that was sent."""
         carried = replace(arrival, queue=INTER_QMGR_PUBS, md=None, body=b"")
         while self._waiting:
@@ -160,13 +174,13 @@ class Network:
             if waiting:
                 self._waiting[channel] = waiting
             step.flows.append(flow)
-            self._send(self._arrive(flow, carried, step))
+            self._send(self._arrive(flow, carried, step, repeats))
         for each in self.queue_managers.values():
             if each.kept_back:
                 step.kept_back += each.kept_back
                 each.kept_back.clear()
 
-    def _arrive(self, flow: Flow, arrival: Arrival, step: Step) -> Iterable[Flow]:
+    def _arrive(self, flow: Flow, arrival: Arrival, step: Step, repeats: Repeats | None) -> Iterable[Flow]:
         traffic = self.traffic.setdefault((flow.sender, flow.receiver), LinkTraffic())
         there = self.queue_managers[flow.receiver]
         match flow:
@@ -178,8 +192,12 @@ class Network:
                 return there.receive_deletion(flow, arrival.now).flows
             case PublicationFlow():
                 traffic.publications += 1
+                if repeats is not None and (known := repeats.flows(there, flow, arrival.now)) is not None:
+                    return known
                 outcome = there.receive_publication(flow, arrival, explains=self._explains)
                 if outcome is None:
                     return ()
                 step.received.append(Received(there.name, outcome, flow))
+                if repeats is not None:
+                    repeats.seen(there, flow, outcome)
                 return there.publication_sent_on(flow, outcome)

@@ -13,7 +13,7 @@ from hashlib import sha256
 from typing import Final
 
 from commands.broker.context import Semantics
-from commands.broker.identifiers import Ids
+from commands.broker.identifiers import CARRIED_IDS, Ids
 from commands.broker.objects import INTER_QMGR_PUBS
 from commands.broker.outcome import Arrival, Outcome
 from commands.model import Command
@@ -31,6 +31,7 @@ from commands.network.flows import (
 )
 from commands.network.proxies import Proxies
 from commands.network.routing import Routing
+from rfh2.frozen import replacer
 from streams.operations import (
     ClearRetained,
     Delivery,
@@ -49,8 +50,7 @@ from streams.topic_objects import ProxySubscriptions, Scope
 from streams.topic_wildcards import MULTI_LEVEL
 
 _ID_LENGTH: Final = 24
-_CARRIED_IDS: Final = 1 << 22
-"""The count of identifiers for what neighbours send begins here: a command never makes so many itself."""
+_sent_on = replacer(PublishToTopic, "topic_string", "publication", "came_from")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +59,14 @@ class Taken:
 
     flows: Sequence[Flow] = ()
     effects: Sequence[Effect] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """The links by which a publication goes on; kept_back: the rule, where it would go on without it."""
+
+    links: tuple[Link, ...]
+    kept_back: KeptBack | None = None
 
 
 class NetworkQueueManager:
@@ -135,7 +143,8 @@ class NetworkQueueManager:
         for operation in outcome.operations:
             if isinstance(operation, PublishToTopic):
                 passed_on = fingerprints_of(operation.publication.message)
-                flows += self._publications(operation, outcome.carried, outcome.command, passed_on, None)
+                links = self._links_on(operation.topic_string, outcome.carried)
+                flows += self._publications(operation, links, outcome.command, passed_on, None)
             elif isinstance(operation, ClearRetained) and not operation.local:
                 flows += self._deletions(operation, (), None)
         return flows
@@ -177,14 +186,38 @@ class NetworkQueueManager:
         if operation.was_retained and self._is_known(operation, arrival.now):
             return None
         if self._ids[0] != arrival.seq:
-            self._ids = (arrival.seq, Ids(self.name, arrival.seq, _CARRIED_IDS))
+            self._ids = (arrival.seq, Ids(self.name, arrival.seq, CARRIED_IDS))
         return self.broker.publish(arrival, operation, flow.command, self._ids[1], explains=explains)
 
     def publication_sent_on(self, flow: PublicationFlow, outcome: Outcome) -> list[Flow]:
         """What goes to neighbours after a publication of a neighbour was published here."""
         link = Link(flow.sender, flow.cluster)
-        flows = self._publications(flow.operation, outcome.carried, flow.command, flow.fingerprints, link)
+        links = self._links_on(flow.operation.topic_string, outcome.carried)
+        flows = self._publications(flow.operation, links, flow.command, flow.fingerprints, link)
         return [*self.changed(outcome.effects), *flows]
+
+    def repeated(self, flow: PublicationFlow, seq: int, puts: int, ways: Ways) -> list[Flow]:
+        """What goes to neighbours after a publication of a neighbour that this one's broker needed not see.
+
+        seq, puts: of the message that was published, and how many identifiers were used for it here. Nothing else has
+        changed.
+        """
+        self._ids = (seq, Ids(self.name, seq, CARRIED_IDS + puts))
+        if ways.kept_back is not None:
+            self.kept_back.append(ways.kept_back)
+        return self._by(ways.links, flow.operation, flow.command, flow.fingerprints)
+
+    def ways(self, flow: PublicationFlow, proxies: Iterable[Subscription]) -> Ways:
+        """The ways on of *flow*, and of each publication on its topic that comes by the same link.
+
+        proxies: the proxy subscriptions that it is for.
+        """
+        links = [self._links[each.sub_id] for each in proxies]
+        return self._ways(flow.operation, links, Link(flow.sender, flow.cluster))
+
+    def was_reached_by(self, seq: int) -> bool:
+        """Whether a neighbour has already sent what came of message *seq*."""
+        return self._ids[0] == seq
 
     def receive_deletion(self, flow: DeletionFlow, now: datetime) -> Taken:
         """A deletion of a neighbour, which goes on to the others."""
@@ -199,31 +232,56 @@ class NetworkQueueManager:
     def _publications(
         self,
         operation: PublishToTopic,
-        carried: Sequence[Delivery],
+        links: Sequence[Link],
         command: Command | None,
         fingerprints: tuple[str, ...],
         came_by: Link | None,
     ) -> list[Flow]:
-        topic, publication = operation.topic_string, operation.publication
+        """links: those of the proxy subscriptions that select it."""
         if self.name in fingerprints:
             return []
-        links = self.links_of(each for each in carried if each.topic_string == topic)
+        ways = self._ways(operation, links, came_by)
+        if ways.kept_back is not None:
+            self.kept_back.append(ways.kept_back)
+        return self._by(ways.links, operation, command, fingerprints)
+
+    def _ways(self, operation: PublishToTopic, links: Sequence[Link], came_by: Link | None) -> Ways:
+        topic = operation.topic_string
         resolved = self.routing.publication_scope(topic)
         wanting = self.routing.of_publication(topic, resolved, list(dict.fromkeys(links)), came_by)
-        if not wanting:
-            return []
-        rule = "Local" if publication.local else ""
+        rule = "Local" if operation.publication.local else ""
         if resolved is not None and resolved.pub_scope is Scope.QMGR:
             rule = f"PUBSCOPE(QMGR) of topic object {resolved.object_name}"
-        if rule:
-            self._keep_back(topic, rule, tuple(link.neighbour for link in wanting))
-            return []
+        if not wanting or not rule:
+            return Ways(tuple(wanting))
+        return Ways((), KeptBack(self.name, topic, rule, tuple(link.neighbour for link in wanting)))
+
+    def _by(
+        self,
+        links: Iterable[Link],
+        operation: PublishToTopic,
+        command: Command | None,
+        fingerprints: tuple[str, ...],
+    ) -> list[Flow]:
+        """The same publication by several links."""
         visited = (*fingerprints, self.name)
-        return [
-            PublicationFlow(self.name, link.neighbour, link.cluster, moved, visited, command)
-            for link in wanting
-            if (moved := self._moved(operation, link)) is not None
-        ]
+        alike: dict[bool, PublishToTopic | None] = {}  # to neighbours of this version, in a cluster or not
+        flows: list[Flow] = []
+        for link in links:
+            if self.routing.neighbours[link.neighbour].semantics is Semantics.V7 is self.broker.semantics:
+                kind = bool(link.cluster)
+                if kind not in alike:
+                    alike[kind] = self._moved(operation, link)
+                moved = alike[kind]
+            else:
+                moved = self._moved(operation, link)
+            if moved is not None:
+                flows.append(PublicationFlow(self.name, link.neighbour, link.cluster, moved, visited, command))
+        return flows
+
+    def _links_on(self, topic: str, carried: Iterable[Delivery]) -> list[Link]:
+        """The links of the proxy subscriptions that get what was published on *topic*."""
+        return self.links_of(each for each in carried if each.topic_string == topic)
 
     def _moved(self, operation: PublishToTopic, link: Link) -> PublishToTopic | None:
         """*operation* as the neighbour carries it out."""
@@ -236,7 +294,7 @@ class NetworkQueueManager:
             publication = replace(publication, stream=place.stream)
         if not link.cluster:
             publication = without_correl_id(publication)
-        return replace(operation, topic_string=place.topic_string, publication=publication, came_from=self.name)
+        return _sent_on(operation, place.topic_string, publication, self.name)
 
     def retained_for(self, link: Link, now: datetime) -> Iterator[Flow]:
         """What is retained here and a neighbour has a proxy subscription to, each publication once."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
-from commands.broker.identifiers import message_id
+from commands.broker.identifiers import CARRIED_IDS, message_id
 from commands.broker.outcome import Arrival
 from commands.broker.puts import Put, PutKind
 from commands.broker.reading import as_kept
@@ -33,7 +33,6 @@ _HUNDREDTH_US: Final = 10_000
 _HUNDREDTH: Final = timedelta(microseconds=_HUNDREDTH_US)
 _NOTHING: Final = timedelta(0)
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)
-_COUNTED: Final = tuple(n.to_bytes(3, "big") for n in range(1, 1025))
 
 
 class RetainedForm(NamedTuple):
@@ -148,17 +147,20 @@ class CachedPuts(NamedTuple):
 
 
 class Descriptors:
-    """Makes the descriptors of such puts, for one queue manager."""
+    """Makes the descriptors of such puts, for one queue manager. begin: the number before the first
+    identifier, 0 or ``CARRIED_IDS``.
+    """
 
-    __slots__ = ("_qmgr", "_stamp")
+    __slots__ = ("_begin", "_counted", "_qmgr", "_stamp")
 
-    def __init__(self, qmgr: str) -> None:
-        self._qmgr = qmgr
+    def __init__(self, qmgr: str, begin: int = 0) -> None:
+        self._qmgr, self._begin = qmgr, begin
+        self._counted = _COUNTED[begin]
         self._stamp = (_NEVER, b"")  # since when, for a hundredth of a second
 
     def ident(self, arrival: Arrival, n: int) -> bytes:
         """The MsgId of put *n* of *arrival*, from 1."""
-        return message_id(self._qmgr, arrival.seq, n)
+        return message_id(self._qmgr, arrival.seq, self._begin + n)
 
     def of(self, kept: CacheEntry, arrival: Arrival) -> list[bytes]:
         """Those of the puts of *arrival*, which is like the publications of *kept*."""
@@ -170,7 +172,7 @@ class Descriptors:
         ident = message_id(self._qmgr, arrival.seq, 0)[:-3]
         cuts, join = kept.cuts, b"".join
         # Few publications have more than a thousand subscribers.
-        counted = _COUNTED if len(cuts) < len(_COUNTED) else _counted(len(cuts) + 1)
+        counted = self._counted if len(cuts) < len(self._counted) else _counted(self._begin, len(cuts) + 1)
         mds = [join((a, ident, n, b, stamp, c)) for (a, b, c), n in zip(cuts, counted, strict=False)]
         if kept.response is not None:
             assert arrival.md is not None
@@ -189,5 +191,8 @@ def stamp_of(now: datetime) -> bytes:
     return b"%04d%02d%02d%02d%02d%02d%02d" % (*day, *clock, now.microsecond // _HUNDREDTH_US)
 
 
-def _counted(count: int) -> list[bytes]:
-    return [n.to_bytes(3, "big") for n in range(1, count + 1)]
+def _counted(begin: int, count: int) -> tuple[bytes, ...]:
+    return tuple([n.to_bytes(3, "big") for n in range(begin + 1, begin + count + 1)])
+
+
+_COUNTED: Final = {begin: _counted(begin, 1024) for begin in (0, CARRIED_IDS)}

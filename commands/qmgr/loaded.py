@@ -169,6 +169,8 @@ class LoadedBroker:
         )
         knows = self._link is None and isinstance(unit, KnowsNeighbours)
         self.network = LiveNetwork(broker, self._records) if knows else None
+        if self.network is None and objects.qmgr.parent:
+            self._log_once(f"PARENT({objects.qmgr.parent}) has no effect: the queues or the topic tree are elsewhere")
         # There is no cache if each put is recorded, goes into a queue manager elsewhere, or passes an exit.
         may_repeat = self._may_repeat and not isinstance(unit, PutsRemotely)
         traced = self.tree is not None
@@ -201,9 +203,12 @@ class LoadedBroker:
         """Log each error in the definitions of streams and subscription points once (guide 6.1)."""
         lists = objects.namelists
         for finding in collisions(lists.get(QUEUE_NAMELIST), lists.get(SUB_POINT_NAMELIST), objects.topics):
-            if finding.text not in self._logged:
-                self._logged.add(finding.text)
-                _log.warning("%s", finding.text)
+            self._log_once(finding.text)
+
+    def _log_once(self, text: str) -> None:
+        if text not in self._logged:
+            self._logged.add(text)
+            _log.warning("%s", text)
 
 
 def _waiting(unit: UnitOfWork, most: int) -> Iterable[StoredMessage]:

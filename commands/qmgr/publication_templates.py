@@ -27,6 +27,7 @@ from commands.broker.authority import Action
 from commands.broker.context import Semantics
 from commands.broker.core import BrokerCore
 from commands.broker.forward import delivered_topic
+from commands.broker.identifiers import CARRIED_IDS
 from commands.broker.outcome import Arrival, Outcome
 from commands.broker.puts import Outgoing, PutKind
 from commands.broker.register import full_topic
@@ -72,7 +73,7 @@ _MOST_SUBSCRIBERS: Final = 4_096
 _WILD: Final = re.compile("[*?#+]")
 _UNKNOWN: Final = True
 
-_ROOM: Final = 65_536
+TEMPLATES_ROOM: Final = 65_536
 """In puts, of some 400 bytes each."""
 
 _Answers = tuple[str, ResponseCut, Accepted | None]
@@ -130,14 +131,19 @@ class _Shape:
 
 
 class PublicationTemplates:
-    """The templates of one broker. effects: whether the broker's changes count, and not only its puts."""
+    """The templates of one broker. effects: whether the broker's changes count, and not only its puts.
 
-    def __init__(self, broker: BrokerCore, effects: bool) -> None:
-        self._broker, self._space, self._effects = broker, broker.space, effects
+    carried: whether neighbours send the publications on, which were checked where they were published (guide 3.6). No
+    put stands for proxy subscriptions; those that a topic matches are in ``CacheEntry.matches``. most: in puts, of some
+    400 bytes each.
+    """
+
+    def __init__(self, broker: BrokerCore, effects: bool, *, carried: bool = False, most: int = TEMPLATES_ROOM) -> None:
+        self._broker, self._space, self._effects, self._carried = broker, broker.space, effects, carried
         self._qmgr, self._authority = broker.qmgr, broker.authority
-        self._descriptors = Descriptors(broker.qmgr)
+        self._descriptors = Descriptors(broker.qmgr, CARRIED_IDS if carried else 0)
         self._shapes: dict[ShapeKey, _Shape | None] = {}  # None: no template applies
-        self._room = _ROOM
+        self._most = self._room = most
         self._is_off = broker.semantics is Semantics.V6
 
     @property
@@ -162,8 +168,10 @@ class PublicationTemplates:
             if plan is not None:
                 self._forget(shape, plan, made.matched)
             plan = made
-        if not self._authority.may_use_topic(shape.user, Action.PUBLISH, plan.topic):
+        if not self._carried and not self._authority.may_use_topic(shape.user, Action.PUBLISH, plan.topic):
             return False
+        if not plan.form_of and plan.entry.response is None:
+            return CachedPuts(plan.entry, [], [])
         begun = [(fixed, psc if isinstance(psc, bytes) else psc_folder(psc, parts)) for fixed, psc in plan.forms]
         made_bodies = bodies_of(arrival.body, parts, begun)
         bodies = [made_bodies[n] for n in plan.form_of]
@@ -186,7 +194,7 @@ class PublicationTemplates:
         still = {subscription.sub_id for subscription in matched}
         ended = [subscription.sub_id for subscription in old.matched if subscription.sub_id not in still]
         given_up = sum(shape.templates.pop(sub_id, None) is not None for sub_id in ended)
-        self._room = min(_ROOM, self._room + given_up + _cost(old))
+        self._room = min(self._most, self._room + given_up + _cost(old))
 
     def learn(self, arrival: Arrival, parts: Parts, outcome: Outcome) -> None:
         """Learn from what the broker made of a publication; nothing where it was in error."""
@@ -218,7 +226,7 @@ class PublicationTemplates:
         """Use room; where there is no more, what is in use is learned again."""
         if self._room < cost:
             self._shapes.clear()
-            self._room = _ROOM
+            self._room = self._most
         self._room -= min(cost, self._room)
 
     def _shape(self, arrival: Arrival, parts: Parts, outcome: Outcome) -> _Shape | None:
@@ -297,13 +305,17 @@ class PublicationTemplates:
             full = full_topic(shape.prefix, topic, check_publication_topic)
         except (UnicodeDecodeError, CommandError):
             return False
-        if _WILD.search(topic) or not self._broker.objects.topics.resolve(full).pub:
+        if _WILD.search(topic):
+            return False
+        if not self._carried and not self._broker.objects.topics.resolve(full).pub:
             return False
         matched = self._space.match(full, arrival.now)
         templates: list[_Template] = []
         if len(matched) > _MOST_SUBSCRIBERS:
             return False
         for subscription in matched:
+            if self._carried and subscription.is_proxy:
+                continue
             template = shape.template_of(subscription)
             if not isinstance(template, _Template):
                 return template is _UNKNOWN
@@ -338,7 +350,7 @@ class PublicationTemplates:
             (full,) * count + (None,) * len(answer),
             (*(template.sub_name for template in templates), *(None,) * len(answer)),
             tuple(template.cut for template in templates),
-            tuple(subscription.sub_id for subscription in matched),
+            tuple(template.subscription.sub_id for template in templates),
             frozenset(subscription.sub_id for subscription in matched if subscription.temporary),
             (),
             response,

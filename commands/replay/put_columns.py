@@ -53,10 +53,10 @@ class PutColumns:
         """Whether it is time to take the batch."""
         return len(self._columns[0]) >= _BATCH_ROWS or self._bytes >= _BATCH_BYTES
 
-    def add(self, seq: int, puts: Sequence[Outgoing]) -> None:
-        """The puts of command *seq*."""
+    def add(self, seq: int, puts: Sequence[Outgoing], begin: int = 0) -> None:
+        """The puts of command *seq*. begin: the n of the first one."""
         columns = self._columns
-        for n, put in enumerate(puts):
+        for n, put in enumerate(puts, begin):
             completion = None if put.completion is None else put.completion.value
             where = (put.qmgr, put.queue, put.topic, put.sub_name)
             row = (seq, n, put.kind.value, *where, completion, put.reason, put.message.mqmd.encode(), put.body)
@@ -64,12 +64,12 @@ class PutColumns:
                 column.append(value)
             self._bytes += len(put.body)
 
-    def add_again(self, seq: int, again: CachedPuts) -> None:
-        """The puts of publication *seq*, which is like one before."""
+    def add_again(self, seq: int, again: CachedPuts, begin: int = 0) -> None:
+        """The puts of publication *seq*, which is like one before. begin: as for ``add``."""
         kept, count = again.kept, len(again.mds)
         seqs, ns, kinds, qmgrs, queues, topics, sub_names, completions, reasons, mds, bodies = self._columns
         seqs += (seq,) * count
-        ns += range(count)
+        ns += range(begin, begin + count)
         kinds += [kind.value for kind in kept.kinds]
         qmgrs += kept.qmgrs
         queues += kept.queues
@@ -99,15 +99,15 @@ class PutsParquet:
         self._batches: list[pa.RecordBatch] = []
         self._bytes = 0
 
-    def add(self, seq: int, puts: Sequence[Outgoing]) -> None:
-        """The puts of one message."""
-        self._held.add(seq, puts)
+    def add(self, seq: int, puts: Sequence[Outgoing], begin: int = 0) -> None:
+        """The puts of one message. begin: the n of the first one."""
+        self._held.add(seq, puts, begin)
         if self._held.is_full:
             self._take()
 
-    def add_again(self, seq: int, again: CachedPuts) -> None:
-        """The puts of a publication like one before."""
-        self._held.add_again(seq, again)
+    def add_again(self, seq: int, again: CachedPuts, begin: int = 0) -> None:
+        """The puts of a publication like one before. begin: as for ``add``."""
+        self._held.add_again(seq, again, begin)
         if self._held.is_full:
             self._take()
 

@@ -3,29 +3,39 @@
 ``python -m tests.benchmarks.network [--queue-managers N] [--subscriptions N] [--topics N] [--publications N]``
 
 The queue managers are a tree in which each has four children. Subscriptions are to one topic each, at queue managers
-chosen by chance, and so are publishers; all commands are in MQRFH2. A hop is a publication that goes from one queue
-manager to a neighbour. Its cost is the processor time of all publications, less that of as many which go nowhere,
-divided by the hops: what is put where a hop ends is in it.
+chosen by chance, and so are publishers; all commands are in MQRFH2. The puts are written as JSON Lines, to nowhere. A
+hop is a publication that goes from one queue manager to a neighbour. Its cost is the processor time of all
+publications, less that of as many which go nowhere, divided by the hops: what is put where a hop ends is in it. Those
+that go nowhere are a tenth as many, and counted ten times. Ctrl-C ends it with the figures so far. --profile FILE is of
+the publications.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import resource
+import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
+from cProfile import Profile
 from datetime import timedelta
+from pathlib import Path
 from random import Random
 
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM
+from commands.broker.puts import PutKind
 from commands.network.topology import Position
 from commands.replay.network.building import NetworkSetup, QueueManagerSetup
 from commands.replay.network.local import NetworkReplay
+from commands.replay.put_lines import PutLines
 from rfh2.captured import CapturedMessage
 from rfh2.mqmd import Mqmd
 from tests.commands.scenario import KICK_OFF, psc, rfh2_message
 
 _CHILDREN = 4
+_AT_ONCE = 1_000
 
 
 def tree(count: int) -> NetworkSetup:
@@ -55,15 +65,18 @@ def messages(
         )
 
 
-def replayed(replay: NetworkReplay, given: list[CapturedMessage]) -> tuple[float, int, int]:
-    """Processor time in seconds, hops and puts of some messages."""
-    traffic = replay.network.traffic
-    before = sum(each.publications for each in traffic.values())
-    puts, start = 0, time.process_time()
+def replayed(
+    replay: NetworkReplay, sink: PutLines, given: list[CapturedMessage], profile: Profile | None = None
+) -> float:
+    """Processor time in seconds of some messages."""
+    start = time.process_time()
+    if profile is not None:
+        profile.enable()
     for message in given:
-        puts += len(replay.replay(message)[1])
-    spent = time.process_time() - start
-    return spent, sum(each.publications for each in traffic.values()) - before, puts
+        replay.put_all(message, sink)
+    if profile is not None:
+        profile.disable()
+    return time.process_time() - start
 
 
 def main() -> None:
@@ -72,29 +85,52 @@ def main() -> None:
     sizes = (("queue-managers", 100), ("subscriptions", 100_000), ("topics", 2_000), ("publications", 1_000_000))
     for name, default in sizes:
         parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--profile", type=Path)
     chosen = parser.parse_args()
     random, size = Random(1), chosen.queue_managers
+    profile = None if chosen.profile is None else Profile()
     replay = NetworkReplay(tree(size))
-    subscribing = list(messages(1, chosen.subscriptions, size, chosen.topics, "RegSub", random))
-    spent, _, _ = replayed(replay, subscribing)
-    proxies = sum(each.proxies_here for each in replay.network.queue_managers.values())
-    where = f"{chosen.subscriptions:,} subscriptions at {size} queue managers"
-    print(f"{where}: {spent:.1f} s, {proxies:,} proxy subscriptions")
-    del subscribing
-    total = hops = puts = 0.0
-    at, left, least = chosen.subscriptions + 1, chosen.publications, 0.0
-    while left:
-        some = min(left, 1_000)
-        now, went, made = replayed(replay, list(messages(at, some, size, chosen.topics, "Publish", random)))
-        alone, _, _ = replayed(replay, list(messages(at + some, some, size, 0, "Publish", random)))
-        total, hops, puts, least = total + now, hops + went, puts + made, least + alone
-        at, left = at + 2 * some, left - some
-    each = 1e6 * total / chosen.publications
-    print(f"{chosen.publications:,} publications: {total:.1f} s, {each:.0f} microseconds each")
+    with Path(os.devnull).open("wb") as nowhere:
+        sink = PutLines(nowhere)
+        spent = sum(
+            replayed(replay, sink, list(messages(at, some, size, chosen.topics, "RegSub", random)))
+            for at, some in _portions(1, chosen.subscriptions)
+        )
+        proxies = sum(each.proxies_here for each in replay.network.queue_managers.values())
+        where = f"{chosen.subscriptions:,} subscriptions to {chosen.topics:,} topics at {size} queue managers"
+        print(f"{where}: {spent:.1f} s, {proxies:,} proxy subscriptions, {_memory()}", flush=True)
+        total, least, few, done = 0.0, 0.0, 0, 0
+        with suppress(KeyboardInterrupt):
+            for at, some in _portions(chosen.subscriptions + 1, 2 * chosen.publications, 2 * _AT_ONCE):
+                given = list(messages(at, some // 2, size, chosen.topics, "Publish", random))
+                total += replayed(replay, sink, given, profile)
+                done += len(given)
+                alone = list(messages(at + some // 2, some // 20, size, 0, "Publish", random))
+                least += replayed(replay, sink, alone)
+                few += len(alone)
+                print(f"{done:,} publications, {total:.0f} s", file=sys.stderr)
+    puts = replay.counts.puts[PutKind.PUBLICATION]
+    hops = sum(link.publications for link in replay.network.traffic.values())
+    print(f"{done:,} publications: {total:.1f} s, {1e6 * total / done:.0f} microseconds each")
     print(f"{puts:,.0f} puts, {hops:,.0f} hops")
-    if hops:
-        print(f"a hop, with what is put where it ends: {1e6 * (total - least) / hops:.0f} microseconds")
-    print(f"most memory: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
+    if hops and few:
+        alone_s = least / few
+        print(f"a publication that goes nowhere: {1e6 * alone_s:.0f} microseconds")
+        at_hops = total - alone_s * done
+        print(f"a hop, with what is put where it ends: {1e6 * at_hops / hops:.1f} microseconds")
+    print(f"most memory: {_memory()}")
+    if profile is not None:
+        profile.dump_stats(chosen.profile)
+
+
+def _portions(first: int, count: int, at_once: int = _AT_ONCE) -> Iterator[tuple[int, int]]:
+    """*count* numbers from *first* in portions: where each begins, and how many."""
+    for at in range(first, first + count, at_once):
+        yield at, min(at_once, first + count - at)
+
+
+def _memory() -> str:
+    return f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB"
 
 
 if __name__ == "__main__":

@@ -46,7 +46,9 @@ from tests.reliability.workload import CONTROL, STREAM, put
 QUEUE: Final = "BOARD"
 LINE: Final = {"QM1": "", "QM2": "QM1", "QM3": "QM2"}
 TREE: Final = {"QM1": "", "QM2": "QM1", "QM3": "QM1"}
-_TOPICS: Final = 20
+TOPICS: Final = 20
+RETAINED: Final = 4
+"""Each so many publications of a program one is retained."""
 _NAP_S: Final = 0.01
 
 
@@ -68,10 +70,10 @@ class Figures:
 
 
 class Run:
-    """``run`` for one queue manager, which is started again after it was killed."""
+    """``run`` for one queue manager, which is started again after it was killed. options: more of them."""
 
-    def __init__(self, home: Path, qmgr: str) -> None:
-        self._home, self._qmgr = home, qmgr
+    def __init__(self, home: Path, qmgr: str, *options: str) -> None:
+        self._home, self._qmgr, self._options = home, qmgr, options
         self._process = self._started()
 
     def kill(self, worker_alone: bool) -> None:
@@ -94,7 +96,7 @@ class Run:
 
     def _started(self) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-m", "commands.cli", "run", "-m", self._qmgr, "--home", str(self._home)]
-        command += ["--durability", "normal", "--log", str(self._home / f"{self._qmgr}.log")]
+        command += ["--durability", "normal", "--log", str(self._home / f"{self._qmgr}.log"), *self._options]
         with (self._home / f"{self._qmgr}.out").open("ab") as talk:
             return subprocess.Popen(command, stdout=talk, stderr=talk, start_new_session=True)
 
@@ -102,12 +104,21 @@ class Run:
 class Program(threading.Thread):
     """Publishes at one queue manager, and subscribes and unsubscribes there, until it is stopped.
 
-    published: how many publications are committed. topics: what its second queue is subscribed to.
+    published: how many publications are committed. topics: what its second queue is subscribed to. below: where the
+    topics of that queue are.
     """
 
-    def __init__(self, home: Path, qmgr: str, pause_s: float, published: int = 0, topics: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        home: Path,
+        qmgr: str,
+        pause_s: float,
+        published: int = 0,
+        topics: Iterable[str] = (),
+        below: str = "s",
+    ) -> None:
         super().__init__(daemon=True)
-        self._home, self._qmgr, self._pause_s = home, qmgr, pause_s
+        self._home, self._qmgr, self._pause_s, self._below = home, qmgr, pause_s, below
         self._chance = random.Random(f"{qmgr} {published}")
         self.ended, self.published = threading.Event(), published
         self.topics: set[str] = set(topics)
@@ -119,10 +130,10 @@ class Program(threading.Thread):
                     self._work(store)
 
     def _work(self, store: QueueManagerStore) -> None:
-        topic, subscribed = f"{self._qmgr}/{self.published % _TOPICS}", f"s/{self._chance.randrange(_TOPICS)}"
+        topic, subscribed = f"{self._qmgr}/{self.published % TOPICS}", f"{self._below}/{self._chance.randrange(TOPICS)}"
         word = "Deregister" if subscribed in self.topics else "Register"
         with store.unit_of_work() as unit:
-            option = "<PubOpt>RetainPub</PubOpt>" if self.published % 4 == 0 else ""
+            option = "<PubOpt>RetainPub</PubOpt>" if self.published % RETAINED == 0 else ""
             data = f"{self._qmgr} {self.published + 1}".encode()
             put(unit, STREAM, f"<Command>Publish</Command>{option}<Topic>{topic}</Topic>", data)
             if self.published % 5 == 0:
@@ -183,9 +194,9 @@ class Observed:
         """Whether everybody has asked all neighbours for everything."""
         return all({(other, "#") for other in self.neighbours(qmgr)} <= self.proxies(qmgr) for qmgr in self.stores)
 
-    def is_quiet(self) -> bool:
-        """Whether nothing waits for a queue manager."""
-        queues = (CONTROL, STREAM, *INTER_QMGR_QUEUES)
+    def is_quiet(self, *others: str) -> bool:
+        """Whether nothing waits for a queue manager, and nothing on the queues *others*."""
+        queues = (CONTROL, STREAM, *INTER_QMGR_QUEUES, *others)
         return not any(
             store.find_queue(queue) is not None and store.depth(queue)
             for qmgr, store in self.stores.items()
@@ -237,7 +248,7 @@ def trial(
             program.start()
         for done in range(kills):
             if restored is not None and done in (kills // 3, kills * 2 // 3):
-                before = _paused(programs)
+                before = paused(programs)
                 _settled(observed, sum(before.values()))
                 if done == kills // 3:
                     at_backup = before
@@ -253,18 +264,14 @@ def trial(
                     programs[qmgr].start()
             time.sleep(chance.uniform(0.1, 1.5))
             runs[chance.choice(sorted(runs))].kill(worker_alone=chance.random() < 0.5)
-        _paused(programs)
+        paused(programs)
         expected = Counter((qmgr, n) for qmgr, each in programs.items() for n in range(1, each.published + 1))
         _settled(observed, expected.total(), {restored: missing.total()})
         delivered = {qmgr: observed.delivered(qmgr) for qmgr in parents}
         topics = {qmgr: observed.topics(qmgr) for qmgr in programs}
         assert all(topics[qmgr] == each.topics for qmgr, each in programs.items()), "a subscription is lost"
         retained = [observed.retained(qmgr) for qmgr in parents]
-        last = {
-            f"{qmgr}/{n % _TOPICS}": f"{qmgr} {n + 1}".encode()
-            for qmgr, each in programs.items()
-            for n in range(0, each.published, 4)
-        }
+        last = last_retained(programs)
         different = sum(found != last for found in retained)
         for qmgr in parents:
             needed = {(by, each) for by in observed.neighbours(qmgr) for each in observed.wanted(qmgr, by, topics)}
@@ -286,14 +293,23 @@ def trial(
         delivered=sum(map(len, delivered.values())),
         lost=sum((due(qmgr) - Counter(came)).total() for qmgr, came in delivered.items()),
         twice=sum((Counter(came) - expected).total() for came in delivered.values()),
-        out_of_order=sum(_out_of_order([n for n in came if n in due(qmgr)]) for qmgr, came in delivered.items()),
+        out_of_order=sum(out_of_order([n for n in came if n in due(qmgr)]) for qmgr, came in delivered.items()),
         different=different,
         dead_letters=dead_letters,
         seconds=round(time.monotonic() - began, 1),
     )
 
 
-def _paused(programs: dict[str, Program]) -> dict[str, int]:
+def last_retained(programs: dict[str, Program]) -> dict[str, bytes]:
+    """Topic and data of what has to be retained, after all that the programs have published."""
+    return {
+        f"{qmgr}/{n % TOPICS}": f"{qmgr} {n + 1}".encode()
+        for qmgr, each in programs.items()
+        for n in range(0, each.published, RETAINED)
+    }
+
+
+def paused(programs: dict[str, Program]) -> dict[str, int]:
     """End the programs; how many publications of each are committed."""
     for program in programs.values():
         program.ended.set()
@@ -319,7 +335,7 @@ def _settled(observed: Observed, published: int, less: dict[str | None, int] | N
     time.sleep(1)
 
 
-def _out_of_order(came: Sequence[tuple[str, int]]) -> int:
+def out_of_order(came: Sequence[tuple[str, int]]) -> int:
     by_publisher: dict[str, list[int]] = {}
     for publisher, number in came:
         by_publisher.setdefault(publisher, []).append(number)

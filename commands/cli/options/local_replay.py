@@ -152,12 +152,15 @@ class _Work:
         chosen = self._chosen(messages, advance, lambda message: replay.replay(message, counted=False))
         with closing(self.sink(file)) as sink:
             for message in chosen:
-                step, puts = replay.replay(message)
                 if self.run.transcript:
+                    step, puts = replay.replay(message)
                     lines.writelines(_encoded(network_transcript_lines(message, step, puts)))
-                sink.add(message.seq, tuple(step.puts))
-                if step.outcome.undecodable:
-                    self._warn(message.seq, message.queue, step.outcome.why)
+                    sink.add(message.seq, step.puts)
+                    outcome = step.outcome
+                else:
+                    outcome = replay.put_all(message, sink)
+                if outcome.undecodable:
+                    self._warn(message.seq, message.queue, outcome.why)
         return replay.counts
 
     def _chosen(

@@ -233,13 +233,14 @@ class Adapter(Protocol[F, P]):
 
     kind: "MQTT", for messages: no MQTT topic. name: "the MQTT broker", for messages: it refuses this and that. log:
     the logger for such trees. filters_at_once: how many filters to subscribe to and look up together; if one fails, all
-    of them may fail.
+    of them may fail. forgets_filters: whether a tree that still has the bridge's filters may have forgotten some.
     """
 
     kind: str
     name: str
     log: logging.Logger
     filters_at_once: int
+    forgets_filters: bool
     capabilities: tuple[Capability, ...]
 
     # Names

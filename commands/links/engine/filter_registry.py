@@ -9,6 +9,7 @@ share filters. A filter is
     uncommitted    when the tree has it, until the commit syncs it
     rejected       when the tree refuses it, until the next try (``retry_rejected``) or a new connection
     banned         when the tree ends the connection because of it: the bridge does not subscribe to it again
+    unconfirmed    when it is synced, and the tree may have forgotten it since: it is subscribed to once more
 
 Before the subscriptions are known (``is_known``), the bridge must not unsubscribe: the subscriptions of an earlier run
 must stay as they are.
@@ -32,18 +33,22 @@ K = TypeVar("K", bound=Hashable)
 class FilterRegistry(Generic[K]):
     """The filters of all subscriptions. filter_of: what a subscription needs, None for nothing.
 
-    is_known: whether there was a first ``load``.
+    forgets: whether a tree that still has the bridge's filters may have forgotten some of them. is_known: whether there
+    was a first ``load``. connections: how many there were.
     """
 
-    def __init__(self, filter_of: Callable[[Subscription], K | None], synced: Iterable[K] = ()) -> None:
-        self._filter_of = filter_of
+    def __init__(
+        self, filter_of: Callable[[Subscription], K | None], synced: Iterable[K] = (), *, forgets: bool = False
+    ) -> None:
+        self._filter_of, self._forgets = filter_of, forgets
         self.lock = threading.RLock()
         self._wanted: Counter[K] = Counter()
         self._of: dict[bytes, K] = {}
         self._changes: list[Effect] = []
         self._synced = set(synced)
         self._pending, self._uncommitted, self._rejected = set[K](), set[K](), set[K]()
-        self._banned = set[K]()
+        self._banned, self._unconfirmed = set[K](), set[K]()
+        self.connections = 0
         self.is_known = False
 
     # The processor
@@ -115,6 +120,7 @@ class FilterRegistry(Generic[K]):
         """The tree refuses it."""
         with self.lock:
             self._rejected.add(key)
+            self._synced.discard(key)
 
     def ban(self, key: K) -> None:
         """The tree ends the connection because of it."""
@@ -130,11 +136,24 @@ class FilterRegistry(Generic[K]):
     def connected(self, remembered: bool) -> bool:
         """There is a new connection; remembered: the tree still has its filters. Whether it forgot any."""
         with self.lock:
+            self.connections += 1
             self._rejected.clear()
             forgotten = bool(self._synced) and not remembered
             if not remembered:
                 self._synced.clear()
+            self._unconfirmed = set(self._synced) if self._forgets else set()
             return forgotten
+
+    def unconfirmed(self) -> list[K]:
+        """The filters that are wanted and synced, and that the tree may have forgotten."""
+        with self.lock:
+            return [key for key in self._wanted if key in self._unconfirmed and key in self._synced]
+
+    def confirm(self, keys: Iterable[K], connection: int) -> None:
+        """The tree has these, as of a connection, by its number in ``connections``."""
+        with self.lock:
+            if connection == self.connections:
+                self._unconfirmed.difference_update(keys)
 
     def unsynced(self) -> list[K]:
         """The filters that are wanted, and neither synced nor about to be."""

@@ -2,13 +2,15 @@
 
 The keeper unsubscribes from filters that no subscription needs. It subscribes to filters that are needed and not
 synced; then it puts the tree's retained publications as commands, like new publications; then the filter is synced.
+After a new connection it subscribes once more to filters that a tree may have forgotten: one that was killed may have
+an older state than it had answered for.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, Generic, TypeVar
 
@@ -59,7 +61,10 @@ class Keeper(Generic[F]):
     @property
     def is_idle(self) -> bool:
         """Whether it has nothing to do, and is doing nothing."""
-        return not self._busy and not self._work.is_set() and not self._registry.unsynced()
+        return not self._busy and not self._work.is_set() and not self._left()
+
+    def _left(self) -> bool:
+        return bool(self._registry.unsynced() or self._registry.unconfirmed())
 
     def run(self) -> None:
         """The thread's work."""
@@ -100,12 +105,14 @@ class Keeper(Generic[F]):
         """Do all that there is to do. Raises StoreError: then it has to be done again."""
         client.prepare()
         self._drop_unwanted(client)
-        unsynced = self._registry.unsynced()
-        at_once = self._adapter.filters_at_once
-        for at in range(0, len(unsynced), at_once):
-            if self._stop.is_set():
-                return
-            self._catch_up(client, unsynced[at : at + at_once])
+        for some in self._portions(self._registry.unsynced()):
+            self._catch_up(client, some)
+        connection = self._registry.connections
+        for some in self._portions(self._registry.unconfirmed()):
+            self._subscribing.subscribe(client, some, urgent=False)
+            self._registry.confirm(some, connection)
+        if self._stop.is_set():
+            return
         if self._silence.holds:
             if client.answers():
                 self._silence.end()
@@ -113,6 +120,14 @@ class Keeper(Generic[F]):
                 self.wake()
         with self._registry.lock:
             self._adapter.save()
+
+    def _portions(self, filters: Sequence[F]) -> Iterator[Sequence[F]]:
+        """*filters* in portions, until it is to stop."""
+        at_once = self._adapter.filters_at_once
+        for at in range(0, len(filters), at_once):
+            if self._stop.is_set():
+                return
+            yield filters[at : at + at_once]
 
     def _drop_unwanted(self, client: TreeClient[F]) -> None:
         with self._registry.lock:

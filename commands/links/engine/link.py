@@ -59,7 +59,9 @@ class Link(Generic[F, P]):
         self._clears = carries(adapter.capabilities, Feature.CLEAR)
         self._warned: set[str] = set()
         self._stop = threading.Event()
-        self._registry: FilterRegistry[F] = FilterRegistry(self._filter_of, adapter.remembered())
+        self._registry: FilterRegistry[F] = FilterRegistry(
+            self._filter_of, adapter.remembered(), forgets=adapter.forgets_filters
+        )
         adapter.attach(Engine(self._registry.lock, self._registry.wanted, self._connected, stores.position))
         # If no connection is kept, nothing reports that the tree is there again: so try it.
         self._silence = Silence(config.patience_s if adapter.is_up is None else None)

@@ -46,6 +46,7 @@ class MqAdapter(Unconnected):
     log = _log
     # Each filter needs its own calls, and an error with one must not make others wait.
     filters_at_once = 1
+    forgets_filters = False
     capabilities = CAPABILITIES
 
     def __init__(

@@ -40,6 +40,7 @@ class KafkaAdapter(FollowsFilters, Unconnected):
     name = "Kafka"
     log = logging.getLogger("qpubsub.kafka")
     filters_at_once = 1_000
+    forgets_filters = False
     capabilities = CAPABILITIES
 
     def __init__(self, address: Address, config: TopicsConfig, qmgr: str, state: Path, epoch: int | None) -> None:

@@ -47,6 +47,8 @@ class MqttAdapter:
     name = "the MQTT broker"
     log = _log
     filters_at_once = 1_000
+    # A broker that keeps its sessions in a file which it writes now and then has those of then when it was killed.
+    forgets_filters = True
     capabilities = CAPABILITIES
 
     def __init__(

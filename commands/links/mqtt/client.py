@@ -47,7 +47,7 @@ _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 30.0
 _GOOD_S: Final = 60.0
 _LONGEST_STOP_S: Final = 5.0
 _NAP_S: Final = 0.2
-RETAIN_NOW, RETAIN_NEVER = 0, 2
+RETAIN_NOW, RETAIN_IF_NEW, RETAIN_NEVER = 0, 1, 2
 
 
 class MqttClient:
@@ -142,13 +142,14 @@ class MqttClient:
         own: bool = False,
         refused: Callable[[], None] | None = None,
     ) -> Ticket:
-        """Subscribe. retained: RETAIN_NOW or RETAIN_NEVER. own: send what this client publishes too.
+        """Subscribe. retained: what the broker sends of what it retains: all, all if it did not have the subscription,
+        or nothing. own: send what this client publishes too.
 
         refused: called where the broker refuses it, before anything that it sent after that is received. Raises
         TreeUnreachableError without a connection.
         """
         options = SubscribeOptions(
-            qos, noLocal=not own, retainAsPublished=retained == RETAIN_NEVER, retainHandling=retained
+            qos, noLocal=not own, retainAsPublished=retained != RETAIN_NOW, retainHandling=retained
         )
         properties = None
         if identifier is not None:

@@ -15,7 +15,7 @@ from typing import Any
 
 from commands.links.engine.adapter import FilterAnswer, Subscribed, TreeUnreachableError
 from commands.links.mqtt.answers import Ticket, refusal
-from commands.links.mqtt.client import RETAIN_NEVER, MqttClient
+from commands.links.mqtt.client import RETAIN_IF_NEW, RETAIN_NEVER, MqttClient
 from commands.links.mqtt.filters import Filters
 from commands.links.mqtt.sender import BREAKS
 
@@ -75,11 +75,13 @@ class Subscribing:
     def _ask(self, topic_filter: str) -> Ticket:
         # Sent under the lock, so that the broker has filters come and go in the same order as they do here.
         with self._lock:
+            # One that the broker had is subscribed to again because it may have forgotten it, and what came meanwhile.
+            retained = RETAIN_IF_NEW if topic_filter in self._filters.acknowledged else RETAIN_NEVER
             number = self._filters.add(topic_filter)
             granted = self._client.granted
             identifier = number if granted is None or granted.identifiers else None
             return self._client.subscribe(
-                topic_filter, identifier, 1, RETAIN_NEVER, refused=lambda: self._gone(topic_filter, number)
+                topic_filter, identifier, 1, retained, refused=lambda: self._gone(topic_filter, number)
             )
 
     def _gone(self, topic_filter: str, number: int) -> None:

@@ -54,6 +54,7 @@ class NatsAdapter(FollowsFilters):
     name = "the NATS server"
     log = _log
     filters_at_once = 200
+    forgets_filters = False
     capabilities = CAPABILITIES
 
     def __init__(self, address: Address, config: TopicsConfig, qmgr: str, state: Path) -> None:

@@ -31,6 +31,7 @@ from commands.network.routing import Routing
 from commands.qmgr.network import flow_messages
 from commands.qmgr.network.flow_messages import ProxyRange, ProxyTopics, Relationship, Returned, Sent, Word
 from commands.qmgr.store.neighbours import NeighbourRecord, NeighbourRecords
+from rfh2.constants import MQRC_UNKNOWN_REMOTE_Q_MGR
 from rfh2.errors import CommandError, DecodeError
 from streams.operations import Effect, Unsubscribe
 
@@ -104,6 +105,10 @@ class LiveNetwork:
             sent = flow_messages.read(arrival, self._name)
         except (DecodeError, CommandError) as error:
             return FromNeighbour(self._broker.set_aside(arrival, error.reason, str(error)))
+        if sent.sender not in self._neighbours and not self._records().has_sent(sent.sender):
+            # An answer would make a transmission queue of whatever name a program writes there.
+            why = f"it says that queue manager {sent.sender} sent it, and no carrier has brought anything of that one"
+            return FromNeighbour(self._broker.set_aside(arrival, MQRC_UNKNOWN_REMOTE_Q_MGR, why))
         if isinstance(sent, Relationship):
             return self._relationship(sent, arrival.now)
         if isinstance(sent, Returned):
@@ -120,12 +125,21 @@ class LiveNetwork:
                 taken = self._place.receive_deletion(sent, now)
                 return _done(taken.effects, self._outgoing(taken.flows))
             case PublicationFlow():
-                carried = replace(arrival, queue=INTER_QMGR_PUBS, md=None, body=b"")
-                outcome = self._place.receive_publication(sent, carried)
-                self._place.kept_back.clear()
-                if outcome is None:
-                    return _done()
-                return FromNeighbour(outcome, self._outgoing(self._place.publication_sent_on(sent, outcome)))
+                return self._publication(sent, arrival)
+
+    def _publication(self, sent: PublicationFlow, arrival: Arrival) -> FromNeighbour:
+        carried = replace(arrival, queue=INTER_QMGR_PUBS, md=None, body=b"")
+        outcome = self._place.receive_publication(sent, carried)
+        self._place.kept_back.clear()
+        if outcome is None:
+            return _done()
+        if outcome.reason is None:
+            return FromNeighbour(outcome, self._outgoing(self._place.publication_sent_on(sent, outcome)))
+        # The publish exit failed.
+        letter = self._broker.set_aside(arrival, outcome.reason, outcome.why)
+        return FromNeighbour(
+            replace(letter, effects=outcome.effects), self._outgoing(self._place.changed(outcome.effects))
+        )
 
     # Who the neighbours are
 

@@ -152,6 +152,12 @@ class NeighbourRecords:
         return found is not None and found[0] == claim
 
     @translate_sqlite_errors
+    def has_sent(self, qmgr: str) -> bool:
+        """Whether a carrier has ever begun to bring messages of *qmgr*."""
+        self._settle()
+        return self.database.connection.execute("SELECT 1 FROM senders WHERE qmgr = ?", (qmgr,)).fetchone() is not None
+
+    @translate_sqlite_errors
     def arrived(self, sender: str) -> set[Arrived]:
         """The messages of *sender* that have arrived and may still be on its transmission queue."""
         self._settle()

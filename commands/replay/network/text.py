@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from commands.replay.network.comparison import NetworkChange, NetworkReport
 
@@ -12,7 +13,7 @@ _WORDS = {
     NetworkChange.TWICE: "twice",
     NetworkChange.LATER: "later",
 }
-_ROWS = (
+FIGURES: Final = (
     ("queue managers", "queue_managers"),
     ("publications that subscribers get", "deliveries"),
     ("publications sent between queue managers", "publications_sent"),
@@ -20,12 +21,13 @@ _ROWS = (
     ("proxy subscriptions at the end", "proxy_subscriptions"),
     ("retained publications, all copies", "retained_copies"),
 )
+"""What a person calls each of ``NetworkFigures``."""
 
 
 def network_report_lines(report: NetworkReport) -> Iterator[str]:
     """The lines of the report."""
     yield f"{'':<44}{'before':>12}{'after':>12}"
-    for label, name in _ROWS:
+    for label, name in FIGURES:
         yield f"{label:<44}{getattr(report.before, name):>12,}{getattr(report.after, name):>12,}"
     yield ""
     if not any(report.totals.values()):

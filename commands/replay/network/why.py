@@ -1,7 +1,7 @@
 """Explains the capture of a network: who got each publication where, and which queue manager kept it from whom.
 
-Two sources: the trace of each broker that had the publication, and, for queue managers that it did not reach,
-``commands.network.absence``.
+Three sources: the trace of each broker that had the publication; for queue managers that it did not reach,
+``commands.network.absence``; and for subscriptions that nearly select the topic, ``commands.explain.why.near``.
 """
 
 from __future__ import annotations
@@ -10,9 +10,12 @@ from collections.abc import Iterator
 
 from commands.explain.selection import EVERYTHING, Choosing, MessageSelection
 from commands.explain.why import Asked, Reason, Verdict
+from commands.explain.why.explainer import prefix_of
+from commands.explain.why.near import NearMisses, Publishing
 from commands.explain.why.rules import rule_sentence
 from commands.explain.why.verdict import OF_RULE, PLACES
-from commands.network.absence import absence, own_scope
+from commands.model import Publish
+from commands.network.absence import absence, own_scope, would_come
 from commands.network.addressing import at_neighbour
 from commands.network.flows import Place
 from commands.network.network import Received, Step
@@ -21,6 +24,7 @@ from commands.replay.network.local import NetworkReplay
 from rfh2.captured import CapturedMessage
 from streams.operations import PassedOver, PublishToTopic, Rule
 from streams.subscriptions import Subscription
+from streams.topic_space import TopicSpace
 
 
 class NetworkWhy:
@@ -33,6 +37,8 @@ class NetworkWhy:
         self._network = self._replay.network
         self._asked = Asked() if asked is None else asked
         self._is_whole, self._choosing = selection.is_all, Choosing(selection)
+        self._near = {qmgr: _Near(each.broker.space) for qmgr, each in self._network.queue_managers.items()}
+        self._served: set[tuple[str, bytes]] = set()  # the subscriptions that ever got something, with their place
         self._answered = False
 
     @property
@@ -66,9 +72,12 @@ class NetworkWhy:
     def _verdicts(self, seq: int, step: Step) -> Iterator[Verdict]:
         for received in step.received:
             yield from self._at(seq, received)
-        for operation in step.outcome.operations:
-            if isinstance(operation, PublishToTopic):
-                yield from self._elsewhere(seq, step, operation)
+        command = step.outcome.command
+        operations = [each for each in step.outcome.operations if isinstance(each, PublishToTopic)]
+        prefix = prefix_of(command.topics, operations) if isinstance(command, Publish) and operations else ""
+        for operation in operations:
+            yield from self._elsewhere(seq, step, operation)
+            yield from self._near_misses(seq, step, operation, prefix)
 
     def _at(self, seq: int, received: Received) -> Iterator[Verdict]:
         """What a broker that had the publication did with it."""
@@ -77,6 +86,7 @@ class NetworkWhy:
         by = "" if received.flow is None else f"it came by {' - '.join(received.flow.fingerprints)}"
         for delivery in trace.deliveries:
             if not delivery.subscription.is_proxy:
+                self._served.add((qmgr, delivery.subscription.sub_id))
                 yield _verdict(seq, qmgr, delivery.topic_string, delivery.subscription, Reason.DELIVERED, by)
         for traced in trace.operations:
             for passed in traced.passed_over:
@@ -109,6 +119,56 @@ class NetworkWhy:
                 if kept.rule is not None:
                     why = f"kept back at {kept.qmgr} by {kept.why}"
                     yield _verdict(seq, qmgr, topic_there, subscription, OF_RULE[kept.rule], why)
+
+    def _near_misses(self, seq: int, step: Step, operation: PublishToTopic, prefix: str) -> Iterator[Verdict]:
+        """Subscriptions that would select the topic but for spelling, wildcards, stream or subscription point.
+
+        At queue managers of the publisher's version, where the topic string is the same.
+        """
+        topic, publication, origin = operation.topic_string, operation.publication, step.received[0].qmgr
+        written = topic[len(prefix) + 1 :] if prefix else topic
+        publishing = Publishing(topic, written, prefix, publication.stream, publication.sub_point)
+        version = self._network.queue_managers[origin].broker.semantics
+        served = {
+            (received.qmgr, delivery.subscription.traditional_identity)
+            for received in step.received
+            if received.outcome.trace is not None
+            for delivery in received.outcome.trace.deliveries
+        }
+        for qmgr, near in self._near.items():
+            here = self._network.queue_managers[qmgr].broker
+            if here.semantics is not version or (qmgr != origin and publication.local):
+                continue
+            for miss in near.now().find(publishing, here.space.match_once(topic, step.now)):
+                corrected = miss.corrected
+                if (qmgr, miss.subscription.traditional_identity) in served:
+                    continue
+                if miss.reason in PLACES and (qmgr, miss.subscription.sub_id) in self._served:
+                    continue
+                if here.space.rule_for(corrected, operation, step.now) is not None:
+                    continue
+                if qmgr == origin or would_come(self._network, corrected, topic, qmgr, origin):
+                    yield _verdict(seq, qmgr, topic, miss.subscription, miss.reason, miss.why)
+
+
+class _Near:
+    """The subscriptions of programs at one queue manager, as an index of near misses."""
+
+    def __init__(self, space: TopicSpace) -> None:
+        self._space, self._as_of, self._index = space, -1, NearMisses()
+
+    def now(self) -> NearMisses:
+        """As they are now."""
+        if self._as_of != self._space.subscription_changes:
+            self._as_of = self._space.subscription_changes
+            there = {each.sub_id: each for each in self._space.subscriptions() if not each.is_proxy}
+            for gone in [each.sub_id for each in self._index if each.sub_id not in there]:
+                self._index.remove(gone)
+            known = {each.sub_id: each for each in self._index}
+            for sub_id, subscription in there.items():
+                if known.get(sub_id) is not subscription:
+                    self._index.add(subscription)
+        return self._index
 
 
 def _was_at(step: Step, qmgr: str, topic: str) -> bool:

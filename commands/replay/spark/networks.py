@@ -113,12 +113,11 @@ def _replayed(number: int, rows: Iterable[tuple[Any, ...]], setup: NetworkSetup)
             md_hex=None if md is None else md.hex(),
             body_hex=body.hex(),
         )
-        step, _ = replay.replay(message)
-        held.add(seq, step.puts)
-        if step.outcome.undecodable:
+        outcome = replay.put_all(message, held)
+        if outcome.undecodable:
             report.undecodable += 1
             if len(report.problem_texts) < _MOST_TEXTS:
-                report.problem_texts.append(f"message {seq} on {queue}: {step.outcome.why}")
+                report.problem_texts.append(f"message {seq} on {queue}: {outcome.why}")
         if held.is_full:
             yield from map(_with_report, held.take())
     yield from map(_with_report, held.take())

@@ -65,6 +65,14 @@ class Mosquitto:
             self._process.wait(10)
             self._process = None
 
+    def save(self) -> None:
+        """Have it write what it keeps (SIGUSR1)."""
+        assert self._process is not None
+        database = self.directory / "mosquitto.db"
+        before = database.stat().st_mtime_ns if database.exists() else 0
+        self._process.send_signal(signal.SIGUSR1)
+        until(lambda: database.exists() and database.stat().st_mtime_ns != before, what="mosquitto to save")
+
     def hang(self) -> None:
         """Neither answer nor hang up (SIGSTOP), until ``go_on``."""
         assert self._process is not None

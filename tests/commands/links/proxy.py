@@ -29,6 +29,7 @@ class Proxy:
 
     def stop(self) -> None:
         self.cut()
+        self._run(_end_others())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(5)
 
@@ -63,6 +64,14 @@ class Proxy:
                     await writer.drain()
         writer.transport.abort()
         self._writers.discard(writer)
+
+
+async def _end_others() -> None:
+    """What waits in the loop would complain that the loop has ended."""
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
 
 
 @contextmanager

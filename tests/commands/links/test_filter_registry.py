@@ -93,3 +93,28 @@ def test_what_is_synced_for_no_one_any_more_is_not_synced(registry: FilterRegist
     registry.load([_subscription("a")])
     assert registry.sync("a")
     assert registry.unsynced() == []
+
+
+def test_a_tree_that_may_have_forgotten_filters_is_asked_again_at_each_connection() -> None:
+    registry = FilterRegistry[str](lambda subscription: subscription.topic_string, ["a", "b"], forgets=True)
+    registry.load([_subscription("a")])
+    assert registry.unconfirmed() == [], "there is no connection yet"
+    registry.connected(remembered=True)
+    assert registry.unconfirmed() == ["a"], "nobody wants b"
+    registry.confirm(["a"], connection=0)
+    assert registry.unconfirmed() == ["a"], "the answer was of the connection before"
+    registry.confirm(["a"], connection=1)
+    assert registry.unconfirmed() == []
+    registry.connected(remembered=False)
+    assert (registry.unconfirmed(), registry.unsynced()) == ([], ["a"]), "it has none, and says so"
+
+
+def test_a_filter_that_is_refused_when_it_is_confirmed_is_tried_again_like_any_other() -> None:
+    registry = FilterRegistry[str](lambda subscription: subscription.topic_string, ["a"], forgets=True)
+    registry.load([_subscription("a")])
+    registry.connected(remembered=True)
+    registry.reject("a")
+    registry.confirm(["a"], connection=1)
+    assert (registry.unconfirmed(), registry.unsynced()) == ([], [])
+    assert registry.retry_rejected()
+    assert registry.unsynced() == ["a"]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import subprocess
 import threading
 import time
@@ -281,6 +282,26 @@ def _hears(bridge: Bridge, broker: Mosquitto) -> None:
 
 
 @needs_mosquitto
+def test_a_broker_that_forgot_a_subscription_alone_is_asked_again(tmp_path: Path, broker: Mosquitto) -> None:
+    """mosquitto writes its sessions every half hour: killed, it has those of then, with the filters of then."""
+    with Bridge(tmp_path / "qmgrs", broker.url) as bridge:
+        bridge.register("early/#")
+        broker.save()
+        bridge.register("late/#")
+        broker.stop(signal.SIGKILL)
+        broker.start()
+        until(lambda: bridge.link.adapter.is_up is False or bridge.link.wait_up(0.1), 20, "the bridge")
+        native = Native(broker, "native")
+        for n in range(200):
+            native.insist("early/a", f"early {n}")
+            native.insist("late/a", f"late {n}")
+            if b"late %d" % n in bridge.data("S"):
+                break
+            time.sleep(0.05)
+        native.close()
+        assert any(data.startswith(b"late") for data in bridge.data("S")), bridge.data("S")[-3:]
+
+
 def test_what_many_filters_select_is_asked_for_at_once_and_comes_once(broker: Mosquitto) -> None:
     native = Native(broker, "native")
     for n in range(30):

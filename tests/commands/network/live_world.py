@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack, closing
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Self
 
+from commands.broker.exit_values import PublishExit
 from commands.broker.objects import QueueManager
 from commands.links.embedded.carriers import Carriers
 from commands.mqsc.parser import parse
@@ -37,13 +39,14 @@ class LiveQueueManager:
 
     def __init__(self, world: LiveWorld, name: str) -> None:
         stack = self._stack = ExitStack()
+        exit_ = world.exits.get(name)
         self.name = name
         self._open = partial(
             QueueManagerStore.open, world.home, name, durability=Durability.NORMAL, clock=lambda: world.now
         )
         self.store = stack.enter_context(self._open())
         stack.enter_context(self.store.processor_lock())
-        self.processor = Processor(self.store, lambda: world.now)
+        self.processor = Processor(self.store, lambda: world.now, publish_exit=exit_)
         epoch = self.store.database.epoch
         self.carriers = Carriers(world.home, partial(self._open, epoch=epoch), Durability.NORMAL)
         stack.callback(self.carriers.close)
@@ -58,11 +61,13 @@ class LiveQueueManager:
 
 
 class LiveWorld:
-    """Queue managers, created in *home* by their setups."""
+    """Queue managers, created in *home* by their setups. exits: the publish exits of some of them."""
 
-    def __init__(self, home: Path, *setups: QueueManagerSetup) -> None:
+    def __init__(
+        self, home: Path, *setups: QueueManagerSetup, exits: Mapping[str, PublishExit] = MappingProxyType({})
+    ) -> None:
         self.home, self.now = home, KICK_OFF
-        self._setups = setups
+        self._setups, self.exits = setups, exits
         self.queue_managers: dict[str, LiveQueueManager] = {}
 
     def __enter__(self) -> Self:

@@ -414,6 +414,34 @@ def test_run_once_carries_what_is_for_others(tmp_path: Path) -> None:
     assert len(run("browse", "-m", "QM2", *home, "BOARD").lines) == 1
 
 
+# docs/conformance.md: DIS-26
+def test_a_hierarchy_and_a_linked_tree_do_not_go_together(tmp_path: Path) -> None:
+    """A publication would reach the others both ways. run says which of the two to end, at either end."""
+    home, linked = ("--home", str(tmp_path)), ("--topics", "mqtt://127.0.0.1:1", "--once")
+    for qmgr in ("QM1", "QM2"):
+        assert run("create", qmgr, *home).code == 0
+    assert run("mqsc", "-m", "QM2", *home, stdin="ALTER QMGR PARENT(QM1)\n").code == 0
+    refused = run("run", "-m", "QM2", *home, *linked)
+    assert refused.code == 2
+    assert "--topics: queue manager QM2 has PARENT(QM1)" in refused.talk
+    assert "ALTER QMGR PARENT(' ') at QM2" in refused.talk
+    checked = run("check", "-m", "QM2", *home, *linked[:2])
+    assert checked.code == 1
+    assert "MISSING hierarchy: queue manager QM2 has PARENT(QM1)" in checked.out
+    for qmgr in ("QM2", "QM1", "QM2"):
+        assert run("run", "-m", qmgr, *home, "--once").code == 0
+    refused = run("run", "-m", "QM1", *home, *linked)
+    assert refused.code == 2
+    assert "--topics: queue manager QM1 is the parent of QM2" in refused.talk
+    # What the message says to do.
+    assert run("mqsc", "-m", "QM2", *home, stdin="ALTER QMGR PARENT(' ')\n").code == 0
+    for qmgr in ("QM2", "QM1"):
+        assert run("run", "-m", qmgr, *home, "--once").code == 0
+    for qmgr in ("QM2", "QM1"):
+        with QueueManagerStore.open(tmp_path, qmgr) as store:
+            assert store.neighbours() == []
+
+
 def test_a_store_that_fails_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with LiveWorld(tmp_path, *LINE[:2]) as world:
         world.put(message("RegSub", "QM2", "a", "BOARD"))

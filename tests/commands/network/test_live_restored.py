@@ -305,6 +305,7 @@ def test_one_that_is_nobodys_child_is_not_let_in(tmp_path: Path) -> None:
     with LiveWorld(tmp_path, at("QM1"), at("QM2")) as world:
         world.settle()
         with world.queue_managers["QM1"].store.unit_of_work() as unit:
+            unit.neighbours.claim("QM2", "a carrier, some time ago")
             unit.ensure_queue(INTER_QMGR_FANREQ)
             for flow in flows_of("QM2"):
                 unit.put(flow.queue, flow.message.mqmd.encode(), flow.body)
@@ -312,6 +313,24 @@ def test_one_that_is_nobodys_child_is_not_let_in(tmp_path: Path) -> None:
         assert world.proxies("QM1") == set()
         assert statuses(world, "QM1") == statuses(world, "QM2") == []
         assert world.on("QM1", INTER_QMGR_FANREQ) == []
+
+
+# docs/conformance.md: DIS-25
+@pytest.mark.parametrize("name", ["QM2", "NOBODY"])
+def test_what_no_carrier_brought_is_a_dead_letter_and_makes_no_queue(tmp_path: Path, name: str) -> None:
+    """A program writes what it likes there: it makes nobody a child, and no transmission queues."""
+    with LiveWorld(tmp_path, at("QM1"), at("QM2")) as world:
+        world.settle()
+        sent = [flow_messages.relationship(name, "QM1", flow_messages.Word.ATTACH), *flows_of(name)]
+        with world.queue_managers["QM1"].store.unit_of_work() as unit:
+            for flow in sent:
+                unit.ensure_queue(flow.queue)
+                unit.put(flow.queue, flow.message.mqmd.encode(), flow.body)
+        world.settle()
+        store = world.queue_managers["QM1"].store
+        assert len(world.on("QM1", "SYSTEM.DEAD.LETTER.QUEUE")) == len(sent)
+        assert not any(queue.transmission for queue in store.local_queues())
+        assert statuses(world, "QM1") == []
 
 
 def test_only_publications_and_deletions_come_back(tmp_path: Path) -> None:

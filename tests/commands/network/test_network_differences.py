@@ -135,6 +135,25 @@ def test_the_verb(tmp_path: Path) -> None:
     assert run("differences", str(capture), "--before", str(before)).code == 2
 
 
+def test_the_page(tmp_path: Path) -> None:
+    """It has what the text has, and the picture of the second network."""
+    capture, page = tmp_path / "capture.jsonl", tmp_path / "report.html"
+    capture.write_text("".join(message.model_dump_json() + "\n" for message in _workload().messages))
+    before, after = _estate(tmp_path / "before.toml", *TREE), _estate(tmp_path / "after.toml", *CLUSTER)
+    words = ["differences", str(capture), "--before", str(before), "--after", str(after)]
+    assert run(*words, "--html", str(page)).code == 1
+    shown = page.read_text()
+    assert f"What {after} does differently from {before}" in shown
+    for words_of_it in ("publications sent between queue managers", "publications that subscribers miss", "Weather"):
+        assert words_of_it in shown
+    assert "kept back at QM3 by the cluster" in shown
+    assert shown.count("<svg") == 1
+    assert "<?xml" not in shown
+    same = run("differences", str(capture), "--before", str(before), "--after", str(before), "--html", "-")
+    assert same.code == 0
+    assert "Subscribers that would notice</h2>" not in same.out
+
+
 @pytest.mark.parametrize(
     ("options", "why"),
     [

@@ -108,6 +108,40 @@ def test_a_stream_that_is_missing_on_the_way() -> None:
     assert verdict.detail == "kept back at QMC by the stream: QMB does not have that of X/a on stream X (guide 3.3.4)"
 
 
+NEAR = [
+    ("case", "sport", {}, "", Reason.CASE),
+    ("a wildcard of the other scheme", "Spo*", {}, "", Reason.WILDCARD_SCHEME),
+    ("a Local publication goes to no other", "sport", {"options": ["Local"]}, "", None),
+    ("nor does one of PUBSCOPE(QMGR)", "sport", {}, "DEFINE TOPIC(S) TOPICSTR('Sport') PUBSCOPE(QMGR)", None),
+    ("nothing like it", "Weather", {}, "", None),
+]
+
+
+# docs/conformance.md: DIS-27
+@pytest.mark.parametrize(("pattern", "more", "setup", "reason"), [c[1:] for c in NEAR], ids=[c[0] for c in NEAR])
+def test_a_near_miss_at_another_queue_manager(
+    pattern: str, more: dict[str, list[str]], setup: str, reason: Reason | None
+) -> None:
+    network = (at("QM1", setup=setup), at("HUB", "QM1"), at("QM2", "HUB"))
+    world = World(*network)
+    world.register("QM2", pattern, queue="BOARD")
+    world.publish("QM1", "Sport", **more)
+    why = NetworkWhy(NetworkSetup(network))
+    found = [verdict for message in world.messages for verdict in why.take(message)]
+    assert [(each.qmgr, each.queue, each.reason) for each in found] == ([("QM2", "BOARD", reason)] if reason else [])
+
+
+def test_a_near_miss_that_no_scope_lets_come_is_none() -> None:
+    network = (at("QM1"), at("QM2", "QM1", setup="ALTER TOPIC(SYSTEM.BASE.TOPIC) SUBSCOPE(QMGR)"))
+    world = World(*network)
+    world.register("QM2", "sport", queue="BOARD")
+    world.publish("QM1", "Sport")
+    world.publish("QM2", "Sport")
+    why = NetworkWhy(NetworkSetup(network))
+    found = [verdict for message in world.messages for verdict in why.take(message)]
+    assert [(each.seq, each.qmgr, each.reason) for each in found] == [(3, "QM2", Reason.CASE)]
+
+
 def test_the_verb(tmp_path: Path) -> None:
     capture, estate = tmp_path / "capture.jsonl", tmp_path / "estate.toml"
     estate.write_text(

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from commands.broker.outcome import Arrival
 from commands.broker.puts import Put, PutKind
 from commands.mqsc.broker import Broker
-from commands.qmgr import publication_templates
 from commands.qmgr.cached_puts import CachedPuts
 from commands.qmgr.processor import Processor
 from commands.qmgr.publication_cache import PublicationCache
 from commands.qmgr.publication_parts import parts_of
+from commands.qmgr.publication_templates import PublicationTemplates
 from rfh2.captured import CapturedMessage
 from rfh2.ccsid import ByteOrder
 from rfh2.constants import MQMT_DATAGRAM, MQMT_REQUEST, MQRO_PAN, MQRO_PASS_CORREL_ID, MQRO_PASS_MSG_ID
@@ -304,9 +304,9 @@ def test_a_subscription_that_is_altered_is_learned_again() -> None:
     assert again == [0, 0, 1, 2, 2, 2, 3, 4, 5, 5, 5, 6, 7, 8, 8, 9, 10, 11, 12]
 
 
-def test_room_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(publication_templates, "_ROOM", 30)
+def test_room_is_bounded() -> None:
     pair = Pair(STREAMS + SUBSCRIBERS)
+    pair.cache._templates = PublicationTemplates(pair.short, effects=True, most=30)
     for number in range(1, 200):
         program = replace(PLAIN, mqmd=replace(PLAIN.mqmd, user_identifier=f"user{number % 3}"))
         psc = program.psc.format(topic=f"a/{number % 7}", number=str(number)).encode()

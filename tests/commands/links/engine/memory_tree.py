@@ -131,6 +131,7 @@ class MemoryAdapter:
     kind, name = "in-memory", "the tree in memory"
     log = logging.getLogger("qpubsub.memory")
     filters_at_once = 3
+    forgets_filters = False
 
     def __init__(self, tree: MemoryTree, nature: Nature) -> None:
         self._tree, self._nature = tree, nature

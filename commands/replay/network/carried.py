@@ -1,0 +1,115 @@
+"""Publications that queue managers of a network send on, without the broker of each of them.
+
+A publication passes many queue managers, and what it does at each is what an earlier one like it did. So each queue
+manager has templates of what neighbours send it (``commands.qmgr.publication_templates``), learned from its broker:
+
+    flow ── template of its queue manager ──> puts there, and the proxy subscriptions it is for ──> flows
+
+Where none applies, the broker sees the publication as without them. That is so for all publications in a network with
+a queue manager of version 6, where topics change on the way; and for those with a correlation identifier, which a
+hierarchy takes away and a cluster does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Final
+
+from commands.broker.context import Semantics
+from commands.broker.outcome import Arrival, Outcome
+from commands.broker.puts import Outgoing
+from commands.network.flows import Flow, PublicationFlow
+from commands.network.queue_manager import NetworkQueueManager, Ways
+from commands.qmgr.cached_puts import CORREL_ID, CachedPuts, CacheEntry
+from commands.qmgr.publication_parts import Parts, parts_of
+from commands.qmgr.publication_templates import TEMPLATES_ROOM, PublicationTemplates
+from streams.delivery_rules import is_home
+from streams.subscriptions import MQCI_NONE
+
+_MOST_SEEN: Final = 200_000
+_MOST_WAYS: Final = 200_000
+_ROOM: Final = 2_097_152
+"""For the templates of all queue managers together, in puts; each has a part, but not less than ``_LEAST``."""
+_LEAST: Final = 4_096
+
+
+class CarriedPublications:
+    """Those of one network (``Repeats``). made: the puts at other queue managers since ``begin``, in order."""
+
+    def __init__(self, queue_managers: Iterable[NetworkQueueManager]) -> None:
+        given = tuple(queue_managers)
+        self._is_off = any(each.broker.semantics is Semantics.V6 for each in given)
+        most = min(TEMPLATES_ROOM, max(_LEAST, _ROOM // max(1, len(given))))
+        self._templates = {
+            each.name: PublicationTemplates(each.broker, effects=True, carried=True, most=most) for each in given
+        }
+        self._seen: set[int] = set()
+        self._ways: dict[tuple[CacheEntry, str, str], Ways] = {}
+        self._arrival: Arrival | None = None
+        self._parts: Parts | None = None
+        self._is_taken_apart = self._may_learn = self._learns = False
+        self.made: list[CachedPuts | Sequence[Outgoing]] = []
+
+    def begin(self, arrival: Arrival) -> None:
+        """A program has put this message."""
+        self._arrival, self._is_taken_apart, self.made = arrival, False, []
+
+    def flows(self, there: NetworkQueueManager, flow: PublicationFlow, now: datetime) -> Iterable[Flow] | None:
+        """Have *flow* arrive at a queue manager: what goes on from there; None where its broker has to see it."""
+        self._learns = False
+        parts, operation = self._taken_apart(), flow.operation
+        if parts is None or operation.was_retained or there.name in flow.fingerprints:
+            return None
+        arrival, space = self._arrival, there.broker.space
+        assert arrival is not None
+        if there.was_reached_by(arrival.seq) or space.is_due(now):
+            return None
+        templates = self._templates[there.name]
+        made = templates.answer(arrival, parts)
+        if not isinstance(made, CachedPuts):
+            self._learns = self._may_learn and (made or not templates.knows(parts))
+            return None
+        kept = made.kept
+        if kept.topics[0] != operation.topic_string:  # the stream has another place where it was published
+            return None
+        for retained in kept.retained_by(arrival):
+            space.retain(retained)
+        self.made.append(made)
+        # The matches of an entry never change, nor do topic objects and links during a replay.
+        key = (kept, flow.sender, flow.cluster)
+        ways = self._ways.get(key)
+        if ways is not None:
+            return there.repeated(flow, arrival.seq, len(made.mds), ways)
+        (matched,) = kept.matches
+        proxies = [each for each in matched if each.is_proxy and not is_home(each, operation, None)]
+        ways = there.ways(flow, proxies)
+        if len(self._ways) >= _MOST_WAYS:
+            self._ways.clear()
+        self._ways[key] = ways
+        return there.repeated(flow, arrival.seq, len(made.mds), ways)
+
+    def seen(self, there: NetworkQueueManager, _flow: PublicationFlow, outcome: Outcome) -> None:
+        """The broker has seen what ``flows`` was asked about just before."""
+        self.made.append(outcome.puts)
+        if self._learns:
+            assert self._arrival is not None
+            assert self._parts is not None
+            self._templates[there.name].learn(self._arrival, self._parts, outcome)
+
+    def _taken_apart(self) -> Parts | None:
+        """The parts of the message that was put; None where no template can apply."""
+        if self._is_taken_apart:
+            return self._parts
+        arrival, self._is_taken_apart, self._parts = self._arrival, True, None
+        if self._is_off or arrival is None or arrival.md is None or arrival.md[CORREL_ID] != MQCI_NONE:
+            return None
+        self._parts = parts = parts_of(arrival)
+        if parts is not None:
+            # What never comes again is not worth learning.
+            number = hash(parts.key)
+            self._may_learn = number in self._seen
+            if len(self._seen) >= _MOST_SEEN:
+                self._seen.clear()
+            self._seen.add(number)
+        return parts
