@@ -160,7 +160,7 @@ def test_commands_whose_position_is_committed_do_not_come_again(
 
 def test_a_processor_that_was_taken_over_sends_nothing_more(shared: KafkaServer, topic: str) -> None:
     routes = Routes(KafkaConfig(topic=topic))
-    earlier, later = (KafkaSender(_cluster(shared, topic), routes, 5, epoch) for epoch in (4, 5))
+    earlier, later = (KafkaSender(_cluster(shared, topic), routes, epoch) for epoch in (4, 5))
     assert list(earlier.send(())) == []
     assert list(later.send(())) == []
     earlier._producer = None  # as after an error, which another one with its name causes
@@ -175,7 +175,7 @@ def test_a_processor_that_was_taken_over_sends_nothing_more(shared: KafkaServer,
 
 def test_a_broker_that_is_not_there_is_told_and_waited_for(tmp_path: Path) -> None:
     server = KafkaServer(tmp_path / "kafka")
-    with Bridge(tmp_path / "qmgrs", server.url) as bridge:
+    with Bridge(tmp_path / "qmgrs", server.url, is_there=False) as bridge:
         bridge.publish("a", b"waits")
         until(lambda: bridge.link.state.connected is False, 30, "the state to say so")
         assert server.url in bridge.link.trouble
