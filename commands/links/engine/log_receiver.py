@@ -100,7 +100,8 @@ class LogReceiver(Generic[M]):
         except Exception:
             self.close()
             raise
-        self._ahead = {each.log: each.position for each in placed}
+        # Never back: what was accepted does not come again.
+        self._ahead = {each.log: max(each.position, self._position[each.log]) for each in placed}
         natives = [native for each in placed if (native := self._native(each)) is not None]
         behind, now = {**self._position, **self._ahead}, time.monotonic()
         is_kept = bool(natives) or (behind != self._last_kept and now > self._keep_at)

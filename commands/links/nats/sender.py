@@ -95,6 +95,8 @@ class NatsSender:
             await asyncio.wait(list(self._awaited), timeout=self._config.patience_s)
             return list(answers)
         finally:
+            for answer in self._awaited:
+                answer.cancel()  # for nats-py, which has room for so many
             self._awaited.clear()
 
     def _denied(self, text: str) -> None:

@@ -112,16 +112,24 @@ class Heard:
 
 
 class KafkaNative:
-    """A program that knows nothing of queues: it reads committed records from the beginning, and produces."""
+    """A program that knows nothing of queues: it reads committed records from the beginning, and produces.
 
-    def __init__(self, servers: str, *topics: str, prefix: str = "qpubsub") -> None:
+    below: it hears what is below this topic string only. is_late: it reads from the end.
+    """
+
+    def __init__(
+        self, servers: str, *topics: str, prefix: str = "qpubsub", below: str = "", is_late: bool = False
+    ) -> None:
         self.messages: list[Heard] = []
-        self._servers, self._prefix = servers, prefix
-        self._producer = Producer({"bootstrap.servers": servers, "enable.idempotence": True, "log_level": 2})
+        self._servers, self._prefix, self._below, self._is_late = servers, prefix, below, is_late
+        self._producer = Producer(
+            # The partitioner of Kafka's own clients, which the bridge has too: so one key is in one partition.
+            {"bootstrap.servers": servers, "enable.idempotence": True, "partitioner": "murmur2_random", "log_level": 2}
+        )
         self._stop = Event()
         self._thread: Thread | None = None
         if topics:
-            self._thread = Thread(target=self._listen, args=(topics,), daemon=True)
+            self._thread = Thread(target=self._listen, args=(self.reader(*topics),), daemon=True)
             self._thread.start()
 
     def reader(self, *topics: str) -> Any:
@@ -136,6 +144,8 @@ class KafkaNative:
             return {each.topic for each in found} == set(topics)
 
         until(there, 60, "the topics")
+        for each in found if self._is_late else ():
+            each.offset = consumer.get_watermark_offsets(each, timeout=10)[1]
         consumer.assign(found)
         return consumer
 
@@ -150,6 +160,12 @@ class KafkaNative:
         self._producer.produce(at, value, key, headers=headers or {}, on_delivery=lambda e, _m: errors.append(e))
         assert self._producer.flush(240) == 0
         assert errors == [None]
+
+    def flood(self, topic: str, payload: bytes, count: int) -> None:
+        """Produce so often, and wait for the answers at the end."""
+        for _ in range(count):
+            self._producer.produce(self._prefix, payload, topic.encode())
+        assert self._producer.flush(240) == 0
 
     def retained(self) -> dict[str, bytes]:
         """What the compacted topic has."""
@@ -169,13 +185,13 @@ class KafkaNative:
         if self._thread is not None:
             self._thread.join(20)
 
-    def _listen(self, topics: tuple[str, ...]) -> None:
-        consumer = self.reader(*topics)
+    def _listen(self, consumer: Any) -> None:
         while not self._stop.is_set():
-            message = consumer.poll(0.1)
-            if message is None or message.error() is not None:
-                continue
-            headers = {name: value.decode() for name, value in reversed(message.headers() or [])}
-            key = (message.key() or b"").decode()
-            self.messages.append(Heard(headers.get("mq.Topic", key), message.value(), headers, key, message.topic()))
+            for message in consumer.consume(500, 0.01):
+                if message.error() is None:
+                    headers = {name: value.decode() for name, value in reversed(message.headers() or [])}
+                    key = (message.key() or b"").decode()
+                    heard = Heard(headers.get("mq.Topic", key), message.value(), headers, key, message.topic())
+                    if heard.topic.startswith(self._below):
+                        self.messages.append(heard)
         consumer.close()

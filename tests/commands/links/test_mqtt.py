@@ -30,6 +30,8 @@ class Bridge:
     is_there: whether to wait until the broker has what the bridge needs.
     """
 
+    _is_there = True
+
     def __init__(self, home: Path, url: str, qmgr: str = "QM1", is_there: bool = True, **config: object) -> None:
         self.home, self.qmgr, self._is_there = home, qmgr, is_there
         if not (home / qmgr).exists():
