@@ -5,11 +5,12 @@ from __future__ import annotations
 import shutil
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event, Thread
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -32,22 +33,31 @@ needs_kafka = pytest.mark.skipif(
 class KafkaServer:
     """One broker, its own controller; it keeps its topics when it is stopped and started again.
 
-    advertised: the port that clients are told, where a proxy is between. settings: more lines of its file.
+    advertised: the port that clients are told, where a proxy is between. settings: more lines of its file. protocol: of
+    the listener for bridges, called CLIENTS. users: of SCRAM-SHA-512, with their passwords.
     """
 
-    def __init__(self, directory: Path, *settings: str, advertised: int | None = None) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        *settings: str,
+        advertised: int | None = None,
+        protocol: str = "PLAINTEXT",
+        users: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         self.directory, self.port = directory, free_port()
         directory.mkdir(parents=True, exist_ok=True)
         self._process: subprocess.Popen[bytes] | None = None
         controller, within = free_port(), free_port()
-        told = f"PLAINTEXT://127.0.0.1:{advertised or self.port},WITHIN://127.0.0.1:{within}"
+        host = "127.0.0.1" if protocol == "PLAINTEXT" else "localhost"
+        told = f"CLIENTS://{host}:{advertised or self.port},WITHIN://127.0.0.1:{within}"
         lines = [
             "process.roles=broker,controller",
             "node.id=1",
             f"controller.quorum.voters=1@127.0.0.1:{controller}",
-            f"listeners=PLAINTEXT://127.0.0.1:{self.port},WITHIN://127.0.0.1:{within},CONTROLLER://127.0.0.1:{controller}",
+            f"listeners=CLIENTS://127.0.0.1:{self.port},WITHIN://127.0.0.1:{within},CONTROLLER://127.0.0.1:{controller}",
             f"advertised.listeners={told}",
-            "listener.security.protocol.map=PLAINTEXT:PLAINTEXT,WITHIN:PLAINTEXT,CONTROLLER:PLAINTEXT",
+            f"listener.security.protocol.map=CLIENTS:{protocol},WITHIN:PLAINTEXT,CONTROLLER:PLAINTEXT",
             "inter.broker.listener.name=WITHIN",
             "controller.listener.names=CONTROLLER",
             f"log.dirs={directory}/logs",
@@ -62,7 +72,13 @@ class KafkaServer:
         self._file = directory / "server.properties"
         self._file.write_text("\n".join(lines) + "\n")
         self.within = within
-        self._run("kafka.tools.StorageTool", "format", "-t", "MkU3OEVBNTcwNTJENDM2Qg", "-c", str(self._file)).wait(60)
+        scram = [
+            word
+            for user, password in users.items()
+            for word in ("--add-scram", f"SCRAM-SHA-512=[name={user},password={password}]")
+        ]
+        words = ("format", "-t", "MkU3OEVBNTcwNTJENDM2Qg", "-c", str(self._file), *scram)
+        self._run("kafka.tools.StorageTool", *words).wait(60)
 
     @property
     def url(self) -> str:
