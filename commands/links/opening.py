@@ -147,7 +147,7 @@ class Places:
     def link_queues(self) -> tuple[str, ...]:
         """The queues of the link beside the processor's: what waits for the tree, and the position in a tree's logs."""
         topics = self.config.topics
-        if self.topics is not None and self.topics.scheme in ("kafka", "kafkas"):
+        if self.topics is not None and self.topics.scheme in ("kafka", "kafkas", "nats", "tls"):
             return topics.outgoing_queue, topics.position_queue
         return (topics.outgoing_queue,)
 

@@ -1,8 +1,9 @@
 """Publications a second between legacy programs and a tree, each way, beside the tree's server alone in the same run.
 
 The bridge is a process as people run it; the native programs are in this one, a publisher and a subscriber: paho-mqtt
-with QoS 1, or nats-py that publishes to JetStream. The floor is the same publisher and subscriber with nothing between
-them but the server. Rounds are taken in turns and the best of them is told. Shown with ``--benchmark-enable -s``.
+with QoS 1, nats-py that publishes to JetStream, or confluent-kafka with an idempotent producer. The floor is the same
+publisher and subscriber with nothing between them but the server. Rounds are taken in turns and the best of them is
+told. Shown with ``--benchmark-enable -s``.
 """
 
 from __future__ import annotations
@@ -24,8 +25,13 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from commands.broker.objects import QueueManager
+from commands.links.engine.config import KafkaConfig, TopicsConfig
+from commands.links.engine.urls import parse_address
+from commands.links.kafka.cluster import KafkaCluster
+from commands.links.kafka.routes import Routes
 from commands.qmgr.store import Durability, QueueManagerStore
 from rfh2 import Folder, Mqmd, Rfh2
+from tests.commands.links.kafka_server import KafkaNative, KafkaServer, kafka_server, needs_kafka
 from tests.commands.links.mosquitto import Mosquitto, Native, mosquitto, needs_mosquitto, until
 from tests.commands.links.nats_server import NatsNative, NatsServer, nats_server, needs_nats
 
@@ -74,9 +80,35 @@ def _nats_native(server: NatsServer, below: str | None) -> NatsNative:
     return NatsNative(server.url, None if below is None else f"{below}.>")
 
 
+@contextmanager
+def _kafka(directory: Path) -> Iterator[Tree]:
+    with kafka_server(directory) as server:
+        # The bridge reads its topics whole: what goes without it has another one.
+        config = TopicsConfig(kafka=KafkaConfig(topic="alone"))
+        KafkaCluster(parse_address(server.url, ""), config, Routes(config.kafka), "alone").make_ready()
+        yield Tree("Kafka", server.url, partial(_kafka_native, server))
+
+
+def _kafka_native(server: KafkaServer, below: str | None) -> _KafkaProgram:
+    return _KafkaProgram(server, below)
+
+
+class _KafkaProgram(KafkaNative):
+    """One whose publications on ``alone/...`` go to the topic of that name."""
+
+    def __init__(self, server: KafkaServer, below: str | None) -> None:
+        topics = () if below is None else ("alone" if below == "alone" else "qpubsub",)
+        super().__init__(server.servers, *topics, below=f"{below}/", is_late=True)
+
+    def flood(self, topic: str, payload: bytes, count: int) -> None:
+        self._prefix = "alone" if topic.startswith("alone/") else "qpubsub"
+        super().flood(topic, payload, count)
+
+
 TREES = [
     pytest.param(_mqtt, id="mqtt", marks=needs_mosquitto),
     pytest.param(_nats, id="nats", marks=needs_nats),
+    pytest.param(_kafka, id="kafka", marks=needs_kafka),
 ]
 Server = Callable[[Path], AbstractContextManager[Tree]]
 

@@ -10,13 +10,13 @@ from typing import Any, Final
 
 from commands.broker.objects import DEFAULT_STREAM
 from commands.links.engine.command_from_native import NativePublication
+from commands.links.engine.headers import native_of as of_record
 from commands.links.engine.inbound_writer import CommandPutter
 from commands.links.engine.message_for_tree import ForTree, for_tree, publishing
 from commands.links.engine.retained import as_operation
 from commands.links.mqtt.packets import MqttPublication, native_of, packet_for
 from commands.links.mqtt.topics import why_not_topic
-from commands.links.nats.messages import message_for
-from commands.links.nats.messages import native_of as of_message
+from commands.links.nats.messages import message_for, record_of
 from commands.links.nats.subjects import subject_of, topic_of
 from rfh2 import CapturedMessage, DecodeError, Folder, Message, Mqmd, Rfh2, decode
 from rfh2.folders import write
@@ -114,7 +114,9 @@ def _from_nats(case: Json) -> str:
     if topic is None or not topic:
         return "the subject of no topic string"
     assert subject_of(topic) == case["subject"]
-    return _delivered(of_message(topic, bytes.fromhex(case["payload"]), case["headers"], 1.0, case["in_bucket"]))
+    record = record_of(case["subject"], bytes.fromhex(case["payload"]), case["headers"], 0.0, case["in_bucket"])
+    native = of_record(replace(record, topic=topic), 1.0)
+    return "expired" if native is None else _delivered(native)
 
 
 def _delivered(native: NativePublication) -> str:
@@ -217,7 +219,9 @@ def _to_nats(case: Json) -> str:
         assert value == value.strip()
         assert not set(value) & set("\r\n\0")
     assert topic_of(message.subject) == topic_of(message.key, key=True) == case["topic"]
-    return _back(case, of_message(case["topic"], message.payload, message.headers, 0.0, in_bucket=False))
+    native = of_record(record_of(message.subject, message.payload, message.headers, 0.0, in_bucket=False), 0.0)
+    assert native is not None
+    return _back(case, native)
 
 
 def _back(case: Json, back: NativePublication) -> str:

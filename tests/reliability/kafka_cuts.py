@@ -12,47 +12,19 @@ read_committed or to the legacy subscriber, and nothing may overtake another pub
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 from random import Random
 
 from commands.broker.objects import QueueManager
 from commands.qmgr.store import Durability, QueueManagerStore
-from rfh2 import decode
 from tests.commands.links.kafka_server import KafkaNative, KafkaServer
 from tests.commands.links.mosquitto import free_port, until
 from tests.commands.links.proxy import Proxy
-from tests.reliability.tree_faults import Figures, Programs, break_network, main
-from tests.reliability.workload import CONTROL, put
+from tests.reliability.tree_faults import BridgeProcess, Figures, Programs, break_network, came_to, main, subscribe
 
 # A bridge that is killed is what transactions are for: half of all faults.
 KINDS = ("bridge", "bridge", "bridge", "bridge", "cut", "drop", "delay", "kill")
-
-
-class _Bridge:
-    """The bridge as a person runs it."""
-
-    def __init__(self, home: Path, port: int) -> None:
-        self._home, self._log = home, (home / "run.log").open("ab")
-        self._command = [sys.executable, "-m", "commands.cli", "run", "-m", "QM1", "--home", str(home)]
-        self._command += ["--topics", f"kafka://127.0.0.1:{port}", "--durability", "normal"]
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def start(self) -> None:
-        self._process = subprocess.Popen(
-            self._command, stdout=self._log, stderr=self._log, stdin=subprocess.DEVNULL, start_new_session=True
-        )
-
-    def kill(self) -> None:
-        """The supervisor and its worker, at the same moment."""
-        if self._process is not None:
-            os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait(30)
-            self._process = None
 
 
 def trial(directory: Path, faults: int, seed: int = 1) -> Figures:
@@ -66,13 +38,11 @@ def trial(directory: Path, faults: int, seed: int = 1) -> Figures:
     home = directory / "qmgrs"
     QueueManagerStore.create(home, QueueManager("QM1")).close()
     kinds = [random.choice(KINDS) for _ in range(faults)]
-    bridge = _Bridge(home, between.port)
+    bridge = BridgeProcess(home, f"kafka://127.0.0.1:{between.port}")
     try:
         bridge.start()
         with QueueManagerStore.open(home, "QM1", durability=Durability.NORMAL) as store:
-            with store.unit_of_work() as unit:
-                put(unit, CONTROL, "<Command>RegSub</Command><Topic>in/#</Topic><QName>S</QName>")
-            until(lambda: store.load_state()[1] and not store.depth(CONTROL), 60, "the RegSub")
+            subscribe(store)
             listener = KafkaNative(server.servers, "qpubsub")
             # Idempotent: librdkafka sends it again until the broker has answered, and the broker takes it once.
             programs = Programs(KafkaNative(server.servers).publish, home, pause_s=0.005, patience_s=120)
@@ -82,10 +52,10 @@ def trial(directory: Path, faults: int, seed: int = 1) -> Figures:
                 _fail(kind, bridge, between, server, random)
             programs.stop()
             wanted_in, wanted_out = set(programs.spoken), set(programs.put)
-            until(lambda: wanted_in <= set(_came(store)), 240, "all native publications")
+            until(lambda: wanted_in <= set(came_to(store)), 240, "all native publications")
             until(lambda: wanted_out <= set(_heard(listener)), 240, "all legacy publications")
             time.sleep(1.0)  # for what would come twice
-            came, heard = _came(store), _heard(listener)
+            came, heard = came_to(store), _heard(listener)
             listener.close()
     finally:
         bridge.kill()
@@ -95,23 +65,15 @@ def trial(directory: Path, faults: int, seed: int = 1) -> Figures:
     return Figures.of(kinds, (wanted_in, came), (wanted_out, heard), seconds)
 
 
-def _fail(kind: str, bridge: _Bridge, between: Proxy, server: KafkaServer, random: Random) -> None:
+def _fail(kind: str, bridge: BridgeProcess, between: Proxy, server: KafkaServer, random: Random) -> None:
     if kind == "bridge":
-        bridge.kill()
-        time.sleep(random.uniform(0.0, 0.2))
-        bridge.start()
-        # Also while it begins, but mostly while it works.
-        time.sleep(random.choice((0.5, 2.5, 2.5)))
+        bridge.restart(random)
     elif kind == "kill":
         server.stop()
         time.sleep(random.uniform(0.0, 0.3))
         server.start()
     else:
         break_network(kind, between, random)
-
-
-def _came(store: QueueManagerStore) -> list[str]:
-    return [decode(each.body, each.md).body.decode() for each in store.browse("S")] if store.find_queue("S") else []
 
 
 def _heard(listener: KafkaNative) -> list[str]:

@@ -1,4 +1,4 @@
-"""What trials of topic trees share: faults of the network between bridge and tree, and what was seen afterwards.
+"""What trials of topic trees share: programs, faults of bridge and network, and what was seen afterwards.
 
 Publications are numbers as text; each has the topic of its number modulo ``TOPICS``.
 """
@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import signal
+import subprocess
 import sys
 import tempfile
 import threading
@@ -18,8 +21,10 @@ from random import Random
 from typing import Final
 
 from commands.qmgr.store import Durability, QueueManagerStore
+from rfh2 import decode
+from tests.commands.links.mosquitto import until
 from tests.commands.links.proxy import Proxy
-from tests.reliability.workload import STREAM, put
+from tests.reliability.workload import CONTROL, STREAM, put
 
 TOPICS: Final = 5
 Traffic = tuple[set[str], list[str]]
@@ -109,6 +114,48 @@ class Programs:
                     psc = f"<Command>Publish</Command>{topic}"
                     put(unit, STREAM, psc, number.encode(), priority=0)
                 self.put.append(number)
+
+
+class BridgeProcess:
+    """The bridge as a person runs it. home: of QM1. url: of the tree."""
+
+    def __init__(self, home: Path, url: str) -> None:
+        self._log = (home / "run.log").open("ab")
+        self._command = [sys.executable, "-m", "commands.cli", "run", "-m", "QM1", "--home", str(home)]
+        self._command += ["--topics", url, "--durability", "normal"]
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        self._process = subprocess.Popen(
+            self._command, stdout=self._log, stderr=self._log, stdin=subprocess.DEVNULL, start_new_session=True
+        )
+
+    def kill(self) -> None:
+        """The supervisor and its worker, at the same moment."""
+        if self._process is not None:
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait(30)
+            self._process = None
+
+    def restart(self, random: Random) -> None:
+        """Kill it, and start it again."""
+        self.kill()
+        time.sleep(random.uniform(0.0, 0.2))
+        self.start()
+        # What follows comes also while it begins, but mostly while it works.
+        time.sleep(random.choice((0.5, 2.5, 2.5)))
+
+
+def subscribe(store: QueueManagerStore) -> None:
+    """Subscribe to all that the native program publishes, once the bridge is there."""
+    with store.unit_of_work() as unit:
+        put(unit, CONTROL, "<Command>RegSub</Command><Topic>in/#</Topic><QName>S</QName>")
+    until(lambda: store.load_state()[1] and not store.depth(CONTROL), 60, "the RegSub")
+
+
+def came_to(store: QueueManagerStore) -> list[str]:
+    """What the native program published, as the subscriber has got it."""
+    return [decode(each.body, each.md).body.decode() for each in store.browse("S")] if store.find_queue("S") else []
 
 
 def break_network(kind: str, between: Proxy, random: Random) -> None:

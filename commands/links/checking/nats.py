@@ -14,35 +14,30 @@ from typing import Any, Final
 from commands.links.checking.findings import CheckResult
 from commands.links.engine.config import TopicsConfig
 from commands.links.engine.urls import Address
-from commands.links.nats.adapter import names_of
-from commands.links.nats.connection import NatsConnection, Session
-from commands.links.nats.streams import configs_of, make_stream, why_unfit
+from commands.links.nats.connection import NatsConnection, Session, nothing
+from commands.links.nats.streams import Names, configs_of, make_stream, why_unfit
 from rfh2.errors import StoreError
 
 _BRIEFLY: Final = {"Nats-TTL": "1s"}
-
-
-async def _nothing(_session: Session) -> None:
-    """Nothing has to be ready for a check."""
 
 
 class NatsCheck:
     """Tries one server. qmgr: whose bridge asks. Raises ConfigError."""
 
     def __init__(self, address: Address, config: TopicsConfig, qmgr: str) -> None:
-        self._address, self._config = address, config
-        self._bridge, self._prefix, self._bucket = names_of(config, qmgr)
-        self._connection = NatsConnection(address, config, f"{self._bridge}-check", _nothing)
+        self._address, self._config, self._names = address, config, Names.of(config, qmgr)
+        self._connection = NatsConnection(address, config, f"{self._names.bridge}-check")
         self._made: list[str] = []
 
     def connect(self) -> CheckResult:
         """Whether there is a connection; every other test needs one."""
         logging.getLogger("qpubsub.nats").disabled = True
-        self._connection.start()
         subject = f"connection to {self._address}"
-        if self._connection.wait_tried(2 * self._config.patience_s):
-            return CheckResult(subject, True, f"connected as {self._connection.name}")
-        return CheckResult(subject, False, self._connection.trouble)
+        try:
+            self._connection.call(nothing, 2 * self._config.patience_s)
+        except StoreError as error:
+            return CheckResult(subject, False, str(error))
+        return CheckResult(subject, True, f"connected as {self._connection.name}")
 
     def grants(self) -> Iterator[CheckResult]:
         """JetStream, the stream and the bucket, and what the user may do."""
@@ -50,7 +45,7 @@ class NatsCheck:
         yield jetstream
         if not jetstream.ok:
             return
-        for wanted, subject in zip(configs_of(self._config, self._prefix), self._subjects, strict=True):
+        for wanted, subject in zip(configs_of(self._config, self._names), self._subjects, strict=True):
             name = str(wanted.name)
             yield self._stream(wanted)
             yield self._tried(f"publishing on {subject}", self._publication(subject), "allowed")
@@ -62,7 +57,7 @@ class NatsCheck:
         """Remove what was made, and disconnect."""
         with suppress(StoreError):
             self._connection.call(self._remove)
-        self._connection.stop()
+        self._connection.close()
         logging.getLogger("qpubsub.nats").disabled = False
 
     async def _remove(self, session: Session) -> None:
@@ -71,7 +66,8 @@ class NatsCheck:
 
     @property
     def _subjects(self) -> tuple[str, str]:
-        return f"{self._prefix}qpubsub.{self._bridge}.check", f"{self._bucket}qpubsub.{self._bridge}.check"
+        own = f"qpubsub.{self._names.bridge}.check"
+        return self._names.prefix + own, self._names.keys + own
 
     def _stream(self, wanted: Any) -> CheckResult:
         subject = f"stream {wanted.name}"
@@ -90,7 +86,7 @@ class NatsCheck:
 
     def _consumer(self, stream: str, subject: str) -> Callable[[Session], Coroutine[Any, Any, Any]]:
         async def work(session: Session) -> None:
-            name = f"{self._bridge}-check"
+            name = self._connection.name
             await session.jetstream.add_consumer(stream, name=name, durable_name=name, filter_subjects=[subject])
             await session.jetstream.delete_consumer(stream, name)
 
@@ -106,5 +102,5 @@ class NatsCheck:
     @property
     def _permissions(self) -> tuple[str, ...]:
         """Lines of the server's file, for the user of the bridge."""
-        subjects = ", ".join(f'"{each}"' for each in (f"{self._prefix}>", f"{self._bucket}>", "$JS.API.>", "$JS.ACK.>"))
+        subjects = ", ".join(f'"{each}"' for each in (f"{self._names.prefix}>", f"{self._names.keys}>", "$JS.API.>"))
         return (f'permissions: {{ publish: [{subjects}], subscribe: ["_INBOX.>"] }}',)

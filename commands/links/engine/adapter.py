@@ -41,6 +41,7 @@ from commands.links.engine.retained import TreeRetained
 from commands.links.engine.spool import Spool, message_key
 from commands.qmgr.link_port import Capability, Feature, How
 from commands.qmgr.store.port import Queues, StoredMessage
+from rfh2.constants import MQRC_MSG_TOO_BIG_FOR_Q
 from rfh2.errors import QPubSubError, StoreError
 from streams.subscriptions import WildcardScheme
 
@@ -74,6 +75,11 @@ class NotCarriedError(QPubSubError):
         return self.why
 
 
+def too_large(topic: str, size: int, most: int, taker: str) -> NotCarriedError:
+    """The error for a publication of *size* bytes, of which *taker* takes *most*."""
+    return NotCarriedError(MQRC_MSG_TOO_BIG_FOR_Q, f"topic {topic:.200}: {size} bytes, {taker} takes {most}")
+
+
 class FilterAnswer(Enum):
     """The answer of the tree to a subscription. LATER: none yet; the engine asks again when it has a reason."""
 
@@ -98,7 +104,7 @@ class Arrivals:
 
     unit: the unit of work in which they were got, if it has the queue manager's queues too; then the commands are put
     in it. Else None. position: behind them, for a tree that does not remember it; kept in the unit of work of the
-    commands (``Engine.position``). None for what needs none.
+    commands (``Engine.position``), also where there are none. None for what needs none.
     """
 
     publications: Sequence[NativePublication | Unreadable] = ()

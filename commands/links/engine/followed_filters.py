@@ -2,18 +2,19 @@
 
 For a tree that sends more than the filters select, and older messages than the filter too: JetStream has one consumer
 of the bridge for a cover of all filters, Kafka has no filters. So each filter has the position of the last message in
-each log when it came, and takes later ones only.
+each log when it came, and takes later ones only. A filter begins with ``/``, as does what it selects (``selected``).
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
 from commands.links.engine.filter_tree import FilterTree
 from commands.links.engine.state_file import read_state, unreadable, write_state
+from streams.topic_strings import SEPARATOR
 
 Positions = Mapping[str, int]
 """The number of a message in each log: a sequence number of a stream, an offset in a partition."""
@@ -23,8 +24,7 @@ _WHOLE: Final[Positions] = {}
 class FollowedFilters:
     """The filters, as the file at *path* keeps them; for several threads. Raises StoreError where it cannot be used.
 
-    synced: those of which the retained publications are known here. moving: where to begin again in all logs, while
-    what the tree keeps of the position is replaced; None else.
+    synced: those of which the retained publications are known here.
     """
 
     def __init__(self, path: Path) -> None:
@@ -34,7 +34,6 @@ class FollowedFilters:
         self._since: dict[int, Positions] = {}
         self._next, self._changed = 1, False
         self.synced: set[str] = set()
-        self.moving: Positions | None = None
         self._load()
 
     def all(self) -> tuple[str, ...]:
@@ -81,15 +80,17 @@ class FollowedFilters:
             self.synced |= fresh
             self._changed = self._changed or bool(fresh)
 
-    def forget(self) -> None:
-        """The tree has lost the position of the bridge: it has none of the filters."""
-        for topic_filter in self.all():
-            self.remove(topic_filter)
-
-    def takes(self, tokens: str, log: str, position: int) -> bool:
-        """Whether a filter selects the message at *position* in *log*. tokens: its topic."""
+    def restart(self, log: str) -> None:
+        """*log* begins anew, with lower numbers: the filters follow it whole."""
         with self._lock:
-            found = self._tree.match(tokens)
+            for number, since in self._since.items():
+                self._since[number] = {each: position for each, position in since.items() if each != log}
+            self._changed = True
+
+    def takes(self, topic: str, log: str, position: int) -> bool:
+        """Whether a filter selects the message on *topic* at *position* in *log*."""
+        with self._lock:
+            found = self._tree.match(topic)
             return any(position > self._since.get(number, _WHOLE).get(log, -1) for number in found)
 
     def first(self, log: str) -> int | None:
@@ -108,19 +109,13 @@ class FollowedFilters:
                 if all(positions.get(log, -1) >= position for log, position in since.items()):
                     del self._since[number]
 
-    def move(self, where: Positions | None) -> None:
-        """The tree's record of the position is replaced, and begins behind *where*; None: it is there."""
-        with self._lock:
-            self.moving = where
-            self.save()
-
     def save(self, only_changes: bool = False) -> None:
         """Keep them."""
         with self._lock:
             if only_changes and not self._changed:
                 return
             filters = {each: self._since.get(number, _WHOLE) for each, number in self._numbers.items()}
-            write_state(self._path, {"filters": filters, "synced": sorted(self.synced), "moving": self.moving})
+            write_state(self._path, {"filters": filters, "synced": sorted(self.synced)})
             self._changed = False
 
     def _load(self) -> None:
@@ -131,27 +126,13 @@ class FollowedFilters:
             for topic_filter, since in state["filters"].items():
                 self.add(topic_filter, _positions(since))
             self.synced = set(state["synced"]) & set(self._numbers)
-            self.moving = None if state["moving"] is None else _positions(state["moving"])
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise unreadable(self._path, error) from error
 
 
-class FollowsFilters:
-    """The part of an adapter that says which filters there are (``Adapter``), where the bridge follows them itself."""
-
-    _filters: FollowedFilters
-
-    def remembered(self) -> Collection[str]:
-        return self._filters.synced
-
-    def held(self) -> Collection[str]:
-        return self._filters.all()
-
-    def synced(self, filters: Iterable[str]) -> None:
-        self._filters.sync(filters)
-
-    def save(self) -> None:
-        self._filters.save(only_changes=True)
+def selected(topic_string: str) -> str:
+    """A topic string as filters select it: with no topics of the tree's own, wildcards select those with $ too."""
+    return f"{SEPARATOR}{topic_string}"
 
 
 def _positions(state: Positions) -> Positions:

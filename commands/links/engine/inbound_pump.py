@@ -50,7 +50,7 @@ class InboundPump:
 
     def _one_batch(self) -> int:
         arrivals = self._receiver.take(self._batch, IDLE_S)
-        if not arrivals.count:
+        if not arrivals.count and arrivals.position is None:
             return 0
         if arrivals.unit is not None:
             self._stores.putter.put_all(arrivals.unit, arrivals.publications)

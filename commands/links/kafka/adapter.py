@@ -1,39 +1,34 @@
 """Kafka as a topic tree (``Adapter``).
 
 A few topics of Kafka have the publications of all topic strings; a compacted one has the retained publications, by
-topic string. They belong to all bridges and native programs that share them. A filter is text, as in the topic-based
-scheme.
+topic string. They belong to all bridges and native programs that share them. Kafka has no filters: the bridge reads
+its topics whole.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from commands.links.engine.adapter import Engine, Subscribed
-from commands.links.engine.command_from_native import NativePublication
 from commands.links.engine.config import TopicsConfig
-from commands.links.engine.filter_tree import levels_of, matcher_of
-from commands.links.engine.followed_filters import FollowedFilters, FollowsFilters
-from commands.links.engine.retained import TreeRetained
+from commands.links.engine.followed_filters import Positions
+from commands.links.engine.headers import Record
+from commands.links.engine.log_adapter import LogAdapter
+from commands.links.engine.logs import Following
 from commands.links.engine.spool import Spool
-from commands.links.engine.unconnected import Unconnected
 from commands.links.engine.urls import Address
 from commands.links.kafka.capabilities import CAPABILITIES
 from commands.links.kafka.cluster import KafkaCluster
-from commands.links.kafka.compacted import CompactedTopic
-from commands.links.kafka.receiver import KafkaReceiver, selected
-from commands.links.kafka.records import bridge_of, texts_of
+from commands.links.kafka.reader import KafkaReader, compacted
+from commands.links.kafka.records import record_of
 from commands.links.kafka.routes import Routes
 from commands.links.kafka.sender import KafkaSender
-from streams.subscriptions import WildcardScheme
-from streams.topic_strings import SEPARATOR
 
 
-class KafkaAdapter(FollowsFilters, Unconnected):
+class KafkaAdapter(LogAdapter[Any]):
     """One cluster. state: the directory for what the bridge remembers. epoch: of the processor. Raises ConfigError."""
 
     kind = "Kafka"
@@ -44,91 +39,55 @@ class KafkaAdapter(FollowsFilters, Unconnected):
     capabilities = CAPABILITIES
 
     def __init__(self, address: Address, config: TopicsConfig, qmgr: str, state: Path, epoch: int | None) -> None:
-        self._config, self._epoch, self._routes = config, epoch or 0, Routes(config.kafka)
+        self._epoch, self._routes = epoch or 0, Routes(config.kafka)
         self._cluster = KafkaCluster(address, config, self._routes, config.client_id or f"qpubsub-{qmgr}")
-        self._filters = FollowedFilters(state / "kafka.json")
-        self._receiver = KafkaReceiver(self._cluster, self._routes, config, self._filters)
-        self._retained = CompactedTopic(self._cluster, self._routes.retained, self._kept, config.patience_s)
-
-    # Names
-
-    def filter_of(self, topic_string: str, wildcard: WildcardScheme) -> str | None:
-        levels = levels_of(topic_string, wildcard)
-        return None if levels is None else selected(SEPARATOR.join(levels))
-
-    def pattern_of(self, topic_filter: str) -> tuple[str, WildcardScheme]:
-        return topic_filter.removeprefix(SEPARATOR), WildcardScheme.TOPIC
-
-    def matcher(self, filters: Sequence[str]) -> Callable[[str], Sequence[str]]:
-        return matcher_of(filters, selected)
-
-    def why_stays(self, topic_string: str) -> str | None:
-        """None: every topic string can be a key."""
-
-    def why_not_carried(self, topic_string: str) -> str | None:
-        """None: every topic string can be a key."""
-
-    # Its life
-
-    def attach(self, engine: Engine[str]) -> None:
-        self._receiver.kept = engine.position
-
-    def stop(self) -> None:
-        self._retained.close()
-        self._filters.save()
-
-    # Calls
-
-    def client(self) -> KafkaCalls:
-        return KafkaCalls(self._cluster, self._receiver, self._filters, self._retained)
-
-    def receiver(self) -> KafkaReceiver:
-        return self._receiver
+        super().__init__(KafkaLogs(self._cluster, self._routes), state / "kafka.json", config.default_format)
 
     def sender(self, spool: Spool, stop: threading.Event) -> KafkaSender:
         del spool, stop  # queues are never Kafka's, and no call waits for long
-        return KafkaSender(self._cluster, self._routes, self._config.patience_s, self._epoch)
-
-    def _kept(self, message: Any) -> Any:
-        """Of what this bridge retains, nothing: the queue manager has it."""
-        return None if bridge_of(texts_of(message.headers())) == self._cluster.bridge else message
+        return KafkaSender(self._cluster, self._routes, self._epoch)
 
 
-class KafkaCalls:
-    """The calls of one thread (``TreeClient``). retained: a message for each key, None for one of the bridge."""
+class KafkaLogs:
+    """The partitions of all topics but that of state (``Logs``); a message is one of confluent-kafka."""
 
-    def __init__(
-        self, cluster: KafkaCluster, receiver: KafkaReceiver, filters: FollowedFilters, retained: CompactedTopic[Any]
-    ) -> None:
-        self._cluster, self._receiver, self._filters, self._retained = cluster, receiver, filters, retained
+    def __init__(self, cluster: KafkaCluster, routes: Routes) -> None:
+        self.bridge = cluster.bridge
+        self._cluster, self._routes = cluster, routes
+        self._topics = (*routes.publications, routes.retained)
+        self._retained = compacted(cluster, routes.retained, self._lighten)
 
-    def prepare(self) -> None:
+    def make_ready(self) -> None:
         self._cluster.make_ready()
 
-    def subscribe(self, filters: Sequence[str], urgent: bool) -> Iterator[Subscribed[str]]:
-        del urgent  # one is as fast as another
-        self._filters.follow(filters, self._cluster.last(*self._receiver.topics))
-        self._receiver.follow()
-        yield from map(Subscribed, filters)
+    def ends(self) -> Positions:
+        return self._cluster.last(*self._topics)
 
-    def unsubscribe(self, topic_filter: str) -> None:
-        self._filters.remove(topic_filter)
+    def begins(self) -> Positions:
+        return self._cluster.last(*self._topics, first=True)
 
-    def retained(self, filters: Sequence[str]) -> TreeRetained:
-        matches, natives, topics = matcher_of(filters, selected), list[NativePublication](), set[str]()
-        for key, message in self._retained.read().items():
-            topic_string = key.decode("utf-8", "replace")
-            if matches(topic_string):
-                native = None if message is None else self._receiver.native(topic_string, message)
-                if message is None or native is not None:
-                    topics.add(topic_string)
-                if native is not None and not native.clears:
-                    natives.append(native)
-        return TreeRetained(tuple(natives), frozenset(topics))
+    def reader(self, positions: Positions, following: Following) -> KafkaReader:
+        del following  # what no filter selects is read too
+        return KafkaReader(self._cluster, positions)
 
-    def answers(self) -> bool:
-        self._receiver.ends = self._cluster.last(*self._receiver.topics)
-        return True
+    def follow(self, following: Following) -> None:
+        """Do nothing: what no filter selects is read too."""
+
+    def waits(self, positions: Positions) -> bool:
+        return any(positions.get(log, -1) < end for log, end in self.ends().items())
+
+    def record(self, message: Any) -> Record:
+        return record_of(message.topic(), message.key(), message.value(), message.headers(), self._routes)
+
+    def retained(self, filters: Sequence[str]) -> Iterable[Any]:
+        del filters  # who asks looks at the topics
+        return self._retained.read().values()
 
     def close(self) -> None:
-        """Nothing is held."""
+        self._retained.close()
+
+    def _lighten(self, message: Any) -> Any:
+        """Of what this bridge retains, only the topic: the queue manager has the rest."""
+        if self.record(message).bridge == self.bridge:
+            message.set_value(b"")
+        return message

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from commands.links.engine.adapter import TreeUnreachableError
 from commands.links.engine.config import ConfigError, TopicsConfig
+from commands.links.engine.followed_filters import Positions
 from commands.links.engine.urls import Address
 from commands.links.kafka.routes import Routes
 from rfh2.distribution import how_to_install
@@ -57,7 +58,7 @@ _OF_PRODUCERS: Final[dict[str, Any]] = {
 
 
 class KafkaCluster:
-    """For several threads. bridge: its name there. is_down: whether no broker has answered lately.
+    """For several threads. bridge: its name there. most_bytes: the longest message that the topics take.
 
     Raises ConfigError where confluent-kafka is missing or refuses its settings.
     """
@@ -65,9 +66,10 @@ class KafkaCluster:
     def __init__(self, address: Address, config: TopicsConfig, routes: Routes, bridge: str) -> None:
         if Consumer is None:
             raise ConfigError("--topics", f"kafka:// needs the package confluent-kafka: {how_to_install('kafka')}")
-        self.bridge, self.is_down, self.most_bytes = bridge, False, _MOST_BYTES
+        self.bridge, self.patience_s, self.most_bytes = bridge, config.patience_s, _MOST_BYTES
+        self.topics = (*routes.publications, routes.retained, routes.state)
         self._address, self._config, self._routes = address, config, routes
-        self._said, self._ready, self._lock = "", False, threading.Lock()
+        self._said, self._is_down, self._is_ready, self._lock = "", False, False, threading.Lock()
         try:
             self._settings = self._settings_of(address, config)
             self._admin = AdminClient(self._settings)
@@ -97,12 +99,15 @@ class KafkaCluster:
     # Clients
 
     def producer(self, more: str = "") -> Producer:
-        """A producer of transactions, under the bridge's name. more: behind it."""
+        """A producer of transactions, under the bridge's name, after its last one has ended. more: behind the name."""
         # A batch of records may not be longer than a message may.
         own = {"transactional.id": self.bridge + more, "batch.size": min(self.most_bytes - 1_000, 1_000_000)}
-        return Producer({**self._settings, **_OF_PRODUCERS, **own})
+        with self.asking():
+            producer = Producer({**self._settings, **_OF_PRODUCERS, **own})
+            producer.init_transactions(2 * self.patience_s)
+            return producer
 
-    def consumer(self, positions: dict[str, int]) -> Consumer:
+    def consumer(self, positions: Positions) -> Consumer:
         """A consumer that reads behind *positions*, and says where a partition ends."""
         consumer = Consumer({**self._settings, **_OF_CONSUMERS, "group.id": self.bridge})
         consumer.assign([_partition(log, position + 1) for log, position in positions.items()])
@@ -114,26 +119,19 @@ class KafkaCluster:
         try:
             yield
         except KafkaException as error:
-            raise self.failure(error.args[0]) from error
+            self._admin.poll(0)  # for what the library reports beside the calls
+            said = f" ({self._said})" if self._is_down and self._said else ""
+            why = f"Kafka at {self._address}: {error.args[0].str()}{said}"
+            raise TreeUnreachableError(why) from error
 
-    def failure(self, error: KafkaError) -> TreeUnreachableError:
-        """Why a call failed."""
-        self._admin.poll(0)  # for what the library reports beside the calls
-        said = f" ({self._said})" if self.is_down and self._said else ""
-        return TreeUnreachableError(f"Kafka at {self._address}: {error.str()}{said}")
-
-    def offset_of(self, message: Any) -> int:
-        """The offset of a record, or of the last one before the end that *message* reports. Raises KafkaException."""
-        error = message.error()
-        if error is None:
-            return int(message.offset())
-        if error.code() == KafkaError._PARTITION_EOF:
-            return int(message.offset()) - 1
-        raise KafkaException(error)
+    def look_if_down(self) -> None:
+        """Raise TreeUnreachableError where no broker answers: a consumer says nothing then."""
+        if self._is_down:
+            self.logs(self._routes.state)
 
     def _failed(self, error: KafkaError) -> None:
         if error.code() == KafkaError._ALL_BROKERS_DOWN:
-            self.is_down = True
+            self._is_down = True
         else:
             self._said = error.str()
 
@@ -142,9 +140,9 @@ class KafkaCluster:
     def logs(self, *topics: str) -> list[str]:
         """The partitions of *topics*, as ``topic/number``. Raises StoreError."""
         with self.asking():
-            found = self._admin.describe_topics(TopicCollection(list(topics)), request_timeout=self._config.patience_s)
+            found = self._admin.describe_topics(TopicCollection(list(topics)), request_timeout=self.patience_s)
             logs = [f"{topic}/{each.id}" for topic, about in found.items() for each in about.result().partitions]
-        self.is_down = False
+        self._is_down = False
         return logs
 
     def last(self, *topics: str, first: bool = False) -> dict[str, int]:
@@ -154,23 +152,17 @@ class KafkaCluster:
         wanted = {_partition(log): spec for log in self.logs(*topics)}
         level = IsolationLevel.READ_COMMITTED
         with self.asking():
-            found = self._admin.list_offsets(wanted, isolation_level=level, request_timeout=self._config.patience_s)
+            found = self._admin.list_offsets(wanted, isolation_level=level, request_timeout=self.patience_s)
             return {f"{each.topic}/{each.partition}": about.result().offset - 1 for each, about in found.items()}
 
     def make_ready(self) -> None:
         """Make the topics that are not there, once, and ask how long a message may be. Raises StoreError."""
         with self._lock:
-            if self._ready:
-                return
-            for topic in self.missing():
-                self.make(topic)
-            self.most_bytes = min(self.limits().values(), default=_MOST_BYTES)
-            self._ready = True
-
-    @property
-    def topics(self) -> tuple[str, ...]:
-        """All topics that the bridge uses."""
-        return (*self._routes.publications, self._routes.retained, self._routes.state)
+            if not self._is_ready:
+                for topic in self.missing():
+                    self.make(topic)
+                self.most_bytes = self.longest() or _MOST_BYTES
+                self._is_ready = True
 
     def missing(self) -> list[str]:
         """The topics that are not there. Raises StoreError."""
@@ -193,46 +185,32 @@ class KafkaCluster:
         config = settings.get(topic, {"retention.ms": str(kept_ms)})
         new = NewTopic(topic, partitions, self._config.replicas, config=config)
         with self.asking():
-            answers = self._admin.create_topics(
-                [new], validate_only=check_only, request_timeout=self._config.patience_s
-            )
+            asked = self._admin.create_topics([new], validate_only=check_only, request_timeout=self.patience_s)
             try:
-                answers[topic].result()
+                asked[topic].result()
             except KafkaException as error:
                 if error.args[0] != KafkaError.TOPIC_ALREADY_EXISTS:
                     raise StoreError(f"Kafka topic {topic} cannot be made: {error.args[0].str()}") from error
-        if not check_only:
-            self._await(topic)
-
-    def _await(self, topic: str) -> None:
-        for _ in range(int(self._config.patience_s / _OFTEN_S)):
+        for _ in range(0 if check_only else int(self.patience_s / _OFTEN_S)):
             if topic not in self.missing():
                 return
             threading.Event().wait(_OFTEN_S)
 
-    def settings_of(self, topic: str) -> dict[str, str]:
-        """The settings of a topic. Raises StoreError, also where the user may not read them."""
-        with self.asking():
-            resource = ConfigResource(ResourceType.TOPIC, topic)
-            answers = self._admin.describe_configs([resource], request_timeout=self._config.patience_s)
-            return {name: str(entry.value) for name, entry in answers[resource].result().items()}
+    def longest(self) -> int | None:
+        """The longest message that all topics take, in bytes; None where the user may not know it."""
+        limits = [settings.get("max.message.bytes") for settings in map(self.settings_of, self.topics)]
+        return min((int(each) for each in limits if each is not None), default=None)
 
-    def limits(self) -> dict[str, int]:
-        """The longest message of each topic in bytes, as far as the user may know it."""
-        found = {}
-        for topic in self.topics:
-            try:
-                found[topic] = int(self.settings_of(topic).get("max.message.bytes", _MOST_BYTES))
-            except StoreError:
-                continue
-        return found
+    def settings_of(self, topic: str) -> dict[str, str]:
+        """The settings of a topic; none where the user may not read them."""
+        resource = ConfigResource(ResourceType.TOPIC, topic)
+        try:
+            asked = self._admin.describe_configs([resource], request_timeout=self.patience_s)
+            return {name: str(entry.value) for name, entry in asked[resource].result().items()}
+        except KafkaException:
+            return {}
 
 
 def _partition(log: str, offset: int = 0) -> TopicPartition:
     topic, _, number = log.rpartition("/")
     return TopicPartition(topic, int(number), offset)
-
-
-def log_of(message: Any) -> str:
-    """The partition of a message, as ``topic/number``."""
-    return f"{message.topic()}/{message.partition()}"

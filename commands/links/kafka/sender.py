@@ -1,79 +1,63 @@
 """Publications to Kafka, in transactions that also say what they have sent (``Sender``).
 
-A record in the topic of state has marks of the messages that may still be on the outgoing queue though Kafka has them;
-it is written in the transaction that sends them. A bridge that begins, or has lost a connection, takes its name back
-(``init_transactions``): that ends the last transaction, one way or the other. Then the record says which messages are
-not to be sent again. So readers with read_committed get each publication once, whatever was killed.
+The topic of state has a record of what was sent (``commands.links.engine.sent_marks``). A bridge that begins, or has
+lost a connection, takes its name back (``init_transactions``): that ends the last transaction, one way or the other.
+Then the record says which messages are not to be sent again. So readers with read_committed get each publication once,
+whatever was killed.
 """
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from hashlib import blake2b
 from typing import Any, Final
 
-from commands.links.engine.adapter import NotCarriedError, Prepared, Sent, TreeUnreachableError, Waiting
+from commands.links.engine.adapter import Prepared, Sent, TreeUnreachableError, Waiting, too_large
+from commands.links.engine.batches import batches
 from commands.links.engine.message_for_tree import ForTree
+from commands.links.engine.sent_marks import SentMarks
 from commands.links.kafka.cluster import KafkaCluster
-from commands.links.kafka.compacted import CompactedTopic
+from commands.links.kafka.reader import compacted
 from commands.links.kafka.records import KafkaRecord, records_for
 from commands.links.kafka.routes import Routes
 from rfh2.constants import MQRC_MSG_TOO_BIG_FOR_Q, MQRC_NOT_AUTHORIZED
 from rfh2.errors import StoreError
 
 try:
-    from confluent_kafka import KafkaError, KafkaException, Producer
+    from confluent_kafka import KafkaError, Producer
 except ImportError:  # pragma: no cover - the extra is not installed
     Producer = None  # type: ignore[assignment,misc]
 
 Records = tuple[KafkaRecord, ...]
 
 _MOST_BYTES: Final = 16_000_000
-_MARK_BYTES: Final = 8
 
 
 class KafkaSender:
     """epoch: of the command processor; a bridge with a later one has taken over."""
 
-    def __init__(self, cluster: KafkaCluster, routes: Routes, patience_s: float, epoch: int) -> None:
-        self._cluster, self._routes, self._patience_s, self._epoch = cluster, routes, patience_s, epoch
+    def __init__(self, cluster: KafkaCluster, routes: Routes, epoch: int) -> None:
+        self._cluster, self._routes, self._epoch = cluster, routes, epoch
         self._producer: Producer | None = None
-        # What Kafka has and the outgoing queue may have; whether some of it is in the batch of now, not older.
-        self._sent: set[str] = set()
-        self._is_fresh = False
-        self._over = ""
+        self._marks, self._over = SentMarks(epoch), ""
 
     def prepare(self, wanted: ForTree) -> Prepared[Records] | None:
         records = records_for(wanted, self._cluster.bridge, self._routes, time.time_ns() // 1_000_000)
         size, most = max(record.size for record in records), self._cluster.most_bytes
         if size > most:
-            why = f"topic {wanted.topic:.200}: {size} bytes, Kafka takes {most} (max.message.bytes)"
-            raise NotCarriedError(MQRC_MSG_TOO_BIG_FOR_Q, why)
+            raise too_large(wanted.topic, size, most, "Kafka")
         return Prepared(records, wanted.other)
 
     def send(self, batch: Iterable[Waiting[Records]]) -> Iterator[Sent]:
         self._open()
-        together: list[Waiting[Records]] = []
-        size = 0
-        for waiting in batch:
-            if _mark(waiting) in self._sent:
-                yield Sent(waiting.message)
-                continue
-            together.append(waiting)
-            size += sum(record.size for record in waiting.item)
-            if size > _MOST_BYTES:
-                yield from self._committed(together)
-                together, size = [], 0
-        yield from self._committed(together)
+        for together in batches(batch, lambda each: sum(record.size for record in each.item), _MOST_BYTES):
+            new = [each for each in together if not self._marks.has(each.key)]
+            yield from (Sent(each.message) for each in together if self._marks.has(each.key))
+            yield from self._committed(new)
 
     def done(self) -> None:
-        # The queue is in order: what was sent before the messages that are done now has left it earlier.
-        if self._is_fresh:
-            self._sent.clear()
-            self._is_fresh = False
+        self._marks.left()
 
     def close(self) -> None:
         self._producer = None
@@ -86,21 +70,17 @@ class KafkaSender:
             return
         self._cluster.make_ready()
         producer = self._cluster.producer()
-        with self._cluster.asking():
-            producer.init_transactions(2 * self._patience_s)
-        states = CompactedTopic(self._cluster, self._routes.state, lambda message: message.value(), self._patience_s)
+        states = compacted(self._cluster, self._routes.state)
         try:
             last = states.read().get(self._cluster.bridge.encode())
         finally:
             states.close()
-        state: dict[str, Any] = {"epoch": -1, "sent": ""} if last is None else json.loads(last)
-        if state["epoch"] > self._epoch:
+        epoch = self._marks.read(None if last is None else last.value())
+        if epoch > self._epoch:
             self._over = f"another processor sends to Kafka as {self._cluster.bridge}; end one, or change client_id"
             raise StoreError(self._over)
-        marks, length = state["sent"], 2 * _MARK_BYTES
-        self._sent = {marks[at : at + length] for at in range(0, len(marks), length)}
         self._producer = producer
-        if state["epoch"] < self._epoch:
+        if epoch < self._epoch:
             self._transaction(())
 
     def _committed(self, together: Sequence[Waiting[Records]]) -> Iterator[Sent]:
@@ -109,9 +89,8 @@ class KafkaSender:
             self._open()
             refused = self._transaction(together)
             for number, error in refused.items():
-                reason = MQRC_MSG_TOO_BIG_FOR_Q
-                if error == KafkaError.TOPIC_AUTHORIZATION_FAILED:
-                    reason = MQRC_NOT_AUTHORIZED
+                is_forbidden = error == KafkaError.TOPIC_AUTHORIZATION_FAILED
+                reason = MQRC_NOT_AUTHORIZED if is_forbidden else MQRC_MSG_TOO_BIG_FOR_Q
                 why = f"a publication on topic {together[number].wanted.topic:.200}: Kafka refuses it: {error.str()}"
                 yield Sent(together[number].message, reason, why)
             if not refused:
@@ -123,30 +102,28 @@ class KafkaSender:
         """Commit them; or return those that are refused, and commit nothing. Raises StoreError."""
         producer, refused = self._producer, dict[int, KafkaError]()
         assert producer is not None
-        marks = self._sent | {_mark(waiting) for waiting in together}
-        state = json.dumps({"epoch": self._epoch, "sent": "".join(sorted(marks))})
+        keys = [waiting.key for waiting in together]
+        # Whether a transaction that fails is committed only the next producer knows.
+        self._producer = None
         try:
-            producer.begin_transaction()
-            for number, waiting in enumerate(together):
-                answer = partial(_answered, refused, number)
-                for each in waiting.item:
-                    producer.produce(each.topic, each.value, each.key, headers=list(each.headers), on_delivery=answer)
-            producer.produce(self._routes.state, state, self._cluster.bridge)
-            producer.commit_transaction(2 * self._patience_s)
-        except (KafkaException, BufferError) as error:
-            # Whether it is committed only the next producer knows.
-            self._producer = None
+            with self._cluster.asking():
+                producer.begin_transaction()
+                for number, waiting in enumerate(together):
+                    answer = partial(_answered, refused, number)
+                    for each in waiting.item:
+                        headers: list[tuple[str, str | bytes | None]] = [*each.headers]
+                        producer.produce(each.topic, each.value, each.key, headers=headers, on_delivery=answer)
+                producer.produce(self._routes.state, self._marks.record(keys), self._cluster.bridge)
+                producer.commit_transaction(2 * self._cluster.patience_s)
+        except TreeUnreachableError:
             if refused:
                 return refused
-            if isinstance(error, BufferError):
-                raise TreeUnreachableError("Kafka does not take publications as fast as they are sent") from error
-            raise self._cluster.failure(error.args[0]) from error
-        self._sent, self._is_fresh = marks, bool(together)
+            raise
+        except BufferError as error:
+            raise TreeUnreachableError("Kafka does not take publications as fast as they are sent") from error
+        self._producer = producer
+        self._marks.sent(keys)
         return {}
-
-
-def _mark(waiting: Waiting[Records]) -> str:
-    return blake2b(waiting.key, digest_size=_MARK_BYTES).hexdigest()
 
 
 def _answered(refused: dict[int, KafkaError], number: int, error: KafkaError | None, _message: Any) -> None:

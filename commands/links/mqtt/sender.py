@@ -22,6 +22,7 @@ from commands.links.engine.adapter import (
     Sent,
     TreeUnreachableError,
     Waiting,
+    too_large,
 )
 from commands.links.engine.config import TopicsConfig
 from commands.links.engine.message_for_tree import ForTree
@@ -29,7 +30,7 @@ from commands.links.mqtt.answers import Granted, SentPacket, refusal
 from commands.links.mqtt.client import MqttClient
 from commands.links.mqtt.packets import MqttPublication, packet_for
 from commands.links.mqtt.topics import why_not_topic
-from rfh2.constants import MQRC_MSG_TOO_BIG_FOR_Q, MQRC_NOT_AUTHORIZED, MQRCCF_COMMAND_FAILED, MQRCCF_TOPIC_ERROR
+from rfh2.constants import MQRC_NOT_AUTHORIZED, MQRCCF_COMMAND_FAILED, MQRCCF_TOPIC_ERROR
 
 _log = logging.getLogger("qpubsub.mqtt")
 
@@ -70,8 +71,7 @@ class MqttSender:
         size = len(packet.payload) + len(packet.topic.encode()) + _PACKET_HEADER
         size += sum(len(name.encode()) + len(value.encode()) + 5 for name, value in packet.properties)
         if granted.max_packet is not None and size > granted.max_packet:
-            why = f"topic {wanted.topic}: {size} bytes, the MQTT broker takes {granted.max_packet}"
-            raise NotCarriedError(MQRC_MSG_TOO_BIG_FOR_Q, why)
+            raise too_large(wanted.topic, size, granted.max_packet, "the MQTT broker")
         return Prepared(packet, lost)
 
     def send(self, batch: Iterable[Waiting[MqttPublication]]) -> Iterator[Sent]:

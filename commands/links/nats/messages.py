@@ -4,44 +4,33 @@ The payload is never touched.
 
     to the tree             from                               from the tree
     subject                 topic string                       topic string
-    headers                 mq. properties, folder usr         the same (commands.links.engine.properties)
-    Content-Type            Format, CodedCharSetId             Format MQSTR, 1208 for what is said to be text
-    mq.Retain               1: RetainPub                       RetainPub
-    mq.Persistence          0: not persistent                  persistence
     Nats-TTL                Expiry, in seconds, rounded up     Expiry: what is left
     mq.Properties           all properties as JSON, if a header cannot have one of them, or two have one name
     Nats-Msg-Id             the message on the outgoing queue: the server takes it once
     KV-Operation            PURGE: DeletePub                   DEL, PURGE: DeletePub
+    other headers           (commands.links.engine.headers)    the same
 """
 
 from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from commands.links.engine.command_from_native import NativePublication
+from commands.links.engine.headers import CONTENT_TYPE, PERSISTENCE, RETAIN, Record, own_headers
 from commands.links.engine.message_for_tree import ForTree
-from commands.links.engine.properties import (
-    BRIDGE,
-    Pairs,
-    content_type_of,
-    is_text_type,
-    native_from,
-    properties_of,
-)
-from commands.links.nats.subjects import subject_of
+from commands.links.engine.properties import BRIDGE, properties_of
+from commands.links.nats.subjects import subject_of, topic_of
 
 Headers = dict[str, str]
 
 MESSAGE_ID: Final = "Nats-Msg-Id"
-_TTL: Final = "Nats-TTL"
-_CONTENT_TYPE: Final = "Content-Type"
-_RETAIN, _PERSISTENCE, _PROPERTIES = "mq.Retain", "mq.Persistence", "mq.Properties"
+_TTL, _PROPERTIES = "Nats-TTL", "mq.Properties"
 _OPERATION, _REMOVED = "KV-Operation", "Nats-Marker-Reason"
-_OWN: Final = frozenset({_CONTENT_TYPE, _RETAIN, _PERSISTENCE, _PROPERTIES, "Status", "Description"})
-_NAME: Final = re.compile(r"(?!nats-|kv-)[!#$%&'*+\-.^_`|~0-9A-Za-z]+", re.IGNORECASE)
+_NO_PROPERTY: Final = frozenset({CONTENT_TYPE, RETAIN.lower(), PERSISTENCE.lower(), _PROPERTIES.lower()})
+_NAME: Final = re.compile(r"(?!nats-|kv-|status$|description$)[!#$%&'*+\-.^_`|~0-9A-Za-z]+", re.IGNORECASE)
 _DURATION: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(ms|h|m|s)")
 _SECONDS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 # Go's longest duration is 292 years; this is 31.
@@ -71,62 +60,39 @@ def message_for(wanted: ForTree, bridge: str, marker_s: int) -> NatsPublication:
     if wanted.clear:
         headers = {BRIDGE: bridge, _OPERATION: "PURGE", "Nats-Rollup": "sub", _TTL: f"{marker_s}s"}
         return NatsPublication(subject, key, b"", headers, clear=True)
-    headers = {BRIDGE: bridge, _CONTENT_TYPE: content_type_of(wanted, _fits)[1]}
+    headers = {BRIDGE: bridge, **dict(own_headers(wanted, "Content-Type", _fits))}
     pairs = properties_of(wanted, bridge)
-    names = {name.lower() for name, _ in pairs}
-    if len(names) == len(pairs) and all(_is_header(name, value) for name, value in pairs):
+    if len({name.lower() for name, _ in pairs}) == len(pairs) and all(_is_header(*pair) for pair in pairs):
         headers |= dict(pairs)
     else:
         headers[_PROPERTIES] = json.dumps(pairs)
-    if wanted.retain:
-        headers[_RETAIN] = "1"
-    if not wanted.persistent:
-        headers[_PERSISTENCE] = "0"
     if wanted.expiry > 0:
         headers[_TTL] = f"{min(-(-wanted.expiry // 10), _LONGEST_TTL_S)}s"
     return NatsPublication(subject, key, wanted.payload, headers, wanted.retain)
 
 
-def native_of(
-    topic: str, payload: bytes, headers: Headers, age_s: float, in_bucket: bool, default_format: str = ""
-) -> NativePublication:
-    """The publication that came in a message. age_s: how long ago the server got it. in_bucket: of retained ones."""
-    if is_marker(headers):
-        return NativePublication(topic, b"", retain=True)
+def record_of(subject: str, payload: bytes, headers: Headers, stored_at: float, in_bucket: bool) -> Record:
+    """What is in a message. subject: without its prefix. stored_at: when the server got it, seconds since 1970."""
+    pairs = [(name, value) for name, value in headers.items() if _NAME.fullmatch(name) and name != _PROPERTIES]
+    with suppress(ValueError, TypeError):
+        pairs += [(str(name), str(value)) for name, value in json.loads(headers.get(_PROPERTIES, "[]"))]
+    is_marker = headers.get(_OPERATION) in ("DEL", "PURGE") or _REMOVED in headers
     ttl_s = _seconds(headers.get(_TTL, ""))
-    return native_from(
-        topic,
+    return Record(
+        topic_of(subject, in_bucket),
         payload,
-        _pairs(headers),
-        retain=(in_bucket or headers.get(_RETAIN) == "1") and bool(payload),
-        persistent=headers.get(_PERSISTENCE) != "0",
-        expiry_s=None if ttl_s is None else max(ttl_s - age_s, 0.1),
-        is_text=is_text_type(headers.get(_CONTENT_TYPE)),
-        default_format=default_format,
+        tuple(pairs),
+        near=subject.replace(".", "/"),
+        is_kept=in_bucket,
+        # What a bridge retains comes by the stream too; what it clears is in the bucket only.
+        is_copy=in_bucket and not is_marker,
+        clears=is_marker,
+        expires_at=None if ttl_s is None else stored_at + ttl_s,
     )
 
 
-def is_marker(headers: Headers) -> bool:
-    """Whether the message says that a key of the bucket has no value any more."""
-    return headers.get(_OPERATION) in ("DEL", "PURGE") or _REMOVED in headers
-
-
-def bridge_of(headers: Headers) -> str | None:
-    """The bridge that sent it; None if a native program did."""
-    return headers.get(BRIDGE)
-
-
-def _pairs(headers: Headers) -> Pairs:
-    if _PROPERTIES in headers:
-        try:
-            return tuple((str(name), str(value)) for name, value in json.loads(headers[_PROPERTIES]))
-        except (ValueError, TypeError):
-            pass
-    return tuple((name, value) for name, value in headers.items() if _NAME.fullmatch(name) and name not in _OWN)
-
-
 def _is_header(name: str, value: str) -> bool:
-    return _NAME.fullmatch(name) is not None and name not in _OWN and _fits(value)
+    return _NAME.fullmatch(name) is not None and name.lower() not in _NO_PROPERTY and _fits(value)
 
 
 def _fits(value: str) -> bool:

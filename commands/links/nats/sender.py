@@ -8,61 +8,57 @@ the next one: there the next one on the same subject waits for the answer to the
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any, Final
 
-from commands.links.engine.adapter import NotCarriedError, Prepared, Sent, TreeUnreachableError, Waiting
+from commands.links.engine.adapter import NotCarriedError, Prepared, Sent, TreeUnreachableError, Waiting, too_large
+from commands.links.engine.batches import batches
 from commands.links.engine.config import TopicsConfig
 from commands.links.engine.message_for_tree import ForTree
-from commands.links.nats.connection import NatsConnection, Session, refusal
+from commands.links.nats.connection import Session, refusal
+from commands.links.nats.logs import NatsLogs
 from commands.links.nats.messages import MESSAGE_ID, NatsPublication, message_for
+from commands.links.nats.streams import Names
 from commands.links.nats.subjects import why_too_long
-from rfh2.constants import MQRC_MSG_TOO_BIG_FOR_Q, MQRC_NOT_AUTHORIZED, MQRCCF_COMMAND_FAILED, MQRCCF_TOPIC_ERROR
-from rfh2.errors import StoreError
+from rfh2.constants import MQRC_NOT_AUTHORIZED, MQRCCF_COMMAND_FAILED, MQRCCF_TOPIC_ERROR
 
-_log = logging.getLogger("qpubsub.nats")
-
-_MOST_AT_ONCE: Final = 1_000
 _MOST_BYTES: Final = 4_000_000
 _BAD_REQUEST: Final = 400
 
-Answer = Exception | None
+Answers = Sequence[asyncio.Future[Any]]
 
 
 class NatsSender:
-    """Sends by the connection that there is. stream, bucket: the prefixes of their subjects. bridge: its name there."""
+    """Sends to the stream and the bucket of *logs*."""
 
-    def __init__(self, connection: NatsConnection, config: TopicsConfig, stream: str, bucket: str, bridge: str) -> None:
-        self._connection, self._config, self._bridge = connection, config, bridge
-        self._stream, self._bucket = stream, bucket
+    def __init__(self, logs: NatsLogs, config: TopicsConfig, names: Names) -> None:
+        self._logs, self._config, self._names = logs, config, names
         # Answers that are waited for, by subject; the server tells what it denies by subject alone.
         self._awaited: dict[asyncio.Future[Any], str] = {}
+        logs.connection.denied = self._denied
 
     def prepare(self, wanted: ForTree) -> Prepared[NatsPublication] | None:
-        item = message_for(wanted, self._bridge, self._config.session_expiry_s or 86_400)
+        item = message_for(wanted, self._names.bridge, self._config.session_expiry_s or 86_400)
         why = why_too_long(wanted.topic, self._config.longest_subject)
         if why is not None:
             raise NotCarriedError(MQRCCF_TOPIC_ERROR, f"topic {wanted.topic:.200}: {why}")
-        most = self._connection.max_payload
+        most = self._logs.connection.max_payload
         if item.size > most:
-            why = f"topic {wanted.topic:.200}: {item.size} bytes, the NATS server takes {most}"
-            raise NotCarriedError(MQRC_MSG_TOO_BIG_FOR_Q, why)
+            raise too_large(wanted.topic, item.size, most, "the NATS server")
         return Prepared(item, wanted.other)
 
     def send(self, batch: Iterable[Waiting[NatsPublication]]) -> Iterator[Sent]:
-        together: list[Waiting[NatsPublication]] = []
-        subjects: set[str] = set()
-        size = 0
-        for waiting in batch:
-            again = self._connection.is_cluster and waiting.item.subject in subjects
-            if again or len(together) == _MOST_AT_ONCE or size > _MOST_BYTES:
-                yield from self._sent(together)
-                together, subjects, size = [], set(), 0
-            together.append(waiting)
-            subjects.add(waiting.item.subject)
-            size += waiting.item.size
-        yield from self._sent(together)
+        if self._logs.is_cluster is None:
+            self._logs.make_ready()
+        apart = _subject if self._logs.is_cluster else None
+        for together in batches(batch, lambda each: each.item.size, _MOST_BYTES, apart):
+            publish = partial(self._publish, together)
+            answers = self._logs.connection.call(publish, 2 * self._config.patience_s)
+            known = [(each, self._sent(each, answer)) for each, answer in zip(together, answers, strict=True)]
+            yield from (sent for _, sent in known if sent is not None)
+            if any(sent is None for _, sent in known):
+                raise TreeUnreachableError("the NATS server has not answered for all publications")
 
     def done(self) -> None:
         """Nothing is remembered of a batch."""
@@ -70,69 +66,50 @@ class NatsSender:
     def close(self) -> None:
         """Nothing is held: the adapter disconnects."""
 
-    def denied(self, text: str) -> None:
-        """The server denies something; in the connection's thread. nats-py gives its text in small letters."""
+    def _sent(self, waiting: Waiting[NatsPublication], answers: Answers) -> Sent | None:
+        """The result for one; None where the server has not answered, or would take it later."""
+        errors = [each.exception() for each in answers if each.done() and not each.cancelled()]
+        lasting = next((each for each in errors if each is not None and _is_lasting(each)), None)
+        if lasting is None:
+            return Sent(waiting.message) if errors == [None] * len(answers) else None
+        is_denied = isinstance(lasting, PermissionError)
+        why = f"a publication on topic {waiting.wanted.topic:.200}: {lasting if is_denied else refusal(lasting)}"
+        return Sent(waiting.message, MQRC_NOT_AUTHORIZED if is_denied else MQRCCF_COMMAND_FAILED, why)
+
+    # The loop
+
+    async def _publish(self, together: Sequence[Waiting[NatsPublication]], session: Session) -> list[Answers]:
+        """Publish all, in order; what the server has said of each after ``patience_s``."""
+        answers: list[list[asyncio.Future[Any]]] = []
+        try:
+            for waiting in together:
+                item, of_one = waiting.item, list[asyncio.Future[Any]]()
+                answers.append(of_one)
+                headers = {**item.headers, MESSAGE_ID: f"{self._names.bridge}-{waiting.key.hex()}"}
+                subjects = [] if item.clear else [self._names.prefix + item.subject]
+                subjects += [self._names.keys + item.key] if item.clear or item.retain else []
+                for subject in subjects:
+                    answer = await session.jetstream.publish_async(subject, item.payload, headers=dict(headers))
+                    self._awaited[answer] = subject
+                    of_one.append(answer)
+            await asyncio.wait(list(self._awaited), timeout=self._config.patience_s)
+            return list(answers)
+        finally:
+            for answer in self._awaited:
+                answer.cancel()  # for nats-py, which has room for so many
+            self._awaited.clear()
+
+    def _denied(self, text: str) -> None:
+        """The server denies something. nats-py gives its text in small letters."""
         meant = {answer: subject for answer, subject in self._awaited.items() if f'"{subject.lower()}"' in text}
         # Subjects that differ in that only: the one that is allowed has its answer soon.
         wait_s = 0.0 if len(set(meant.values())) == 1 else self._config.patience_s / 2
         for answer in meant:
             answer.get_loop().call_later(wait_s, _deny, answer, text.removeprefix("nats: "))
 
-    def _sent(self, together: Sequence[Waiting[NatsPublication]]) -> Iterator[Sent]:
-        answers: dict[int, Answer] = {}
-        failed: StoreError | None = None
-        try:
-            if together:
-                limit_s = 2 * self._config.patience_s
-                self._connection.call(lambda session: self._publish(session, together, answers), limit_s)
-        except StoreError as error:
-            failed = error
-        for number, waiting in enumerate(together):
-            if number in answers:
-                yield self._result(waiting, answers[number])
-        if failed is not None:
-            raise failed
-        if len(answers) < len(together):
-            raise TreeUnreachableError("the NATS server has not answered for all publications")
 
-    def _result(self, waiting: Waiting[NatsPublication], answer: Answer) -> Sent:
-        if answer is None:
-            return Sent(waiting.message)
-        reason = MQRC_NOT_AUTHORIZED if isinstance(answer, PermissionError) else MQRCCF_COMMAND_FAILED
-        why = str(answer) if isinstance(answer, PermissionError) else refusal(answer)
-        return Sent(waiting.message, reason, f"a publication on topic {waiting.wanted.topic:.200}: {why}")
-
-    async def _publish(
-        self, session: Session, together: Sequence[Waiting[NatsPublication]], answers: dict[int, Answer]
-    ) -> None:
-        """Publish all, in order, and note in *answers* what the server says. Raises what it does not say."""
-        parts: dict[int, list[asyncio.Future[Any]]] = {}
-        awaited: list[asyncio.Future[Any]] = []
-        try:
-            for number, waiting in enumerate(together):
-                item = waiting.item
-                headers = {**item.headers, MESSAGE_ID: f"{self._bridge}-{waiting.key.hex()}"}
-                subjects = [] if item.clear else [self._stream + item.subject]
-                for subject in subjects + ([self._bucket + item.key] if item.clear or item.retain else []):
-                    answer = await session.jetstream.publish_async(subject, item.payload, headers=dict(headers))
-                    self._awaited[answer] = subject
-                    awaited.append(answer)
-                    parts.setdefault(number, []).append(answer)
-            await asyncio.wait(awaited, timeout=self._config.patience_s)
-        finally:
-            for number, answers_of in parts.items():
-                self._note(number, answers_of, answers)
-            for answer in awaited:
-                self._awaited.pop(answer, None)
-
-    def _note(self, number: int, parts: Sequence[asyncio.Future[Any]], answers: dict[int, Answer]) -> None:
-        done = [part for part in parts if part.done() and not part.cancelled()]
-        refused = [error for part in done if (error := part.exception()) is not None]
-        lasting = [each for each in refused if _is_lasting(each)]
-        if lasting:
-            answers[number] = lasting[0]  # type: ignore[assignment]
-        elif not refused and len(done) == len(parts):
-            answers[number] = None
+def _subject(waiting: Waiting[NatsPublication]) -> str:
+    return waiting.item.subject
 
 
 def _deny(answer: asyncio.Future[Any], text: str) -> None:

@@ -1,9 +1,9 @@
 """Topic strings and patterns of the queued interface as NATS subjects, and back, without collisions. Pure.
 
 A level becomes a token, and `/` becomes `.`. White space, control characters, `.`, `*`, `>` and `=` become their UTF-8,
-each byte as `=` and two hexadecimal digits. An empty level is `=` alone. A level that is `+` or `#` is escaped too, so
-that a filter is text with `/` (``commands.links.engine.filter_tree``). In keys of a bucket, all but letters, digits,
-`-` and `_` of ASCII is escaped: clients of the key-value interface take no others.
+each byte as `=` and two hexadecimal digits. An empty level is `=` alone. A level that is `+` or `#` is escaped too. In
+keys of a bucket, all but letters, digits, `-` and `_` of ASCII is escaped: clients of the key-value interface take no
+others. Filters are those of ``commands.links.engine.log_adapter``.
 
     Sport/Soccer          mq.Sport.Soccer
     a.b/c d//é            mq.a=2Eb.c=20d.=.é, key a=2Eb.c=20d.=.=C3=A9
@@ -21,8 +21,6 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from commands.links.engine.filter_tree import levels_of
-from streams.subscriptions import WildcardScheme
 from streams.topic_strings import SEPARATOR
 from streams.topic_wildcards import MULTI_LEVEL, SINGLE_LEVEL
 
@@ -58,35 +56,16 @@ def why_too_long(topic: str, longest: int) -> str | None:
     return None if length <= longest else f"a subject of {length} bytes is longer than longest_subject = {longest}"
 
 
-def filter_of(topic_string: str, scheme: WildcardScheme) -> str | None:
-    """The narrowest filter that selects all that the pattern does: tokens, `+` and `#`, with `/` between them.
-
-    None if there is none. Raises CommandError 3072 where *topic_string* is no pattern of that scheme.
-    """
-    levels = levels_of(topic_string, scheme)
-    return None if levels is None else SEPARATOR.join(each if each in _WILD else _token(each) for each in levels)
-
-
-def pattern_of(topic_filter: str) -> str:
-    """The topic string, with the wildcards of the topic-based scheme, that a filter comes from."""
-    return SEPARATOR.join(each if each in _WILD else _level(each) for each in topic_filter.split(SEPARATOR))
-
-
-def tokens_of(topic: str) -> str:
-    """A topic string as filters select it (``FilterTree``)."""
-    return SEPARATOR.join(map(_token, topic.split(SEPARATOR)))
-
-
 def wildcards_of(topic_filter: str, prefix: str, key: bool = False) -> tuple[str, ...]:
     """The subjects with NATS wildcards that together select what a filter does. prefix: of all subjects."""
-    tokens = [_selecting(each, key) for each in topic_filter.split(SEPARATOR)]
+    tokens = [_selecting(each, key) for each in topic_filter.split(SEPARATOR)[1:]]
     below = prefix + ".".join(tokens)
     return (prefix + ".".join(tokens[:-1]), below) if tokens[-1] == ">" and len(tokens) > 1 else (below,)
 
 
 def cover(filters: Iterable[str], prefix: str, key: bool = False) -> list[str]:
     """Subjects that select at least what *filters* do, and of which no two overlap, as a consumer must have them."""
-    first = {each.partition(SEPARATOR)[0] for each in filters}
+    first = {each.split(SEPARATOR, 2)[1] for each in filters}
     if first & set(_WILD) or len(first) > _MOST_COVERED:
         return [f"{prefix}>"]
     tokens = [_selecting(each, key) for each in first]
@@ -101,10 +80,8 @@ def _token(level: str, key: bool = False) -> str:
     return (_FORBIDDEN_IN_KEYS if key else _FORBIDDEN).sub(lambda found: _escaped(found[0]), level)
 
 
-def _selecting(token: str, key: bool) -> str:
-    if token in _WILD:
-        return "*" if token == SINGLE_LEVEL else ">"
-    return _token(_level(token), key)
+def _selecting(level: str, key: bool) -> str:
+    return {SINGLE_LEVEL: "*", MULTI_LEVEL: ">"}.get(level) or _token(level, key)
 
 
 def _escaped(text: str) -> str:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import shutil
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event, Thread
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -32,22 +33,31 @@ needs_kafka = pytest.mark.skipif(
 class KafkaServer:
     """One broker, its own controller; it keeps its topics when it is stopped and started again.
 
-    advertised: the port that clients are told, where a proxy is between. settings: more lines of its file.
+    advertised: the port that clients are told, where a proxy is between. settings: more lines of its file. protocol: of
+    the listener for bridges, called CLIENTS. users: of SCRAM-SHA-512, with their passwords.
     """
 
-    def __init__(self, directory: Path, *settings: str, advertised: int | None = None) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        *settings: str,
+        advertised: int | None = None,
+        protocol: str = "PLAINTEXT",
+        users: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         self.directory, self.port = directory, free_port()
         directory.mkdir(parents=True, exist_ok=True)
         self._process: subprocess.Popen[bytes] | None = None
         controller, within = free_port(), free_port()
-        told = f"PLAINTEXT://127.0.0.1:{advertised or self.port},WITHIN://127.0.0.1:{within}"
+        host = "127.0.0.1" if protocol == "PLAINTEXT" else "localhost"
+        told = f"CLIENTS://{host}:{advertised or self.port},WITHIN://127.0.0.1:{within}"
         lines = [
             "process.roles=broker,controller",
             "node.id=1",
             f"controller.quorum.voters=1@127.0.0.1:{controller}",
-            f"listeners=PLAINTEXT://127.0.0.1:{self.port},WITHIN://127.0.0.1:{within},CONTROLLER://127.0.0.1:{controller}",
+            f"listeners=CLIENTS://127.0.0.1:{self.port},WITHIN://127.0.0.1:{within},CONTROLLER://127.0.0.1:{controller}",
             f"advertised.listeners={told}",
-            "listener.security.protocol.map=PLAINTEXT:PLAINTEXT,WITHIN:PLAINTEXT,CONTROLLER:PLAINTEXT",
+            f"listener.security.protocol.map=CLIENTS:{protocol},WITHIN:PLAINTEXT,CONTROLLER:PLAINTEXT",
             "inter.broker.listener.name=WITHIN",
             "controller.listener.names=CONTROLLER",
             f"log.dirs={directory}/logs",
@@ -62,7 +72,13 @@ class KafkaServer:
         self._file = directory / "server.properties"
         self._file.write_text("\n".join(lines) + "\n")
         self.within = within
-        self._run("kafka.tools.StorageTool", "format", "-t", "MkU3OEVBNTcwNTJENDM2Qg", "-c", str(self._file)).wait(60)
+        scram = [
+            word
+            for user, password in users.items()
+            for word in ("--add-scram", f"SCRAM-SHA-512=[name={user},password={password}]")
+        ]
+        words = ("format", "-t", "MkU3OEVBNTcwNTJENDM2Qg", "-c", str(self._file), *scram)
+        self._run("kafka.tools.StorageTool", *words).wait(60)
 
     @property
     def url(self) -> str:
@@ -112,16 +128,24 @@ class Heard:
 
 
 class KafkaNative:
-    """A program that knows nothing of queues: it reads committed records from the beginning, and produces."""
+    """A program that knows nothing of queues: it reads committed records from the beginning, and produces.
 
-    def __init__(self, servers: str, *topics: str, prefix: str = "qpubsub") -> None:
+    below: it hears what is below this topic string only. is_late: it reads from the end.
+    """
+
+    def __init__(
+        self, servers: str, *topics: str, prefix: str = "qpubsub", below: str = "", is_late: bool = False
+    ) -> None:
         self.messages: list[Heard] = []
-        self._servers, self._prefix = servers, prefix
-        self._producer = Producer({"bootstrap.servers": servers, "enable.idempotence": True, "log_level": 2})
+        self._servers, self._prefix, self._below, self._is_late = servers, prefix, below, is_late
+        self._producer = Producer(
+            # The partitioner of Kafka's own clients, which the bridge has too: so one key is in one partition.
+            {"bootstrap.servers": servers, "enable.idempotence": True, "partitioner": "murmur2_random", "log_level": 2}
+        )
         self._stop = Event()
         self._thread: Thread | None = None
         if topics:
-            self._thread = Thread(target=self._listen, args=(topics,), daemon=True)
+            self._thread = Thread(target=self._listen, args=(self.reader(*topics),), daemon=True)
             self._thread.start()
 
     def reader(self, *topics: str) -> Any:
@@ -136,6 +160,8 @@ class KafkaNative:
             return {each.topic for each in found} == set(topics)
 
         until(there, 60, "the topics")
+        for each in found if self._is_late else ():
+            each.offset = consumer.get_watermark_offsets(each, timeout=10)[1]
         consumer.assign(found)
         return consumer
 
@@ -150,6 +176,12 @@ class KafkaNative:
         self._producer.produce(at, value, key, headers=headers or {}, on_delivery=lambda e, _m: errors.append(e))
         assert self._producer.flush(240) == 0
         assert errors == [None]
+
+    def flood(self, topic: str, payload: bytes, count: int) -> None:
+        """Produce so often, and wait for the answers at the end."""
+        for _ in range(count):
+            self._producer.produce(self._prefix, payload, topic.encode())
+        assert self._producer.flush(240) == 0
 
     def retained(self) -> dict[str, bytes]:
         """What the compacted topic has."""
@@ -169,13 +201,13 @@ class KafkaNative:
         if self._thread is not None:
             self._thread.join(20)
 
-    def _listen(self, topics: tuple[str, ...]) -> None:
-        consumer = self.reader(*topics)
+    def _listen(self, consumer: Any) -> None:
         while not self._stop.is_set():
-            message = consumer.poll(0.1)
-            if message is None or message.error() is not None:
-                continue
-            headers = {name: value.decode() for name, value in reversed(message.headers() or [])}
-            key = (message.key() or b"").decode()
-            self.messages.append(Heard(headers.get("mq.Topic", key), message.value(), headers, key, message.topic()))
+            for message in consumer.consume(500, 0.01):
+                if message.error() is None:
+                    headers = {name: value.decode() for name, value in reversed(message.headers() or [])}
+                    key = (message.key() or b"").decode()
+                    heard = Heard(headers.get("mq.Topic", key), message.value(), headers, key, message.topic())
+                    if heard.topic.startswith(self._below):
+                        self.messages.append(heard)
         consumer.close()

@@ -208,7 +208,7 @@ def test_a_nats_server_that_forbids_tells_the_line_for_its_file(tmp_path: Path) 
         result, found = _check(tmp_path, "--topics", server.url, "--config", str(config))
     assert result.exit_code == 1
     forbidden = found["publishing on mq.qpubsub.qpubsub-QM1.check"]
-    line = 'permissions: { publish: ["mq.>", "$KV.QPUBSUB.>", "$JS.API.>", "$JS.ACK.>"], subscribe: ["_INBOX.>"] }'
+    line = 'permissions: { publish: ["mq.>", "$KV.QPUBSUB.>", "$JS.API.>"], subscribe: ["_INBOX.>"] }'
     assert (forbidden["ok"], forbidden["mend"]) == (False, [line])
     assert "permissions violation" in forbidden["what"]
     assert found["stream KV_QPUBSUB"]["ok"]

@@ -21,6 +21,7 @@ from commands.links.kafka.routes import Routes
 from commands.links.kafka.sender import KafkaSender
 from commands.qmgr.store import QueueManagerStore
 from rfh2.errors import StoreError
+from tests.certificates import make_certificates, needs_openssl
 from tests.commands.links.kafka_server import KafkaNative, KafkaServer, kafka_server, needs_kafka
 from tests.commands.links.mosquitto import until
 from tests.commands.links.test_mqtt import STREAM, Bridge
@@ -160,7 +161,7 @@ def test_commands_whose_position_is_committed_do_not_come_again(
 
 def test_a_processor_that_was_taken_over_sends_nothing_more(shared: KafkaServer, topic: str) -> None:
     routes = Routes(KafkaConfig(topic=topic))
-    earlier, later = (KafkaSender(_cluster(shared, topic), routes, 5, epoch) for epoch in (4, 5))
+    earlier, later = (KafkaSender(_cluster(shared, topic), routes, epoch) for epoch in (4, 5))
     assert list(earlier.send(())) == []
     assert list(later.send(())) == []
     earlier._producer = None  # as after an error, which another one with its name causes
@@ -175,7 +176,7 @@ def test_a_processor_that_was_taken_over_sends_nothing_more(shared: KafkaServer,
 
 def test_a_broker_that_is_not_there_is_told_and_waited_for(tmp_path: Path) -> None:
     server = KafkaServer(tmp_path / "kafka")
-    with Bridge(tmp_path / "qmgrs", server.url) as bridge:
+    with Bridge(tmp_path / "qmgrs", server.url, is_there=False) as bridge:
         bridge.publish("a", b"waits")
         until(lambda: bridge.link.state.connected is False, 30, "the state to say so")
         assert server.url in bridge.link.trouble
@@ -221,6 +222,67 @@ def test_check_tells_that_no_broker_answers(tmp_path: Path) -> None:
     row = _check(tmp_path / "qmgrs", *words)["connection to kafka://127.0.0.1:1"]
     assert not row["ok"]
     assert "Kafka at kafka://127.0.0.1:1" in row["what"]
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaServer]:
+    """A broker that speaks TLS, and wants a user: ``bridge`` with ``s3cret``. Its directory has ``ca.pem``."""
+    there = make_certificates(tmp_path_factory.mktemp("guarded"))
+    (there / "server.pem").write_text((there / "localhost.key").read_text() + (there / "localhost.pem").read_text())
+    settings = (
+        "ssl.keystore.type=PEM",
+        f"ssl.keystore.location={there}/server.pem",
+        "sasl.enabled.mechanisms=SCRAM-SHA-512",
+        "listener.name.clients.scram-sha-512.sasl.jaas.config="
+        "org.apache.kafka.common.security.scram.ScramLoginModule required;",
+    )
+    server = KafkaServer(there, *settings, protocol="SASL_SSL", users={"bridge": "s3cret"})
+    server.start()
+    yield server
+    server.stop()
+
+
+def _who(guarded: KafkaServer, tmp_path: Path, password: str = "s3cret") -> dict[str, Any]:
+    (tmp_path / "password").write_text(password)
+    return {
+        "user": "bridge",
+        "password_file": tmp_path / "password",
+        "ca_file": guarded.directory / "ca.pem",
+        "kafka": {"sasl_mechanism": "SCRAM-SHA-512"},
+    }
+
+
+@needs_openssl
+@pytest.mark.slow
+def test_tls_with_an_authority_of_ones_own_and_a_user(tmp_path: Path, guarded: KafkaServer) -> None:
+    url = f"kafkas://localhost:{guarded.port}"
+    with Bridge(tmp_path / "qmgrs", url, **_who(guarded, tmp_path)) as bridge:
+        bridge.register("in/#")
+        native = KafkaNative(guarded.servers, "qpubsub")
+        native.publish("in/x", "in")
+        bridge.publish("out", b"secret")
+        until(lambda: bridge.depth("S") == 1 and "secret" in native.payloads(), 60, "both")
+        native.close()
+
+
+UNTRUSTED = [
+    ("a wrong password", {"password": "guess"}, {}, "uthentication failed"),
+    ("an authority that is not trusted", {}, {"ca_file": None}, "certificate verify failed"),
+]
+
+
+@needs_openssl
+@pytest.mark.slow
+@pytest.mark.parametrize(("given", "more", "told"), [row[1:] for row in UNTRUSTED], ids=[row[0] for row in UNTRUSTED])
+def test_who_cannot_be_trusted_is_told(
+    tmp_path: Path, guarded: KafkaServer, given: dict[str, str], more: dict[str, Any], told: str
+) -> None:
+    config = TopicsConfig(patience_s=3, **(_who(guarded, tmp_path, **given) | more))
+    address = parse_address(f"kafkas://localhost:{guarded.port}", "--topics")
+    cluster = KafkaCluster(address, config, Routes(config.kafka), "bridge")
+    with pytest.raises(StoreError, match=told) as error:
+        cluster.make_ready()
+    assert "guess" not in str(error.value)
 
 
 REFUSED = [

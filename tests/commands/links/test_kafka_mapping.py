@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commands.links.engine.config import ConfigError, KafkaConfig, KafkaRoute
+from commands.links.engine.headers import native_of
 from commands.links.engine.message_for_tree import ForTree
 from commands.links.engine.urls import parse_address
-from commands.links.kafka.records import bridge_of, native_of, records_for, texts_of, topic_string_of
+from commands.links.kafka.records import record_of, records_for
 from commands.links.kafka.routes import Routes
 
 NOW = 1_800_000_000_000
@@ -20,11 +21,10 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30
 
 
 def _back(wanted: ForTree, at: int = 0, routes: Routes = PLAIN, now: int = NOW) -> Any:
-    record = records_for(wanted, "bridge", routes, NOW)[at]
-    texts = texts_of(record.headers)
-    topic = topic_string_of(record.topic, record.key, texts, routes)
-    assert topic == wanted.topic
-    return native_of(topic, record.value, texts, record.topic == routes.retained, now)
+    sent = records_for(wanted, "bridge", routes, NOW)[at]
+    record = record_of(sent.topic, sent.key, sent.value, sent.headers, routes)
+    assert (record.topic, record.bridge) == (wanted.topic, "bridge")
+    return native_of(record, now / 1000)
 
 
 @given(
@@ -47,7 +47,8 @@ def test_what_is_retained_and_what_clears_it_are_two_records_with_one_value() ->
             ("qpubsub", b"a/b", value),
             ("qpubsub.retained", b"a/b", value),
         ]
-        assert bridge_of(texts_of(second.headers)) == "bridge"
+        copy = record_of(second.topic, second.key, second.value, second.headers, PLAIN)
+        assert (copy.bridge, copy.is_copy, copy.is_kept) == ("bridge", True, True)
     assert _back(kept).retain
     assert _back(cleared).clears
 
@@ -55,7 +56,9 @@ def test_what_is_retained_and_what_clears_it_are_two_records_with_one_value() ->
 def test_an_empty_retained_publication_is_no_tombstone() -> None:
     record = records_for(ForTree("a", retain=True), "bridge", PLAIN, NOW)[1]
     assert record.value == b""
-    assert not native_of("a", b"", (), True, NOW).clears  # type: ignore[union-attr]
+    native = native_of(record_of("qpubsub.retained", b"a", b"", (), PLAIN), NOW / 1000)
+    assert native is not None
+    assert not native.clears
 
 
 def test_an_expiry_is_what_is_left_and_an_expired_record_is_none() -> None:
@@ -65,7 +68,8 @@ def test_an_expiry_is_what_is_left_and_an_expired_record_is_none() -> None:
 
 
 def test_headers_of_natives_that_are_no_text_can_be_read() -> None:
-    native = native_of("a", b"x", texts_of([("schema", b"\x00\xff"), ("none", None)]), False, NOW)  # type: ignore[list-item]
+    headers: Any = [("schema", b"\x00\xff"), ("none", None)]
+    native = native_of(record_of("qpubsub", b"a", b"x", headers, PLAIN), NOW / 1000)
     assert native is not None
     assert native.properties == (("schema", "\x00\\xff"), ("none", ""))
 
@@ -106,16 +110,16 @@ NATIVES = [
     ("orders", b"7", (), "Orders/7/new"),
     ("orders", None, (), None),
     ("orders", b"\xff", (), None),
-    ("orders", b"7", (("mq.Topic", "said/so"),), "said/so"),
+    ("orders", b"7", (("mq.Topic", b"said/so"),), "said/so"),
     ("orders-other", None, (), "Orders"),
     ("mq", b"a/b", (), "a/b"),
-    ("mq.retained", b"a/b", (("mq.Topic", "other"),), "a/b"),
+    ("mq.retained", b"a/b", (("mq.Topic", b"other"),), "a/b"),
 ]
 
 
 @pytest.mark.parametrize(("topic", "key", "headers", "wanted"), NATIVES)
 def test_the_topic_string_of_a_native_record(topic: str, key: bytes | None, headers: Any, wanted: str | None) -> None:
-    assert topic_string_of(topic, key, headers, ROUTES) == wanted
+    assert record_of(topic, key, b"x", headers, ROUTES).topic == wanted
 
 
 WRONG = [

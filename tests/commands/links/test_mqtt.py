@@ -25,10 +25,15 @@ CONTROL, STREAM = "SYSTEM.BROKER.CONTROL.QUEUE", "SYSTEM.BROKER.DEFAULT.STREAM"
 
 
 class Bridge:
-    """A queue manager whose topic space is linked to a broker, with its processor in a thread."""
+    """A queue manager whose topic space is linked to a broker, with its processor in a thread.
 
-    def __init__(self, home: Path, url: str, qmgr: str = "QM1", **config: object) -> None:
-        self.home, self.qmgr = home, qmgr
+    is_there: whether to wait until the broker has what the bridge needs.
+    """
+
+    _is_there = True
+
+    def __init__(self, home: Path, url: str, qmgr: str = "QM1", is_there: bool = True, **config: object) -> None:
+        self.home, self.qmgr, self._is_there = home, qmgr, is_there
         if not (home / qmgr).exists():
             QueueManagerStore.create(home, QueueManager(qmgr)).close()
         self.store = QueueManagerStore.open(home, qmgr, durability=Durability.NORMAL)
@@ -42,6 +47,7 @@ class Bridge:
         self.link.start()
         self._thread.start()
         assert self.link.wait_up(10)
+        until(lambda: self.link._keeper.counter.done or not self._is_there, 60, "the link's first round")
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -14,9 +14,11 @@ import pytest
 
 from commands.links.engine.config import ConfigError, TopicsConfig
 from commands.links.engine.urls import parse_address
-from commands.links.nats.adapter import NatsAdapter, names_of
+from commands.links.nats.adapter import NatsAdapter
+from commands.links.nats.streams import Names
 from commands.qmgr.store import QueueManagerStore
 from rfh2 import decode
+from rfh2.errors import StoreError
 from tests.certificates import make_certificates, needs_openssl
 from tests.commands.links.mosquitto import free_port, until
 from tests.commands.links.nats_server import NatsNative, NatsServer, nats_cluster, nats_server, needs_nats
@@ -40,13 +42,12 @@ def _said(caplog: pytest.LogCaptureFixture, text: str) -> int:
 
 def _trouble(tmp_path: Path, url: str, **config: Any) -> str:
     adapter = NatsAdapter(parse_address(url, "--topics"), TopicsConfig(patience_s=1, **config), "QM1", tmp_path)
-    adapter._engine = None  # type: ignore[assignment]  # it is not reached
-    adapter.start()
     try:
-        assert not adapter._connection.wait_tried(10)
-        return adapter.trouble
+        with pytest.raises(StoreError) as told:
+            adapter.client().prepare()
+        return str(told.value)
     finally:
-        adapter._connection.stop()
+        adapter.stop()
 
 
 # What natives get
@@ -190,22 +191,42 @@ def test_a_new_subscription_does_not_get_what_is_older(tmp_path: Path, server: N
         native.close()
 
 
-@pytest.mark.parametrize("gone", ["the consumer", pytest.param("the stream", marks=pytest.mark.slow)])
-def test_a_server_that_forgot_the_bridge_is_asked_again(
-    tmp_path: Path, server: NatsServer, caplog: pytest.LogCaptureFixture, gone: str
-) -> None:
-    home = tmp_path / "qmgrs"
+# docs/conformance.md: QM-18
+def test_commands_whose_position_is_committed_do_not_come_again(tmp_path: Path, server: NatsServer) -> None:
+    """The file of filters and the consumer are older than the queue of the position, as after a kill: it counts."""
+    home, native = tmp_path / "qmgrs", NatsNative(server.url)
     with Bridge(home, server.url) as bridge:
         bridge.register("in/#")
-    native = NatsNative(server.url)
-    if gone == "the stream":
-        native.run(native.jetstream.delete_stream("QPUBSUB"))
-    else:
-        native.run(native.jetstream.delete_consumer("QPUBSUB", "qpubsub-QM1"))
+        before = (home / "QM1" / "nats.json").read_bytes()
+        for n in range(10):
+            native.publish(f"in/{n}", str(n))
+        until(lambda: bridge.depth("S") == 10)
+    (home / "QM1" / "nats.json").write_bytes(before)
+    native.run(native.jetstream.delete_consumer("QPUBSUB", "qpubsub-QM1"))
+    native.publish("in/x", "10")
     with Bridge(home, server.url) as bridge:
-        until(lambda: bridge.link.is_idle and _said(caplog, "knows of no session of this bridge"), what="the warning")
-        native.publish("in/x", "heard")
-        until(lambda: bridge.depth("S") == 1)
+        native.publish("in/x", "11")
+        until(lambda: b"11" in bridge.data("S"))
+        assert bridge.data("S") == [b"%d" % n for n in range(12)]
+    native.close()
+
+
+def test_a_stream_that_was_made_anew_is_read_from_its_beginning(
+    tmp_path: Path, server: NatsServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    home, native = tmp_path / "qmgrs", NatsNative(server.url)
+    with Bridge(home, server.url) as bridge:
+        bridge.register("in/#")
+        for n in range(5):
+            native.publish("in/x", f"old {n}")
+        until(lambda: bridge.depth("S") == 5)
+    native.run(native.jetstream.delete_stream("QPUBSUB"))
+    native.run(native.jetstream.add_stream(name="QPUBSUB", subjects=["mq.>"], allow_msg_ttl=True))
+    native.publish("in/x", "new")
+    with Bridge(home, server.url) as bridge:
+        until(lambda: bridge.depth("S") == 6)
+        assert bridge.data("S")[5] == b"new"
+        assert _said(caplog, "what natives published there and had not come yet is lost") == 1
     native.close()
 
 
@@ -333,7 +354,7 @@ PREFIXES = ["mq", ".mq.", "m q.", "*.", "mq..", "$KV.", "mq.>."]
 @pytest.mark.parametrize("prefix", PREFIXES)
 def test_a_prefix_that_cannot_begin_subjects(prefix: str) -> None:
     with pytest.raises(ConfigError, match="cannot begin NATS subjects"):
-        names_of(TopicsConfig(prefix=prefix), "QM1")
+        Names.of(TopicsConfig(prefix=prefix), "QM1")
 
 
 def test_a_stream_for_other_subjects_is_told(tmp_path: Path, server: NatsServer) -> None:

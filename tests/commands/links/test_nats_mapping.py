@@ -12,13 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commands.links.engine.config import TopicsConfig
+from commands.links.engine.command_from_native import NativePublication
 from commands.links.engine.filter_tree import FilterTree
-from commands.links.engine.followed_filters import FollowedFilters
+from commands.links.engine.followed_filters import selected
+from commands.links.engine.headers import native_of
+from commands.links.engine.log_adapter import filter_of
 from commands.links.engine.message_for_tree import ForTree
-from commands.links.nats.messages import message_for, native_of
-from commands.links.nats.receiver import Cursor, NatsReceiver
-from commands.links.nats.subjects import cover, filter_of, pattern_of, subject_of, tokens_of, topic_of, wildcards_of
+from commands.links.nats.messages import message_for, record_of
+from commands.links.nats.reader import NatsReader, Place
+from commands.links.nats.subjects import cover, subject_of, topic_of, wildcards_of
 from streams.patterns import parse_pattern
 from streams.subscriptions import WildcardScheme
 
@@ -148,14 +150,14 @@ def test_a_filter_selects_all_that_its_pattern_does(text: str, scheme: WildcardS
         return
     if found is None:
         return
-    selected = any(_nats_selects(each, "p." + subject_of(topic, key)) for each in wildcards_of(found, "p.", key))
-    assert selected or not pattern.matches(topic)
+    sent = any(_nats_selects(each, "p." + subject_of(topic, key)) for each in wildcards_of(found, "p.", key))
+    assert sent or not pattern.matches(topic)
     tree = FilterTree()
-    tree.add(f"p/{found}", 1)
-    assert selected is bool(tree.match(f"p/{tokens_of(topic)}")), "the bridge and the server select the same"
+    tree.add(found, 1)
+    assert sent is bool(tree.match(selected(topic))), "the bridge and the server select the same"
     if scheme is TOPIC and text.count("#") <= text.endswith("#") and "#" not in text[:-1]:
-        assert selected is pattern.matches(topic), "an equal filter selects nothing else"
-    assert filter_of(pattern_of(found), TOPIC) == found
+        assert sent is pattern.matches(topic), "an equal filter selects nothing else"
+    assert filter_of(found.removeprefix("/"), TOPIC) == found
 
 
 @given(st.lists(LEVELS.map("/".join).filter(bool), max_size=6), TOPICS.map("/".join).filter(bool), st.booleans())
@@ -171,21 +173,25 @@ def test_the_cover_selects_all_and_never_overlaps(patterns: list[str], topic: st
     subject = "mq." + subject_of(topic, key)
     tree = FilterTree()
     for number, each in enumerate(filters):
-        tree.add(f"p/{each}", number)
+        tree.add(each, number)
     hits = [each for each in covering if _nats_selects(each, subject)]
     assert len(hits) <= 1, "a consumer's subjects may not overlap"
-    assert hits or not tree.match(f"p/{tokens_of(topic)}")
+    assert hits or not tree.match(selected(topic))
 
 
 def test_many_first_levels_are_covered_by_everything() -> None:
-    assert cover([f"a{n}/b" for n in range(51)], "mq.") == ["mq.>"]
+    assert cover([f"/a{n}/b" for n in range(51)], "mq.") == ["mq.>"]
     assert cover([], "mq.") == ["mq.=="]
     assert topic_of("==") is None
 
 
-def _round_trip(wanted: ForTree, age_s: float = 0.0) -> tuple[dict[str, str], object]:
+def _round_trip(wanted: ForTree, age_s: float = 0.0) -> tuple[dict[str, str], NativePublication]:
     message = message_for(wanted, "bridge", 60)
-    return message.headers, native_of(wanted.topic, message.payload, message.headers, age_s, in_bucket=False)
+    return message.headers, _native(message.headers, message.payload, age_s)
+
+
+def _native(headers: dict[str, str], payload: bytes = b"x", age_s: float = 0.0, in_bucket: bool = False) -> Any:
+    return native_of(record_of("a", payload, headers, 1_000.0, in_bucket), 1_000.0 + age_s)
 
 
 FIELDS = [
@@ -211,7 +217,7 @@ def test_fields_become_headers_and_come_back(fields: dict[str, object], wanted: 
 def test_expiry_is_rounded_up_and_what_is_left_comes_back() -> None:
     headers, native = _round_trip(ForTree("a", payload=b"x", expiry=101), age_s=4.0)
     assert headers["Nats-TTL"] == "11s"
-    assert native.expiry_s == 7.0  # type: ignore[attr-defined]
+    assert native.expiry_s == 7.0
 
 
 DURATIONS = [
@@ -227,7 +233,11 @@ DURATIONS = [
 
 @pytest.mark.parametrize(("ttl", "seconds"), DURATIONS)
 def test_durations_as_natives_write_them(ttl: str, seconds: float | None) -> None:
-    assert native_of("a", b"x", {"Nats-TTL": ttl}, 0.0, in_bucket=False).expiry_s == seconds
+    assert _native({"Nats-TTL": ttl}).expiry_s == seconds
+
+
+def test_what_has_expired_is_no_publication() -> None:
+    assert _native({"Nats-TTL": "5"}, age_s=5.0) is None
 
 
 ODD = st.text(max_size=12)
@@ -237,7 +247,7 @@ ODD = st.text(max_size=12)
 def test_any_properties_come_back_in_order(properties: list[tuple[str, str]]) -> None:
     sent = ForTree("a", payload=b"x", properties=tuple(properties))
     headers, native = _round_trip(sent)
-    assert native.properties == tuple(properties)  # type: ignore[attr-defined]
+    assert native.properties == tuple(properties)
     for name, value in headers.items():
         assert re.fullmatch(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+", name)
         assert value == value.strip()
@@ -249,37 +259,56 @@ MARKERS = [{"KV-Operation": "DEL"}, {"KV-Operation": "PURGE"}, {"Nats-Marker-Rea
 
 @pytest.mark.parametrize("headers", MARKERS, ids=["del", "purge", "expired"])
 def test_what_clears_a_key_is_a_publication_that_clears(headers: dict[str, str]) -> None:
-    assert native_of("a", b"", headers, 0.0, in_bucket=True).clears
+    assert _native(headers, b"", in_bucket=True).clears
 
 
 def test_an_empty_value_is_no_clearing() -> None:
-    native = native_of("a", b"", {}, 0.0, in_bucket=True)
+    native = _native({}, b"", in_bucket=True)
     assert not native.clears
     assert not native.retain
 
 
+def test_what_a_bridge_retains_comes_by_the_stream_and_what_it_clears_by_the_bucket() -> None:
+    kept = message_for(ForTree("a", payload=b"x", retain=True), "bridge", 60)
+    cleared = message_for(ForTree("a", clear=True), "bridge", 60)
+    for message, is_copy in ((kept, True), (cleared, False)):
+        record = record_of("a", message.payload, message.headers, 0.0, in_bucket=True)
+        assert (record.bridge, record.is_copy) == ("bridge", is_copy)
+
+
+STREAM = "QPUBSUB"
+
+
 def _message(stream: int, consumer: int) -> Any:
-    sequence = SimpleNamespace(stream=stream, consumer=consumer)
-    return SimpleNamespace(subject="mq.a", headers=None, metadata=SimpleNamespace(sequence=sequence, num_pending=0))
+    metadata = SimpleNamespace(stream=STREAM, sequence=SimpleNamespace(stream=stream, consumer=consumer))
+    return SimpleNamespace(subject="mq.a", headers=None, data=b"", metadata=metadata)
 
 
-# What JetStream delivers as (sequence of the stream, of the consumer); what is taken; whether there is a gap.
-DELIVERIES = [
-    ("in order", [(3, 1), (4, 2), (9, 3)], [3, 4, 9], False),
-    ("again, while it is here still", [(3, 1), (4, 2), (3, 3), (4, 4), (5, 5)], [3, 4, 5], False),
-    ("one was lost with a connection", [(3, 1), (5, 3), (6, 4)], [3], True),
-    ("the first was", [(4, 2)], [], True),
+def _end(status: str, left: int, why: str = "") -> Any:
+    headers = {"Status": status, "Description": why, "Nats-Pending-Messages": str(left)}
+    return SimpleNamespace(subject=f"_INBOX.1.{STREAM}", headers=headers)
+
+
+# What JetStream delivers as (sequence of the stream, of the consumer), and how the request for 10 ended; what is read
+# as positions; whether something is lost.
+DELIVERIES: list[tuple[str, list[Any], list[int], bool]] = [
+    ("in order", [_message(3, 1), _message(4, 2), _message(9, 3)], [3, 4, 9], False),
+    ("one was lost with a route", [_message(3, 1), _message(5, 3), _message(6, 4)], [3], True),
+    ("the first was", [_message(4, 2)], [], True),
+    ("nothing more", [_message(3, 1), _end("408", 9)], [3], False),
+    ("the last was lost", [_message(3, 1), _end("408", 8)], [3], True),
+    ("too long together", [_message(3, 1), _end("409", 9)], [3], False),
+    ("the consumer is gone", [_message(3, 1), _end("409", 0, "Consumer Deleted")], [3], True),
+    ("nobody answers", [_end("503", 10)], [], True),
 ]
 
 
-@pytest.mark.parametrize(("came", "taken", "gap"), [row[1:] for row in DELIVERIES], ids=[row[0] for row in DELIVERIES])
-def test_nothing_is_taken_twice_or_behind_a_gap(
-    tmp_path: Path, came: list[tuple[int, int]], taken: list[int], gap: bool
-) -> None:
-    cursor, other = Cursor("QPUBSUB", "mq."), Cursor("KV_QPUBSUB", "$KV.QPUBSUB.", is_bucket=True)
-    receiver = NatsReceiver(TopicsConfig(), (cursor, other), "bridge", FollowedFilters(tmp_path / "nats.json"))
-    for stream, consumer in came:
-        asyncio.run(receiver._arrived(cursor, 0, _message(stream, consumer)))
-    asyncio.run(receiver._arrived(cursor, 7, _message(99, 1)))
-    assert [each.sequence for each in receiver._waiting] == taken, "and nothing of another connection"
-    assert cursor.is_broken is gap
+@pytest.mark.parametrize(("came", "read", "lost"), [row[1:] for row in DELIVERIES], ids=[row[0] for row in DELIVERIES])
+def test_nothing_is_read_behind_a_gap(came: list[Any], read: list[int], lost: bool) -> None:
+    session: Any = SimpleNamespace(client=SimpleNamespace(new_inbox=lambda: "_INBOX.1"))
+    reader = NatsReader(SimpleNamespace(), session)  # type: ignore[arg-type]
+    reader.places[STREAM] = Place("log", "bridge", asked=10)
+    for each in came:
+        asyncio.run(reader._heard(each))
+    assert [each.position for each in reader._came] == read
+    assert bool(reader.lost) is lost

@@ -17,12 +17,12 @@ QUEUE, DEAD = "SYSTEM.QPUBSUB.POSITION", "SYSTEM.DEAD.LETTER.QUEUE"
 
 def test_the_file_of_filters_has_where_each_begins(tmp_path: Path) -> None:
     filters = FollowedFilters(tmp_path / "filters.json")
-    filters.add("a/#", {"s": 5, "b": 7})
-    filters.add("b", {"s": 9, "b": 9})
+    filters.follow(["a/#"], {"s": 5, "b": 7})
+    filters.follow(["b"], {"s": 9, "b": 9})
     filters.sync(["a/#"])
-    filters.move({"s": 4, "b": 6})
+    filters.save(only_changes=True)
     again = FollowedFilters(tmp_path / "filters.json")
-    assert (again.all(), again.synced, again.moving) == (("a/#", "b"), {"a/#"}, {"s": 4, "b": 6})
+    assert (again.all(), again.synced) == (("a/#", "b"), {"a/#"})
     taken = [(again.takes("a/x", "s", at), again.takes("a/x", "b", at)) for at in (5, 6, 7, 8)]
     assert taken == [(False, False), (True, False), (True, False), (True, True)]
     (tmp_path / "filters.json").write_text("{")
@@ -38,6 +38,14 @@ def test_what_has_been_passed_need_not_be_remembered(tmp_path: Path) -> None:
     filters.passed({"s": 9, "b": 7})
     assert (filters.first("s"), filters.first("new")) == (-1, -1)
     assert filters.takes("a", "new", 0), "a log that came later is followed whole"
+
+
+def test_a_log_that_begins_anew_is_followed_whole(tmp_path: Path) -> None:
+    filters = FollowedFilters(tmp_path / "filters.json")
+    filters.add("a", {"s": 5, "b": 7})
+    filters.restart("s")
+    assert [filters.takes("a", "s", 0), filters.takes("a", "b", 7), filters.takes("a", "b", 8)] == [True, False, True]
+    assert filters.first("s") == -1
 
 
 def test_the_position_is_committed_with_the_commands_or_not_at_all(tmp_path: Path) -> None:
