@@ -15,7 +15,7 @@ from commands.headers.response import Completion
 from commands.qmgr.store.descriptor import Accepted, accepted
 from rfh2.layouts import MQMD1
 from rfh2.message import decode
-from streams.operations import Publication, Published, UnreadPublication
+from streams.operations import Publication, Published, RetainedPublication, UnreadPublication
 from streams.subscriptions import Subscription
 
 APPLICATION: Final = "qpubsub"
@@ -102,8 +102,13 @@ class CacheEntry:
     retained: RetainedForm | None = None
     accepted: tuple[Accepted | None, ...] = ()
 
-    def retained_by(self, arrival: Arrival) -> Published | None:
-        """What the topics retain when *arrival* is such a publication; None for nothing."""
+    def retained_by(self, arrival: Arrival) -> list[RetainedPublication]:
+        """What each of the topics retains when *arrival* is such a publication."""
+        publication = self.to_retain(arrival)
+        return [] if publication is None else [RetainedPublication(topic, publication) for topic in self.topics]
+
+    def to_retain(self, arrival: Arrival) -> Published | None:
+        """What all topics retain when *arrival* is such a publication; None for nothing."""
         if self.retained is None:
             return None
         local, stream, sub_point, persistent = self.retained

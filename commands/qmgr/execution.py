@@ -311,7 +311,7 @@ class Execution:
         size_bytes = len(bodies[0]) if len(bodies) == 1 else sum(map(len, bodies))
         meter.changed(len(bodies))
         meter.made(size_bytes)
-        publication = kept.retained_by(arrival)
+        publication = kept.to_retain(arrival)
         if publication is not None:
             for retained in unit.retain(kept.topics, publication):
                 broker.space.retain(retained)

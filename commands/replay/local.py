@@ -23,7 +23,6 @@ from commands.qmgr.publication_cache import PublicationCache
 from commands.replay.arrivals import DEFAULT_QMGR, OutOfOrderError
 from rfh2.captured import CapturedMessage
 from rfh2.errors import QPubSubError
-from streams.operations import RetainedPublication
 
 
 @dataclass(slots=True)
@@ -125,10 +124,8 @@ class LocalReplay:
             cache = self._caches[broker.qmgr] = PublicationCache(broker, effects=True)
         made = cache.process(arrival)
         if isinstance(made, CachedPuts):
-            publication = made.kept.retained_by(arrival)
-            if publication is not None:
-                for topic in made.kept.topics:
-                    broker.space.retain(RetainedPublication(topic, publication))
+            for retained in made.kept.retained_by(arrival):
+                broker.space.retain(retained)
             if counted:
                 self.counts.messages += 1
                 for kind in made.kept.kinds:

@@ -24,7 +24,6 @@ from rfh2.captured import CapturedMessage
 from rfh2.ccsid import ByteOrder
 from rfh2.constants import MQMT_DATAGRAM, MQMT_REQUEST, MQRO_PAN, MQRO_PASS_CORREL_ID, MQRO_PASS_MSG_ID
 from rfh2.mqmd import Mqmd
-from streams.operations import RetainedPublication
 from tests.commands.qmgr.test_processor_publication_cache import Manager
 from tests.commands.replay.spark.worlds import CONTROL, SETUP, START
 
@@ -186,10 +185,8 @@ class Pair:
         if isinstance(made, CachedPuts):
             self.again += 1
             found = list(made.puts(arrival.seq))
-            publication = made.kept.retained_by(arrival)
-            if publication is not None:
-                for topic in made.kept.topics:
-                    self.short.space.retain(RetainedPublication(topic, publication))
+            for retained in made.kept.retained_by(arrival):
+                self.short.space.retain(retained)
         else:
             found = [Put.of(arrival.seq, n, put) for n, put in enumerate(made.puts)]
         assert found == wanted
