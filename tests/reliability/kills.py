@@ -178,7 +178,8 @@ def _interrupted(
     expected, found = everything(whole), everything(home)
     places = sorted({*expected, *found})
     broken = [f"{what}: {place} differs" for place in places if expected.get(place) != found.get(place)]
-    if kills < size.kills * 2 // 3:
+    # How long the work takes is guessed from two runs; a busy machine may be quicker or slower a moment later.
+    if kills < size.kills // 3:
         broken.append(f"{what}: only {kills} kills fell into the work")
     counted = f"{fruitful:,} times with commits, {left:,} commands left for the last run"
     row = (what, f"{kills:,}", f"{size.messages:,}", counted, "differs" if broken else "equal")

@@ -25,4 +25,5 @@ _COMMON: Final[Rows] = {
 
 def capabilities_of(rows: Rows) -> tuple[Capability, ...]:
     """The table, in the order of the features. rows: what is the tree's own."""
-    return tuple(Capability(feature, *{**_COMMON, **rows}[feature]) for feature in Feature)
+    all_rows = {**_COMMON, **rows}
+    return tuple(Capability(feature, *all_rows[feature]) for feature in Feature)
