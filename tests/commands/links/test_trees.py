@@ -158,7 +158,8 @@ def test_2_5_1_1_character_wildcards_are_widened_and_filtered(bridge: Bridge, na
     for topic in ("/aaa/bbb/cd", "/aaa/bbb/x", "/aaa/bbb/c/d", "/aaa/ccc/cd"):
         native.publish(topic, topic)
     until(lambda: bridge.depth("OLD") >= 2)
-    assert bridge.data("OLD") == [b"/aaa/bbb/cd", b"/aaa/bbb/c/d"]
+    # Between topic strings Kafka has no order.
+    assert sorted(bridge.data("OLD")) == [b"/aaa/bbb/c/d", b"/aaa/bbb/cd"]
 
 
 def test_a_subscription_to_all_below_a_topic_has_the_topic_too(bridge: Bridge, native: Speaker) -> None:
@@ -166,7 +167,7 @@ def test_a_subscription_to_all_below_a_topic_has_the_topic_too(bridge: Bridge, n
     for topic in ("Sports", "Sport", "Sport/Soccer/Newcastle Southampton", "x/Sport", "Sport/"):
         native.publish(topic, topic)
     until(lambda: bridge.depth("S") >= 3)
-    assert bridge.data("S") == [b"Sport", b"Sport/Soccer/Newcastle Southampton", b"Sport/"]
+    assert sorted(bridge.data("S")) == [b"Sport", b"Sport/", b"Sport/Soccer/Newcastle Southampton"]
 
 
 def test_only_what_is_published_after_the_response_reaches_a_subscriber(bridge: Bridge, native: Speaker) -> None:
