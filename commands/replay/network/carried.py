@@ -29,7 +29,7 @@ from streams.subscriptions import MQCI_NONE
 
 _MOST_SEEN: Final = 200_000
 _MOST_WAYS: Final = 200_000
-_ROOM: Final = 2_097_152
+_ROOM: Final = 4_194_304
 """For the templates of all queue managers together, in puts; each has a part, but not less than ``_LEAST``."""
 _LEAST: Final = 4_096
 

@@ -6,6 +6,7 @@ A new kind of tree has an adapter like ``memory_tree``, and its own row in the t
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -406,3 +407,19 @@ def _started(world: World) -> Iterator[None]:
         yield
     finally:
         world.link.stop()
+
+
+# docs/conformance.md: DIS-26
+def test_a_parent_that_is_set_while_it_works_has_no_effect_and_is_told(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING, "qpubsub.processor")
+    world.register("a")
+    with world.store.unit_of_work() as unit:
+        unit.save_definition(replace(unit.queue_manager(), parent="QM9"))
+    for n in range(2):
+        world.publish("a", b"%d" % n)
+        until(lambda: world.data("S")[-1:] == [b"%d" % n], what="the publication")  # noqa: B023 - called at once
+    said = [record.getMessage() for record in caplog.records if "PARENT" in record.getMessage()]
+    assert said == ["PARENT(QM9) has no effect: the queues or the topic tree are elsewhere"]
+    assert world.store.find_queue("QM9") is None
