@@ -1,4 +1,4 @@
-"""A replay that goes on: captures that appear in a directory, and their puts in another, file to file.
+"""A replay that goes on: captures that appear in a directory or a topic of Kafka, and their puts in a directory.
 
 This is ``qpubsub replay --engine spark --checkpoint``. The puts of each batch are in one directory below the output,
 ``batch=N``. The directory gets this name when it is complete, before Spark records that the batch is done. After a kill
@@ -23,6 +23,7 @@ from typing import Any, BinaryIO, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StringType, StructField, StructType
@@ -31,6 +32,7 @@ from commands.disk import directory_to_disk, to_disk
 from commands.qmgr.store.errors import QueueManagerInUseError
 from commands.qmgr.store.lock import exclusive
 from commands.replay.arrivals import DEFAULT_QMGR
+from commands.replay.spark.captured_values import captured_values
 from commands.replay.spark.piece_reader import NATURAL
 from commands.replay.spark.replay_setup import ReplaySetup
 from commands.replay.spark.rows import columns
@@ -47,6 +49,7 @@ _MARK: Final = "_qpubsub.json"
 _LOCK: Final = "_lock"
 _VERSION: Final = 2
 _BATCH_BYTES: Final = 256 << 20
+_BATCH_RECORDS: Final = 50_000
 _REPORT: Final = StructType([StructField("report", StringType())])
 _ARROW_REPORT: Final = arrow_schema(_REPORT)
 _MOST_TEXTS: Final = 20
@@ -65,15 +68,46 @@ class Batch:
 
 
 @dataclass(frozen=True)
+class TopicSource:
+    """A topic of Kafka with captured messages (``captured_values``). servers: host:port, with commas between several.
+
+    secure: by TLS.
+    """
+
+    servers: str
+    topic: str
+    secure: bool = False
+
+    def __str__(self) -> str:
+        return f"kafka{'s' if self.secure else ''}://{self.servers}/{self.topic}"
+
+    def stream(self, spark: SparkSession) -> DataFrame:
+        """All that the topic has, and then what comes. Raises FollowError where Spark has no connector for Kafka."""
+        options = {
+            "kafka.bootstrap.servers": self.servers,
+            "kafka.security.protocol": "SSL" if self.secure else "PLAINTEXT",
+            "kafka.isolation.level": "read_committed",
+            "subscribe": self.topic,
+            "startingOffsets": "earliest",
+            "maxOffsetsPerTrigger": str(_BATCH_RECORDS),
+        }
+        try:
+            return captured_values(spark.readStream.format("kafka").options(**options).load())
+        except AnalysisException as error:
+            where = "docs/continuous-replay.md says how Spark gets it"
+            raise FollowError(f"{self}: Spark has no connector for Kafka; {where}") from error
+
+
+@dataclass(frozen=True)
 class Following:
     """The replay to do, and its output.
 
-    source: a directory that captures are moved into. form: their format. target: a directory named .jsonl or .parquet.
-    checkpoint: a directory that Spark keeps its place in. hold, idle_s: as for ``replay_stream``. batch_bytes: the most
-    bytes of files in one batch, which has one file at least.
+    source: a directory that captures are moved into, or a topic. form: the format of files. target: a directory named
+    .jsonl or .parquet. checkpoint: a directory that Spark keeps its place in. hold, idle_s: as for ``replay_stream``.
+    batch_bytes: the most bytes of files in one batch, which has one file at least.
     """
 
-    source: Path
+    source: Path | TopicSource
     form: str
     target: Path
     checkpoint: Path
@@ -86,7 +120,7 @@ class Following:
     def check(self) -> None:
         """Before Spark starts. Raises CaptureError for a source that is no directory, QPubSubError for a setup that
         fails, FollowError where checkpoint or output belong to another replay."""
-        if not self.source.is_dir():
+        if isinstance(self.source, Path) and not self.source.is_dir():
             raise CaptureError(str(self.source), None, "no such directory")
         ReplaySetup(self.setup, self.semantics).broker(DEFAULT_QMGR)
         self._marks()
@@ -123,7 +157,7 @@ class Following:
     def _parameters(self) -> dict[str, Any]:
         return {
             "version": _VERSION,
-            "source": str(self.source.resolve()),
+            "source": str(self.source.resolve() if isinstance(self.source, Path) else self.source),
             "format": self.form,
             "suffix": self.target.suffix,
             "setting": digest_of(ReplaySetup(self.setup, self.semantics)),
@@ -153,9 +187,7 @@ class Following:
             self.claim()
             for left in self.target.glob("_batch-*"):
                 shutil.rmtree(left)
-            reader = spark.readStream.format(FORMAT).option("format", self.form).option("defaultQueue", NATURAL)
-            captured = reader.option("maxBytesPerTrigger", str(self.batch_bytes)).load(str(self.source.resolve()))
-            rows = replay_stream(captured, self.setup, self.semantics, hold=self.hold, idle_s=self.idle_s)
+            rows = replay_stream(self._captured(spark), self.setup, self.semantics, hold=self.hold, idle_s=self.idle_s)
             sink = BatchSink(self.target, self.target.suffix.removeprefix("."))
             writer = rows.writeStream.foreachBatch(lambda batch, number: report(sink.put(batch, number)))
             writer = writer.option("checkpointLocation", str(self.checkpoint.resolve()))
@@ -164,6 +196,12 @@ class Following:
                 yield query
             finally:
                 query.stop()
+
+    def _captured(self, spark: SparkSession) -> DataFrame:
+        if isinstance(self.source, TopicSource):
+            return self.source.stream(spark)
+        reader = spark.readStream.format(FORMAT).option("format", self.form).option("defaultQueue", NATURAL)
+        return reader.option("maxBytesPerTrigger", str(self.batch_bytes)).load(str(self.source.resolve()))
 
 
 class BatchSink:
