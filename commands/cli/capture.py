@@ -36,7 +36,7 @@ _LONGEST_PAUSE_S: Final = 30.0
 @verb(
     "qpubsub capture --queues 'ibmmq://mq:1414/QM1?channel=APP' --to day1 SPORT.STREAM",
     "qpubsub capture --config bridge.toml --to day1 --take --follow SPORT.COPY=SPORT.STREAM",
-    "qpubsub capture --config bridge.toml --to kafka://kafka:9092/qm1.capture --take --follow SPORT.COPY=SPORT.STREAM",
+    "qpubsub capture --config bridge.toml --to kafka://broker/qm1.capture --take --follow SPORT.COPY=SPORT.STREAM",
 )
 @click.option("--queues", metavar="URL", help="The queue manager: ibmmq://host:1414/QMGR?channel=NAME, as for run.")
 @click.option(

@@ -61,7 +61,7 @@ _PRINTED_IN_MEMORY: Final = 8 * 1024 * 1024
     'qpubsub replay --step --break "reason = 3072" --index capture.steps capture.jsonl',
     "qpubsub replay --engine spark captures/ --output puts.parquet",
     "qpubsub replay --engine spark --follow --checkpoint place/ arriving/ --output puts.jsonl",
-    "qpubsub replay --engine spark --follow --checkpoint place/ kafka://kafka:9092/qm1.capture --output puts.jsonl",
+    "qpubsub replay --engine spark --follow --checkpoint place/ kafka://broker/qm1.capture --output puts.jsonl",
     former={"--tell": "--transcript"},
     exit_codes={1: "there were dead letters, or records could not be read"},
 )

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
 
 from commands.replay.spark import READ, SchemaError, captured_values
+from commands.replay.spark.streaming import STREAMED, replay_stream
 from commands.replay.workload import Workload, WorkloadOptions
 from rfh2.captured import CapturedMessage
 
@@ -98,3 +99,25 @@ def test_a_stream_too(spark: SparkSession, tmp_path: Path) -> None:
     query.processAllAvailable()
     query.stop()
     assert [(r.seq, bytes(r.body)) for r in spark.table("captured_values").collect()] == [(1, b"\0")]
+
+
+# docs/continuous-replay.md
+RECORDS = (
+    "offset as seq",
+    "timestamp as time",
+    "'QM1' as qmgr",
+    "'SPORT.STREAM' as queue",
+    "cast(null as string) as user",
+    "cast(null as binary) as md",
+    "value as body",
+)
+
+
+def test_records_of_other_programs_are_captured_messages_once_their_columns_are_named(spark: SparkSession) -> None:
+    page = (Path(__file__).parents[4] / "docs" / "continuous-replay.md").read_text()
+    assert ", ".join(f'"{each}"' for each in RECORDS) in " ".join(page.split()), "the page says otherwise"
+    rate = spark.readStream.format("rate").load()
+    records = rate.selectExpr("value as offset", "timestamp", "encode(cast(value as string), 'UTF-8') as value")
+    puts = replay_stream(records.selectExpr(*RECORDS))
+    assert puts.isStreaming
+    assert puts.schema == STREAMED

@@ -232,6 +232,16 @@ def test_a_run_that_is_held_up_is_ended_and_begun_again(tmp_path: Path, bridges:
     assert bridge_of(active_in(tmp_path, "S1")) == bridges[0].pid
 
 
+@pytest.mark.faults
+def test_a_share_has_the_options_of_its_file_and_of_the_line(tmp_path: Path, bridges: list[BridgeProcess]) -> None:
+    make_workload(tmp_path, 1)
+    (tmp_path / "s1.toml").write_text(f'[run]\nlog = "{tmp_path / "s1.log"}"\n')
+    (tmp_path / FILE).write_text((tmp_path / FILE).read_text() + 'config = "s1.toml"\n')
+    bridges.append(BridgeProcess(tmp_path, "--log-format", "text"))
+    log = tmp_path / "s1.log"
+    until(lambda: log.exists() and "AMQ5806I queued publish/subscribe started" in log.read_text(), "a line of text")
+
+
 def test_a_share_whose_run_fails_is_tried_again_with_pauses(tmp_path: Path) -> None:
     make_workload(tmp_path, 1)
     tried = tmp_path / "tried"
