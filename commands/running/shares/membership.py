@@ -19,7 +19,7 @@ from typing import Final
 from uuid import uuid4
 
 from commands.qmgr.store.home import directory_of
-from commands.qmgr.store.lock import HolderLock, is_held
+from commands.qmgr.store.lock import HolderLock, is_held, require_locks
 from commands.qmgr.store.permissions import make_directory
 from commands.running.fixed_file import FixedFile, read_fixed
 from commands.running.lease import LeaseWatch, Tenure
@@ -39,12 +39,14 @@ class Member:
 
 
 class Membership:
-    """A bridge among the others of workload *name* in *home*, until ``leave``. Raises OSError.
+    """A bridge among the others of workload *name* in *home*, until ``leave``.
 
-    lease_s: without a renewal for so long, the others count it no more.
+    lease_s: without a renewal for so long, the others count it no more. Raises OSError,
+    SystemUnsuitableError.
     """
 
     def __init__(self, home: Path, name: str, lease_s: float) -> None:
+        require_locks(f"workload {name}")
         self._directory = _directory(home, name)
         self.id = f"{os.getpid()}-{uuid4().hex[:8]}"
         made = self._directory / f".{self.id}"
