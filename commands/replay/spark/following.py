@@ -23,7 +23,6 @@ from typing import Any, BinaryIO, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StringType, StructField, StructType
@@ -32,13 +31,13 @@ from commands.disk import directory_to_disk, to_disk
 from commands.qmgr.store.errors import QueueManagerInUseError
 from commands.qmgr.store.lock import exclusive
 from commands.replay.arrivals import DEFAULT_QMGR
-from commands.replay.spark.captured_values import captured_values
 from commands.replay.spark.piece_reader import NATURAL
 from commands.replay.spark.replay_setup import ReplaySetup
 from commands.replay.spark.rows import columns
 from commands.replay.spark.schemas import PUTS, arrow_schema
 from commands.replay.spark.source import FORMAT
 from commands.replay.spark.streaming import LATE, PROBLEM, STREAMED, digest_of, replay_stream
+from commands.replay.spark.topic_source import TopicSource
 from commands.replay.spark.writer import write_batches
 from rfh2.captured import CapturedMessage
 from rfh2.errors import CaptureError, QPubSubError
@@ -49,7 +48,6 @@ _MARK: Final = "_qpubsub.json"
 _LOCK: Final = "_lock"
 _VERSION: Final = 2
 _BATCH_BYTES: Final = 256 << 20
-_BATCH_RECORDS: Final = 50_000
 _REPORT: Final = StructType([StructField("report", StringType())])
 _ARROW_REPORT: Final = arrow_schema(_REPORT)
 _MOST_TEXTS: Final = 20
@@ -65,37 +63,6 @@ class Batch:
 
     kinds: dict[str, int] = field(default_factory=dict)
     problem_texts: list[str] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class TopicSource:
-    """A topic of Kafka with captured messages (``captured_values``). servers: host:port, with commas between several.
-
-    secure: by TLS.
-    """
-
-    servers: str
-    topic: str
-    secure: bool = False
-
-    def __str__(self) -> str:
-        return f"kafka{'s' if self.secure else ''}://{self.servers}/{self.topic}"
-
-    def stream(self, spark: SparkSession) -> DataFrame:
-        """All that the topic has, and then what comes. Raises FollowError where Spark has no connector for Kafka."""
-        options = {
-            "kafka.bootstrap.servers": self.servers,
-            "kafka.security.protocol": "SSL" if self.secure else "PLAINTEXT",
-            "kafka.isolation.level": "read_committed",
-            "subscribe": self.topic,
-            "startingOffsets": "earliest",
-            "maxOffsetsPerTrigger": str(_BATCH_RECORDS),
-        }
-        try:
-            return captured_values(spark.readStream.format("kafka").options(**options).load())
-        except AnalysisException as error:
-            where = "docs/continuous-replay.md says how Spark gets it"
-            raise FollowError(f"{self}: Spark has no connector for Kafka; {where}") from error
 
 
 @dataclass(frozen=True)

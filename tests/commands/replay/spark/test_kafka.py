@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from commands.links.engine.config import TopicsConfig
 from commands.links.engine.urls import parse_topic_address
 from commands.replay import LocalReplay
-from commands.replay.spark.following import FollowError, TopicSource
+from commands.replay.spark.topic_source import ConnectorMissingError, TopicSource
 from commands.replay.workload import Workload, WorkloadOptions, setup_script
 from commands.running.capture_topic import CaptureTopic
 from rfh2.captured import CapturedMessage
@@ -45,7 +45,9 @@ def kafka(tmp_path: Path) -> Iterator[KafkaServer]:
 
 
 def test_without_the_connector_it_is_said_what_is_missing(spark: SparkSession) -> None:
-    with pytest.raises(FollowError, match=r"kafka://h:9092/t: Spark has no connector for Kafka; docs/continuous"):
+    with pytest.raises(
+        ConnectorMissingError, match=r"kafka://h:9092/t: Spark has no connector for Kafka; docs/continuous"
+    ):
         TopicSource("h:9092", "t").stream(spark)
 
 
