@@ -196,7 +196,7 @@ SUBJECTS = frozenset(
 NAMED_ALIKE = {
     "APP-5h": {"administration": "where it is not called", "exit": "what the row limits"},
     "PS-19": {"attribute": "of a topic object"},
-    "ST-5": {"handle": "of an open object"},
+    "ST-5": {"handle": "of an open object", "share": "of a workload"},
     "V7-10": {"decision": "about a statement of a plan"},
     "D-34b": {"model": "of commands", "setup": "which the row names"},
     "CMD-4": {"control": "of the Spark replay"},

@@ -45,6 +45,7 @@ VERBS: Final[dict[str, str]] = {
     "sub": "Subscribe to topics and print the publications.",
     "check": "Try the brokers that run would work with.",
     "run": "Process queued commands.",
+    "shares": "Share one workload among several bridges.",
     "config": "Check the file of run --config.",
     "passwd": "Make the passwords of programs that connect.",
     "cleanup": "Remove what JMS subscribers left behind.",

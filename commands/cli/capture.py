@@ -1,4 +1,4 @@
-"""``qpubsub capture``: messages of IBM MQ's queues, into the files of a directory."""
+"""``qpubsub capture``: messages of IBM MQ's queues, into the files of a directory or a topic of Kafka."""
 
 from __future__ import annotations
 
@@ -7,22 +7,26 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 import click
 
 from commands.broker.objects import is_object_name
-from commands.cli.options.verb import verb
+from commands.cli.options.verb import given_on_the_line, verb
 from commands.links.engine.backoff import Backoff
-from commands.links.engine.config import exposed_secrets, read_config
+from commands.links.engine.config import Config, exposed_secrets, read_config
+from commands.links.engine.urls import is_topic_address, parse_topic_address
 from commands.links.ibmmq.capturing import MqCapture
 from commands.links.ibmmq.reasons import BackedOutError, ConnectionLostError
 from commands.links.opening import queues_address
-from commands.running.capture_files import MOST_IN_DOUBT, CaptureFiles
+from commands.running.capture_files import CaptureFiles
+from commands.running.capture_topic import CaptureTopic
+from commands.running.captured_once import MOST_IN_DOUBT, CapturedOnce
 from commands.terminal.console import Console
 from commands.terminal.counted import counted
 from commands.terminal.stopping import stopping
 from rfh2.captured import CapturedMessage
+from rfh2.errors import StoreError
 
 _MOST_BYTES: Final = 16 * 1024 * 1024
 _FIRST_PAUSE_S: Final = 0.5
@@ -32,21 +36,20 @@ _LONGEST_PAUSE_S: Final = 30.0
 @verb(
     "qpubsub capture --queues 'ibmmq://mq:1414/QM1?channel=APP' --to day1 SPORT.STREAM",
     "qpubsub capture --config bridge.toml --to day1 --take --follow SPORT.COPY=SPORT.STREAM",
+    "qpubsub capture --config bridge.toml --to kafka://broker/qm1.capture --take --follow SPORT.COPY=SPORT.STREAM",
 )
 @click.option("--queues", metavar="URL", help="The queue manager: ibmmq://host:1414/QMGR?channel=NAME, as for run.")
 @click.option(
     "--config",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="The same as for run; only [queues] is used.",
+    help="The same as for run: [queues], and for --to kafka:// the users, TLS and [topics.kafka] of [topics].",
 )
 @click.option(
     "--to",
-    "directory",
     required=True,
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="DIRECTORY",
-    help="The directory of the files. --take goes on in it.",
+    metavar="DIRECTORY|URL",
+    help="The directory of the files, or kafka://host[:9092]/TOPIC (kafkas:// by TLS). --take goes on in it.",
 )
 @click.option("--take", is_flag=True, help="Remove the messages from the queues: for queues that only get copies.")
 @click.option("--follow", is_flag=True, help="Go on with later messages, until Ctrl-C or --limit ends it.")
@@ -86,7 +89,7 @@ def command(
     *,
     queues: str | None,
     config: Path | None,
-    directory: Path,
+    to: str,
     take: bool,
     follow: bool,
     every_s: float,
@@ -96,6 +99,8 @@ def command(
     queue: tuple[str, ...],
 ) -> None:
     """Write the messages on queues of an IBM MQ queue manager to files in a directory, for verbs that read captures.
+
+    With --to kafka://, write them to a topic of Kafka instead, a record for each message, with its JSON as the value.
 
     The messages stay on the queues, and a program that reads a queue is not disturbed. But what it removes between two
     looks is not captured. To capture everything, have IBM MQ put a copy of each message on another queue (STREAMQ), and
@@ -111,22 +116,45 @@ def command(
         raise click.UsageError("--queues or --config with [queues] url says which queue manager")
     source = MqCapture(address, settings.queues, _names(queue), takes=take)
     stop = threading.Event()
-    with CaptureFiles(directory, form, per_file) as files, stopping(stop):
-        if not (take or files.is_new):
+    with _place(to, settings, address.qmgr, form, per_file) as place, stopping(stop):
+        if not (take or place.is_new):
             why = "messages were captured there before, and a look would capture them again; give another directory"
-            raise click.UsageError(f"--to {directory}: {why}")
+            raise click.UsageError(f"--to {to}: {why} or topic")
         with console.progress("messages captured") as advance:
-            run = _Run(console, source, files, stop, advance, limit)
+            run = _Run(console, source, place, stop, advance, limit)
             try:
                 run.all(takes=take, every_s=every_s if follow else None)
             finally:
                 source.disconnect()
-        if files.unsure:
-            left = f"whether {counted(files.unsure, 'message')} left the queues is not known"
-            console.warn(f"{left}: give the command again to complete the last file")
+        unsure = place.once.unsure
+        if unsure:
+            left = f"whether {counted(unsure, 'message')} left the queues is not known"
+            console.warn(f"{left}: give the command again to complete the capture")
         else:
-            files.finish()
-    console.say(f"{counted(run.done, 'message')} captured in {directory}")
+            place.finish()
+    console.say(f"{counted(run.done, 'message')} captured in {to}")
+
+
+class CapturePlace(Protocol):
+    """Where captured messages are kept: ``CaptureFiles``, ``CaptureTopic``."""
+
+    @property
+    def once(self) -> CapturedOnce: ...
+    @property
+    def is_new(self) -> bool: ...
+    def add(self, messages: Sequence[CapturedMessage]) -> int: ...
+    def roll(self) -> None: ...
+    def finish(self) -> None: ...
+
+
+def _place(to: str, settings: Config, qmgr: str, form: str, per_file: int) -> CaptureFiles | CaptureTopic:
+    if not is_topic_address(to):
+        if "://" in to:
+            raise click.UsageError(f"--to {to}: a directory, or kafka://host:9092/TOPIC")
+        return CaptureFiles(Path(to), form, per_file)
+    if given_on_the_line("form") or given_on_the_line("per_file"):
+        raise click.UsageError("--format and --per-file are for files; a topic has a record for each message")
+    return CaptureTopic(*parse_topic_address(to, "--to"), settings.topics, qmgr)
 
 
 def _names(queues: Sequence[str]) -> dict[str, str]:
@@ -146,7 +174,7 @@ def _names(queues: Sequence[str]) -> dict[str, str]:
 class _Run:
     console: Console
     source: MqCapture
-    files: CaptureFiles
+    place: CapturePlace
     stop: threading.Event
     advance: Callable[[int], None]
     limit: int | None
@@ -156,7 +184,7 @@ class _Run:
         """Capture until nothing is there or it is stopped. every_s: between two looks; None for no second one."""
         backoff = Backoff(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
         self.source.connect()
-        while not self.stop.is_set() and (self.files.unsure or self.done != self.limit):
+        while not self.stop.is_set() and (self.place.once.unsure or self.done != self.limit):
             try:
                 if not self.source.is_up:
                     self.source.connect()
@@ -181,38 +209,38 @@ class _Run:
             looked = islice(looked, self.limit - self.done)
         for batch in _batches(looked):
             self._add(batch)
-            self.files.roll()
+            self.place.roll()
         return False
 
     def _take(self) -> bool:
         most = MOST_IN_DOUBT if self.limit is None else min(MOST_IN_DOUBT, self.limit - self.done)
-        taken = self.source.take(most or self.files.unsure, _MOST_BYTES)
-        if not most and not self.files.knows(taken):
+        taken = self.source.take(most or self.place.once.unsure, _MOST_BYTES)
+        if not most and not self.place.once.knows(taken):
             self.source.backout()
             taken = []
-        self.files.unsure = 0
+        self.place.once.unsure = 0
         if not taken:
             return False
         try:
             self._add(taken)
-        except OSError:
+        except (OSError, StoreError):
             self.source.backout()
             raise
         try:
             self.source.commit()
         except BackedOutError as error:
             self.source.backout()
-            self.files.doubt()
+            self.place.once.doubt()
             self.console.warn(f"{error}; getting the messages again")
             return True
         except ConnectionLostError:
-            self.files.doubt()
+            self.place.once.doubt()
             raise
-        self.files.roll()
+        self.place.roll()
         return True
 
     def _add(self, messages: Sequence[CapturedMessage]) -> None:
-        new = self.files.add(messages)
+        new = self.place.add(messages)
         self.done += new
         self.advance(new)
 

@@ -34,6 +34,7 @@ from commands.cli.options.stepping import index_option, timeline
 from commands.cli.options.verb import given_on_the_line, verb
 from commands.explain.selection import MessageSelection, Where
 from commands.links.engine.config import PublishExitConfig
+from commands.links.engine.urls import parse_topic_address
 from commands.replay.local import ReplayCounts
 from commands.replay.network.transcript import network_problems
 from commands.terminal.console import Console, ExitCode
@@ -60,6 +61,7 @@ _PRINTED_IN_MEMORY: Final = 8 * 1024 * 1024
     'qpubsub replay --step --break "reason = 3072" --index capture.steps capture.jsonl',
     "qpubsub replay --engine spark captures/ --output puts.parquet",
     "qpubsub replay --engine spark --follow --checkpoint place/ arriving/ --output puts.jsonl",
+    "qpubsub replay --engine spark --follow --checkpoint place/ kafka://broker/qm1.capture --output puts.jsonl",
     former={"--tell": "--transcript"},
     exit_codes={1: "there were dead letters, or records could not be read"},
 )
@@ -141,12 +143,13 @@ def command(
     byte. A message that cannot be decoded becomes a dead letter. replay leaves out messages on queues that a broker
     does not read, and says how many. On Spark, the output is a directory of files in the order of seq, and a replay
     that was interrupted continues. With --checkpoint, replay processes files when they are moved into the directory
-    FILE, and writes each batch of puts to a directory of its own. If it is killed and started again, no put is lost or
-    written twice.
+    FILE, or the new records of the topic if FILE is kafka://host:9092/TOPIC (see capture --to), and writes each batch
+    of puts to a directory of its own. If it is killed and started again, no put is lost or written twice.
 
     --where, --since, --until, --seq and --limit choose whose puts are written, shown and counted. All messages are
     replayed all the same, because the result of one depends on those before it.
     """
+    _check_topic(options, checkpoint)
     _check_network(network, step or checkpoint is not None, options.on_spark and not selection.is_all)
     if exit_config is not None and (step or options.on_spark or network is not None):
         raise click.UsageError("--exit is for the local engine, without --step and --network")
@@ -196,6 +199,12 @@ def _step(console: Console, options: ReplayOptions, breakpoints: tuple[Where, ..
     with timeline(console, reader, options, index) as line:
         StepApp(line, options.label, breakpoints).run()
     return ExitCode.PROBLEMS if reader.problems else ExitCode.DONE
+
+
+def _check_topic(options: ReplayOptions, checkpoint: Path | None) -> None:
+    """Raises UsageError for a topic of Kafka that is not read continuously."""
+    if options.topic is not None and not (options.on_spark and checkpoint is not None):
+        raise click.UsageError(f"{options.topic}: a topic needs --engine spark and --checkpoint")
 
 
 def _check_network(network: Path | None, in_parts: bool, selects_on_spark: bool) -> None:
@@ -262,8 +271,14 @@ def _continuous(
 ) -> ExitCode:
     with importing(SPARK_MISSING):
         from commands.replay.spark.following import Following  # noqa: PLC0415 - Spark is an extra, and slow to load
+        from commands.replay.spark.topic_source import TopicSource  # noqa: PLC0415
     setup, semantics = options.setup, options.semantics
-    order = Following(options.source, options.form, target, checkpoint, setup, semantics, hold, idle_s)
+    source: Path | TopicSource = options.source
+    if options.topic is not None:
+        address, topic = parse_topic_address(options.topic, "FILE")
+        servers = ",".join((f"{address.host}:{address.port}", *address.more))
+        source = TopicSource(servers, topic, address.secure)
+    order = Following(source, options.form, target, checkpoint, setup, semantics, hold, idle_s)
     order.check()
     with spark_session(options) as spark:
         return _follow(console, spark, order, once=not follow)

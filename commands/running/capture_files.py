@@ -2,17 +2,15 @@
 
     capture-000001.jsonl   capture-000002.jsonl   .capture-000003.jsonl.partial
 
-Messages are on the disk before they leave their queues. Where nobody knows whether the queue manager let them go, they
-are written and may come again: then they are known, and not written twice.
+Messages are on the disk before they leave their queues (``captured_once``).
 """
 
 from __future__ import annotations
 
-import hashlib
 import io
 import os
 import re
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterator, Sequence
 from io import FileIO
 from pathlib import Path
@@ -24,18 +22,13 @@ from pydantic import ValidationError
 from commands.disk import directory_to_disk, to_disk
 from commands.qmgr.store.lock import HolderLock, require_locks
 from commands.qmgr.store.permissions import make_directory, private
+from commands.running.captured_once import MOST_IN_DOUBT, CapturedOnce
 from rfh2.captured import CapturedMessage
 from rfh2.captures import read_captures, write_captures
 from rfh2.errors import StoreError
-from rfh2.layouts import MQMD1
-
-MOST_IN_DOUBT: Final = 500
-"""So many messages are committed at once at most."""
 
 _WHOLE: Final = re.compile(r"capture-(\d{6,})\.(?:jsonl|parquet)")
 _PARTIAL: Final = re.compile(r"\.capture-(\d{6,})\.jsonl\.partial")
-_BACKOUT_COUNT: Final = 2 * MQMD1.offset("BackoutCount")
-"""Where it begins in the hexadecimal MQMD."""
 
 
 class CaptureFiles:
@@ -53,13 +46,9 @@ class CaptureFiles:
         if not self._lock.take():
             raise StoreError(f"{directory} is in use: process {self._lock.holder()} captures messages there")
         try:
-            self._number, self._seq, self._count = 1, 0, 0
+            self._number, self._count = 1, 0
             self._file: FileIO | None = None
-            self._last: list[bytes] = []
-            # How many messages nobody has looked for since they were in doubt.
-            self.unsure = 0
-            # Messages that may come again, and how often.
-            self._in_doubt: Counter[bytes] = Counter()
+            self.once = CapturedOnce()
             self._recover()
         except BaseException:
             self._lock.release()
@@ -68,36 +57,19 @@ class CaptureFiles:
     @property
     def is_new(self) -> bool:
         """Whether no message was captured there before."""
-        return self._seq == 0
+        return self.once.seq == 0
 
     def add(self, messages: Sequence[CapturedMessage]) -> int:
         """Have *messages* on the disk, but for those that are there; how many are new.
 
         Raises OSError: then none of them is there.
         """
-        marks = [_mark(message) for message in messages]
-        known = Counter(marks) & self._in_doubt
-        left, seq, lines = known.copy(), self._seq, []
-        for mark, message in zip(marks, messages, strict=True):
-            if left[mark]:
-                left[mark] -= 1
-                continue
-            seq += 1
-            lines.append(message.model_copy(update={"seq": seq}).model_dump_json().encode("utf-8", "surrogatepass"))
+        lines = [message.model_dump_json().encode("utf-8", "surrogatepass") for message in self.once.new(messages)]
         if lines:
             self._append(b"\n".join([*lines, b""]))
-        self._in_doubt -= known
-        self._seq, self._count, self._last = seq, self._count + len(lines), marks
+        self.once.kept()
+        self._count += len(lines)
         return len(lines)
-
-    def doubt(self) -> None:
-        """Nobody knows whether what was added last has left its queues: it may come again."""
-        self._in_doubt.update(self._last)
-        self.unsure = len(self._last)
-
-    def knows(self, messages: Sequence[CapturedMessage]) -> bool:
-        """Whether one of *messages* has come again."""
-        return any(_mark(message) in self._in_doubt for message in messages)
 
     def roll(self) -> None:
         """Complete the file if it has all the messages that a file may have. Nothing in it may be in doubt by now."""
@@ -167,20 +139,20 @@ class CaptureFiles:
         if whole:
             self._number = max(whole) + 1
             last = self._directory / whole[max(whole)]
-            self._seq = max((r.message.seq for r in read_captures(last) if r.message is not None), default=0)
+            self.once.seq = max((r.message.seq for r in read_captures(last) if r.message is not None), default=0)
         for number in sorted(int(found[1]) for name in names if (found := _PARTIAL.fullmatch(name))):
             self._go_on(number, is_whole=number in whole)
 
     def _go_on(self, number: int, *, is_whole: bool) -> None:
         path = self._directory / f".capture-{number:06}.jsonl.partial"
-        in_doubt: deque[bytes] = deque(maxlen=MOST_IN_DOUBT)
+        in_doubt: deque[CapturedMessage] = deque(maxlen=MOST_IN_DOUBT)
         sound = 0
         for line, message in _lines(path):
-            in_doubt.append(_mark(message))
+            in_doubt.append(message)
             if not is_whole:
                 sound += len(line)
-                self._seq, self._count = message.seq, self._count + 1
-        self._in_doubt.update(in_doubt)
+                self.once.seq, self._count = message.seq, self._count + 1
+        self.once.may_come_again(in_doubt)
         if is_whole:
             path.unlink()  # it was ended between the two
         else:
@@ -205,10 +177,3 @@ def _lines(path: Path) -> Iterator[tuple[bytes, CapturedMessage]]:
 
 def _messages(path: Path) -> Iterator[CapturedMessage]:
     return (message for _, message in _lines(path))
-
-
-def _mark(message: CapturedMessage) -> bytes:
-    """The same for a message that was backed out and is got again, and for no other one."""
-    md = message.md_hex or ""
-    parts = (message.queue, md[:_BACKOUT_COUNT], md[_BACKOUT_COUNT + 8 :], message.body_hex)
-    return hashlib.sha256("\n".join(parts).encode("utf-8", "surrogatepass")).digest()

@@ -137,7 +137,7 @@ class _Supervisor:
         stop_sent, cause = False, ""
         # The worker's end closes the pipe, which nobody else has open.
         while not select.select([alive], [], [], _TICK_S)[0]:
-            self._tenure.renew(works=not _is_stopped(worker))
+            self._tenure.renew(works=not is_stopped_child(worker))
             work = self._page.look()
             if self._asked is not None:
                 if not stop_sent:
@@ -310,12 +310,12 @@ class SupervisedWatch:
         return f"{what}: the processor {cause} while it worked on it; {then}"
 
 
-def _is_stopped(worker: int) -> bool:
-    """Whether somebody has stopped it (SIGSTOP), where the system says so."""
+def is_stopped_child(pid: int) -> bool:
+    """Whether somebody has stopped a child of this process (SIGSTOP), where the system says so."""
     if sys.platform != "linux":
         return False
     try:
-        return os.waitid(os.P_PID, worker, os.WSTOPPED | os.WNOHANG | os.WNOWAIT) is not None
+        return os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT) is not None
     except ChildProcessError:
         return False
 

@@ -105,6 +105,7 @@ ATTACKS: dict[str, Attack] = {
     "kafka": _elsewhere({"kafka_cuts": ("10",)}),
     "growth": _elsewhere({"growth": ("--largest-kib", "64"), "growth_streams": ()}),
     "takeovers": _elsewhere({"takeovers": ("5",)}),
+    "shares": _elsewhere({"shares": ("4",)}),
     "segments": _elsewhere({"segments": ("--segments", "2000")}),
 }
 

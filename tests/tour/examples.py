@@ -20,6 +20,7 @@ NOT_RUN = {
     r"qpubsub replay --step": "needs a terminal",
     r"^qpubsub passwd --users users": "asks for a password on the terminal",
     r"pass show": "needs a password store",
+    r"qpubsub shares \w+ shares\.toml": "needs a file of shares, as docs/scale-out.md has one",
     r"tail -f": "needs a log that grows",
     r"https://mq|live\.toml": "needs IBM MQ",
     r"qpubsub verify -m QM1 migration": "needs a plan that was applied",
@@ -41,6 +42,8 @@ EXITS = {
     r"migmbbrk -[rtc] ": (1, "pieces of the state change their meaning"),
 }
 """What a command contains, the exit code of the data in the demo's files, and why."""
+
+_SHARES = 'printf \'name = "W"\\n[[share]]\\nqmgr = "W.ALL"\\nqueues = ["*"]\\n\' >w.toml'
 
 PROVOKED = {
     "demo": {2: "qpubsub demo --copy ."},
@@ -64,6 +67,11 @@ PROVOKED = {
     "run": {
         1: "qpubsub put -m QM1 SYSTEM.BROKER.CONTROL.QUEUE browse.txt; qpubsub run -m QM1 --once",
         2: "qpubsub run -m QM9 --once",
+    },
+    "shares": {
+        0: f"{_SHARES}; qpubsub shares create w.toml; qpubsub shares where w.toml ANY.QUEUE",
+        1: f"{_SHARES}; qpubsub shares create w.toml; qpubsub shares status w.toml",
+        2: "qpubsub shares status missing.toml",
     },
     "config": {
         0: "echo '[run]' >empty.toml; qpubsub config check empty.toml",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
@@ -31,6 +32,8 @@ F = Callable[..., Any]
 ENGINES: Final = ("local", "spark")
 _MOST_JOBS: Final = 64
 _MANY_BYTES: Final = 32_000_000
+# A path has one slash where there were two.
+_TOPIC: Final = re.compile("(kafkas?):/+(.*)")
 MOST_SHOWN: Final = 20
 """So many problems are shown one by one, and the others counted."""
 
@@ -61,6 +64,12 @@ class ReplayOptions:
         if len(self.files) != 1 or self.files[0] == STDIN:
             raise click.UsageError("--engine spark reads one FILE or one directory, not several and not standard input")
         return self.files[0]
+
+    @property
+    def topic(self) -> str | None:
+        """The URL of the topic of Kafka, if FILE is one."""
+        found = _TOPIC.fullmatch(str(self.files[0])) if len(self.files) == 1 else None
+        return None if found is None else f"{found[1]}://{found[2]}"
 
     @property
     def label(self) -> str:

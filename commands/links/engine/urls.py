@@ -91,6 +91,20 @@ def parse_address(text: str, option: str) -> Address:
     )
 
 
+def is_topic_address(text: str) -> bool:
+    """Whether *text* is a URL of Kafka, and no path."""
+    return text.startswith(_WITH_MORE)
+
+
+def parse_topic_address(text: str, option: str) -> tuple[Address, str]:
+    """The cluster and the topic of ``kafka://host[:9092][,host...]/TOPIC``, given to *option*. Raises ConfigError."""
+    scheme, _, rest = text.partition("://")
+    hosts, _, topic = rest.rpartition("/")
+    if not hosts or not topic:
+        raise ConfigError(option, f"the topic is missing: {scheme}://{rest.rstrip('/')}/TOPIC")
+    return parse_address(f"{scheme}://{hosts}", option), topic
+
+
 def parse_listen(where: str, option: str) -> tuple[str, int]:
     """Host and port of ``[HOST:]PORT``, the loopback address where there is no host. Raises ConfigError.
 

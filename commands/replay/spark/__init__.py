@@ -1,5 +1,6 @@
 """Replay on Spark: captures of any size, with the same puts as the local replay."""
 
+from commands.replay.spark.captured_values import captured_values
 from commands.replay.spark.decoded import decoded, with_decoded
 from commands.replay.spark.differing import Compared, differing
 from commands.replay.spark.file_transfers import agents, transfer_items, transfers
@@ -22,6 +23,7 @@ __all__ = [
     "RepeatedSeqError",
     "SchemaError",
     "agents",
+    "captured_values",
     "decoded",
     "differing",
     "register",

@@ -1,4 +1,4 @@
-"""A replay that goes on: captures that appear in a directory, and their puts in another, file to file.
+"""A replay that goes on: captures that appear in a directory or a topic of Kafka, and their puts in a directory.
 
 This is ``qpubsub replay --engine spark --checkpoint``. The puts of each batch are in one directory below the output,
 ``batch=N``. The directory gets this name when it is complete, before Spark records that the batch is done. After a kill
@@ -37,6 +37,7 @@ from commands.replay.spark.rows import columns
 from commands.replay.spark.schemas import PUTS, arrow_schema
 from commands.replay.spark.source import FORMAT
 from commands.replay.spark.streaming import LATE, PROBLEM, STREAMED, digest_of, replay_stream
+from commands.replay.spark.topic_source import TopicSource
 from commands.replay.spark.writer import write_batches
 from rfh2.captured import CapturedMessage
 from rfh2.errors import CaptureError, QPubSubError
@@ -68,12 +69,12 @@ class Batch:
 class Following:
     """The replay to do, and its output.
 
-    source: a directory that captures are moved into. form: their format. target: a directory named .jsonl or .parquet.
-    checkpoint: a directory that Spark keeps its place in. hold, idle_s: as for ``replay_stream``. batch_bytes: the most
-    bytes of files in one batch, which has one file at least.
+    source: a directory that captures are moved into, or a topic. form: the format of files. target: a directory named
+    .jsonl or .parquet. checkpoint: a directory that Spark keeps its place in. hold, idle_s: as for ``replay_stream``.
+    batch_bytes: the most bytes of files in one batch, which has one file at least.
     """
 
-    source: Path
+    source: Path | TopicSource
     form: str
     target: Path
     checkpoint: Path
@@ -86,7 +87,7 @@ class Following:
     def check(self) -> None:
         """Before Spark starts. Raises CaptureError for a source that is no directory, QPubSubError for a setup that
         fails, FollowError where checkpoint or output belong to another replay."""
-        if not self.source.is_dir():
+        if isinstance(self.source, Path) and not self.source.is_dir():
             raise CaptureError(str(self.source), None, "no such directory")
         ReplaySetup(self.setup, self.semantics).broker(DEFAULT_QMGR)
         self._marks()
@@ -123,7 +124,7 @@ class Following:
     def _parameters(self) -> dict[str, Any]:
         return {
             "version": _VERSION,
-            "source": str(self.source.resolve()),
+            "source": str(self.source.resolve() if isinstance(self.source, Path) else self.source),
             "format": self.form,
             "suffix": self.target.suffix,
             "setting": digest_of(ReplaySetup(self.setup, self.semantics)),
@@ -153,9 +154,7 @@ class Following:
             self.claim()
             for left in self.target.glob("_batch-*"):
                 shutil.rmtree(left)
-            reader = spark.readStream.format(FORMAT).option("format", self.form).option("defaultQueue", NATURAL)
-            captured = reader.option("maxBytesPerTrigger", str(self.batch_bytes)).load(str(self.source.resolve()))
-            rows = replay_stream(captured, self.setup, self.semantics, hold=self.hold, idle_s=self.idle_s)
+            rows = replay_stream(self._captured(spark), self.setup, self.semantics, hold=self.hold, idle_s=self.idle_s)
             sink = BatchSink(self.target, self.target.suffix.removeprefix("."))
             writer = rows.writeStream.foreachBatch(lambda batch, number: report(sink.put(batch, number)))
             writer = writer.option("checkpointLocation", str(self.checkpoint.resolve()))
@@ -164,6 +163,12 @@ class Following:
                 yield query
             finally:
                 query.stop()
+
+    def _captured(self, spark: SparkSession) -> DataFrame:
+        if isinstance(self.source, TopicSource):
+            return self.source.stream(spark)
+        reader = spark.readStream.format(FORMAT).option("format", self.form).option("defaultQueue", NATURAL)
+        return reader.option("maxBytesPerTrigger", str(self.batch_bytes)).load(str(self.source.resolve()))
 
 
 class BatchSink:

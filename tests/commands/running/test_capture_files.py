@@ -57,8 +57,8 @@ def test_only_what_is_in_doubt_is_known_again(tmp_path: Path) -> None:
     with CaptureFiles(tmp_path, "jsonl", 10) as files:
         assert files.add([message("1")]) == 1
         assert files.add([message("1")]) == 1  # the same message put twice
-        files.doubt()
-        assert files.knows([message("1", 1)])
+        files.once.doubt()
+        assert files.once.knows([message("1", 1)])
         assert files.add([message("1", 1), message("1")]) == 1
         files.finish()
     assert [data for _, data in there(tmp_path)] == ["1", "1", "1"]

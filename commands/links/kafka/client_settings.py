@@ -1,0 +1,30 @@
+"""The settings of librdkafka that an address and the table [topics] give: where the brokers are, TLS, SASL."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from commands.links.engine.config import ConfigError, TopicsConfig
+from commands.links.engine.urls import Address
+
+
+def client_settings(address: Address, config: TopicsConfig, name: str, own: dict[str, Any]) -> dict[str, Any]:
+    """Those of a client named *name*. own: more, which [topics.kafka.client] may not change. Raises ConfigError."""
+    user, mechanism = address.user or config.user, config.kafka.sasl_mechanism
+    host = f"[{address.host}]" if ":" in address.host else address.host
+    files = {"ca": config.ca_file, "certificate": config.cert_file, "key": config.key_file}
+    settings = {
+        "bootstrap.servers": ",".join((f"{host}:{address.port}", *address.more, *config.servers)),
+        "client.id": name,
+        "security.protocol": ("SASL_" if mechanism else "") + ("SSL" if address.secure else "PLAINTEXT"),
+        "log_level": 2,
+        **{f"ssl.{file}.location": str(path) for file, path in files.items() if path is not None},
+        **own,
+    }
+    if mechanism:
+        password = config.password() or ""
+        settings |= {"sasl.mechanism": mechanism, "sasl.username": user or "", "sasl.password": password}
+    for given in config.kafka.client:
+        if given in settings:
+            raise ConfigError("[topics.kafka.client]", f"{given} is not for you to set")
+    return {**settings, **config.kafka.client}

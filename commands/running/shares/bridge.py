@@ -1,0 +1,194 @@
+"""A bridge that shares a workload with others: it runs as many of the shares as are its part (``membership``).
+
+    bridge ── fork ──> run of QM1.SPORT ── fork ──> worker        all of them die with the bridge
+           ── fork ──> run of QM1.NEWS  ── fork ──> worker
+
+Ten times a second it compares what it runs with its part.
+
+    it runs too few     it takes a share that nobody works for: the lock of its processor is free, or its lease ran out
+    it runs too many    another bridge has come: it ends one, in order, which that bridge takes then
+    one of its own      is stopped, or does not renew its lease: it ends that one by force, and runs it again
+
+Two bridges that take the same share at once do no harm: the second ``run`` is refused, or waits as its standby and is
+ended here. The epoch in the database fences one that was held up, as it does for a standby.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from commands.links.engine.backoff import Backoff
+from commands.qmgr.store.home import directory_of
+from commands.qmgr.store.lock import is_held
+from commands.running.lease import STOPPED_S, Lease, LeaseWatch
+from commands.running.orphans import die_with
+from commands.running.shares.membership import Membership, part_of
+from commands.running.shares.shares_file import Share
+from commands.running.supervisor import is_stopped_child
+
+TICK_S: Final = 0.1
+ENDING_S: Final = 15.0
+_FIRST_PAUSE_S: Final = 0.5
+_LONGEST_PAUSE_S: Final = 10.0
+
+Serve = Callable[[Share, bool], int]
+"""Called in a process of its own: work for the share, as its standby if the second is True; the exit code."""
+
+
+class _Seat:
+    """The place of one share at this bridge. lease: as it was seen last. pid: of its ``run`` here; 0 for none."""
+
+    def __init__(self, share: Share, directory: Path) -> None:
+        self.share, self._directory = share, directory
+        self._watch = LeaseWatch(directory)
+        self.lease: Lease | None = None
+        self.pid = 0
+        self.is_standby = self.is_asked = self.was_active = False
+        self.stopped = 0  # at how many looks it was
+        self.due_s = 0.0
+        self.backoff = Backoff(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
+
+    def look(self) -> None:
+        """See who works for it."""
+        self.lease = self._watch.look()
+        self.was_active = self.was_active or self.is_active
+
+    @property
+    def has_run_out(self) -> bool:
+        """Whether who works for it is held up."""
+        return self._watch.has_run_out
+
+    @property
+    def is_active(self) -> bool:
+        """Whether it is this bridge's ``run`` that works for it."""
+        return self.pid != 0 and self.lease is not None and not self.lease.ended and self.lease.pid == self.pid
+
+    @property
+    def is_free(self) -> bool:
+        """Whether nobody works for it, so that a ``run`` can begin at once."""
+        return not is_held(self._directory)
+
+
+class Bridge:
+    """One bridge of *shares* in *home*, as a member among others. serve: see ``Serve``. say: for people."""
+
+    def __init__(
+        self, home: Path, shares: Sequence[Share], membership: Membership, serve: Serve, say: Callable[[str], None]
+    ) -> None:
+        self._seats = [_Seat(share, directory_of(home, share.qmgr)) for share in shares]
+        self._membership, self._serve, self._say = membership, serve, say
+        self._noted: dict[str, int] | None = None
+
+    def run(self, stop: threading.Event) -> None:
+        """Work for a part of the shares until *stop* is set, then give them all up."""
+        try:
+            while not stop.wait(TICK_S):
+                self.step()
+        finally:
+            self._end()
+
+    def step(self) -> None:
+        """Compare what this bridge runs with its part, and begin or end one."""
+        members = self._membership.members()
+        self._reap()
+        for seat in self._seats:
+            seat.look()
+        running = [seat for seat in self._seats if seat.pid and not seat.is_asked]
+        room = part_of(len(self._seats), members, self._membership.id) - len(running)
+        if room < 0:
+            self._give_up(running[-1], "another bridge takes it")
+        elif room > 0:
+            self._take_one(members)
+        for seat in running:
+            self._look_after(seat)
+        self._note()
+
+    @property
+    def shares(self) -> dict[str, int]:
+        """The process of ``run`` for each queue manager that this bridge works for."""
+        return {seat.share.qmgr: seat.pid for seat in self._seats if seat.is_active}
+
+    def _take_one(self, members: Sequence[str]) -> None:
+        for seat in self._in_turn(members):
+            is_free = seat.is_free
+            if is_free or seat.has_run_out:
+                self._begin(seat, as_standby=not is_free)
+                return
+
+    def _in_turn(self, members: Sequence[str]) -> Iterator[_Seat]:
+        """Seats to take; each member begins elsewhere, so that two seldom want the same one."""
+        count, now = len(self._seats), time.monotonic()
+        first = members.index(self._membership.id) * count // len(members)
+        for at in range(count):
+            seat = self._seats[(first + at) % count]
+            if seat.pid == 0 and seat.due_s <= now:
+                yield seat
+
+    def _look_after(self, seat: _Seat) -> None:
+        seat.stopped = seat.stopped + 1 if is_stopped_child(seat.pid) else 0
+        # One that is stopped before it has begun has no lease that could run out.
+        if (seat.is_active and seat.has_run_out) or seat.stopped * TICK_S > STOPPED_S:
+            self._say(f"{seat.share.qmgr}: process {seat.pid} is held up; it is ended")
+            os.kill(seat.pid, signal.SIGKILL)
+        elif seat.is_standby and not seat.is_active and not seat.has_run_out and not seat.is_free:
+            self._give_up(seat, "another process works for it")
+
+    def _begin(self, seat: _Seat, *, as_standby: bool) -> None:
+        bridge, process = os.getpid(), os.fork()
+        if process == 0:
+            code = 1
+            try:
+                for number in (signal.SIGTERM, signal.SIGINT):
+                    signal.signal(number, signal.SIG_DFL if number is signal.SIGTERM else signal.default_int_handler)
+                die_with(bridge)
+                self._membership.forget()
+                code = self._serve(seat.share, as_standby)
+            finally:
+                os._exit(code)
+        seat.pid, seat.is_standby, seat.is_asked, seat.was_active = process, as_standby, False, False
+
+    def _give_up(self, seat: _Seat, why: str) -> None:
+        self._say(f"{seat.share.qmgr}: {why}")
+        seat.is_asked = True
+        with suppress(ProcessLookupError):
+            os.kill(seat.pid, signal.SIGTERM)
+
+    def _reap(self) -> None:
+        for seat in self._seats:
+            if not seat.pid or os.waitpid(seat.pid, os.WNOHANG)[0] == 0:
+                continue
+            if seat.was_active:
+                seat.backoff.reset()
+            # What it gave up is another bridge's, which needs a moment to take it.
+            seat.due_s = time.monotonic() + seat.backoff.next()
+            seat.pid = 0
+
+    def _note(self) -> None:
+        if self._noted != self.shares:
+            self._noted = self.shares
+            self._membership.note(self._noted)
+
+    def _end(self) -> None:
+        for seat in self._seats:
+            if seat.pid and not seat.is_asked:
+                seat.is_asked = True
+                with suppress(ProcessLookupError):
+                    os.kill(seat.pid, signal.SIGTERM)
+        end = time.monotonic() + ENDING_S
+        while any(seat.pid for seat in self._seats) and time.monotonic() < end:
+            self._membership.members()
+            self._reap()
+            time.sleep(TICK_S / 5)
+        for seat in self._seats:
+            if seat.pid:
+                with suppress(ProcessLookupError):
+                    os.kill(seat.pid, signal.SIGKILL)
+                os.waitpid(seat.pid, 0)
+                seat.pid = 0
