@@ -76,13 +76,16 @@ def _divided(batches: list[pa.RecordBatch], options: WorkloadOptions, tasks: int
     deal_s = time.process_time() - began
     loads = Counter(task for batch in with_keys for task in dealt.of(batch.column("key").to_numpy()).tolist())
     return (
-        f"in {tasks} tasks: {keys_s / options.messages * 1e6:.0f} us a message for its keys; {len(counted):,} rows to the "
-        f"driver, {deal_s:.1f} s there; {min(loads.values()):,} to {max(loads.values()):,} messages a task"
+        f"in {tasks} tasks: {keys_s / options.messages * 1e6:.0f} us a message for its keys; {len(counted):,} rows to "
+        f"the driver, {deal_s:.1f} s there; {min(loads.values()):,} to {max(loads.values()):,} messages a task"
     )
 
 
 def measured(control: int, subscribers: int, ranges: int, tasks: int) -> list[str]:
-    """The figures, in lines. control: messages of the control plane. ranges: of the replay. tasks: of its first pass."""
+    """The figures, in lines.
+
+    control: messages of the control plane. ranges: of the replay. tasks: of its first pass.
+    """
     options = WorkloadOptions(messages=control, control=1.0, errors=0, strays=0, subscribers=subscribers)
     batches = list(_batches(options))
     least, most = batches[0].column("seq")[0].as_py(), batches[-1].column("seq")[-1].as_py()

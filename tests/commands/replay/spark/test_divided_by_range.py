@@ -123,7 +123,7 @@ def divided(
     control_in=st.integers(1, 4),
 )
 def test_divided_is_whole(data: st.DataObject, tasks: int, shift: int, semantics: str, control_in: int) -> None:
-    capture = data.draw(st.one_of(captures(3), captures_of_several_groups()).filter(bool))
+    capture = data.draw(st.one_of(captures(1, 3), captures_of_several_groups()).filter(bool))
     least, most = capture[0].seq, capture[-1].seq
     cuts = st.lists(st.integers(least + 1, most), unique=True, max_size=6) if most > least else st.just([])
     rows = prepared_rows(capture)

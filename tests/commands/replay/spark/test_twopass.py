@@ -18,8 +18,9 @@ from rfh2.captured import CapturedMessage
 from rfh2.errors import QPubSubError
 from tests.commands.replay.spark.worlds import EXPIRING, SETUP, captures, local_puts
 
+# Each example starts a dozen jobs, whatever is in it. ``test_divided_by_range`` tries many more without Spark.
 QUICK = settings(
-    max_examples=6,
+    max_examples=3,
     deadline=None,
     database=None,
     phases=[Phase.explicit, Phase.generate],
@@ -50,7 +51,7 @@ def puts_of(frame: DataFrame) -> list[tuple[Any, ...]]:
 @pytest.mark.parametrize(("semantics", "setup"), [("v7", SETUP), ("v6", SETUP), ("v7", EXPIRING)])
 def test_equal_to_local(spark: SparkSession, semantics: str, setup: str) -> None:
     @QUICK
-    @given(capture=captures(), ranges=st.integers(1, 5), chance=st.randoms())
+    @given(capture=captures(6, 14), ranges=st.integers(1, 5), chance=st.randoms())
     def check(capture: list[CapturedMessage], ranges: int, chance: Any) -> None:
         shuffled = list(capture)
         chance.shuffle(shuffled)

@@ -197,9 +197,9 @@ def interleaved(parts: Sequence[list[CapturedMessage]], order: Iterable[int], st
 
 
 @st.composite
-def captures(draw: st.DrawFn, most: int = 8) -> list[CapturedMessage]:
+def captures(draw: st.DrawFn, least: int = 1, most: int = 8) -> list[CapturedMessage]:
     """A capture of several queue managers."""
-    count = draw(st.integers(1, most))
+    count = draw(st.integers(least, most))
     parts = [draw(messages(None if number == 0 else f"QM{number + 1}")) for number in range(count)]
     return interleaved(parts, draw(st.lists(st.integers(0, most), max_size=20)), draw(st.sampled_from([1, 1, 1000])))
 
