@@ -74,7 +74,7 @@ _PRINTED_IN_MEMORY: Final = 8 * 1024 * 1024
     type=click.Path(path_type=Path, allow_dash=True),
     metavar="FILE|-",
     help="Write the puts to FILE; its name ends in .jsonl or .parquet. With Spark it is a directory. The default is "
-    "stdout, as JSON Lines, or nothing with --transcript.",
+    "stdout, as JSON Lines, or nothing with --transcript. With --checkpoint the name can end in .delta: a Delta table.",
 )
 @click.option("--transcript", is_flag=True, help="Print the result of each command, and who received what.")
 @click.option("--json", "as_json", is_flag=True, help="Print the counts as one JSON object; needs --output FILE.")
@@ -169,7 +169,7 @@ def command(
     if to_stdout and (options.on_spark or checkpoint is not None):
         raise click.UsageError("--engine spark needs --output FILE: it writes a directory")
     if target is not None and not to_stdout:
-        check_suffix(target)
+        check_suffix(target, *((".delta",) if checkpoint is not None else ()))
     if checkpoint is not None:
         if not selection.is_all:
             raise click.UsageError("--where, --since, --until, --seq and --limit do not go with --checkpoint")

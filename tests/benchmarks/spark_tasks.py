@@ -12,13 +12,15 @@ import argparse
 import sys
 import time
 import tracemalloc
+from collections import Counter
 from collections.abc import Callable, Iterator
 
 import numpy as np
 import pyarrow as pa
 
 from commands.replay.arrivals import Arrivals
-from commands.replay.spark.control import INTERVAL, LOOKUP, NOTES, notes_of
+from commands.replay.spark.control import INTERVAL, LOOKUP, NOTES, ControlPlaneSetup, notes_of
+from commands.replay.spark.control_tasks import KEY_FIELDS, Keys, deal_out, keyed
 from commands.replay.spark.journal import SubscriptionJournal
 from commands.replay.spark.lookups import LooksByTopic, LookupTable, PatternLookups
 from commands.replay.spark.replay_setup import ReplaySetup
@@ -60,15 +62,38 @@ def _held(make: Callable[[], object]) -> int:
     return size
 
 
-def measured(control: int, subscribers: int, ranges: int) -> list[str]:
-    """The figures, in lines. control: messages of the control plane. ranges: of the replay."""
+def _divided(batches: list[pa.RecordBatch], options: WorkloadOptions, tasks: int) -> str:
+    """What it takes to divide the control plane, and how evenly that is done."""
+    setting = ReplaySetup(setup_script(options))
+    began = time.process_time()
+    with_keys = list(keyed(batches))
+    keys_s = time.process_time() - began
+    names = [field.name for field in KEY_FIELDS]
+    rows = (row for batch in with_keys for row in columns(batch, "qmgr", *names))
+    counted = Counter((qmgr, Keys(key, tuple(of_names), *more)) for qmgr, key, of_names, *more in rows)
+    began = time.process_time()
+    dealt = deal_out(counted, lambda qmgr: setting.broker(qmgr).space.subscriptions(), tasks)
+    deal_s = time.process_time() - began
+    loads = Counter(task for batch in with_keys for task in dealt.of(batch.column("key").to_numpy()).tolist())
+    return (
+        f"in {tasks} tasks: {keys_s / options.messages * 1e6:.0f} us a message for its keys; {len(counted):,} rows to "
+        f"the driver, {deal_s:.1f} s there; {min(loads.values()):,} to {max(loads.values()):,} messages a task"
+    )
+
+
+def measured(control: int, subscribers: int, ranges: int, tasks: int) -> list[str]:
+    """The figures, in lines.
+
+    control: messages of the control plane. ranges: of the replay. tasks: of its first pass.
+    """
     options = WorkloadOptions(messages=control, control=1.0, errors=0, strays=0, subscribers=subscribers)
     batches = list(_batches(options))
     least, most = batches[0].column("seq")[0].as_py(), batches[-1].column("seq")[-1].as_py()
     starts = (*(least + (most + 1 - least) * number // ranges for number in range(ranges)), most + 1)
     began = time.process_time()
-    made = list(notes_of(ReplaySetup(setup_script(options)), frozenset(), False, starts)(batches))
+    made = list(notes_of(ControlPlaneSetup(ReplaySetup(setup_script(options)), starts))(batches))
     cpu_s = time.process_time() - began
+    divided = _divided(batches, options, tasks)
     notes = [note for batch in made for note in columns(batch, *NOTES.names)]
     intervals = [note for note in notes if note[1] == INTERVAL]
     by_range: list[list[tuple[int, int, str]]] = [[] for _ in range(ranges)]
@@ -99,6 +124,7 @@ def measured(control: int, subscribers: int, ranges: int) -> list[str]:
     return [
         f"{control:,} control messages, {subscribers:,} subscribers, {ranges} ranges",
         f"control plane: {cpu_s / control * 1e6:.0f} us of processor time a message",
+        divided,
         f"intervals in all: {len(intervals):,}, {whole:,} bytes",
         f"the range that is given most: {len(largest):,}, {most_bytes:,} bytes; in memory {_held(journal):,}",
         f"lookups, in every worker: {lookups:,} with {len(places):,} patterns; in memory {_held(table):,} bytes",
@@ -111,5 +137,6 @@ if __name__ == "__main__":
     arguments.add_argument("--control", type=int, default=20_000)
     arguments.add_argument("--subscribers", type=int, default=2_000)
     arguments.add_argument("--ranges", type=int, default=20)
+    arguments.add_argument("--tasks", type=int, default=16)
     given = arguments.parse_args()
-    sys.stdout.write("\n".join(measured(given.control, given.subscribers, given.ranges)) + "\n")
+    sys.stdout.write("\n".join(measured(given.control, given.subscribers, given.ranges, given.tasks)) + "\n")

@@ -197,10 +197,14 @@ def jobs_option(function: F) -> F:
     return option(function)
 
 
-def check_suffix(output: Path) -> None:
-    """Raises UsageError where *output* is named for no format that puts and differences are written in."""
-    if output.suffix not in (".jsonl", ".parquet"):
-        raise click.UsageError(f"--output {output}: the name must end in .jsonl or .parquet")
+def check_suffix(output: Path, *others: str) -> None:
+    """Raises UsageError where *output* is named for no format that puts and differences are written in.
+
+    others: suffixes that are allowed beside those.
+    """
+    allowed = (".jsonl", ".parquet", *others)
+    if output.suffix not in allowed:
+        raise click.UsageError(f"--output {output}: the name must end in {', '.join(allowed[:-1])} or {allowed[-1]}")
 
 
 @contextmanager

@@ -29,7 +29,7 @@ from commands.replay.spark.choice import CHOSEN, Place, last_place, up_to
 from commands.replay.spark.first_pass_filter import FirstPassRole, Roles
 from commands.replay.spark.in_order import FilesInOrder, filled, with_moments
 from commands.replay.spark.plain_publish_filter import are_plain
-from commands.replay.spark.prepare import Clock, Clocks, Prepared, Work, begins_of, exact_of, moments_of
+from commands.replay.spark.prepare import Clock, Clocks, Prepared, Work, begins_of, expiry_of, moments_of
 from commands.replay.spark.replay_setup import EXPIRY, UNLIMITED, ReplaySetup
 from commands.replay.spark.schemas import CAPTURED, COLUMNS, arrow_schema
 
@@ -165,8 +165,11 @@ def surveyed(
         for name in (_CONTROL, _RETAINING)
     )
     messages = _messages(spark, shared, count)
-    exact = exact_of(expiring, clocks)
-    return PreparedInFiles(messages, control, retaining, starts, files.count, exact, setting, shared)
+    exact, expiry_begins = expiry_of(expiring, clocks, count)
+    controlling = sum(facts["controlling"] for facts in facts_of_parts)
+    return PreparedInFiles(
+        messages, control, retaining, starts, files.count, exact, setting, expiry_begins, controlling, shared
+    )
 
 
 def each_range(
@@ -261,6 +264,7 @@ class _Surveyor:
         self._expiring: set[str] = set()
         self._clocks: dict[str, Clock] = {}
         self._firsts: dict[str, int | None] = {}
+        self._controlling = 0
         self._last: dict[str, int | None] | None = {} if timeless else None
         self._roles = Roles()
 
@@ -275,6 +279,7 @@ class _Surveyor:
             # Only this loop has the message before.
             batch = batch.set_column(batch.schema.get_field_index("time"), "time", filled(batch, self._last))
         on_control = pc.equal(batch.column("queue"), CONTROL_QUEUE)
+        self._controlling += on_control.true_count
         left = batch.filter(pc.and_(read, pc.or_(on_control, pc.invert(are_plain(batch.column("body"))))))
         left = left.append_column("range", pa.array([self._number] * left.num_rows, pa.int32()))
         return self._roles.split(left)
@@ -305,4 +310,9 @@ class _Surveyor:
         """What was learnt; the first moment of a message without a time, before which there was none, is 1970."""
         clocks = {qmgr: (clock.least, clock.most, clock.last, clock.back) for qmgr, clock in self._clocks.items()}
         firsts = {qmgr: first or 0 for qmgr, first in self._firsts.items()}
-        return {"clocks": clocks, "expiring": sorted(self._expiring), "firsts": firsts}
+        return {
+            "clocks": clocks,
+            "expiring": sorted(self._expiring),
+            "firsts": firsts,
+            "controlling": self._controlling,
+        }

@@ -1,4 +1,7 @@
-"""The first pass: the control plane, in order, one task for each queue manager.
+"""The first pass: the control plane, in order.
+
+Few messages are run in one task for each queue manager. Many are dealt out to several tasks (``control_tasks``), so
+that no two tasks have commands that can meet; the notes on what expires then say more, and mean the same.
 
 It leaves notes, rows of NOTES: the intervals in which subscriptions had one value (``journal``), and the lookups of
 what is retained (``retained``). The notes stay where they were made, on the disks of the executors. Tasks get those
@@ -12,14 +15,19 @@ The messages go through an ordinary broker, which traces what it does. What it w
 makes every put. A subscription does not depend on anything that is published; what is retained matters for what is put
 alone. So publications are left out, with one exception: on queue managers that ``Prepared.exact`` names, what is
 retained goes through too, and between two messages that go through the *tick*: the latest moment among the commands
-between them, at which things expired.
+between them, at which things expired. Such a queue manager has one task, because what expires depends on every message.
+
+On all others the clock never goes back where something expires. There it does not matter which message notices that a
+subscription has expired: no later one finds it. So its interval ends, at the latest, with the last range that begins
+before it expires.
 """
 
 from __future__ import annotations
 
 import pickle
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
@@ -33,7 +41,16 @@ from commands.broker.objects import CONTROL_QUEUE
 from commands.broker.outcome import Arrival
 from commands.model import DeletePublication, Publish, PubOpt
 from commands.mqsc.broker import Broker
-from commands.qmgr.store.state import subscription_state
+from commands.qmgr.store.state import subscription_state, to_microseconds
+from commands.replay.spark.control_tasks import (
+    KEY_FIELDS,
+    ControlTasks,
+    Keys,
+    SharedTasks,
+    deal_out,
+    keyed,
+    with_task,
+)
 from commands.replay.spark.journal import BEFORE_ALL, FOREVER
 from commands.replay.spark.prepare import Prepared, Work
 from commands.replay.spark.replay_setup import ReplaySetup
@@ -77,6 +94,8 @@ _ARROW_NOTES: Final = arrow_schema(NOTES)
 INTERVAL, LOOKUP, WINNER = "interval", "lookup", "winner"
 TICK: Final = "(tick)"
 """The queue of a row that is no message but the latest moment of those between two that go through."""
+FEWEST_IN_A_TASK: Final = 20_000
+"""Control messages for which a task of their own is worth the dealing out."""
 _BATCH_ROWS: Final = 4096
 _NO_RANGE: Final = (None, None)
 _NO_LOOKUP: Final = (None, None, None, None)
@@ -85,19 +104,57 @@ _NO_LOOKUP: Final = (None, None, None, None)
 def control_plane(prepared: Prepared, *, clears: bool = False) -> DataFrame:
     """The notes of all queue managers, kept on disk when they are first made. clears: whether what DeletePub finds is
     wanted, too."""
-    starts = prepared.starts
-    work = notes_of(prepared.setting, frozenset(prepared.exact), clears, starts)
-    return control_messages(prepared).mapInArrow(work, NOTES).persist(StorageLevel.DISK_ONLY)
+    parallelism = prepared.messages.sparkSession.sparkContext.defaultParallelism
+    tasks = min(parallelism, prepared.control_count // FEWEST_IN_A_TASK)
+    plane = ControlPlaneSetup(prepared.setting, prepared.starts, frozenset(prepared.exact), clears, prepared.begins)
+    if tasks < 2:
+        return control_messages(prepared).mapInArrow(notes_of(plane), NOTES).persist(StorageLevel.DISK_ONLY)
+    return _in_tasks(prepared, plane, tasks)
+
+
+def _in_tasks(prepared: Prepared, plane: ControlPlaneSetup, count: int) -> DataFrame:
+    """The same, in so many tasks; the notes are made now."""
+    messages = control_columns(prepared)
+    schema = StructType([*messages.schema.fields, *KEY_FIELDS])
+    with_keys = messages.mapInArrow(keyed, schema).persist(StorageLevel.DISK_ONLY)
+    names = [field.name for field in KEY_FIELDS]
+    counted = with_keys.groupBy("qmgr", *names).count().toArrow()
+    rows = zip(*(counted.column(name).to_pylist() for name in ("qmgr", *names, "count")), strict=True)
+    found = {
+        (qmgr, Keys(key, tuple(of_names), own_queue, mixes)): number
+        for qmgr, key, of_names, own_queue, mixes, number in rows
+    }
+    dealt = deal_out(found, lambda qmgr: plane.setting.broker(qmgr).space.subscriptions(), count)
+    shared = prepared.messages.sparkSession.sparkContext.broadcast(dealt)
+    placed = StructType([*messages.schema.fields, StructField("task", IntegerType())])
+    in_tasks = with_keys.mapInArrow(with_task(shared), placed)
+    if prepared.exact:
+        in_tasks = in_tasks.union(_exact(prepared).withColumn("task", F.pmod(F.hash("qmgr"), F.lit(count))))
+    in_order = in_tasks.repartitionById(count, "task").sortWithinPartitions("qmgr", "seq")
+    notes = in_order.mapInArrow(notes_of(plane, shared), NOTES).persist(StorageLevel.DISK_ONLY)
+    notes.count()
+    with_keys.unpersist()
+    return notes
 
 
 def control_messages(prepared: Prepared) -> DataFrame:
     """What goes through the first pass, in order, each queue manager in one partition; a tick is on queue ``TICK``."""
-    setting = prepared.setting
-    exact = F.col("qmgr").isin(list(prepared.exact)) if prepared.exact else F.lit(False)
-    kept = prepared.control.where(~exact).select(*COLUMNS)
+    kept = control_columns(prepared)
     if prepared.exact:
-        kept = kept.union(_with_ticks(prepared.messages.where(exact), prepared.ranges, setting))
+        kept = kept.union(_exact(prepared))
     return kept.repartition("qmgr").sortWithinPartitions("qmgr", "seq")
+
+
+def control_columns(prepared: Prepared) -> DataFrame:
+    """What goes through the first pass on queue managers that are not exact: the columns COLUMNS, in no order."""
+    exact = F.col("qmgr").isin(list(prepared.exact)) if prepared.exact else F.lit(False)
+    return prepared.control.where(~exact).select(*COLUMNS)
+
+
+def _exact(prepared: Prepared) -> DataFrame:
+    """The same of those that are, with ticks."""
+    messages = prepared.messages.where(F.col("qmgr").isin(list(prepared.exact)))
+    return _with_ticks(messages, prepared.ranges, prepared.setting)
 
 
 def _is_deletion(command: object) -> bool:
@@ -147,14 +204,35 @@ def _batches(rows: list[tuple[Any, ...]], schema: pa.Schema) -> Iterator[pa.Reco
         yield batch_of(rows, schema)
 
 
-class _ControlPlane:
-    """The control plane of one queue manager while it is run."""
+@dataclass(frozen=True)
+class ControlPlaneSetup:
+    """What a task of the control plane knows beside its messages: as in ``Prepared``. clears: whether what DeletePub
+    finds is wanted, too."""
 
-    def __init__(self, qmgr: str, setting: ReplaySetup, exact: bool, clears: bool, starts: tuple[int, ...]) -> None:
-        self._qmgr, self._exact, self._clears, self._starts = qmgr, exact, clears, starts
-        self._broker = setting.broker(qmgr)
-        self._since = {s.sub_id: (BEFORE_ALL, s) for s in self._broker.space.subscriptions()}
+    setting: ReplaySetup
+    starts: tuple[int, ...]
+    exact: frozenset[str] = frozenset()
+    clears: bool = False
+    begins: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
+
+
+class _ControlPlane:
+    """The control plane of one queue manager, or what one task has of it, while it is run.
+
+    task: its number, where there are several.
+    """
+
+    def __init__(self, qmgr: str, setup: ControlPlaneSetup, tasks: ControlTasks | None, task: int = 0) -> None:
+        self._qmgr, self._exact, self._clears, self._starts = qmgr, qmgr in setup.exact, setup.clears, setup.starts
+        self._broker = setup.setting.broker(qmgr)
+        defined = self._broker.space.subscriptions()
+        if tasks is not None and not self._exact:
+            defined = tuple(each for each in defined if tasks.of_subscription(qmgr, each) == task)
+            self._broker.space.restore(defined, (), setup.setting.broker(qmgr).space)
+        self._since = {s.sub_id: (BEFORE_ALL, s) for s in defined}
         self._stored: dict[str, int] = {}
+        begins = setup.begins.get(qmgr, {})
+        self._began, self._ranges = [begins[number] for number in sorted(begins)], sorted(begins)
 
     def process(self, arrival: Arrival) -> Iterator[tuple[Any, ...]]:
         """The notes that one message, or tick, leads to."""
@@ -205,8 +283,16 @@ class _ControlPlane:
             yield self._interval(after, seq, value)
 
     def _interval(self, after: int, until: int, subscription: Subscription) -> tuple[Any, ...]:
+        until = min(until, self._last_before_expiry(subscription))
         ranges = _range_of(self._starts, after + 1), _range_of(self._starts, until)
         return (self._qmgr, INTERVAL, after, until, *ranges, subscription_state(subscription), *_NO_LOOKUP)
+
+    def _last_before_expiry(self, subscription: Subscription) -> int:
+        """A message after which no other finds *subscription*: the last one of a range."""
+        if subscription.expires_at is None:
+            return FOREVER
+        at = bisect_left(self._began, to_microseconds(subscription.expires_at))
+        return self._starts[self._ranges[at]] - 1 if at < len(self._ranges) else FOREVER
 
 
 def _range_of(starts: tuple[int, ...], seq: int) -> int:
@@ -214,19 +300,24 @@ def _range_of(starts: tuple[int, ...], seq: int) -> int:
     return min(max(bisect_right(starts, seq) - 1, 0), len(starts) - 2)
 
 
-def notes_of(setting: ReplaySetup, exact: frozenset[str], clears: bool, starts: tuple[int, ...]) -> Work:
-    """What the task of the control plane does: messages, with the columns COLUMNS, in; NOTES out."""
+def notes_of(setup: ControlPlaneSetup, shared: SharedTasks | None = None) -> Work:
+    """What a task of the control plane does: messages, with the columns COLUMNS, in; NOTES out.
+
+    shared: where there are several tasks, which of them has what; each message then has its task, too.
+    """
+    names = COLUMNS if shared is None else (*COLUMNS, "task")
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        tasks = None if shared is None else shared.value
         plane: _ControlPlane | None = None
         current = ""
         rows: list[tuple[Any, ...]] = []
         for batch in batches:
-            for seq, now, qmgr, queue, user, md, body in columns(batch, *COLUMNS):
+            for seq, now, qmgr, queue, user, md, body, *task in columns(batch, *names):
                 if plane is None or qmgr != current:
                     if plane is not None:
                         rows += plane.end()
-                    plane, current = _ControlPlane(qmgr, setting, qmgr in exact, clears, starts), qmgr
+                    plane, current = _ControlPlane(qmgr, setup, tasks, *task), qmgr
                 rows += plane.process(Arrival(seq, now, queue, md, body, user))
                 if len(rows) >= _BATCH_ROWS:
                     yield from _batches(rows, _ARROW_NOTES)

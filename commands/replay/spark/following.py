@@ -7,6 +7,8 @@ is left unchanged. Any program that reads the output finds each put once.
 
 Beside the puts of a batch, ``_late.jsonl`` has the captured messages that were too late to be replayed, and
 ``_problems.txt`` the records that could not be read.
+
+An output named ``.delta`` is a Delta table, too (``delta_table``): its files are the Parquet files of the batches.
 """
 
 from __future__ import annotations
@@ -18,8 +20,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -40,10 +43,18 @@ from commands.replay.spark.streaming import LATE, PROBLEM, STREAMED, digest_of, 
 from commands.replay.spark.topic_source import TopicSource
 from commands.replay.spark.writer import write_batches
 from rfh2.captured import CapturedMessage
+from rfh2.distribution import how_to_install
 from rfh2.errors import CaptureError, QPubSubError
 
+if TYPE_CHECKING:
+    from commands.replay.spark.delta_table import PutsTable
+
+DELTA: Final = ".delta"
+"""So ends the name of an output that is a Delta table."""
 LATE_FILE: Final = "_late.jsonl"
 PROBLEM_FILE: Final = "_problems.txt"
+_PUTS: Final = "puts"
+_INSTALL_DELTA: Final = how_to_install("delta")
 _MARK: Final = "_qpubsub.json"
 _LOCK: Final = "_lock"
 _VERSION: Final = 2
@@ -64,14 +75,19 @@ class Batch:
     kinds: dict[str, int] = field(default_factory=dict)
     problem_texts: list[str] = field(default_factory=list)
 
+    @property
+    def puts(self) -> int:
+        """How many rows are puts."""
+        return sum(count for kind, count in self.kinds.items() if kind not in (LATE, PROBLEM))
+
 
 @dataclass(frozen=True)
 class Following:
     """The replay to do, and its output.
 
     source: a directory that captures are moved into, or a topic. form: the format of files. target: a directory named
-    .jsonl or .parquet. checkpoint: a directory that Spark keeps its place in. hold, idle_s: as for ``replay_stream``.
-    batch_bytes: the most bytes of files in one batch, which has one file at least.
+    .jsonl, .parquet or .delta. checkpoint: a directory that Spark keeps its place in. hold, idle_s: as for
+    ``replay_stream``. batch_bytes: the most bytes of files in one batch, which has one file at least.
     """
 
     source: Path | TopicSource
@@ -90,6 +106,8 @@ class Following:
         if isinstance(self.source, Path) and not self.source.is_dir():
             raise CaptureError(str(self.source), None, "no such directory")
         ReplaySetup(self.setup, self.semantics).broker(DEFAULT_QMGR)
+        if self.target.suffix == DELTA and find_spec("deltalake") is None:
+            raise FollowError(f"{self.target} would be a Delta table, and deltalake is not installed: {_INSTALL_DELTA}")
         self._marks()
 
     def _marks(self) -> dict[str, Any]:
@@ -114,12 +132,16 @@ class Following:
             raise FollowError(f"{self.target} is the output of a replay other than that of {self.checkpoint}")
         return mine
 
-    def claim(self) -> None:
-        """Mark checkpoint and output as belonging together. Raises FollowError where they belong to others."""
+    def claim(self) -> str:
+        """Mark checkpoint and output as belonging together: what the two are marked with.
+
+        Raises FollowError where they belong to others.
+        """
         mark = self._marks()
         for directory in (self.checkpoint, self.target):
             directory.mkdir(parents=True, exist_ok=True)
             _write(directory / _MARK, mark)
+        return str(mark["id"])
 
     def _parameters(self) -> dict[str, Any]:
         return {
@@ -151,11 +173,11 @@ class Following:
                 stack.enter_context(exclusive(self.checkpoint / _LOCK, ""))
             except QueueManagerInUseError as error:
                 raise FollowError(f"{self.checkpoint} is in use by another process") from error
-            self.claim()
+            mark = self.claim()
             for left in self.target.glob("_batch-*"):
                 shutil.rmtree(left)
             rows = replay_stream(self._captured(spark), self.setup, self.semantics, hold=self.hold, idle_s=self.idle_s)
-            sink = BatchSink(self.target, self.target.suffix.removeprefix("."))
+            sink = self._sink(mark)
             writer = rows.writeStream.foreachBatch(lambda batch, number: report(sink.put(batch, number)))
             writer = writer.option("checkpointLocation", str(self.checkpoint.resolve()))
             query = (writer.trigger(availableNow=True) if once else writer.trigger(processingTime="1 second")).start()
@@ -170,12 +192,23 @@ class Following:
         reader = spark.readStream.format(FORMAT).option("format", self.form).option("defaultQueue", NATURAL)
         return reader.option("maxBytesPerTrigger", str(self.batch_bytes)).load(str(self.source.resolve()))
 
+    def _sink(self, mark: str) -> BatchSink:
+        target = self.target.resolve()
+        if target.suffix != DELTA:
+            return BatchSink(target, target.suffix.removeprefix("."))
+        from commands.replay.spark.delta_table import PutsTable  # noqa: PLC0415 - deltalake is an extra
+
+        return BatchSink(target, "parquet", PutsTable(target, f"qpubsub-{mark}"))
+
 
 class BatchSink:
-    """Puts each batch of a stream of STREAMED in place, once. form: ``jsonl`` or ``parquet``."""
+    """Puts each batch of a stream of STREAMED in place, once.
 
-    def __init__(self, target: Path, form: str) -> None:
-        self._target, self._form = target.resolve(), form
+    form: ``jsonl`` or ``parquet``. table: to which the puts of each batch are added, too.
+    """
+
+    def __init__(self, target: Path, form: str, table: PutsTable | None = None) -> None:
+        self._target, self._form, self._table = target.resolve(), form, table
 
     def put(self, batch: DataFrame, number: int) -> Batch:
         """Put batch *number* in place, unless it is in place already."""
@@ -190,16 +223,21 @@ class BatchSink:
         place = self._target / f"batch={number:010}"
         if place.exists() or not done.kinds:
             shutil.rmtree(staging)
-            return done
-        for name, final in report["files"].items():
+        else:
+            self._put_in_place(staging, report["files"], place)
+        if self._table is not None and done.puts:
+            self._table.add(number, place / f"{_PUTS}.{form}")
+        return done
+
+    def _put_in_place(self, staging: Path, files: dict[str, str], place: Path) -> None:
+        for name, final in files.items():
             (staging / name).rename(staging / final)
         for left in staging.iterdir():
-            if left.name not in report["files"].values():
+            if left.name not in files.values():
                 left.unlink()
         directory_to_disk(staging)
         staging.rename(place)
         directory_to_disk(self._target)
-        return done
 
 
 def _written(batches: Iterable[pa.RecordBatch], directory: str, form: str) -> Iterator[pa.RecordBatch]:
@@ -233,7 +271,7 @@ def _written(batches: Iterable[pa.RecordBatch], directory: str, form: str) -> It
             to_disk(file)
         files[temporary] = name
 
-    write(f"puts.{form}", lambda file: write_batches(puts(), file, form, puts=True))
+    write(f"{_PUTS}.{form}", lambda file: write_batches(puts(), file, form, puts=True))
     if late:
         write(LATE_FILE, lambda file: file.writelines(late))
     if problems:

@@ -43,7 +43,9 @@ class Prepared:
     control: those of them that change subscriptions or look at what is retained. retaining: those on stream queues that
     leave something retained, and it may be others. starts: the least seq of each range, and behind them where the last
     one ends. exact: queue managers on which the clock goes back and something expires. count: how many messages there
-    are. setting: with what the messages add.
+    are. setting: with what the messages add. begins: by queue manager and range, the last moment before it, in
+    microseconds since 1970, where something expires and no clock goes back. control_count: how many messages are on the
+    control queue, at least.
     """
 
     messages: DataFrame
@@ -53,6 +55,8 @@ class Prepared:
     count: int
     exact: tuple[str, ...]
     setting: ReplaySetup
+    begins: dict[str, dict[int, int]]
+    control_count: int
 
     @property
     def ranges(self) -> int:
@@ -87,13 +91,14 @@ def prepared(
         messages = messages.withColumn(CHOSEN, chosen_column(selection))
     messages = messages.withColumn("qmgr", F.when(F.col("qmgr") == "", None).otherwise(F.col("qmgr")))
     messages = messages.fillna({"qmgr": DEFAULT_QMGR, "queue": ""})
-    totals = messages.agg(F.min("seq"), F.max("seq"), F.count("*"), F.count_if(F.col("time").isNull())).collect()[0]
-    least, most, count, timeless = totals
+    flags = (F.col("time").isNull(), F.col("queue") == CONTROL_QUEUE)
+    totals = messages.agg(F.min("seq"), F.max("seq"), F.count("*"), *map(F.count_if, flags)).collect()[0]
+    least, most, count, timeless, controlling = totals
     parallelism = captured.sparkSession.sparkContext.defaultParallelism
     wanted = ranges or max(parallelism, -(-count // _MESSAGES_PER_RANGE))
     if count == 0:
         moments = moments_of(messages.withColumn("range", F.lit(0)), {}, 1, False)
-        return Prepared(moments, moments, moments, (0, 1), 0, (), setting)
+        return Prepared(moments, moments, moments, (0, 1), 0, (), setting, {}, 0)
     ranged, starts = _ranged(messages, least, most, count, wanted)
     expiring = _expiring(ranged, setting)
     clocks = _clocks(ranged) if timeless or expiring else {}
@@ -107,7 +112,8 @@ def prepared(
     retaining = looking.where(F.col("queue") != CONTROL_QUEUE)
     if selection.limit is not None and (last := last_place(moments.where(CHOSEN), selection.limit)) is not None:
         moments = moments.where(is_up_to(last))
-    return Prepared(moments, control, retaining, starts, count, exact_of(expiring, clocks), setting)
+    exact, begins = expiry_of(expiring, clocks, len(starts) - 1)
+    return Prepared(moments, control, retaining, starts, count, exact, setting, begins, controlling)
 
 
 def _ranged(messages: DataFrame, least: int, most: int, count: int, ranges: int) -> tuple[DataFrame, tuple[int, ...]]:
@@ -171,9 +177,13 @@ def _clocks(messages: DataFrame) -> Clocks:
     return clocks
 
 
-def exact_of(expiring: Iterable[str], clocks: Clocks) -> tuple[str, ...]:
-    """``Prepared.exact``. expiring: queue managers on which something expires."""
-    return tuple(sorted(qmgr for qmgr in expiring if _goes_back(clocks.get(qmgr, {}))))
+def expiry_of(
+    expiring: Iterable[str], clocks: Clocks, ranges: int
+) -> tuple[tuple[str, ...], dict[str, dict[int, int]]]:
+    """``Prepared.exact`` and ``Prepared.begins``. expiring: queue managers on which something expires."""
+    theirs = {qmgr: clocks.get(qmgr, {}) for qmgr in expiring}
+    exact = tuple(sorted(qmgr for qmgr, found in theirs.items() if _goes_back(found)))
+    return exact, begins_of({qmgr: found for qmgr, found in theirs.items() if qmgr not in exact}, ranges)
 
 
 def _goes_back(clocks: dict[int, Clock]) -> bool:

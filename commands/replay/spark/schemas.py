@@ -9,6 +9,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
+    BooleanType,
     DataType,
     IntegerType,
     LongType,
@@ -139,6 +140,7 @@ _ARROW: Final[dict[type[DataType], pa.DataType]] = {
     IntegerType: pa.int32(),
     StringType: pa.string(),
     BinaryType: pa.binary(),
+    BooleanType: pa.bool_(),
     TimestampType: pa.timestamp("us", tz="UTC"),
 }
 

@@ -12,6 +12,7 @@ pytest.importorskip("pyspark")
 from pyspark.sql import SparkSession
 
 from commands.replay.spark import session
+from tests.commands.replay.spark.quick_session import QUICK_SESSION
 
 
 @pytest.fixture(scope="session")
@@ -21,7 +22,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         "local[2]",
         spark__sql__shuffle__partitions="2",
         spark__sql__warehouse__dir=str(tmp_path_factory.mktemp("warehouse")),
-        spark__sql__adaptive__enabled="false",
+        **QUICK_SESSION,
     )
     yield made
     made.stop()

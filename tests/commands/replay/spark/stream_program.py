@@ -7,11 +7,12 @@ from pathlib import Path
 
 from commands.replay.spark import session
 from commands.replay.spark.following import Following
+from tests.commands.replay.spark.quick_session import QUICK_SESSION
 
 
 def main(source: str, target: str, checkpoint: str, setup: str) -> None:
     """Work through what is in *source*, a file in each batch, then end."""
-    spark = session("local[2]")
+    spark = session("local[2]", spark__sql__shuffle__partitions="1", **QUICK_SESSION)
     following = Following(Path(source), "jsonl", Path(target), Path(checkpoint), setup, batch_bytes=1)
     with following.running(spark, lambda _batch: None, once=True) as query:
         query.awaitTermination()

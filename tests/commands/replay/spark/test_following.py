@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -170,6 +171,7 @@ USAGES = [
     ("idle-without-follow", ["--engine", "spark", "--checkpoint", "place", *IDLE], "--idle needs"),
     ("idle-without-hold", ["--engine", "spark", "--checkpoint", "place", "--follow", "--idle", "3"], "--idle needs"),
     ("strange-output", ["--engine", "spark", "--checkpoint", "place", "--output", "puts.xml"], "must end in"),
+    ("a-table-of-one-replay", ["--engine", "spark", "--output", "puts.delta"], "must end in .jsonl or .parquet"),
 ]
 
 
@@ -225,13 +227,21 @@ def test_each_put_once(spark: SparkSession, following: Following) -> None:
         pass
 
 
-def test_parquet(spark: SparkSession, following: Following) -> None:
-    following = replace(following, target=following.target.with_suffix(".parquet"))
+def test_parquet_which_may_be_a_delta_table(spark: SparkSession, following: Following) -> None:
+    is_delta = find_spec("deltalake") is not None
+    following = replace(following, target=following.target.with_suffix(".delta" if is_delta else ".parquet"))
     move_in(following.source, "0", CAPTURE[:100])
     run(spark, following)
     found = spark.read.parquet(str(following.target))
     assert found.columns[-1] == "batch"
     assert found.count() == len(expected(CAPTURE[:100]))
+    if is_delta:
+        from deltalake import DeltaTable
+
+        table = DeltaTable(following.target)
+        mark = json.loads((following.checkpoint / "_qpubsub.json").read_text())["id"]
+        assert table.to_pyarrow_table().num_rows == found.count()
+        assert table.transaction_version(f"qpubsub-{mark}") == 0
 
 
 # Killed
@@ -283,7 +293,7 @@ def test_killed_in_the_middle_of_a_batch(following: Following) -> None:
 @pytest.mark.slow
 def test_the_verb_ends_by_ctrl_c(following: Following, tmp_path: Path) -> None:
     (tmp_path / "setup.mqsc").write_text(SETUP)
-    arguments = ["replay", "--engine", "spark", "--master", "local[2]", "--setup", "setup.mqsc", "--follow"]
+    arguments = ["replay", "--engine", "spark", "--master", "local[1]", "--setup", "setup.mqsc", "--follow"]
     paths = ["--input", "in", "--output", "puts.jsonl", "--checkpoint", "place"]
     process = subprocess.Popen(
         [sys.executable, "-m", "commands.cli", *arguments, *paths],

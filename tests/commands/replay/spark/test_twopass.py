@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -11,14 +12,15 @@ from hypothesis import strategies as st
 from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 
-from commands.replay.spark import CAPTURED, SchemaError, replayed
+from commands.replay.spark import CAPTURED, SchemaError, control, replayed
 from commands.replay.workload import Workload, WorkloadOptions, setup_script
 from rfh2.captured import CapturedMessage
 from rfh2.errors import QPubSubError
 from tests.commands.replay.spark.worlds import EXPIRING, SETUP, captures, local_puts
 
+# Each example starts a dozen jobs, whatever is in it. ``test_divided_by_range`` tries many more without Spark.
 QUICK = settings(
-    max_examples=6,
+    max_examples=3,
     deadline=None,
     database=None,
     phases=[Phase.explicit, Phase.generate],
@@ -49,7 +51,7 @@ def puts_of(frame: DataFrame) -> list[tuple[Any, ...]]:
 @pytest.mark.parametrize(("semantics", "setup"), [("v7", SETUP), ("v6", SETUP), ("v7", EXPIRING)])
 def test_equal_to_local(spark: SparkSession, semantics: str, setup: str) -> None:
     @QUICK
-    @given(capture=captures(), ranges=st.integers(1, 5), chance=st.randoms())
+    @given(capture=captures(6, 14), ranges=st.integers(1, 5), chance=st.randoms())
     def check(capture: list[CapturedMessage], ranges: int, chance: Any) -> None:
         shuffled = list(capture)
         chance.shuffle(shuffled)
@@ -75,12 +77,17 @@ def test_a_queue_manager_without_control_messages_has_what_the_setup_defines(spa
     assert not difference(got, local_puts([publish], setup))
 
 
-@pytest.mark.parametrize("ranges", [1, 3, None])
-def test_a_workload(spark: SparkSession, ranges: int | None) -> None:
+@pytest.mark.parametrize(("ranges", "in_a_task"), [(None, control.FEWEST_IN_A_TASK), (3, 10)])
+def test_a_workload(spark: SparkSession, ranges: int | None, in_a_task: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In one range, and in several with the control plane in two tasks; the clock of one queue manager goes back."""
+    monkeypatch.setattr(control, "FEWEST_IN_A_TASK", in_a_task)
     knobs = WorkloadOptions(
         messages=1500, control=0.1, errors=0.02, strays=0.01, qmgrs=2, topics=100, per_second=20, expiring=0.3
     )
     capture = list(Workload(knobs).messages())
+    last = capture[-1]
+    assert last.time is not None
+    capture[-1] = last.model_copy(update={"time": last.time - timedelta(minutes=1)})
     got = puts_of(replayed(frame(spark, capture), setup_script(knobs), ranges=ranges))
     assert not difference(got, local_puts(capture, setup_script(knobs)))
 

@@ -42,16 +42,17 @@ def _tags(**given: Any) -> dict[str, str | None]:
 
 
 USERS = st.sampled_from(["ann", "bob"])
-REPLY_QUEUES = st.sampled_from(["Q1", "Q2", ""])
+REPLY_QUEUES = ["Q1", "Q2", ""]
 EXPIRIES = st.sampled_from([-1, -1, -1, 8, 25])
 MSG_TYPES = st.sampled_from([MQMT_DATAGRAM, MQMT_REQUEST])
 
 
 @st.composite
-def _descriptors(draw: st.DrawFn) -> Mqmd:
+def _descriptors(draw: st.DrawFn, mark: str) -> Mqmd:
+    queue = draw(st.sampled_from(REPLY_QUEUES))
     return Mqmd(
         user_identifier=draw(USERS),
-        reply_to_q=draw(REPLY_QUEUES),
+        reply_to_q=queue and queue + mark,
         expiry=draw(EXPIRIES),
         msg_type=draw(MSG_TYPES),
         report=draw(st.sampled_from([0, MQRO_NAN])),
@@ -60,11 +61,8 @@ def _descriptors(draw: st.DrawFn) -> Mqmd:
     )
 
 
-_NAMES = st.sampled_from([None, None, "one", "two"])
-
-
 @st.composite
-def _subscriber_commands(draw: st.DrawFn) -> CommandSpec:
+def _subscriber_commands(draw: st.DrawFn, mark: str) -> CommandSpec:
     rfh1 = draw(st.booleans())
     word = draw(st.sampled_from(["RegSub", "RegSub", "RegSub", "DeregSub", "ReqUpdate"]))
     words = {
@@ -87,20 +85,20 @@ def _subscriber_commands(draw: st.DrawFn) -> CommandSpec:
     most = 1 if word == "ReqUpdate" else 2
     topics = st.sampled_from(CHAR_PATTERNS if rfh1 else PATTERNS)
     tags = _tags(
-        SubName=draw(_NAMES),
+        SubName=draw(st.sampled_from([None, None, f"one{mark}", f"two{mark}"])),
         SubIdentity=draw(st.sampled_from([None, None, None, "A", "B"])) if word == "RegSub" else None,
         SubPoint=None if rfh1 else draw(st.sampled_from([None, None, None, "USD"])),
         Filter=None if rfh1 else draw(st.sampled_from([None, None, *FILTERS])),
         StreamName=draw(st.sampled_from([None, "NEWS"])) if rfh1 else None,
     )
-    mqmd = draw(_descriptors())
+    mqmd = draw(_descriptors(mark))
     return CommandSpec(
         word, tuple(draw(st.lists(topics, min_size=1, max_size=most))), options, tags, rfh1=rfh1, mqmd=mqmd
     )
 
 
 @st.composite
-def _publications(draw: st.DrawFn) -> CommandSpec:
+def _publications(draw: st.DrawFn, mark: str) -> CommandSpec:
     rfh1 = draw(st.sampled_from([False, False, True]))
     options = draw(st.sampled_from([(), (), ("RetainPub",), ("RetainPub",), ("Local",), ("OtherSubsOnly",)]))
     return CommandSpec(
@@ -111,7 +109,7 @@ def _publications(draw: st.DrawFn) -> CommandSpec:
         usr={} if rfh1 else draw(st.sampled_from([{}, {"n": 2}, {"n": 5}])),
         data="data",
         rfh1=rfh1,
-        mqmd=draw(_descriptors()),
+        mqmd=draw(_descriptors(mark)),
         queue=draw(st.sampled_from([*QUEUES, QUEUES[0], CONTROL, "SOMEWHERE"])),
     )
 
@@ -146,9 +144,13 @@ def _entity(body: bytes) -> bytes:
 
 
 @st.composite
-def messages(draw: st.DrawFn, qmgr: str | None) -> list[CapturedMessage]:
-    """One queue manager's part of a capture; seq is left for who puts the parts together."""
-    wanted = draw(st.lists(st.one_of(_subscriber_commands(), _publications().map(_deletion)), max_size=40))
+def messages(draw: st.DrawFn, qmgr: str | None, mark: str = "") -> list[CapturedMessage]:
+    """One queue manager's part of a capture; seq is left for who puts the parts together.
+
+    mark: ends the names of subscriber queues and subscriptions; with another mark they meet nobody.
+    """
+    commands = st.one_of(_subscriber_commands(mark), _publications(mark).map(_deletion))
+    wanted = draw(st.lists(commands, max_size=40))
     clock = draw(st.sampled_from(["even", "jumping", "back", "none", "some"]))
     now = START
     found = []
@@ -195,11 +197,19 @@ def interleaved(parts: Sequence[list[CapturedMessage]], order: Iterable[int], st
 
 
 @st.composite
-def captures(draw: st.DrawFn, most: int = 8) -> list[CapturedMessage]:
+def captures(draw: st.DrawFn, least: int = 1, most: int = 8) -> list[CapturedMessage]:
     """A capture of several queue managers."""
-    count = draw(st.integers(1, most))
+    count = draw(st.integers(least, most))
     parts = [draw(messages(None if number == 0 else f"QM{number + 1}")) for number in range(count)]
     return interleaved(parts, draw(st.lists(st.integers(0, most), max_size=20)), draw(st.sampled_from([1, 1, 1000])))
+
+
+@st.composite
+def captures_of_several_groups(draw: st.DrawFn) -> list[CapturedMessage]:
+    """Two queue managers; in each, subscribers with one mark do not meet those with another."""
+    marks = [draw(st.sampled_from(["", "X", "Y"])) for _ in range(draw(st.integers(1, 4)))]
+    parts = [draw(messages(qmgr, mark)) for qmgr in (None, "QM2") for mark in marks]
+    return interleaved(parts, draw(st.lists(st.integers(0, 7), max_size=20)))
 
 
 def local_puts(capture: Iterable[CapturedMessage], setup: str = SETUP, semantics: str = "v7") -> list[tuple[Any, ...]]:

@@ -1,0 +1,116 @@
+"""What Spark does between the tasks of a replay, by hand: so many captures can be tried without it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, Generic, TypeVar
+
+import pyarrow as pa
+
+from commands.broker.objects import CONTROL_QUEUE
+from commands.qmgr.store.state import to_microseconds
+from commands.replay.arrivals import Arrivals
+from commands.replay.spark.control import NOTES, ControlPlaneSetup, notes_of
+from commands.replay.spark.control_tasks import KEY_FIELDS, ControlTasks, Keys, deal_out, keyed, with_task
+from commands.replay.spark.first_pass_filter import FirstPassRole, Roles
+from commands.replay.spark.prepare import Clock, expiry_of
+from commands.replay.spark.replay_setup import ReplaySetup
+from commands.replay.spark.rows import batch_of, columns
+from commands.replay.spark.schemas import COLUMNS
+from rfh2.captured import CapturedMessage
+
+Row = tuple[Any, ...]
+SEQ, NOW, QMGR, QUEUE, USER, MD, BODY = range(len(COLUMNS))
+ROWS: Final = pa.schema(
+    [
+        ("seq", pa.int64()),
+        ("now", pa.timestamp("us", tz="UTC")),
+        *((name, pa.string()) for name in ("qmgr", "queue", "user")),
+        *((name, pa.binary()) for name in ("md", "body")),
+    ]
+)
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Shared(Generic[T]):
+    """What a broadcast would be."""
+
+    value: T
+
+
+def prepared_rows(capture: Iterable[CapturedMessage]) -> list[Row]:
+    """Prepared messages. No clock goes back: that is the longer way, which this is not about."""
+    arrivals = Arrivals()
+    latest: dict[str, datetime] = {}
+    rows = []
+    for message in capture:
+        qmgr, arrival = arrivals.of(message)
+        latest[qmgr] = max(arrival.now, latest.get(qmgr, arrival.now))
+        rows.append((arrival.seq, latest[qmgr], qmgr, arrival.queue, arrival.user, arrival.md, arrival.body))
+    return rows
+
+
+def microseconds(row: Row) -> int:
+    """The moment of a message."""
+    return to_microseconds(row[NOW])
+
+
+def by_role(rows: Iterable[Row], setting: ReplaySetup) -> dict[FirstPassRole, list[Row]]:
+    """The rows that a broker reads, each role in order."""
+    roles = Roles()
+    found: dict[FirstPassRole, list[Row]] = {role: [] for role in FirstPassRole}
+    for row in sorted(rows, key=lambda row: (row[QMGR], row[SEQ])):
+        if row[QUEUE] == CONTROL_QUEUE or row[QUEUE] in setting.stream_queues:
+            found[roles.of(row[QUEUE], row[MD], row[BODY])].append(row)
+    return found
+
+
+def run(work: Any, rows: list[Row], schema: pa.Schema, names: Iterable[str]) -> list[Row]:
+    """What a task makes of *rows*: these columns of it."""
+    given_batches = [batch_of(rows, schema)] if rows else []
+    return [row for batch in work(given_batches) for row in columns(batch, *names)]
+
+
+def plane_of(rows: Iterable[Row], setting: ReplaySetup, starts: tuple[int, ...]) -> ControlPlaneSetup:
+    """What a task of the control plane knows of *rows*, with the moments at which ranges begin."""
+    clocks: dict[str, dict[int, Clock]] = {}
+    for row in rows:
+        number = max(at for at, start in enumerate(starts[:-1]) if start <= row[SEQ])
+        at = microseconds(row)
+        by_range = clocks.setdefault(row[QMGR], {})
+        least = by_range[number].least if number in by_range else at
+        by_range[number] = Clock(least, at, at, False)
+    exact, begins = expiry_of(clocks, clocks, len(starts) - 1)
+    assert not exact
+    return ControlPlaneSetup(setting, starts, begins=begins)
+
+
+def control_tasks(control: list[Row], setting: ReplaySetup, count: int) -> tuple[ControlTasks, list[int]]:
+    """Control messages, some at least, dealt out: to which task each goes."""
+    (with_keys,) = keyed([batch_of(control, ROWS)])
+    names = [field.name for field in KEY_FIELDS]
+    rows = columns(with_keys, "qmgr", *names)
+    counted = Counter((qmgr, Keys(key, tuple(of_names), *more)) for qmgr, key, of_names, *more in rows)
+    dealt = deal_out(counted, lambda qmgr: setting.broker(qmgr).space.subscriptions(), count)
+    (placed,) = with_task(Shared(dealt))([with_keys])
+    return dealt, placed.column("task").to_pylist()
+
+
+def notes_in_tasks(control: list[Row], plane: ControlPlaneSetup, count: int) -> list[Row]:
+    """The notes of the control plane in so many tasks."""
+    if count == 1 or not control:
+        return run(notes_of(plane), control, ROWS, NOTES.names)
+    dealt, tasks = control_tasks(control, plane.setting, count)
+    work = notes_of(plane, Shared(dealt))
+    schema = ROWS.append(pa.field("task", pa.int32()))
+    notes = []
+    for number in range(count):
+        theirs = [(*row, task) for row, task in zip(control, tasks, strict=True) if task == number]
+        notes += run(work, theirs, schema, NOTES.names)
+    return notes
