@@ -15,7 +15,7 @@ import json
 import sys
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,7 +31,7 @@ from rfh2.captures import write_captures
 
 # The exponents at which topics are even, and at which the first of a thousand has 90%.
 TOPICS: Final = {"even": 0.0, "hot": 3.75}
-_SHORT_MS: Final = 50
+_SMALL: Final = 0.05
 
 
 @dataclass
@@ -67,17 +67,17 @@ def stages_of(events: Iterable[dict[str, Any]]) -> list[Stage]:
     return list(found.values())
 
 
-def lines_of(stages: Iterable[Stage]) -> Iterator[str]:
-    """A line for each stage with several tasks that took some time."""
+def lines_of(stages: Sequence[Stage]) -> Iterator[str]:
+    """A line for each of *stages* that has several tasks and at least a twentieth of the time of all."""
+    whole_ms = sum(sum(stage.run_ms) for stage in stages)
     for stage in stages:
-        middle = median(stage.run_ms or [0])
-        if len(stage.run_ms) < 2 or max(stage.run_ms) < _SHORT_MS:
+        if len(stage.run_ms) < 2 or sum(stage.run_ms) < _SMALL * whole_ms:
             continue
-        times = f"longest {max(stage.run_ms):>7,} ms, median {middle:>9,.1f} ms"
+        middle = median(stage.run_ms)
         yield (
-            f"{stage.group:<14}{len(stage.run_ms):>4} tasks, {times}"
-            f" ({max(stage.run_ms) / max(middle, 1):.2f}); bytes at most {max(stage.read):>12,},"
-            f" median {median(stage.read):>12,.0f}; spilled {stage.spilled:,}"
+            f"{stage.group:<12} {stage.name.rpartition('/')[2]:<34}{len(stage.run_ms):>4} tasks, longest "
+            f"{max(stage.run_ms):,} ms, median {middle:,.0f} ms ({max(stage.run_ms) / max(middle, 1):.2f}); "
+            f"bytes at most {max(stage.read):,}, median {median(stage.read):,.0f}; spilled {stage.spilled:,}"
         )
 
 
