@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from commands.links.engine.config import ConfigError, TopicsConfig
 from commands.links.engine.urls import Address
 
 
-def client_settings(address: Address, config: TopicsConfig, name: str, own: dict[str, Any]) -> dict[str, Any]:
-    """Those of a client named *name*. own: more, which [topics.kafka.client] may not change. Raises ConfigError."""
+def client_settings(
+    address: Address, config: TopicsConfig, name: str, own: dict[str, Any], reserved: Collection[str] = ()
+) -> dict[str, Any]:
+    """Those of a client named *name*, with its *own*.
+
+    reserved: what [topics.kafka.client] may not have, beside these. Raises ConfigError where it has.
+    """
     user, mechanism = address.user or config.user, config.kafka.sasl_mechanism
     host = f"[{address.host}]" if ":" in address.host else address.host
     files = {"ca": config.ca_file, "certificate": config.cert_file, "key": config.key_file}
@@ -25,6 +31,6 @@ def client_settings(address: Address, config: TopicsConfig, name: str, own: dict
         password = config.password() or ""
         settings |= {"sasl.mechanism": mechanism, "sasl.username": user or "", "sasl.password": password}
     for given in config.kafka.client:
-        if given in settings:
-            raise ConfigError("[topics.kafka.client]", f"{given} is not for you to set")
+        if given in settings or given in reserved:
+            raise ConfigError("[topics.kafka.client]", f"{given} is qpubsub's own to set")
     return {**settings, **config.kafka.client}

@@ -11,6 +11,7 @@ from commands.links.engine.adapter import TreeUnreachableError
 from commands.links.engine.config import ConfigError, TopicsConfig
 from commands.links.engine.followed_filters import Positions
 from commands.links.engine.urls import Address
+from commands.links.kafka.client_settings import client_settings
 from commands.links.kafka.routes import Routes
 from rfh2.distribution import how_to_install
 from rfh2.errors import StoreError
@@ -71,30 +72,11 @@ class KafkaCluster:
         self._address, self._config, self._routes = address, config, routes
         self._said, self._is_down, self._is_ready, self._lock = "", False, False, threading.Lock()
         try:
-            self._settings = self._settings_of(address, config)
+            reserved = {**_OF_CONSUMERS, **_OF_PRODUCERS}
+            self._settings = client_settings(address, config, bridge, {"error_cb": self._failed}, reserved)
             self._admin = AdminClient(self._settings)
         except KafkaException as error:
             raise ConfigError("[topics]", f"confluent-kafka refuses it: {error.args[0].str()}") from error
-
-    def _settings_of(self, address: Address, config: TopicsConfig) -> dict[str, Any]:
-        user, mechanism = address.user or config.user, config.kafka.sasl_mechanism
-        host = f"[{address.host}]" if ":" in address.host else address.host
-        protocol = ("SASL_" if mechanism else "") + ("SSL" if address.secure else "PLAINTEXT")
-        files = {"ca": config.ca_file, "certificate": config.cert_file, "key": config.key_file}
-        own = {
-            "bootstrap.servers": ",".join((f"{host}:{address.port}", *address.more, *config.servers)),
-            "client.id": self.bridge,
-            "security.protocol": protocol,
-            "error_cb": self._failed,
-            "log_level": 2,
-            **{f"ssl.{name}.location": str(path) for name, path in files.items() if path is not None},
-        }
-        if mechanism:
-            own |= {"sasl.mechanism": mechanism, "sasl.username": user or "", "sasl.password": config.password() or ""}
-        for name in config.kafka.client:
-            if name in own or name in _OF_CONSUMERS or name in _OF_PRODUCERS:
-                raise ConfigError("[topics.kafka.client]", f"{name} is the bridge's own to set")
-        return {**own, **config.kafka.client}
 
     # Clients
 

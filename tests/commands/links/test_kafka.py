@@ -286,7 +286,7 @@ def test_who_cannot_be_trusted_is_told(
 
 
 REFUSED = [
-    ({"client": {"isolation.level": "read_uncommitted"}}, "isolation.level is the bridge's own"),
+    ({"client": {"isolation.level": "read_uncommitted"}}, "isolation.level is qpubsub's own"),
     ({"client": {"no.such.setting": 1}}, "no.such.setting"),
 ]
 
