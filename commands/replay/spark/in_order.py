@@ -30,6 +30,9 @@ _NAMES: Final = tuple(CAPTURED.names)
 _NEVER_NULL: Final = ("seq", "queue", "body")
 _NOW: Final = SCHEMA.field("time").type
 
+# So many for a range: a range is larger than another by no more than a cell at each end.
+_CELLS: Final = 16
+
 
 @dataclass(frozen=True, slots=True)
 class Group:
@@ -70,10 +73,10 @@ class FilesInOrder:
     def ranges(self, wanted: int) -> tuple[int, ...]:
         """Where each of *wanted* ranges of about the same size begins, and where the last one ends, by the footers.
 
-        A row group that is larger than a range is cut as if its messages were spread evenly over its seqs.
+        Row groups are cut into cells, as if their messages were spread evenly over their seqs. A range begins at a cell.
         """
         cells: list[tuple[int, float]] = []
-        each = -(-self.count // wanted)
+        each = -(-self.count // (_CELLS * wanted))
         for group in self.groups:
             parts = min(-(-group.rows // each), group.most - group.least + 1)
             width = -(-(group.most - group.least + 1) // parts)

@@ -167,8 +167,16 @@ def test_ranges_are_of_about_the_same_size() -> None:
 
 
 def test_one_large_row_group_is_cut() -> None:
-    files = FilesInOrder((Group("", 0, 10, 1009, 1000),), False)
-    assert files.ranges(4) == (10, 260, 510, 760, 1010)
+    files = FilesInOrder((Group("", 0, 10, 1033, 1024),), False)
+    assert files.ranges(4) == (10, 266, 522, 778, 1034)
+
+
+def test_row_groups_that_are_larger_than_a_range_are_cut_where_ranges_of_the_same_size_need_it() -> None:
+    sizes = (24_000, 24_000, 12_000)
+    groups = (Group("", n, n * 24_000, n * 24_000 + size - 1, size) for n, size in enumerate(sizes))
+    sizes_of_ranges = [after - before for before, after in pairwise(FilesInOrder(tuple(groups), False).ranges(11))]
+    assert len(sizes_of_ranges) == 11
+    assert max(sizes_of_ranges) < 1.15 * min(sizes_of_ranges)
 
 
 def _batch(rows: Rows) -> pa.RecordBatch:
