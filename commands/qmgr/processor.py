@@ -284,7 +284,7 @@ class Processor:
                             else self._given_up(unit, queues, message, error, batch)
                         )
                     if message is None:
-                        self._found_none = True
+                        self._found_none = unit.is_alone
                         break
                 self._guard.idle()
                 if isinstance(unit, CountsMessages):

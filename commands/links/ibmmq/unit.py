@@ -48,8 +48,7 @@ _SYNCPOINT: Final = 0x0002
 class MqUnit:
     """Messages alone, for links. end: called when it is over, with whether the connection can still be used."""
 
-    has_savepoints = False
-    is_awaited = False
+    has_savepoints = is_alone = is_awaited = False
 
     def __init__(
         self,

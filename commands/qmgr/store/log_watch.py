@@ -6,16 +6,10 @@ So what is heard here means that it is time to look often.
 
 from __future__ import annotations
 
-import sys
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
-
-if sys.platform == "linux":
-    from inotify_simple import INotify, flags
-else:
-    INotify = None
+from typing import Any, Final
 
 # The shortest time that the kernel waits for events.
 _SHORTEST_S: Final = 0.001
@@ -30,7 +24,7 @@ class LogWatch:
 
     def __init__(self, path: Path) -> None:
         self._log = Path(f"{path}-wal")
-        self._events: INotify | None = None
+        self._events: Any = None
 
     def heard(self, timeout_s: float) -> bool:
         """Wait until somebody writes to the log, at most so long; whether somebody has since the last call."""
@@ -40,10 +34,13 @@ class LogWatch:
             return False
         return any(events.read(timeout=int(timeout_s * 1000)))
 
-    def _begun(self) -> INotify | None:
-        if INotify is None or not self._log.exists():
+    def _begun(self) -> Any:
+        if not self._log.exists():
             return None
-        with suppress(OSError):
+        # Linux alone has it; and those who do not wait need not load it.
+        with suppress(ImportError, OSError):
+            from inotify_simple import INotify, flags  # noqa: PLC0415
+
             events = INotify(nonblocking=True)
             try:
                 events.add_watch(self._log, flags.MODIFY)

@@ -307,6 +307,10 @@ class UnitOfWork(Queues, Knowledge, Protocol):
         """Whether a part can be backed out alone; where not, an exception out of a part dooms the whole."""
 
     @property
+    def is_alone(self) -> bool:
+        """Whether nobody else puts before it ends, and it can get whatever there is: what it found empty stays so."""
+
+    @property
     def is_awaited(self) -> bool:
         """Whether another process waits for this one to end before it can begin its own."""
 

@@ -78,7 +78,7 @@ class _Part:
 class SqliteUnitOfWork:
     """A ``UnitOfWork`` (commands.qmgr.store.port has the words); made by ``QueueManagerStore.unit_of_work`` alone."""
 
-    has_savepoints = True
+    has_savepoints = is_alone = True
 
     __slots__ = (
         "_arrivals",

@@ -73,7 +73,7 @@ class FilesInOrder:
     def ranges(self, wanted: int) -> tuple[int, ...]:
         """Where each of *wanted* ranges of about the same size begins, and where the last one ends, by the footers.
 
-        Row groups are cut into cells, as if their messages were spread evenly over their seqs. A range begins at a cell.
+        Row groups are cut into cells, as if their messages were spread evenly over their seqs; ranges begin at cells.
         """
         cells: list[tuple[int, float]] = []
         each = -(-self.count // (_CELLS * wanted))

@@ -307,6 +307,26 @@ def test_a_batch_ends_early_where_another_process_waits(
     assert seen == commits
 
 
+def test_queues_that_were_found_empty_are_not_looked_at_once_more(tmp_path: Path) -> None:
+    """A unit of work has the database alone: other programs would wait for one that does nothing."""
+    with _store(tmp_path) as store:
+        with store.unit_of_work() as unit:
+            _register(unit, "S")
+            for _ in range(5):
+                _publish(unit)
+        statements: list[str] = []
+        store.database.connection.set_trace_callback(statements.append)
+        Processor(store, lambda: NOW, batch=2).drain()
+        assert statements.count("BEGIN IMMEDIATE") == 4, "2, 2, 2, and one that finds nothing"
+        with store.unit_of_work() as unit:
+            _publish(unit)
+        statements.clear()
+        Processor(store, lambda: NOW, batch=2).drain()
+        store.database.connection.set_trace_callback(None)
+        assert statements.count("BEGIN IMMEDIATE") == 1
+        assert _depths(store, "S") == [6]
+
+
 def test_a_batch_ends_where_it_grows_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("commands.qmgr.processor.BATCH_BYTES", 1000)
     with _store(tmp_path) as store:

@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -20,6 +21,7 @@ needs_inotify = pytest.mark.skipif(sys.platform != "linux", reason="the system h
 PUT = """
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from commands.qmgr.store import QueueManagerStore
 with QueueManagerStore.open(Path(sys.argv[1]), "QM1") as store, store.unit_of_work() as unit:
     unit.put("Q", None, b"")
@@ -96,9 +98,11 @@ def test_without_a_watch_the_time_is_waited(
         raise OSError(24, "Too many open files")
 
     slept: list[float] = []
-    monkeypatch.setattr(module.time, "sleep", slept.append)
-    if why != "no log":
-        monkeypatch.setattr(module, "INotify", None if why == "no inotify" else refused)
+    monkeypatch.setattr(module, "time", SimpleNamespace(sleep=slept.append))
+    if why == "no inotify":
+        monkeypatch.setitem(sys.modules, "inotify_simple", None)
+    elif why == "no watch is left":
+        monkeypatch.setitem(sys.modules, "inotify_simple", SimpleNamespace(INotify=refused, flags=None))
     watch = LogWatch(tmp_path / "none") if why == "no log" else watch_of(store)
     put_elsewhere(store)
     assert not watch.heard(5.0)
