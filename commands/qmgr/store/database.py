@@ -16,6 +16,7 @@ from commands.qmgr.store.errors import (
     StoreDamagedError,
     StoreFullError,
     SupersededError,
+    readable,
 )
 from commands.qmgr.store.lock import NAP_S, WriteTurn
 from rfh2.errors import StoreError
@@ -126,8 +127,9 @@ class Database:
 
     def read_epoch(self) -> int:
         """The epoch of the last command processor that began."""
-        (epoch,) = self.connection.execute("SELECT epoch FROM state").fetchone()
-        return int(epoch)
+        row = self.connection.execute("SELECT epoch FROM state").fetchone()
+        with readable(self.path, "epoch of the processor"):
+            return int(row[0])
 
     def _synchronise(self, durability: Durability) -> None:
         if durability is not self._synchronous:

@@ -85,8 +85,8 @@ def overview(database: Database, now_us: int, log_bytes: int) -> Overview:
     counted, queues = queue_counts(connection), []
     for name in sorted(objects.queues):
         depth = reading.depth(connection, name, now_us)
-        (oldest_us,) = connection.execute(OLDEST_MESSAGE, (name,)).fetchone() if depth else (None,)
         with readable(database.path, f"first message of {name}"):
+            (oldest_us,) = connection.execute(OLDEST_MESSAGE, (name,)).fetchone() if depth else (None,)
             oldest = None if oldest_us is None else from_microseconds(oldest_us)
         queues.append(QueueOverview(objects.queues[name], depth, oldest, counted.get(name, QueueCounts())))
     counts = (connection.execute(f"SELECT count(*) FROM {table}").fetchone() for table in ("subscriptions", "retained"))
