@@ -127,4 +127,8 @@ def _chain(connection: sqlite3.Connection, topic: str) -> str:
         if one != other:
             break
         common.append(one)
-    return SEPARATOR.join(common)
+    chain = SEPARATOR.join(common)
+    # "a!" stands between "a" and "a/b", which have "a" in common, and does not begin with it.
+    if chain != topic and _outermost(connection, _FIRST, chain + "\0", chain + SEPARATOR) is not None:
+        chain = SEPARATOR.join(common[:-1])
+    return chain

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from commands.broker.objects import QueueManager
@@ -150,6 +150,9 @@ def _expected(node: Outline) -> Iterator[tuple[str, str, bool, int, int]]:
 
 @settings(max_examples=40, deadline=None)
 @given(TOPICS, TOPICS, TOPICS, st.integers(1, 3))
+@example([], [], ["/a", "/a/", "/a!"], 1)
+@example(["x/y/a", "x/y/a/b"], ["x/y/a!"], ["x/y/a/"], 2)
+@example([], [], ["/", "a/", "a/a", "a!"], 1)
 def test_the_tree_by_levels_is_the_outline(
     retained: list[str], subscribed: list[str], defined: list[str], most: int
 ) -> None:
