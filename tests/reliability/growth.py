@@ -138,7 +138,6 @@ def measured(case: Case, size: int, times: int) -> float:
     best = float("inf")
     for _ in range(times):
         given = case.make(size)
-        gc.collect()
         gc.disable()
         try:
             start = time.process_time()

@@ -198,7 +198,6 @@ def seconds(work: Prepared, at_least: float = 0.02) -> float:
     Without the garbage collector, whose rounds over everything that is alive come once in so many new objects.
     """
     runs, best = 1, float("inf")
-    gc.collect()
     gc.disable()
     try:
         for _ in range(3):
