@@ -81,5 +81,6 @@ def proportional(size: int) -> None:
 
 @pytest.mark.parametrize(("read", "is_steep"), [(squared, True), (proportional, False)])
 def test_the_measure_tells_the_square_from_proportion(read, is_steep: bool) -> None:  # type: ignore[no-untyped-def]
-    found = growth(Case("known", read, lambda size: size), 64 * 1024, SOON_S)
-    assert (found.ratio > BOUND) is is_steep
+    # A busy machine hides a rise once in a while.
+    steepest = max(growth(Case("known", read, lambda size: size), 64 * 1024, SOON_S).ratio for _ in range(3))
+    assert (steepest > BOUND) is is_steep
