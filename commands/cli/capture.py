@@ -15,7 +15,7 @@ from commands.broker.objects import is_object_name
 from commands.cli.options.verb import given_on_the_line, verb
 from commands.links.engine.backoff import Backoff
 from commands.links.engine.config import Config, exposed_secrets, read_config
-from commands.links.engine.urls import is_topic_address, parse_topic_address
+from commands.links.engine.urls import Address, is_topic_address, parse_topic_address
 from commands.links.ibmmq.capturing import MqCapture
 from commands.links.ibmmq.reasons import BackedOutError, ConnectionLostError
 from commands.links.opening import queues_address
@@ -114,9 +114,10 @@ def command(
     address = queues_address(queues, settings)
     if address is None:
         raise click.UsageError("--queues or --config with [queues] url says which queue manager")
+    topic = _topic(to)
     source = MqCapture(address, settings.queues, _names(queue), takes=take)
     stop = threading.Event()
-    with _place(to, settings, address.qmgr, form, per_file) as place, stopping(stop):
+    with _place(to, topic, settings, address.qmgr, form, per_file) as place, stopping(stop):
         if not (take or place.is_new):
             why = "messages were captured there before, and a look would capture them again; give another directory"
             raise click.UsageError(f"--to {to}: {why} or topic")
@@ -147,14 +148,23 @@ class CapturePlace(Protocol):
     def finish(self) -> None: ...
 
 
-def _place(to: str, settings: Config, qmgr: str, form: str, per_file: int) -> CaptureFiles | CaptureTopic:
+def _topic(to: str) -> tuple[Address, str] | None:
+    """The topic that --to names; None for a directory."""
     if not is_topic_address(to):
         if "://" in to:
             raise click.UsageError(f"--to {to}: a directory, or kafka://host:9092/TOPIC")
-        return CaptureFiles(Path(to), form, per_file)
+        return None
     if given_on_the_line("form") or given_on_the_line("per_file"):
         raise click.UsageError("--format and --per-file are for files; a topic has a record for each message")
-    return CaptureTopic(*parse_topic_address(to, "--to"), settings.topics, qmgr)
+    return parse_topic_address(to, "--to")
+
+
+def _place(
+    to: str, topic: tuple[Address, str] | None, settings: Config, qmgr: str, form: str, per_file: int
+) -> CaptureFiles | CaptureTopic:
+    if topic is None:
+        return CaptureFiles(Path(to), form, per_file)
+    return CaptureTopic(*topic, settings.topics, qmgr)
 
 
 def _names(queues: Sequence[str]) -> dict[str, str]:
