@@ -110,18 +110,18 @@ def _findings(places: Places, state: LoadedState) -> Iterator[CheckResult]:
     topics = places.topics
     if topics is None:
         return
-    if topics.scheme == "ibmmq":
+    if topics.kind == "ibmmq":
         yield from _of_mq(places, topics, places.tree_config(), state, queues=False)
         return
     config = places.config.topics
-    if topics.scheme in ("nats", "tls"):
+    if topics.kind == "nats":
         with closing(NatsCheck(topics, config, places.qmgr)) as nats:
             reached = nats.connect()
             yield reached
             if reached.ok:
                 yield from nats.grants()
         return
-    if topics.scheme in ("kafka", "kafkas"):
+    if topics.kind == "kafka":
         kafka = KafkaCheck(topics, config, places.qmgr)
         reached = kafka.connect()
         yield reached

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import getpass
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -13,6 +11,7 @@ import click
 
 from commands.broker.objects import TEMPORARY, is_object_name
 from commands.cli.options.captures import Captures, capture_files
+from commands.cli.options.putting import batches, user_of
 from commands.cli.options.queue_manager import queue_manager
 from commands.cli.options.selecting import selection_options
 from commands.cli.options.verb import json_option, verb
@@ -22,12 +21,8 @@ from commands.qmgr.store import MessageRefusedError, QueueError, QueueManagerSto
 from commands.replay.local import natural_queue
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
-from rfh2.captured import CapturedMessage
 from rfh2.captures import CaptureRecord
-from rfh2.mqmd import name_of
 
-_BATCH_MESSAGES: Final = 1_000
-_BATCH_BYTES: Final = 16 * 1024 * 1024
 _APPLICATION: Final = "qpubsub put"
 _DYNAMIC: Final = "Make a queue of this name from the model queue QUEUE; a * at its end becomes unique."
 
@@ -93,7 +88,7 @@ def command(
         putting = _Putting(console, store, queue, as_qmgr)
         with console.progress("messages put", captures.rows(), captures.share) as advance:
             try:
-                for batch in _batches(captures.records()):
+                for batch in batches(captures.records()):
                     advance(putting.put_all(batch))
             except Exception as error:
                 if putting.done:
@@ -183,7 +178,7 @@ class _Putting:
             other = other_qmgr(message, self.store.name)
         queue = self.queue or message.queue
         try:
-            unit.put(queue, message.md, message.body, user=_user(message), application=_APPLICATION)
+            unit.put(queue, message.md, message.body, user=user_of(message), application=_APPLICATION)
         except MessageRefusedError as error:
             self.problems += 1
             self.console.warn(f"{record.source}, record {record.index + 1}: {error}")
@@ -192,30 +187,3 @@ class _Putting:
         if other is not None:
             self.others[other] += 1
         return True
-
-
-def _batches(found: Iterable[CaptureRecord]) -> Iterator[list[CaptureRecord]]:
-    # Read before the unit of work begins: a slow reader must not keep other processes from the queues.
-    batch: list[CaptureRecord] = []
-    size = 0
-    for record in found:
-        batch.append(record)
-        size += 0 if record.message is None else len(record.message.body_hex) // 2
-        if len(batch) >= _BATCH_MESSAGES or size >= _BATCH_BYTES:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
-
-
-def _user(message: CapturedMessage) -> str | None:
-    """Who puts: the user captured, else the MQMD's (None), else whoever calls this program."""
-    if message.user is not None:
-        return message.user
-    descriptor = message.descriptor()
-    if descriptor is not None and name_of(descriptor.user_identifier):
-        return None
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return None

@@ -276,8 +276,7 @@ def _continuous(
     source: Path | TopicSource = options.source
     if options.topic is not None:
         address, topic = parse_topic_address(options.topic, "FILE")
-        servers = ",".join((f"{address.host}:{address.port}", *address.more))
-        source = TopicSource(servers, topic, address.secure)
+        source = TopicSource(",".join(address.hosts), topic, address.secure)
     order = Following(source, options.form, target, checkpoint, setup, semantics, hold, idle_s)
     order.check()
     with spark_session(options) as spark:

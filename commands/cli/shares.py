@@ -17,6 +17,7 @@ import click
 
 from commands.broker.objects import QueueManager
 from commands.cli.options.captures import Captures
+from commands.cli.options.putting import batches, user_of
 from commands.cli.options.queue_manager import HOME
 from commands.cli.options.verb import verb
 from commands.qmgr.store import QueueManagerStore
@@ -36,7 +37,6 @@ from rfh2.captured import CapturedMessage
 from rfh2.captures import CaptureRecord
 from rfh2.errors import QPubSubError
 
-_BATCH: Final = 1_000
 _APPLICATION: Final = "qpubsub shares"
 _ACTIONS: Final = ("create", "run", "status", "where", "put")
 
@@ -198,13 +198,8 @@ def _put(console: Console, shares: Shares, home: Path, files: tuple[Path, ...], 
     captures = Captures(console, files, "auto", default_queue=natural_queue)
     putting = _Putting(console, shares, home)
     with putting.open, console.progress("messages put", captures.rows(), captures.share) as advance:
-        batch: list[CaptureRecord] = []
-        for record in captures.records():
-            batch.append(record)
-            if len(batch) == _BATCH:
-                advance(putting.put_all(batch))
-                batch = []
-        advance(putting.put_all(batch))
+        for batch in batches(captures.records()):
+            advance(putting.put_all(batch))
     for name, count in sorted(putting.by_qmgr.items()):
         console.say(f"{counted(count, 'message')} put in {name}")
     if putting.problems:
@@ -232,7 +227,9 @@ class _Putting:
             with self._store(name).unit_of_work() as unit:
                 for _, record, message in messages:
                     try:
-                        unit.put(message.queue, message.md, message.body, user=message.user, application=_APPLICATION)
+                        unit.put(
+                            message.queue, message.md, message.body, user=user_of(message), application=_APPLICATION
+                        )
                     except MessageRefusedError as error:
                         self._problem(record, error)
                     else:

@@ -35,7 +35,7 @@ def queues_address(option: str | None, config: Config) -> Address | None:
     if url is None:
         return None
     address = parse_address(url, "--queues")
-    if address.scheme != "ibmmq":
+    if address.kind != "ibmmq":
         raise ConfigError("--queues", f"{address.scheme}:// has no queues; ibmmq:// has")
     return address
 
@@ -69,7 +69,7 @@ class Places:
         """The places that the options *queues* and *topics* give, else the configuration. Raises ConfigError."""
         at, topics = queues_address(queues, config), topics or config.topics.url
         to = None if topics is None else parse_address(topics, "--topics")
-        if config.topics.state_topic is not None and to is not None and to.scheme not in ("mqtt", "mqtts"):
+        if config.topics.state_topic is not None and to is not None and to.kind != "mqtt":
             raise ConfigError("[topics] state_topic", f"{to.scheme}:// has no last will, which it needs; mqtt:// has")
         return cls(home, qmgr, config, at, to, durability)
 
@@ -132,13 +132,13 @@ class Places:
     def adapter(self, topics: Address, stores: LinkStores) -> Adapter[Any, Any]:
         """The adapter for the kind of tree at *topics*. Raises ConfigError."""
         config = self.config.topics
-        if topics.scheme == "ibmmq":
+        if topics.kind == "ibmmq":
             how = self.tree_config()
             return MqAdapter(lambda: MqMessages(topics, how), config, stores.putter, self.together)
         with self.store() as known:
-            if topics.scheme in ("kafka", "kafkas"):
+            if topics.kind == "kafka":
                 return KafkaAdapter(topics, config, self.qmgr, known.directory, self.epoch)
-            if topics.scheme not in ("mqtt", "mqtts"):
+            if topics.kind == "nats":
                 return NatsAdapter(topics, config, self.qmgr, known.directory)
             queues = "embedded" if self.queues is None else str(self.queues)
             return MqttAdapter(topics, config, self.qmgr, known.directory, queues, self.epoch)
@@ -147,7 +147,7 @@ class Places:
     def link_queues(self) -> tuple[str, ...]:
         """The queues of the link beside the processor's: what waits for the tree, and the position in a tree's logs."""
         topics = self.config.topics
-        if self.topics is not None and self.topics.scheme in ("kafka", "kafkas", "nats", "tls"):
+        if self.topics is not None and self.topics.kind in ("kafka", "nats"):
             return topics.outgoing_queue, topics.position_queue
         return (topics.outgoing_queue,)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from statistics import median
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,3 +37,8 @@ def _row(cells: object) -> str:
 def counted(outcomes: dict[str, int]) -> str:
     """``refused 17, done 4``: the outcomes, the most frequent first."""
     return ", ".join(f"{what} {count:,}" for what, count in sorted(outcomes.items(), key=lambda item: -item[1]))
+
+
+def median_and_longest(seconds: Sequence[float]) -> tuple[float, float]:
+    """Of several times, to a hundredth; 0 for none."""
+    return round(median(seconds or [0.0]), 2), round(max(seconds, default=0.0), 2)

@@ -28,7 +28,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
 from itertools import pairwise
@@ -227,6 +227,14 @@ class Observed:
         return {"#", *(topic for qmgr in behind for topic in topics[qmgr])}
 
 
+def end(programs: Mapping[str, Program], runs: Mapping[str, Run]) -> None:
+    """End all of them, whatever has become of the trial."""
+    for program in programs.values():
+        program.ended.set()
+    for run in runs.values():
+        run.end()
+
+
 def trial(
     home: Path,
     kills: int,
@@ -278,10 +286,7 @@ def trial(
             different += len(observed.proxies(qmgr) ^ needed)
         dead_letters = observed.dead_letters()
     finally:
-        for program in programs.values():
-            program.ended.set()
-        for run in runs.values():
-            run.end()
+        end(programs, runs)
         observed.close()
 
     def due(qmgr: str) -> Counter[tuple[str, int]]:

@@ -39,7 +39,17 @@ from typing import Final
 from rfh2 import decode
 from tests.commands.links.mosquitto import Mosquitto, Native, until
 from tests.commands.links.proxy import Proxy
-from tests.reliability.network_kills import TOPICS, Observed, Program, Run, create, last_retained, out_of_order, paused
+from tests.reliability.network_kills import (
+    TOPICS,
+    Observed,
+    Program,
+    Run,
+    create,
+    end,
+    last_retained,
+    out_of_order,
+    paused,
+)
 from tests.reliability.workload import CONTROL
 
 QMGRS: Final = ("QM1", "QM2", "QM3")
@@ -135,10 +145,7 @@ def trial(directory: Path, kills: int, seed: int = 1, pause_s: float = 0.05) -> 
         different += _probed(observed, tree.broker)
         dead_letters = observed.dead_letters()
     finally:
-        for program in programs.values():
-            program.ended.set()
-        for run in runs.values():
-            run.end()
+        end(programs, runs)
         observed.close()
         tree.close()
     times = {qmgr: Counter(came) for qmgr, came in delivered.items()}

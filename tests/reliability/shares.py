@@ -27,10 +27,10 @@ from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
 from itertools import cycle, islice, pairwise
 from pathlib import Path
-from statistics import median
 from typing import Final
 
 from commands.qmgr.store import Durability, QueueManagerStore, StoreBusyError
+from tests.reliability.figures import median_and_longest
 from tests.reliability.takeovers import until
 from tests.reliability.workload import put
 from tests.shared_workload import BridgeProcess, active_in, board_of, bridge_of, make_workload, stream_of
@@ -173,9 +173,9 @@ def trial(home: Path, takeovers: int, lease_s: float, seed: int = 1, pause_s: fl
     return Figures(
         takeovers=takeovers,
         moved=moved,
-        after_kill_s=_median_and_longest(took["kill"]),
-        after_stop_s=_median_and_longest(took["stop"]),
-        after_end_s=_median_and_longest(took["end"]),
+        after_kill_s=median_and_longest(took["kill"]),
+        after_stop_s=median_and_longest(took["stop"]),
+        after_end_s=median_and_longest(took["end"]),
         published=sum(published.values()),
         lost=sum(len(set(range(1, count + 1)) - set(came[name])) for name, count in published.items()),
         twice=sum(len(numbers) - len(set(numbers)) for numbers in came.values()),
@@ -190,10 +190,6 @@ def out_of_order(numbers: Sequence[int]) -> int:
     for number in numbers:
         topics[number % TOPICS].append(number)
     return sum(later < earlier for topic in topics.values() for earlier, later in pairwise(topic))
-
-
-def _median_and_longest(seconds: Sequence[float]) -> tuple[float, float]:
-    return round(median(seconds or [0.0]), 2), round(max(seconds, default=0.0), 2)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

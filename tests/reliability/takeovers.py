@@ -28,12 +28,12 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from itertools import cycle, islice, pairwise
 from pathlib import Path
-from statistics import median
 from typing import Final
 
 from commands.broker.objects import LocalQueue, QueueManager
 from commands.qmgr.store import Durability, QueueManagerStore, StoreBusyError
 from commands.running.lease import STANDBY_LOCK, instances
+from tests.reliability.figures import median_and_longest
 from tests.reliability.workload import CONTROL, STREAM, put
 
 KINDS: Final = ("kill", "stop", "end", "stop supervisor", "stop worker")
@@ -260,9 +260,9 @@ def trial(home: Path, takeovers: int, lease_s: float, seed: int = 1, pause_s: fl
     )
     return Figures(
         takeovers=takeovers,
-        after_kill_s=_median_and_longest(took["kill"]),
-        after_end_s=_median_and_longest(took["end"]),
-        after_stop_s=_median_and_longest(took["stop"]),
+        after_kill_s=median_and_longest(took["kill"]),
+        after_end_s=median_and_longest(took["end"]),
+        after_stop_s=median_and_longest(took["stop"]),
         fenced=back,
         ended=stopped - back,
         published=publisher.published,
@@ -272,10 +272,6 @@ def trial(home: Path, takeovers: int, lease_s: float, seed: int = 1, pause_s: fl
         twice_recorded=sum(count > 1 for count in recorded.values()),
         seconds=round(time.monotonic() - began, 1),
     )
-
-
-def _median_and_longest(seconds: Sequence[float]) -> tuple[float, float]:
-    return round(median(seconds or [0.0]), 2), round(max(seconds, default=0.0), 2)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -23,7 +23,7 @@ from commands.links.engine.config import ConfigError
 
 PORTS: Final = {"mqtt": 1883, "mqtts": 8883, "nats": 4222, "tls": 4222, "kafka": 9092, "kafkas": 9093, "ibmmq": 1414}
 LOOPBACK: Final = "127.0.0.1"
-_SECURE: Final = frozenset({"mqtts", "tls", "kafkas"})
+_BY_TLS: Final = {"mqtts": "mqtt", "tls": "nats", "kafkas": "kafka"}
 _WITH_MORE: Final = ("kafka://", "kafkas://")
 _PARAMETERS: Final = {"ibmmq": frozenset({"channel"})}
 
@@ -43,11 +43,21 @@ class Address:
     @property
     def secure(self) -> bool:
         """Whether the scheme asks for TLS."""
-        return self.scheme in _SECURE
+        return self.scheme in _BY_TLS
+
+    @property
+    def kind(self) -> str:
+        """The kind of broker: the scheme for it without TLS."""
+        return _BY_TLS.get(self.scheme, self.scheme)
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """``host:port`` of each host; none if the environment gives it."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return (f"{host}:{self.port}", *self.more) if host else ()
 
     def __str__(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        at = f"{host}:{self.port}" if host else ""
+        at = self.hosts[0] if self.host else ""
         return f"{self.scheme}://{at}" + (f"/{self.qmgr}" if self.qmgr else "")
 
 

@@ -17,10 +17,9 @@ def client_settings(
     reserved: what [topics.kafka.client] may not have, beside these. Raises ConfigError where it has.
     """
     user, mechanism = address.user or config.user, config.kafka.sasl_mechanism
-    host = f"[{address.host}]" if ":" in address.host else address.host
     files = {"ca": config.ca_file, "certificate": config.cert_file, "key": config.key_file}
     settings = {
-        "bootstrap.servers": ",".join((f"{host}:{address.port}", *address.more, *config.servers)),
+        "bootstrap.servers": ",".join((*address.hosts, *config.servers)),
         "client.id": name,
         "security.protocol": ("SASL_" if mechanism else "") + ("SSL" if address.secure else "PLAINTEXT"),
         "log_level": 2,

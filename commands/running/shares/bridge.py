@@ -60,6 +60,12 @@ class _Seat:
         self.lease = self._watch.look()
         self.was_active = self.was_active or self.is_active
 
+    def ask(self) -> None:
+        """Have its ``run`` here end, in order."""
+        self.is_asked = True
+        with suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGTERM)
+
     @property
     def has_run_out(self) -> bool:
         """Whether who works for it is held up."""
@@ -156,9 +162,7 @@ class Bridge:
 
     def _give_up(self, seat: _Seat, why: str) -> None:
         self._say(f"{seat.share.qmgr}: {why}")
-        seat.is_asked = True
-        with suppress(ProcessLookupError):
-            os.kill(seat.pid, signal.SIGTERM)
+        seat.ask()
 
     def _reap(self) -> None:
         for seat in self._seats:
@@ -178,9 +182,7 @@ class Bridge:
     def _end(self) -> None:
         for seat in self._seats:
             if seat.pid and not seat.is_asked:
-                seat.is_asked = True
-                with suppress(ProcessLookupError):
-                    os.kill(seat.pid, signal.SIGTERM)
+                seat.ask()
         end = time.monotonic() + ENDING_S
         while any(seat.pid for seat in self._seats) and time.monotonic() < end:
             self._membership.members()

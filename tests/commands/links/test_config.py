@@ -41,6 +41,21 @@ BAD = [
 ]
 
 
+@pytest.mark.parametrize(
+    ("text", "kind", "hosts"),
+    [
+        ("mqtts://h", "mqtt", ("h:8883",)),
+        ("tls://h:1", "nats", ("h:1",)),
+        ("kafka://[::1],b,c:1", "kafka", ("[::1]:9092", "b", "c:1")),
+        ("kafkas://a", "kafka", ("a:9093",)),
+        ("ibmmq:///QM1", "ibmmq", ()),
+    ],
+)
+def test_the_kind_and_the_hosts_of_an_address(text: str, kind: str, hosts: tuple[str, ...]) -> None:
+    address = parse_address(text, "--topics")
+    assert (address.kind, address.hosts) == (kind, hosts)
+
+
 @pytest.mark.parametrize(("text", "why"), BAD, ids=[text for text, _ in BAD])
 def test_urls_that_are_none(text: str, why: str) -> None:
     with pytest.raises(ConfigError, match=r"^--topics: ") as caught:
