@@ -188,13 +188,17 @@ class TopicObjects:
 
     Several objects may have an empty topic string (templates, and streams that lie at the root); any other topic
     string belongs to one object. ``version`` grows with each change, for callers that cache results.
+
+    A member of a cluster also has copies of the cluster's topic objects (guide 3.2.1.1). They count like its own, but
+    have no definition here: what is defined here with the same name or topic string takes their place.
     """
 
-    __slots__ = ("_blocks", "_by_name", "_by_topic", "_lengths", "_resolved", "version")
+    __slots__ = ("_blocks", "_by_name", "_by_topic", "_copies", "_lengths", "_resolved", "version")
 
     def __init__(self, objects: Iterable[TopicObject] = DEFAULT_TOPIC_OBJECTS) -> None:
         self._by_name: dict[str, TopicObject] = {}
         self._by_topic: dict[str, TopicObject] = {}
+        self._copies: set[str] = set()
         self._resolved: BoundedCache[str, ResolvedTopic] = BoundedCache(_RESOLVED_ROOM)
         self._blocks: BlockSet | None = None
         # Of the topic strings in _by_topic, each once, in descending order.
@@ -210,6 +214,24 @@ class TopicObjects:
         """All objects, by name."""
         return iter([self._by_name[name] for name in sorted(self._by_name)])
 
+    @property
+    def own(self) -> Iterable[TopicObject]:
+        """Those that are defined here, by name: all but the copies."""
+        return [topic_object for topic_object in self if topic_object.name not in self._copies]
+
+    def is_copy(self, name: str) -> bool:
+        """Whether the object of this name is a copy."""
+        return name in self._copies
+
+    def copy(self, topic_objects: Iterable[TopicObject]) -> None:
+        """Have these copies of cluster topics, and no others; where there is one of its own, that counts."""
+        for name in list(self._copies):
+            self._remove(name)
+        for topic_object in topic_objects:
+            if topic_object.name not in self._by_name and topic_object.topic_string not in self._by_topic:
+                self._put(topic_object)
+                self._copies.add(topic_object.name)
+
     def __contains__(self, name: object) -> bool:
         return name in self._by_name
 
@@ -219,10 +241,13 @@ class TopicObjects:
         Raises CommandError: 4001 where the name is taken, 3300 where another object has the topic string, 3072 where
         the topic string could not be published to.
         """
-        if topic_object.name in self._by_name:
+        if topic_object.name in self._by_name and topic_object.name not in self._copies:
             why = f"topic object {topic_object.name} exists"
             raise CommandError(MQRCCF_OBJECT_ALREADY_EXISTS, topic_object.topic_string, why)
         self._check_topic_string(topic_object)
+        at = self._by_topic.get(topic_object.topic_string)
+        for name in self._copies & {topic_object.name, "" if at is None else at.name}:
+            self._remove(name)
         self._put(topic_object)
 
     def alter(self, topic_object: TopicObject) -> None:
@@ -231,7 +256,7 @@ class TopicObjects:
         Raises CommandError: 2085 where there is no such object, 3072 where its topic string would change: that is done
         by deleting and defining it (guide 2.5.4, note to figure 7).
         """
-        before = self.require(topic_object.name)
+        before = self._defined(topic_object.name)
         if topic_object.topic_string != before.topic_string:
             why = "the topic string of a topic object cannot be altered; delete and define the object"
             raise CommandError(MQRCCF_TOPIC_ERROR, topic_object.topic_string, why)
@@ -239,11 +264,8 @@ class TopicObjects:
 
     def delete(self, name: str) -> TopicObject:
         """DELETE TOPIC; returns what was deleted. Raises CommandError 2085 where there is no such object."""
-        topic_object = self.require(name)
-        del self._by_name[name]
-        if topic_object.topic_string:
-            del self._by_topic[topic_object.topic_string]
-        self._changed()
+        topic_object = self._defined(name)
+        self._remove(name)
         return topic_object
 
     def get(self, name: str) -> TopicObject | None:
@@ -296,9 +318,25 @@ class TopicObjects:
             return
         check_publication_topic(topic_object.topic_string)
         other = self._by_topic.get(topic_object.topic_string)
-        if other is not None:
+        if other is not None and other.name not in self._copies:
             why = f"topic object {other.name} has this topic string"
             raise CommandError(MQRCCF_TOPICSTR_ALREADY_EXISTS, topic_object.topic_string, why)
+
+    def _defined(self, name: str) -> TopicObject:
+        """The object of this name that is defined here. Raises CommandError 2085."""
+        topic_object = self.require(name)
+        if name in self._copies:
+            raise CommandError(
+                MQRC_UNKNOWN_OBJECT_NAME, None, f"topic object {name} is a copy: it is defined elsewhere"
+            )
+        return topic_object
+
+    def _remove(self, name: str) -> None:
+        topic_object = self._by_name.pop(name)
+        if topic_object.topic_string:
+            del self._by_topic[topic_object.topic_string]
+        self._copies.discard(name)
+        self._changed()
 
     def _put(self, topic_object: TopicObject) -> None:
         self._by_name[topic_object.name] = topic_object

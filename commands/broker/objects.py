@@ -8,7 +8,7 @@ manager.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from functools import cache
 from typing import Any, Final
@@ -33,6 +33,10 @@ PREDEFINED = "PREDEFINED"
 TEMPORARY = "TEMPDYN"
 PERMANENT = ("PERMDYN", "SHAREDYN")
 
+# CHLTYPE of the channels of a cluster: by which a member receives, and by which it first reaches a full repository.
+CLUSRCVR = "CLUSRCVR"
+CLUSSDR = "CLUSSDR"
+
 _OBJECT_NAME = re.compile(r"[A-Za-z0-9._/%]{1,48}")
 
 
@@ -48,7 +52,8 @@ def is_object_name(name: str) -> bool:
 class QueueManager:
     """A queue manager's own attributes (guide 6.3, 6.5.1, 7.3). strict: a command that names a queue never creates it.
 
-    custom: IBM's place for attributes of others, ``NAME(VALUE)``; ``PSCTAGS(STRICT)`` is the bridge's.
+    custom: IBM's place for attributes of others, ``NAME(VALUE)``; ``PSCTAGS(STRICT)`` is the bridge's. suspended: the
+    clusters of SUSPEND QMGR: where a cluster topic has other hosts, these get its publications.
     """
 
     name: str
@@ -63,6 +68,7 @@ class QueueManager:
     deadq: str = DEAD_LETTER_QUEUE
     parent: str = ""
     custom: str = ""
+    suspended: tuple[str, ...] = ()
 
     @property
     def strict_tags(self) -> bool:
@@ -153,7 +159,25 @@ class AuthorityRecord:
         return f"{self.object_type} {self.profile} {self.entity_type} {self.entity}"
 
 
-Definition = QueueManager | LocalQueue | AliasQueue | ModelQueue | Namelist | TopicObject | AuthorityRecord
+@dataclass(frozen=True, slots=True)
+class ClusterChannel:
+    """DEFINE CHANNEL with CHLTYPE(CLUSRCVR), which makes the queue manager a member of clusters, or CHLTYPE(CLUSSDR).
+
+    The members of a cluster in one home find each other: a CLUSSDR channel, which names a full repository, and CONNAME
+    are kept for scripts. cluster: CLUSTER. cluster_namelist: CLUSNL, a namelist with the names of clusters.
+    """
+
+    name: str
+    channel_type: str = CLUSRCVR
+    cluster: str = ""
+    cluster_namelist: str = ""
+    connection_name: str = ""
+    description: str = ""
+
+
+Definition = (
+    QueueManager | LocalQueue | AliasQueue | ModelQueue | Namelist | TopicObject | AuthorityRecord | ClusterChannel
+)
 
 _KINDS: dict[str, type[Any]] = {
     "qmgr": QueueManager,
@@ -163,6 +187,7 @@ _KINDS: dict[str, type[Any]] = {
     "namelist": Namelist,
     "topic": TopicObject,
     "authrec": AuthorityRecord,
+    "channel": ClusterChannel,
 }
 
 
@@ -218,6 +243,12 @@ class Objects:
         self.namelists: dict[str, Namelist] = {namelist.name: namelist for namelist in DEFAULT_NAMELISTS}
         self.topics = TopicObjects()
         self.authorities: dict[str, AuthorityRecord] = {}
+        self.channels: dict[str, ClusterChannel] = {}
+
+    @property
+    def clusters(self) -> tuple[str, ...]:
+        """The clusters that the queue manager is a member of, by name: those of its CLUSRCVR channels."""
+        return clusters_of(self.channels.values(), self.namelists)
 
     def queue(self, name: str) -> LocalQueue | None:
         """The local queue of that name, or behind the alias of that name; None where there is none."""
@@ -240,7 +271,9 @@ class Objects:
             self.namelists[definition.name] = definition
         elif isinstance(definition, AuthorityRecord):
             self.authorities[definition.name] = definition
-        elif self.topics.get(definition.name) is None:
+        elif isinstance(definition, ClusterChannel):
+            self.channels[definition.name] = definition
+        elif definition.name not in self.topics or self.topics.is_copy(definition.name):
             self.topics.define(definition)
         else:
             self.topics.alter(definition)
@@ -259,14 +292,25 @@ class Objects:
             "qmodel": self.models,
             "namelist": self.namelists,
             "authrec": self.authorities,
+            "channel": self.channels,
         }
         return by_kind[kind]
+
+
+def clusters_of(channels: Iterable[ClusterChannel], namelists: Mapping[str, Namelist]) -> tuple[str, ...]:
+    """The clusters of the CLUSRCVR channels among *channels*, by name."""
+    names: set[str] = set()
+    for channel in channels:
+        if channel.channel_type == CLUSRCVR:
+            namelist = namelists.get(channel.cluster_namelist)
+            names.update((channel.cluster,) if namelist is None else namelist.names)
+    return tuple(sorted(names - {""}))
 
 
 def kind_of(definition: Definition) -> str:
     """The kind under which the store keeps *definition*.
 
-    One of ``qmgr``, ``qlocal``, ``qalias``, ``qmodel``, ``namelist``, ``topic`` and ``authrec``.
+    One of ``qmgr``, ``qlocal``, ``qalias``, ``qmodel``, ``namelist``, ``topic``, ``authrec`` and ``channel``.
     """
     return next(kind for kind, cls in _KINDS.items() if isinstance(definition, cls))
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from commands.broker.objects import PERMANENT, TEMPORARY
+from commands.broker.objects import CLUSRCVR, CLUSSDR, PERMANENT, TEMPORARY
 from commands.mqsc.model import Command, Keyword, MqscError
 from commands.mqsc.parser import syntax_error
 from commands.mqsc.values import (
@@ -35,6 +35,7 @@ MAX_INTEGER: Final = 999_999_999
 MAX_MESSAGE_LENGTH: Final = 104_857_600
 MAX_TREE_LIFE_S: Final = 604_000
 DESCRIPTION_LENGTH: Final = 64
+CONNECTION_NAME_LENGTH: Final = 264
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +201,28 @@ NAMELIST: Final = ObjectKind(
     "",
     (_DESCRIPTION, Attribute("NAMES", "names", Names())),
     frozenset({"ALTDATE", "ALTTIME", "CLUSNL", "CLUSTER", "NAMCOUNT", "NLTYPE"}),
+)
+
+CHANNEL: Final = ObjectKind(
+    "CHANNEL",
+    "CHANNEL",
+    "",
+    (
+        Attribute("CHLTYPE", "channel_type", words(CLUSRCVR, CLUSSDR)),
+        Attribute("CLUSTER", "cluster", Name()),
+        Attribute("CLUSNL", "cluster_namelist", Name()),
+        Attribute("CONNAME", "connection_name", Text(CONNECTION_NAME_LENGTH)),
+        _DESCRIPTION,
+    ),
+    _keywords(
+        """
+        ALTDATE ALTTIME AMQPKA AUTOSTART BATCHHB BATCHINT BATCHLIM BATCHSZ CERTLABL CLWLPRTY CLWLRANK CLWLWGHT COMPHDR
+        COMPMSG CONVERT DISCINT HBINT KAINT LOCLADDR LONGRTY LONGTMR MAXMSGL MCANAME MCATYPE MCAUSER MODENAME MONCHL
+        MRDATA MREXIT MRRTY MRTMR MSGDATA MSGEXIT NETPRTY NPMSPEED PASSWORD PROPCTL PUTAUT RCVDATA RCVEXIT RESETSEQ
+        SCYDATA SCYEXIT SENDDATA SENDEXIT SEQWRAP SHORTRTY SHORTTMR SPLPROT SSLCAUTH SSLCIPH SSLPEER STATCHL TPNAME
+        TPROOT TRPTYPE USEDLQ USERID XMITQ
+        """
+    ),
 )
 
 QMGR: Final = ObjectKind(

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Any, Final
 
-from commands.broker.objects import AliasQueue, AuthorityRecord, LocalQueue, ModelQueue, Objects
+from commands.broker.objects import AliasQueue, AuthorityRecord, ClusterChannel, LocalQueue, ModelQueue, Objects
 from commands.mqsc import answers, attributes
 from commands.mqsc.administration import Administration
 from commands.mqsc.answers import Answer, Change, DefinitionDeleted, DefinitionStored, displayed, done
@@ -55,7 +55,7 @@ class ObjectFamily:
 
 
 def _topics(objects: Objects) -> Mapping[str, TopicObject]:
-    return {topic_object.name: topic_object for topic_object in objects.topics}
+    return {topic_object.name: topic_object for topic_object in objects.topics.own}
 
 
 _QUEUE_WORDS: Final = (answers.QUEUE_CREATED, answers.QUEUE_CHANGED, answers.QUEUE_DELETED, answers.QUEUE_DISPLAY)
@@ -87,7 +87,25 @@ NAMELIST: Final = ObjectFamily(
     answers.NAMELIST_DELETED,
     answers.NAMELIST_DISPLAY,
 )
-FAMILIES: Final = {"TOPIC": TOPIC, "QLOCAL": QLOCAL, "QALIAS": QALIAS, "QMODEL": QMODEL, "NAMELIST": NAMELIST}
+CHANNEL: Final = ObjectFamily(
+    attributes.CHANNEL,
+    "channel",
+    ClusterChannel,
+    lambda objects: objects.channels,
+    answers.CHANNEL_CREATED,
+    answers.CHANNEL_CHANGED,
+    answers.CHANNEL_DELETED,
+    answers.CHANNEL_DISPLAY,
+    required=("CHLTYPE", "channel_type"),
+)
+FAMILIES: Final = {
+    "TOPIC": TOPIC,
+    "QLOCAL": QLOCAL,
+    "QALIAS": QALIAS,
+    "QMODEL": QMODEL,
+    "NAMELIST": NAMELIST,
+    "CHANNEL": CHANNEL,
+}
 
 
 def define(command: Command, administration: Administration, family: ObjectFamily) -> Answer:

@@ -32,7 +32,7 @@ Handler = Callable[[Command, Administration], Answer]
 
 # Objects of IBM MQ that the bridge does not have: a command on them is correct, and is not carried out.
 _OTHER_OBJECTS: Final = frozenset(
-    {"AUTHINFO", "BUFFPOOL", "CFSTRUCT", "CHANNEL", "CHL", "CHLAUTH", "CHSTATUS", "CLUSQMGR", "COMMINFO", "CONN"}
+    {"AUTHINFO", "BUFFPOOL", "CFSTRUCT", "CHLAUTH", "CHSTATUS", "CLUSQMGR", "COMMINFO", "CONN"}
     | {
         "LISTENER",
         "LOG",

@@ -15,6 +15,7 @@ OBJECT_SYNONYMS: Final = {
     "QM": "QMODEL",
     "Q": "QUEUE",
     "NL": "NAMELIST",
+    "CHL": "CHANNEL",
     "PS": "PUBSUB",
     "SBS": "SBSTATUS",
     "TPS": "TPSTATUS",

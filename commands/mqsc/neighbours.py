@@ -1,13 +1,14 @@
-"""The port to other queue managers: a parent and children (guide 3.2.2)."""
+"""The port to other queue managers: a parent and children (guide 3.2.2), and members of clusters (guide 3.2.1)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from commands.broker.objects import QueueManager
 from commands.network.neighbours import Refresh, Relation
+from commands.network.repository import RepositoryEntry
 from commands.qmgr.store.neighbours import NeighbourRecord, NeighbourRecords
 from commands.qmgr.store.port import KnowsNeighbours, UnitOfWork
 
@@ -30,6 +31,15 @@ class Neighbours(Protocol):
     def refresh_proxies(self) -> int:
         """Send all proxy subscriptions to each of them again (guide 8.6); returns to how many."""
 
+    def refresh_cluster(self, cluster: str) -> int:
+        """Send all members of *cluster* all proxy subscriptions, and what is retained for them, again.
+
+        Returns to how many.
+        """
+
+    def repository(self) -> Sequence[RepositoryEntry]:
+        """What is known of other queue managers that share a cluster, by name."""
+
 
 class Alone:
     """The neighbours of a queue manager that keeps up no links: the parent that was defined, if any."""
@@ -40,6 +50,12 @@ class Alone:
     def refresh_proxies(self) -> int:
         return 0
 
+    def refresh_cluster(self, cluster: str) -> int:
+        return 0
+
+    def repository(self) -> Sequence[RepositoryEntry]:
+        return ()
+
 
 def neighbours_of(unit: UnitOfWork) -> Neighbours:
     """Those of the queue manager that *unit* works on."""
@@ -48,7 +64,7 @@ def neighbours_of(unit: UnitOfWork) -> Neighbours:
 
 def recorded(qmgr: QueueManager, records: Iterable[NeighbourRecord]) -> tuple[Neighbour, ...]:
     """The parent that the definition *qmgr* names, and the children of *records*."""
-    known = {each.qmgr: each for each in records}
+    known = {each.qmgr: each for each in records if not each.cluster}
     shown = []
     if qmgr.parent:
         record = known.get(qmgr.parent)
@@ -71,3 +87,9 @@ class RecordedNeighbours:
 
     def refresh_proxies(self) -> int:
         return self._records.ask_refresh(Refresh.PROXIES)
+
+    def refresh_cluster(self, cluster: str) -> int:
+        return self._records.ask_refresh(Refresh.ALL, cluster=cluster)
+
+    def repository(self) -> Sequence[RepositoryEntry]:
+        return self._records.repository()

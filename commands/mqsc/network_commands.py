@@ -1,15 +1,17 @@
-"""REFRESH QMGR (guide 8.6), and the commands about clusters, on a queue manager that is in none."""
+"""REFRESH QMGR (guide 8.6), and the commands about the clusters that the queue manager is in."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
+from commands.broker.objects import Objects
 from commands.mqsc import answers
 from commands.mqsc.administration import Administration
-from commands.mqsc.answers import Answer
+from commands.mqsc.answers import Answer, DefinitionStored, done
 from commands.mqsc.attributes import unexpected_keyword
-from commands.mqsc.model import Command, MqscError
-from commands.mqsc.values import words
+from commands.mqsc.model import Command
+from commands.mqsc.values import Name, words
 
 _TYPES: Final = words("PROXYSUB", "CONFIGEV", "EXPIRY", "EARLY")
 _OPTIONS: Final = {"CLUSTER", "CLUSNL", "MODE", "CMDSCOPE", "FACILITY", "LOG"}
@@ -34,23 +36,61 @@ def refresh_qmgr(command: Command, administration: Administration) -> Answer:
 
 
 def suspend_or_resume(command: Command, administration: Administration) -> Answer:
-    """SUSPEND QMGR and RESUME QMGR, of a cluster or a namelist of clusters. Raises MqscError: there is none."""
+    """SUSPEND QMGR and RESUME QMGR, of a cluster or a namelist of clusters.
+
+    Publications on a topic with CLROUTE(TOPICHOST) go to other hosts where there are any. Raises MqscError.
+    """
     for keyword in command.keywords:
         if keyword.name not in _OPTIONS:
             raise unexpected_keyword(command, keyword)
-    if command.keyword("CLUSTER") is None and command.keyword("CLUSNL") is None:
-        raise answers.missing_keyword("CLUSTER or CLUSNL")
-    raise _in_no_cluster(administration)
+    objects = administration.objects
+    named = _clusters(command, objects)
+    for cluster in named:
+        _require_member(cluster, objects)
+    suspended = set(objects.qmgr.suspended)
+    if command.verb == "SUSPEND":
+        suspended.update(named)
+    else:
+        suspended.difference_update(named)
+    made = replace(objects.qmgr, suspended=tuple(sorted(suspended)))
+    objects.put(made)
+    return done(answers.SUSPENDED if command.verb == "SUSPEND" else answers.RESUMED, DefinitionStored(made))
 
 
 def refresh_cluster(command: Command, administration: Administration) -> Answer:
-    """REFRESH CLUSTER: an error, because the queue manager is in none. Raises MqscError."""
+    """REFRESH CLUSTER: members get all proxy subscriptions, and what is retained for them, again. Raises MqscError.
+
+    ``*`` is all clusters.
+    """
     for keyword in command.keywords:
         if keyword.name not in {"REPOS", "CMDSCOPE"}:
             raise unexpected_keyword(command, keyword)
-    raise _in_no_cluster(administration)
+    if command.name is None:
+        raise answers.missing_keyword("CLUSTER")
+    objects = administration.objects
+    cluster = command.name.text.rstrip(" ")
+    if cluster != "*":
+        _require_member(cluster, objects)
+    count = sum(administration.neighbours.refresh_cluster(each) for each in objects.clusters if cluster in (each, "*"))
+    members = "1 member" if count == 1 else f"{count} members"
+    return done(answers.CLUSTER_REFRESHED, notes=(f"sent again to {members}",))
 
 
-def _in_no_cluster(administration: Administration) -> MqscError:
-    name = administration.objects.qmgr.name
-    return answers.failed(f"Queue manager {name} is in no cluster: this command was not done.")
+def _clusters(command: Command, objects: Objects) -> tuple[str, ...]:
+    cluster, namelist = command.keyword("CLUSTER"), command.keyword("CLUSNL")
+    if cluster is not None and namelist is None:
+        return (str(Name().read(cluster)),)
+    if namelist is None or cluster is not None:
+        raise answers.missing_keyword("CLUSTER or CLUSNL")
+    found = objects.namelists.get(name := str(Name().read(namelist)))
+    if found is None:
+        raise answers.not_found(name)
+    return found.names
+
+
+def _require_member(cluster: str, objects: Objects) -> None:
+    if cluster not in objects.clusters:
+        known = " ".join(objects.clusters)
+        where = f"is in: {known}" if known else "is in no cluster"
+        why = f"queue manager {objects.qmgr.name} is not in cluster {cluster}; it {where}: this command was not done."
+        raise answers.failed(why)

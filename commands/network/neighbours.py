@@ -6,10 +6,11 @@ from enum import IntEnum, StrEnum
 
 
 class Relation(StrEnum):
-    """What another queue manager is to this one: TYPE of DISPLAY PUBSUB."""
+    """What another queue manager is to this one: TYPE of DISPLAY PUBSUB, which does not show members of clusters."""
 
     PARENT = "PARENT"
     CHILD = "CHILD"
+    MEMBER = "MEMBER"
 
 
 class NeighbourStatus(StrEnum):

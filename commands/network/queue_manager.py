@@ -94,14 +94,24 @@ class NetworkQueueManager:
     def resume(self) -> None:
         """Know the proxy subscriptions that are in the topic space already, and what they need of other neighbours.
 
-        Links are those of a hierarchy. Nothing flows: what they need was asked for when they were made.
+        Those of links that there are not are passed over. Nothing flows: what they need was asked for when they were
+        made.
         """
+        links: dict[str, list[Link]] = {}
+        for link in self.routing.links:
+            links.setdefault(link.neighbour, []).append(link)
         for subscription in self.broker.space.subscriptions():
             if subscription.is_proxy:
-                link = Link(subscription.dest_qmgr)
-                self._links[subscription.sub_id] = link
-                for _ in self.proxies.want(self.routing.of_pattern(_place_of(subscription), link)):
-                    pass
+                place = _place_of(subscription)
+                for link in links.get(subscription.dest_qmgr, ()):
+                    if _proxy_id(link, place) == subscription.sub_id:
+                        self._links[subscription.sub_id] = link
+                        for _ in self.proxies.want(self.routing.of_pattern(place, link)):
+                            pass
+
+    def is_of_a_link(self, proxy: Subscription) -> bool:
+        """Whether there is the link that this proxy subscription came by."""
+        return proxy.sub_id in self._links
 
     def proxies_of(self, link: Link) -> list[Place]:
         """The proxy subscriptions that a neighbour has made here."""

@@ -128,9 +128,12 @@ class Routing:
         )
 
     def _hosts(self, resolved: ResolvedTopic | None) -> tuple[str, ...]:
+        """The hosts of a topic with CLROUTE(TOPICHOST); none where this queue manager is not in that cluster."""
         if not self.hosts or resolved is None or not resolved.cluster:
             return ()
-        return self.hosts.get((resolved.cluster, resolved.cluster_object), ())
+        hosts = self.hosts.get((resolved.cluster, resolved.cluster_object), ())
+        members = {link.neighbour for link in self.links if link.cluster == resolved.cluster}
+        return tuple(host for host in hosts if host in members or host == self.broker.qmgr) if members else ()
 
     def _resolved(self, place: Place) -> ResolvedTopic | None:
         if self._is_v6:

@@ -179,6 +179,8 @@ class Execution:
         self._deliver(unit, broker, arrival, came.outcome, batch)
         self._to_neighbours(unit, broker, came.outgoing, Cause(arrival.now, arrival.md))
         self._loaded.is_at(unit.state_version)
+        if came.is_outdated:
+            self._loaded.forget()
 
     def _sampled(self, broker: BrokerCore, arrival: Arrival, reading: Reading | None, sample: Sample) -> Outcome:
         """The outcome of a command that is measured step by step."""

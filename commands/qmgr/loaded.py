@@ -153,9 +153,9 @@ class LoadedBroker:
     def redefined(self, unit: UnitOfWork) -> None:
         """Definitions were changed both in memory and in *unit*: make again what depends on them.
 
-        With a link or neighbours, everything is loaded again.
+        With a link or neighbours, or in a cluster, everything is loaded again.
         """
-        if self._broker is None or self.space is None or self.is_connected:
+        if self._broker is None or self.space is None or self.is_connected or self._broker.objects.clusters:
             self.forget()
         else:
             self._broker = self._derive(unit, self._broker.objects, self.space)

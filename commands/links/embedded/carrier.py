@@ -159,7 +159,7 @@ class Carrier:
         older = receiver if found is Memory.RECEIVER_BEHIND else sender
         text = "queue manager %s has an older database than before; it and %s synchronise what they have subscribed to"
         _log.warning(text, older, sender if older == receiver else receiver)
-        known = next((each for each in self._here.neighbours() if each.qmgr == receiver), None)
+        known = [each for each in self._here.neighbours() if each.qmgr == receiver]
         with self._there.unit_of_work() as unit:
             if not unit.neighbours.is_claimed(sender, self._claim):
                 raise ClaimedElsewhereError(sender, receiver)

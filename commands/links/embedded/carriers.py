@@ -1,7 +1,7 @@
 """The thread that carries messages from the transmission queues of one queue manager to others of the same home.
 
 It serves every transmission queue with the name of a queue manager of that home, except those that ``run`` made because
-a message named a queue manager nobody had defined a way to.
+a message named a queue manager nobody had defined a way to. It also looks who is in the clusters.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from commands.links.embedded.carrier import PATIENCE_S, Carrier
+from commands.links.embedded.repository_manager import RepositoryManager
 from commands.links.engine.backoff import Backoff
 from commands.links.engine.threads import Threads
 from commands.qmgr.delivery import is_stranding
@@ -62,6 +63,7 @@ class Carriers:
         self._stop = threading.Event()
         self._threads = Threads(_log, "the way to other queue managers")
         self._store: QueueManagerStore | None = None
+        self._repository: RepositoryManager | None = None
         self._ways: dict[str, _Way] = {}
         self._queues: tuple[int, tuple[str, ...]] = (-1, ())
 
@@ -82,14 +84,17 @@ class Carriers:
     def carry(self, *, only_due: bool = False) -> int:
         """Carry what waits now, from every transmission queue; returns how many messages left.
 
+        What has become known of the members of clusters is counted too.
+
         For the thread that calls it alone: with ``start``, that is this object's own. only_due: pass over other queue
-        managers that did not take messages a moment ago. Raises SupersededError once another command processor works
-        for the queue manager. What another queue manager does not take stays, and does not keep others from getting
-        theirs.
+        managers that did not take messages, or were looked at, a moment ago. Raises SupersededError once another
+        command processor works for the queue manager. What another queue manager does not take stays, and does not keep
+        others from getting theirs.
         """
-        if self._store is None:
+        if self._store is None or self._repository is None:
             self._store = self._open()
-        carried = 0
+            self._repository = RepositoryManager(self._home, self._store, self._there)
+        carried = self._repository.look(only_due=only_due)
         for queue in self._transmission_queues(self._store):
             way = self._way(self._store, queue)
             if only_due and way.due_s > time.monotonic():
@@ -112,7 +117,7 @@ class Carriers:
         self._ways.clear()
         if self._store is not None:
             self._store.close()
-        self._store = None
+        self._store = self._repository = None
 
     def _run(self) -> None:
         backoff = Backoff(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
@@ -149,12 +154,10 @@ class Carriers:
 
     def _way(self, store: QueueManagerStore, queue: str) -> _Way:
         if queue not in self._ways:
-            carrier = Carrier(
-                store,
-                queue,
-                lambda: QueueManagerStore.open(
-                    self._home, queue, durability=self._durability, patience_s=PATIENCE_S, clock=store.clock
-                ),
-            )
-            self._ways[queue] = _Way(carrier)
+            self._ways[queue] = _Way(Carrier(store, queue, lambda: self._there(queue)))
         return self._ways[queue]
+
+    def _there(self, name: str) -> QueueManagerStore:
+        assert self._store is not None
+        clock = self._store.clock
+        return QueueManagerStore.open(self._home, name, durability=self._durability, patience_s=PATIENCE_S, clock=clock)

@@ -10,12 +10,16 @@ also sends what is retained. The one that is behind does not: it may retain what
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
+from typing import Final
 
 from commands.network.neighbours import NeighbourStatus, Refresh, Relation
 from commands.qmgr.network.flow_messages import INTER_QMGR_CONTROL, Word, relationship
 from commands.qmgr.store.neighbours import NeighbourRecord, NeighbourRecords
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
+
+_INTRODUCTIONS: Final = {Relation.PARENT: Word.ATTACH, Relation.MEMBER: Word.JOIN}
 
 
 class Memory(StrEnum):
@@ -38,16 +42,19 @@ def number_after(sent: int, received: int) -> int:
     return max(sent, received) + 2
 
 
-def ask_there(unit: SqliteUnitOfWork, sender: str, known: NeighbourRecord | None, found: Memory) -> None:
+def ask_there(unit: SqliteUnitOfWork, sender: str, known: Iterable[NeighbourRecord], found: Memory) -> None:
     """Have the receiver, whose *unit* is open, send *sender* everything again. known: what the sender records of it.
 
-    If the sender is its child and it has forgotten that, it learns it before the messages that wait for it.
+    If the sender is its child, or shares a cluster with it, and it has forgotten that, it learns it before the messages
+    that wait for it.
     """
-    refresh = Refresh.PROXIES if found is Memory.RECEIVER_BEHIND else Refresh.ALL
-    is_child = known is not None and known.relation is Relation.PARENT and known.status is not NeighbourStatus.REFUSED
-    if not unit.neighbours.ask_refresh(refresh, sender) and known is not None and is_child:
-        attach = relationship(sender, known.qmgr, Word.ATTACH)
-        unit.put(INTER_QMGR_CONTROL, attach.message.mqmd.encode(), attach.body)
+    unit.neighbours.ask_refresh(Refresh.PROXIES if found is Memory.RECEIVER_BEHIND else Refresh.ALL, sender)
+    remembered = {each.cluster for each in unit.neighbours.all() if each.qmgr == sender}
+    for each in known:
+        word = _INTRODUCTIONS.get(each.relation)
+        if word is not None and each.status is not NeighbourStatus.REFUSED and each.cluster not in remembered:
+            said = relationship(sender, each.link, word)
+            unit.put(INTER_QMGR_CONTROL, said.message.mqmd.encode(), said.body)
 
 
 def ask_here(records: NeighbourRecords, receiver: str, found: Memory) -> None:

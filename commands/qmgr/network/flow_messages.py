@@ -1,11 +1,13 @@
 """What queue managers send each other, as messages for the queues of guide 3.7.
 
     SYSTEM.INTER.QMGR.CONTROL   attach, detach; accept, refuse      parent and child
+                                join, leave                         members of a cluster
                                 unknown                             to one that sent something and is no neighbour
     SYSTEM.INTER.QMGR.FANREQ    subscribe, unsubscribe, synchronise proxy subscriptions
     SYSTEM.INTER.QMGR.PUBS      publish, clear                      publications and deletions
 
-A message begins with an MQRFH2: folder ``qpubsub`` says what it is, folder ``ibm`` has the fingerprints. Behind that of
+A message begins with an MQRFH2: folder ``qpubsub`` says what it is, and the cluster in which it is sent, unless it is
+between parent and child; folder ``ibm`` has the fingerprints. Behind that of
 a publication is the publisher's message, whose descriptor is in the folder, since a transmission queue header holds
 only one of version 1. The form is the bridge's own: both ends are qpubsub.
 """
@@ -23,7 +25,7 @@ from commands.broker.objects import INTER_QMGR_PUBS
 from commands.broker.outcome import Arrival
 from commands.broker.puts import Outgoing, PutKind
 from commands.headers.registry import parse
-from commands.network.flows import FINGERPRINT, FINGERPRINT_FOLDER, DeletionFlow, PublicationFlow
+from commands.network.flows import FINGERPRINT, FINGERPRINT_FOLDER, DeletionFlow, Link, PublicationFlow
 from commands.qmgr.store.state import from_microseconds, to_microseconds
 from rfh2.constants import MQFMT_RF_HEADER_2, MQPER_PERSISTENT
 from rfh2.errors import DecodeError
@@ -51,6 +53,8 @@ class Word(StrEnum):
     DETACH = "detach"
     ACCEPT = "accept"
     REFUSE = "refuse"
+    JOIN = "join"
+    LEAVE = "leave"
     UNKNOWN = "unknown"
     SUBSCRIBE = "subscribe"
     UNSUBSCRIBE = "unsubscribe"
@@ -61,10 +65,14 @@ class Word(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Relationship:
-    """*sender* becomes a child (attach), is none any more (detach), or answers one that attached."""
+    """*sender* becomes a child (attach), is none any more (detach), or answers one that attached.
+
+    Or it is a member of *cluster* that did not know the receiver (join), or is none (leave).
+    """
 
     sender: str
     word: Word
+    cluster: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +84,7 @@ class Returned:
 
     sender: str
     flow: PublicationFlow | DeletionFlow | None
+    cluster: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +94,7 @@ class ProxyTopics:
     sender: str
     topics: tuple[str, ...]
     withdrawn: bool = False
+    cluster: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,23 +108,24 @@ class ProxyRange:
     topics: tuple[str, ...]
     after: str | None
     to: str | None
+    cluster: str = ""
 
 
 Sent = Relationship | Returned | ProxyTopics | ProxyRange | PublicationFlow | DeletionFlow
 
 
-def relationship(sender: str, receiver: str, word: Word) -> Outgoing:
-    """A message about parent and child."""
-    return _written(sender, receiver, INTER_QMGR_CONTROL, word, ())
+def relationship(sender: str, link: Link, word: Word) -> Outgoing:
+    """A message about parent and child, or about members of a cluster."""
+    return _written(sender, link, INTER_QMGR_CONTROL, word, ())
 
 
-def proxy_topics(sender: str, receiver: str, topics: Iterable[str], *, withdrawn: bool = False) -> Outgoing:
+def proxy_topics(sender: str, link: Link, topics: Iterable[str], *, withdrawn: bool = False) -> Outgoing:
     """Proxy subscriptions to make or to withdraw."""
     word = Word.UNSUBSCRIBE if withdrawn else Word.SUBSCRIBE
-    return _written(sender, receiver, INTER_QMGR_FANREQ, word, [_pair("Topic", topic) for topic in topics])
+    return _written(sender, link, INTER_QMGR_FANREQ, word, [_pair("Topic", topic) for topic in topics])
 
 
-def proxy_ranges(sender: str, receiver: str, topics: Iterable[str], most: int) -> list[Outgoing]:
+def proxy_ranges(sender: str, link: Link, topics: Iterable[str], most: int) -> list[Outgoing]:
     """All proxy subscriptions: messages of at most *most* that together cover all topic strings."""
     ordered = sorted(topics)
     parts = [ordered[at : at + most] for at in range(0, len(ordered), most)] or [[]]
@@ -123,7 +134,7 @@ def proxy_ranges(sender: str, receiver: str, topics: Iterable[str], most: int) -
         to = part[-1] if n < len(parts) - 1 else None
         limits = [_pair(tag, limit) for tag, limit in (("After", after), ("To", to)) if limit is not None]
         pairs = [*limits, *(_pair("Topic", topic) for topic in part)]
-        made.append(_written(sender, receiver, INTER_QMGR_FANREQ, Word.SYNCHRONISE, pairs))
+        made.append(_written(sender, link, INTER_QMGR_FANREQ, Word.SYNCHRONISE, pairs))
         after = to
     return made
 
@@ -155,7 +166,7 @@ def publication(flow: PublicationFlow) -> Outgoing:
     pairs += [(tag, "1") for tag, is_set in flags.items() if is_set]
     mqmd = message.mqmd
     return _written(
-        *(flow.sender, flow.receiver, INTER_QMGR_PUBS, Word.PUBLISH, pairs, flow.fingerprints),
+        *(flow.sender, _link(flow), INTER_QMGR_PUBS, Word.PUBLISH, pairs, flow.fingerprints),
         described=mqmd,
         data=encode(message),
         topic=operation.topic_string,
@@ -169,16 +180,17 @@ def deletion(flow: DeletionFlow) -> Outgoing:
     pairs = [_pair("Topic", operation.topic_string), ("Wildcard", operation.wildcard.value)]
     pairs += [] if operation.stream is None else [_pair("Stream", operation.stream)]
     pairs += [("OfScope", "1")] if operation.of_scope else []
-    return _written(flow.sender, flow.receiver, INTER_QMGR_PUBS, Word.CLEAR, pairs, flow.fingerprints)
+    return _written(flow.sender, _link(flow), INTER_QMGR_PUBS, Word.CLEAR, pairs, flow.fingerprints)
 
 
-def returned(sender: str, receiver: str, arrival: Arrival, sent: Sent) -> Outgoing:
-    """The answer to *receiver*, which is no neighbour. sent: what *arrival* says."""
+def returned(receiver: str, arrival: Arrival, sent: Sent) -> Outgoing:
+    """The answer of *receiver* to the sender, which is no neighbour. sent: what *arrival* says."""
+    link = Link(sent.sender, sent.cluster)
     if not isinstance(sent, _RETURNED):
-        return _written(sender, receiver, INTER_QMGR_CONTROL, Word.UNKNOWN, ())
+        return _written(receiver, link, INTER_QMGR_CONTROL, Word.UNKNOWN, ())
     mqmd = Mqmd() if arrival.md is None else Mqmd.decode(arrival.md)
     pairs = [("Mqmd", mqmd.encode().hex())]
-    return _written(sender, receiver, INTER_QMGR_CONTROL, Word.UNKNOWN, pairs, described=mqmd, data=arrival.body)
+    return _written(receiver, link, INTER_QMGR_CONTROL, Word.UNKNOWN, pairs, described=mqmd, data=arrival.body)
 
 
 def read(arrival: Arrival, receiver: str) -> Sent:
@@ -200,25 +212,28 @@ def _read(described: Mqmd, body: bytes, receiver: str, words: Container[Word] = 
 
 def _sent(values: dict[str, list[str]], fingerprints: tuple[str, ...], data: bytes, receiver: str) -> Sent:
     word, sender, topics = Word(_one(values, "Word")), _one(values, "From"), tuple(values.get("Topic", ()))
+    cluster = _maybe(values, "Cluster") or ""
     match word:
-        case Word.ATTACH | Word.DETACH | Word.ACCEPT | Word.REFUSE:
+        case Word.ATTACH | Word.DETACH | Word.ACCEPT | Word.REFUSE if not cluster:
             return Relationship(sender, word)
+        case Word.JOIN | Word.LEAVE if cluster:
+            return Relationship(sender, word, cluster)
         case Word.UNKNOWN if "Mqmd" in values:
             mqmd = Mqmd.decode(bytes.fromhex(_one(values, "Mqmd")))
             flow = _read(mqmd, data, sender, (Word.PUBLISH, Word.CLEAR))
             assert isinstance(flow, _RETURNED)
-            return Returned(sender, flow)
+            return Returned(sender, flow, cluster)
         case Word.UNKNOWN:
-            return Returned(sender, None)
+            return Returned(sender, None, cluster)
         case Word.SUBSCRIBE | Word.UNSUBSCRIBE:
-            return ProxyTopics(sender, topics, withdrawn=word is Word.UNSUBSCRIBE)
+            return ProxyTopics(sender, topics, word is Word.UNSUBSCRIBE, cluster)
         case Word.SYNCHRONISE:
-            return ProxyRange(sender, topics, _maybe(values, "After"), _maybe(values, "To"))
+            return ProxyRange(sender, topics, _maybe(values, "After"), _maybe(values, "To"), cluster)
         case Word.CLEAR:
             wildcard = WildcardScheme(_one(values, "Wildcard"))
             stream, of_scope = _maybe(values, "Stream"), "OfScope" in values
             cleared = ClearRetained(_one(values, "Topic"), wildcard, False, stream, of_scope)
-            return DeletionFlow(sender, receiver, "", cleared, fingerprints)
+            return DeletionFlow(sender, receiver, cluster, cleared, fingerprints)
         case Word.PUBLISH:
             message = decode(data, bytes.fromhex(_one(values, "Mqmd")))
             until = _maybe(values, "Until")
@@ -240,12 +255,13 @@ def _sent(values: dict[str, list[str]], fingerprints: tuple[str, ...], data: byt
                 "WasRetained" in values,
             )
             command = parse(message) if "Command" in values else None
-            return PublicationFlow(sender, receiver, "", operation, fingerprints, command)
+            return PublicationFlow(sender, receiver, cluster, operation, fingerprints, command)
+    raise ValueError(f"{word} has to say, or must not say, which cluster it is about")
 
 
 def _written(
     sender: str,
-    receiver: str,
+    link: Link,
     queue: str,
     word: Word,
     pairs: Sequence[tuple[str, str]],
@@ -257,7 +273,8 @@ def _written(
     expires_at: datetime | None = None,
 ) -> Outgoing:
     """described: the descriptor of *data*."""
-    texts = [write(FOLDER, [("Word", word.value), ("From", sender), *pairs])]
+    named = [("Word", word.value), ("From", sender), *([("Cluster", link.cluster)] if link.cluster else ())]
+    texts = [write(FOLDER, [*named, *pairs])]
     texts += [write(FINGERPRINT_FOLDER, [(FINGERPRINT, each) for each in fingerprints])] if fingerprints else []
     folders = tuple(Folder.of(text) for text in texts)
     if described is None:
@@ -269,8 +286,12 @@ def _written(
     mqmd = Mqmd(format=MQFMT_RF_HEADER_2, persistence=persistence, priority=0)
     body = header.encode() + data
     return Outgoing(
-        PutKind.PUBLICATION, receiver, queue, Message(mqmd, (), body), body, topic=topic, expires_at=expires_at
+        PutKind.PUBLICATION, link.neighbour, queue, Message(mqmd, (), body), body, topic=topic, expires_at=expires_at
     )
+
+
+def _link(flow: PublicationFlow | DeletionFlow) -> Link:
+    return Link(flow.receiver, flow.cluster)
 
 
 def _values(header: Rfh2) -> dict[str, list[str]]:

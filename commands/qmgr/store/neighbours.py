@@ -1,6 +1,7 @@
 """What an embedded queue manager records of those that it exchanges messages with, as one unit of work sees it.
 
 neighbours, sent_proxies   for the network: who is connected, and which proxy subscriptions they were sent
+repository                 for clusters: what is known of other members
 senders, arrived           for carriers (``commands.links.embedded``): what came from which queue manager
 sequences                  also for carriers: whether both ends remember the same past
 
@@ -16,21 +17,25 @@ the one that it was: a backup was restored, or the queue manager was made anew.
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from commands.network.flows import Link
 from commands.network.neighbours import NeighbourStatus, Refresh, Relation
+from commands.network.repository import RepositoryEntry, entry_of, text_of
 from commands.qmgr.store.database import Database, translate_sqlite_errors
 from commands.qmgr.store.errors import readable
 
 Arrived = tuple[int, int]
 """A message of another queue manager: its number there, and the microsecond in which it was put there."""
 
-_ALL: Final = "SELECT qmgr, relation, status, refresh FROM neighbours ORDER BY qmgr"
-_SAVE: Final = "INSERT OR REPLACE INTO neighbours (qmgr, relation, status, refresh) VALUES (?, ?, ?, ?)"
-_SENT: Final = "INSERT OR IGNORE INTO sent_proxies (neighbour, topic) VALUES (?, ?)"
-_WITHDRAWN: Final = "DELETE FROM sent_proxies WHERE neighbour = ? AND topic = ?"
+_ALL: Final = "SELECT qmgr, cluster, relation, status, refresh FROM neighbours ORDER BY qmgr, cluster"
+_SAVE: Final = "INSERT OR REPLACE INTO neighbours (qmgr, cluster, relation, status, refresh) VALUES (?, ?, ?, ?, ?)"
+_SENT: Final = "INSERT OR IGNORE INTO sent_proxies (neighbour, cluster, topic) VALUES (?, ?, ?)"
+_WITHDRAWN: Final = "DELETE FROM sent_proxies WHERE neighbour = ? AND cluster = ? AND topic = ?"
+_LEARN: Final = "INSERT OR REPLACE INTO repository (qmgr, entry) VALUES (?, ?)"
 _CLAIM: Final = "INSERT OR REPLACE INTO senders (qmgr, claim) VALUES (?, ?)"
 _ARRIVED: Final = "INSERT OR IGNORE INTO arrived (sender, seq, time) VALUES (?, ?, ?)"
 _SEQUENCE: Final = "SELECT sent, received FROM sequences WHERE qmgr = ?"
@@ -43,12 +48,21 @@ _GONE: Final = "DELETE FROM arrived WHERE sender = ? AND seq = ? AND time = ?"
 
 @dataclass(frozen=True, slots=True)
 class NeighbourRecord:
-    """A queue manager that this one is connected with. refresh: what it is to get again."""
+    """A queue manager that this one is connected with. refresh: what it is to get again.
+
+    cluster: of a member; "" for parent and child. A queue manager may be several of these, with a record for each.
+    """
 
     qmgr: str
     relation: Relation
     status: NeighbourStatus
     refresh: Refresh = Refresh.NOTHING
+    cluster: str = ""
+
+    @property
+    def link(self) -> Link:
+        """The connection with it."""
+        return Link(self.qmgr, self.cluster)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +74,22 @@ class SequenceNumbers:
 
 
 def neighbours_in(database: Database) -> list[NeighbourRecord]:
-    """All neighbours, by name. Raises StoreDamagedError; sqlite3 errors, which the caller translates."""
+    """All neighbours, by name and cluster. Raises StoreDamagedError; sqlite3 errors, which the caller translates."""
     rows = database.connection.execute(_ALL).fetchall()
     with readable(database.path, "neighbours"):
         return [
-            NeighbourRecord(qmgr, Relation(relation), NeighbourStatus(status), Refresh(refresh))
-            for qmgr, relation, status, refresh in rows
+            NeighbourRecord(qmgr, Relation(relation), NeighbourStatus(status), Refresh(refresh), cluster)
+            for qmgr, cluster, relation, status, refresh in rows
         ]
+
+
+def repository_in(connection: sqlite3.Connection, path: str) -> list[RepositoryEntry]:
+    """What is known of other queue managers that share a cluster. Raises StoreDamagedError."""
+    found = []
+    for qmgr, entry in connection.execute("SELECT qmgr, entry FROM repository ORDER BY qmgr").fetchall():
+        with readable(path, f"cluster repository's entry of {qmgr}"):
+            found.append(entry_of(entry))
+    return found
 
 
 def sequence_in(database: Database, qmgr: str) -> SequenceNumbers:
@@ -85,7 +108,7 @@ class NeighbourRecords:
 
     @translate_sqlite_errors
     def all(self) -> list[NeighbourRecord]:
-        """All neighbours, by name. Raises StoreDamagedError."""
+        """All neighbours, by name and cluster. Raises StoreDamagedError."""
         self._settle()
         return neighbours_in(self.database)
 
@@ -93,49 +116,70 @@ class NeighbourRecords:
     def save(self, record: NeighbourRecord) -> None:
         """Record a neighbour, or another state of it."""
         self._settle()
-        row = (record.qmgr, record.relation.value, record.status.value, record.refresh.value)
+        row = (record.qmgr, record.cluster, record.relation.value, record.status.value, record.refresh.value)
         self.database.connection.execute(_SAVE, row)
         self._changed()
 
     @translate_sqlite_errors
-    def forget(self, qmgr: str) -> None:
-        """It is no neighbour any more."""
+    def forget(self, link: Link) -> None:
+        """There is no such neighbour any more."""
         self._settle()
-        self.database.connection.execute("DELETE FROM neighbours WHERE qmgr = ?", (qmgr,))
-        self.database.connection.execute("DELETE FROM sent_proxies WHERE neighbour = ?", (qmgr,))
+        of = (link.neighbour, link.cluster)
+        self.database.connection.execute("DELETE FROM neighbours WHERE qmgr = ? AND cluster = ?", of)
+        self.database.connection.execute("DELETE FROM sent_proxies WHERE neighbour = ? AND cluster = ?", of)
         self._changed()
 
     @translate_sqlite_errors
-    def ask_refresh(self, refresh: Refresh, qmgr: str | None = None) -> int:
-        """Have all neighbours, or the one of that name, get *refresh* again; returns how many there are."""
+    def repository(self) -> list[RepositoryEntry]:
+        """What is known of other members of clusters, by name. Raises StoreDamagedError."""
         self._settle()
-        change = "UPDATE neighbours SET refresh = max(refresh, ?)"
-        if qmgr is None:
-            count = self.database.connection.execute(change, (refresh.value,)).rowcount
+        return repository_in(self.database.connection, self.database.path)
+
+    @translate_sqlite_errors
+    def learn(self, entry: RepositoryEntry) -> None:
+        """Know this of a queue manager from now on; nothing any more if it is in no cluster."""
+        self._settle()
+        if entry.clusters:
+            self.database.connection.execute(_LEARN, (entry.qmgr, text_of(entry)))
         else:
-            count = self.database.connection.execute(f"{change} WHERE qmgr = ?", (refresh.value, qmgr)).rowcount
+            self.database.connection.execute("DELETE FROM repository WHERE qmgr = ?", (entry.qmgr,))
+        self._changed()
+
+    @translate_sqlite_errors
+    def ask_refresh(self, refresh: Refresh, qmgr: str | None = None, cluster: str | None = None) -> int:
+        """Have neighbours get *refresh* again; returns how many there are.
+
+        All of them, or those with this name, or in this cluster.
+        """
+        self._settle()
+        change = """UPDATE neighbours SET refresh = max(refresh, :refresh)
+            WHERE (:qmgr IS NULL OR qmgr = :qmgr) AND (:cluster IS NULL OR cluster = :cluster)"""
+        values = {"refresh": refresh.value, "qmgr": qmgr, "cluster": cluster}
+        count = self.database.connection.execute(change, values).rowcount
         if count:
             self._changed()
         return count
 
     @translate_sqlite_errors
-    def sent_proxies(self, neighbour: str) -> set[str]:
-        """The topic strings of proxy subscriptions that *neighbour* was sent, and that were not withdrawn."""
+    def sent_proxies(self, link: Link) -> set[str]:
+        """The topic strings of proxy subscriptions that went by *link*, and that were not withdrawn."""
         self._settle()
-        found = self.database.connection.execute("SELECT topic FROM sent_proxies WHERE neighbour = ?", (neighbour,))
-        return {topic for (topic,) in found}
+        query = "SELECT topic FROM sent_proxies WHERE neighbour = ? AND cluster = ?"
+        return {topic for (topic,) in self.database.connection.execute(query, (link.neighbour, link.cluster))}
 
     @translate_sqlite_errors
-    def proxies_sent(self, neighbour: str, topics: Iterable[str]) -> None:
-        """Note that *neighbour* is sent these."""
+    def proxies_sent(self, link: Link, topics: Iterable[str]) -> None:
+        """Note that these are sent by *link*."""
         self._settle()
-        self.database.connection.executemany(_SENT, [(neighbour, topic) for topic in topics])
+        rows = [(link.neighbour, link.cluster, topic) for topic in topics]
+        self.database.connection.executemany(_SENT, rows)
 
     @translate_sqlite_errors
-    def proxies_withdrawn(self, neighbour: str, topics: Iterable[str]) -> None:
+    def proxies_withdrawn(self, link: Link, topics: Iterable[str]) -> None:
         """Note that these are withdrawn."""
         self._settle()
-        self.database.connection.executemany(_WITHDRAWN, [(neighbour, topic) for topic in topics])
+        rows = [(link.neighbour, link.cluster, topic) for topic in topics]
+        self.database.connection.executemany(_WITHDRAWN, rows)
 
     @translate_sqlite_errors
     def claim(self, sender: str, claim: str) -> set[Arrived]:

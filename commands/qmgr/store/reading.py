@@ -11,9 +11,11 @@ from collections.abc import Iterator
 from typing import Final
 
 from commands.broker.objects import Definition, LocalQueue, Objects, QueueManager, definition_of, kind_of
+from commands.network.repository import Repository, RepositoryEntry
 from commands.qmgr.store.database import FAILURES, Database
 from commands.qmgr.store.descriptor import HIGHEST_PRIORITY, leave
 from commands.qmgr.store.errors import DAMAGED, UNREADABLE, StoreDamagedError, readable
+from commands.qmgr.store.neighbours import repository_in
 from commands.qmgr.store.port import LoadedState, StoredMessage
 from commands.qmgr.store.publications import KeptMessages, StoredPublication
 from commands.qmgr.store.rows import EXPIRES_AT, MESSAGE_ON_QUEUE, MessageRow
@@ -161,7 +163,7 @@ def local_queues(database: Database) -> list[LocalQueue]:
 
 
 def load_objects(connection: sqlite3.Connection, path: str) -> Objects:
-    """The definitions alone. Raises StoreDamagedError."""
+    """The definitions alone, and copies of cluster topics. Raises StoreDamagedError."""
     definitions: list[Definition] = []
     for kind, name, state in connection.execute("SELECT kind, name, state FROM definitions").fetchall():
         with readable(path, f"definition {name} of kind {kind}"):
@@ -170,7 +172,11 @@ def load_objects(connection: sqlite3.Connection, path: str) -> Objects:
                 raise ValueError("it is another one's")
             definitions.append(definition)
     with readable(path, "definitions"):
-        return _objects(definitions, path)
+        objects = _objects(definitions, path)
+    others = repository_in(connection, path)
+    if others:
+        objects.topics.copy(Repository(RepositoryEntry.of(objects), others).copies(objects.topics))
+    return objects
 
 
 def _objects(definitions: list[Definition], path: str) -> Objects:
@@ -188,13 +194,14 @@ def _objects(definitions: list[Definition], path: str) -> Objects:
 
 
 def definitions_in(objects: Objects) -> list[Definition]:
-    """Every definition that *objects* holds."""
+    """Every definition that *objects* holds, without the copies of cluster topics."""
     return [
         objects.qmgr,
         *objects.queues.values(),
         *objects.aliases.values(),
         *objects.models.values(),
         *objects.namelists.values(),
-        *objects.topics,
+        *objects.topics.own,
         *objects.authorities.values(),
+        *objects.channels.values(),
     ]

@@ -15,8 +15,10 @@ temporary_subscriptions   of what is in subscriptions, those that go with a temp
 ended_subscriptions   those whose queue has gone, until the command processor has taken them off
 subscription_counts, topic_counts, queue_counts   commands.qmgr.store.counts; no row: nothing was counted yet
 owed_elsewhere   what is owed where the queues are another queue manager's, as of the last time it was noted
-neighbours    the parent and the children; refresh: what they are to get again (``commands.network.neighbours``)
+neighbours    the parent and the children, and the other members of each cluster; cluster: "" for parent and child;
+              refresh: what they are to get again (``commands.network.neighbours``)
 sent_proxies  the topic strings of proxy subscriptions that a neighbour was sent
+repository    what is known of others that share a cluster, each as JSON (``commands.network.repository``)
 senders, arrived   of messages that another queue manager of the same home sent: which carrier may bring them, and those
               of which it is not known yet that they have left the other's transmission queue
 sequences     how many batches of messages were carried to another queue manager of the home, and came from there
@@ -182,6 +184,33 @@ CREATE TABLE sequences (
     received INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 """
+_EIGHTH = """
+ALTER TABLE neighbours RENAME TO neighbours_before;
+CREATE TABLE neighbours (
+    qmgr TEXT NOT NULL,
+    cluster TEXT NOT NULL,
+    relation TEXT NOT NULL,
+    status TEXT NOT NULL,
+    refresh INTEGER NOT NULL,
+    PRIMARY KEY (qmgr, cluster)
+) WITHOUT ROWID;
+INSERT INTO neighbours (qmgr, cluster, relation, status, refresh)
+    SELECT qmgr, '', relation, status, refresh FROM neighbours_before;
+DROP TABLE neighbours_before;
+ALTER TABLE sent_proxies RENAME TO sent_proxies_before;
+CREATE TABLE sent_proxies (
+    neighbour TEXT NOT NULL,
+    cluster TEXT NOT NULL,
+    topic TEXT NOT NULL,
+    PRIMARY KEY (neighbour, cluster, topic)
+) WITHOUT ROWID;
+INSERT INTO sent_proxies (neighbour, cluster, topic) SELECT neighbour, '', topic FROM sent_proxies_before;
+DROP TABLE sent_proxies_before;
+CREATE TABLE repository (
+    qmgr TEXT PRIMARY KEY,
+    entry TEXT NOT NULL
+) WITHOUT ROWID;
+"""
 _PUBLISH = """INSERT INTO publications (published_at, expires_at, local, persistent, md, body)
     VALUES (?, ?, ?, ?, ?, ?)"""
 _TOPIC_OF_NAME = "SELECT 1 FROM definitions WHERE kind = 'topic' AND name = ?"
@@ -261,7 +290,7 @@ def _run(connection: sqlite3.Connection, script: str) -> None:
 
 
 MIGRATIONS: tuple[str | Callable[[sqlite3.Connection], None], ...] = (
-    *(_FIRST, _second, _third, _FOURTH, _FIFTH, _SIXTH, _SEVENTH),
+    *(_FIRST, _second, _third, _FOURTH, _FIFTH, _SIXTH, _SEVENTH, _EIGHTH),
 )
 
 

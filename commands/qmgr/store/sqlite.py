@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from commands.broker.objects import LocalQueue, Objects, QueueManager, kind_of, state_of
+from commands.network.repository import RepositoryEntry
 from commands.qmgr.store import opening, reading
 from commands.qmgr.store.connection import ProgramConnection, is_lost, lock_path
 from commands.qmgr.store.counters import subscription_counts, topic_counts
@@ -32,7 +33,7 @@ from commands.qmgr.store.errors import (
 from commands.qmgr.store.home import DATABASE, directory_of
 from commands.qmgr.store.lock import exclusive, is_held, require_locks
 from commands.qmgr.store.log_watch import LogWatch
-from commands.qmgr.store.neighbours import NeighbourRecord, SequenceNumbers, neighbours_in, sequence_in
+from commands.qmgr.store.neighbours import NeighbourRecord, SequenceNumbers, neighbours_in, repository_in, sequence_in
 from commands.qmgr.store.overview import Overview, beginnings, overview
 from commands.qmgr.store.permissions import make_directory, open_to_others, touch
 from commands.qmgr.store.port import LoadedState, StoredMessage
@@ -198,6 +199,18 @@ class QueueManagerStore:
         """A number that changes with the definitions. Raises StoreDamagedError."""
         self._settle()
         return reading.versions(self.database)[1]
+
+    @translate_sqlite_errors
+    def repository(self) -> list[RepositoryEntry]:
+        """What is known of others that share a cluster, by name. Raises StoreDamagedError."""
+        with self.one_moment() as connection:
+            return repository_in(connection, self.database.path)
+
+    @translate_sqlite_errors
+    def repository_entry(self) -> RepositoryEntry:
+        """What others that share a cluster have to know of this queue manager. Raises StoreDamagedError."""
+        with self.one_moment() as connection:
+            return RepositoryEntry.of(reading.load_objects(connection, self.database.path))
 
     @translate_sqlite_errors
     def local_queues(self) -> list[LocalQueue]:

@@ -1,4 +1,4 @@
-"""Several embedded queue managers of one home, connected by PARENT, worked by hand: no processes, no threads.
+"""Several embedded queue managers of one home, connected by PARENT and clusters: no processes, no threads.
 
 with LiveWorld(tmp_path, at("QM1"), at("QM2", parent="QM1")) as world:
     world.put(message)           # of its qmgr, at its time
@@ -32,6 +32,11 @@ from rfh2.captured import CapturedMessage
 from tests.commands.scenario import KICK_OFF
 
 MOST_ROUNDS = 100
+
+
+def joining(cluster: str, qmgr: str) -> str:
+    """The command by which a queue manager becomes a member."""
+    return f"DEFINE CHANNEL('{cluster}.{qmgr}') CHLTYPE(CLUSRCVR) CLUSTER('{cluster}')"
 
 
 class LiveQueueManager:
@@ -80,12 +85,20 @@ class LiveWorld:
             each.stop()
 
     def add(self, setup: QueueManagerSetup) -> None:
-        """Create a queue manager, and have its processor begin."""
+        """Create a queue manager, and have its processor begin.
+
+        A member of a cluster knows the topics of those before it when its setup runs.
+        """
         name = setup.position.qmgr
         QueueManagerStore.create(self.home, QueueManager(name), clock=lambda: self.now).close()
         parent = f"ALTER QMGR PARENT('{setup.position.parent}')\n" if setup.position.parent else ""
-        self.mqsc(name, parent + setup.setup)
-        self.queue_managers[name] = LiveQueueManager(self, name)
+        self.mqsc(name, parent + "\n".join(joining(cluster, name) for cluster in setup.position.clusters))
+        if setup.position.clusters:
+            self.queue_managers[name] = LiveQueueManager(self, name)
+            self.settle()
+        self.mqsc(name, setup.setup)
+        if name not in self.queue_managers:
+            self.queue_managers[name] = LiveQueueManager(self, name)
 
     def backup(self, qmgr: str) -> Path:
         """A copy of the database as it is now."""

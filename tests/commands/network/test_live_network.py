@@ -38,14 +38,24 @@ from tests.commands.scenario import KICK_OFF, psc, rfh2_message
 
 LINE = (at("QM1"), at("QM2", parent="QM1"), at("QM3", parent="QM2"))
 TREE = (at("QM1"), at("QM2", parent="QM1"), at("QM3", parent="QM1"))
+CLUSTER = (at("QM1", "", "C"), at("QM2", "", "C"), at("QM3", "", "C"))
+MIXED = (at("QM1", "", "C"), at("QM2", "QM1", "C"), at("QM3", "QM2"))
+TWO = (at("QM1", "", "C"), at("QM2", "", "C", "D"), at("QM3", "", "D"))
 TOPICS = ["a", "a/x", "b", "b/x"]
 PATTERNS = [*TOPICS, "a/#", "+/x", "#"]
-SETUPS = ["", "DEFINE TOPIC(B) TOPICSTR('b') PUBSCOPE(QMGR)", "DEFINE TOPIC(A) TOPICSTR('a') SUBSCOPE(QMGR)"]
+SETUPS = [
+    "",
+    "DEFINE TOPIC(B) TOPICSTR('b') PUBSCOPE(QMGR)",
+    "DEFINE TOPIC(A) TOPICSTR('a') SUBSCOPE(QMGR)",
+    "DEFINE TOPIC(A) TOPICSTR('a') CLUSTER(C)",
+    "DEFINE TOPIC(B) TOPICSTR('b') CLUSTER(C) CLROUTE(TOPICHOST)",
+    "DEFINE TOPIC(D) TOPICSTR('b') CLUSTER(D) PROXYSUB(FORCE)",
+]
 
 
 def is_live(scenario: NetworkScenario) -> bool:
-    """Whether embedded queue managers can be that network: a hierarchy of version 7."""
-    return all(each.semantics == "v7" and not each.position.clusters for each in scenario.setup.queue_managers)
+    """Whether embedded queue managers can be that network: all are of version 7."""
+    return all(each.semantics == "v7" for each in scenario.setup.queue_managers)
 
 
 LIVE = [scenario for scenario in network_scenarios() if is_live(scenario)]
@@ -114,8 +124,11 @@ def workload(setups: Sequence[QueueManagerSetup], seed: int, size: int) -> list[
     return world.messages
 
 
-@given(st.sampled_from([LINE, TREE]), st.tuples(*[st.sampled_from(SETUPS)] * 3), st.integers(0, 10_000))
-@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+NETWORKS = [LINE, TREE, CLUSTER, MIXED, TWO]
+
+
+@given(st.sampled_from(NETWORKS), st.tuples(*[st.sampled_from(SETUPS)] * 3), st.integers(0, 10_000))
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_any_workload_gives_what_its_replay_gives(
     network: tuple[QueueManagerSetup, ...], scripts: tuple[str, ...], seed: int
 ) -> None:

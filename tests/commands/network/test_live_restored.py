@@ -10,6 +10,7 @@ import pytest
 
 from commands.links.embedded import carrier, sequence
 from commands.links.embedded.sequence import Memory, memory, number_after
+from commands.network.flows import Link
 from commands.qmgr.network import flow_messages
 from commands.qmgr.network.flow_messages import INTER_QMGR_FANREQ
 from commands.qmgr.store.neighbours import NeighbourRecords
@@ -272,7 +273,7 @@ def test_any_workload_with_a_backup_in_it_leaves_a_network_that_agrees(tmp_path:
 def forget(world: LiveWorld, at_: str, neighbour: str) -> None:
     """Have a queue manager lose what it knows of a neighbour, in a way that leaves no other sign."""
     with world.queue_managers[at_].store.unit_of_work() as unit:
-        unit.neighbours.forget(neighbour)
+        unit.neighbours.forget(Link(neighbour))
 
 
 # docs/conformance.md: DIS-25
@@ -295,8 +296,8 @@ def test_a_parent_that_does_not_know_its_child_loses_nothing_of_it(tmp_path: Pat
 
 def flows_of(sender: str) -> Sequence[flow_messages.Outgoing]:
     return [
-        flow_messages.proxy_topics(sender, "QM1", ["a"]),
-        *flow_messages.proxy_ranges(sender, "QM1", ["b"], 10),
+        flow_messages.proxy_topics(sender, Link("QM1"), ["a"]),
+        *flow_messages.proxy_ranges(sender, Link("QM1"), ["b"], 10),
     ]
 
 
@@ -321,7 +322,7 @@ def test_what_no_carrier_brought_is_a_dead_letter_and_makes_no_queue(tmp_path: P
     """A program writes what it likes there: it makes nobody a child, and no transmission queues."""
     with LiveWorld(tmp_path, at("QM1"), at("QM2")) as world:
         world.settle()
-        sent = [flow_messages.relationship(name, "QM1", flow_messages.Word.ATTACH), *flows_of(name)]
+        sent = [flow_messages.relationship(name, Link("QM1"), flow_messages.Word.ATTACH), *flows_of(name)]
         with world.queue_managers["QM1"].store.unit_of_work() as unit:
             for flow in sent:
                 unit.ensure_queue(flow.queue)
@@ -339,7 +340,7 @@ def test_only_publications_and_deletions_come_back(tmp_path: Path) -> None:
         world.settle()
         (inner, *_) = flows_of("QM2")
         bad = flow_messages._written(
-            *("QM1", "QM2", "SYSTEM.INTER.QMGR.CONTROL", flow_messages.Word.UNKNOWN),
+            *("QM1", Link("QM2"), "SYSTEM.INTER.QMGR.CONTROL", flow_messages.Word.UNKNOWN),
             [("Mqmd", inner.message.mqmd.encode().hex())],
             data=inner.body,
         )

@@ -14,11 +14,13 @@ from pathlib import Path
 from typing import Final
 
 from commands.broker.objects import QueueManager
+from commands.network.repository import RepositoryEntry
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore, schema
 from commands.qmgr.store.home import DATABASE
 from rfh2 import Mqmd, Rfh1
 from rfh2.distribution import VERSION
+from streams.topic_objects import TopicObject
 from tests.commands.cli_runs import run
 from tests.reliability.workload import CONTROL, STREAM, clock, mixed_load, put
 
@@ -38,6 +40,10 @@ DEFINE QMODEL(MODEL) DEFTYPE(PERMDYN) MAXDEPTH(9)
 DEFINE TOPIC(NEWS) TOPICSTR('news/today') DESCR('News') PUB(ENABLED) SUB(ENABLED) DURSUB(YES) WILDCARD(BLOCK) DEFPRTY(4)
 DEFINE TOPIC('Sport') TOPICSTR('Sport') WILDCARD(BLOCK)
 DEFINE TOPIC(POINT) TOPICSTR('point') WILDCARD(BLOCK)
+DEFINE CHANNEL(SALES.QM1) CHLTYPE(CLUSRCVR) CLUSTER(SALES) CONNAME('here(1414)') DESCR('To QM1')
+DEFINE CHANNEL(SALES.QM2) CHLTYPE(CLUSSDR) CLUSTER(SALES) CONNAME('there(1414)')
+SUSPEND QMGR CLUSTER(SALES)
+DEFINE TOPIC(SOLD) TOPICSTR('sold') CLUSTER(SALES) CLROUTE(TOPICHOST)
 DEFINE NAMELIST(OWN) NAMES(A, B, C) DESCR('Three')
 ALTER NAMELIST(SYSTEM.QPUBSUB.QUEUE.NAMELIST) NAMES(SYSTEM.BROKER.DEFAULT.STREAM, SYSTEM.BROKER.ADMIN.STREAM, 'Sport')
 ALTER NAMELIST(SYSTEM.QPUBSUB.SUBPOINT.NAMELIST) NAMES(SYSTEM.BROKER.DEFAULT.SUBPOINT, POINT)
@@ -82,6 +88,7 @@ def made(home: Path) -> Path:
             header = Rfh1(format="MQSTR").with_pairs(_MQRFH)
             unit.put(CONTROL, Mqmd(format="MQHRF", persistence=1, user_identifier="app").encode(), header.encode())
             put(unit, CONTROL, "<Command>RegSub</Command><Topic>t/6</Topic><QName>SOON</QName>", expiry=36_000)
+            unit.neighbours.learn(RepositoryEntry("QM2", ("SALES",), (TopicObject("GOODS", "goods", cluster="SALES"),)))
         mixed_load(store, _COMMANDS)
         Processor(store, clock).drain()
         with store.unit_of_work() as unit:

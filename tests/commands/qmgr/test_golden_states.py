@@ -116,7 +116,7 @@ def test_the_golden_database_of_this_schema_has_every_kind_of_state(tmp_path: Pa
     names = {name for (name,) in rows(path, "SELECT name FROM sqlite_schema WHERE type = 'table'")}
     assert {name for name in names if not rows(path, f"SELECT * FROM {name}")} == empty | {"owed_elsewhere"}
     kinds = {kind for (kind,) in rows(path, "SELECT DISTINCT kind FROM definitions")}
-    assert kinds == {"qmgr", "qlocal", "qalias", "qmodel", "namelist", "topic", "authrec"}
+    assert kinds == {"qmgr", "qlocal", "qalias", "qmodel", "namelist", "topic", "authrec", "channel"}
     subscriptions = [json.loads(state) for (state,) in rows(path, "SELECT state FROM subscriptions")]
     plain = json.loads(subscription_state(Subscription(bytes(24), "t", "Q", "QM1", NOW)))
     only_default = {key for key in plain if all(each[key] == plain[key] for each in subscriptions)}

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from commands.broker.objects import DEFAULT_MODELS, DEFAULT_QUEUES, LocalQueue, state_of
+from commands.network.flows import Link
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerInUseError, QueueManagerStore, StoreDamagedError, schema
 from commands.qmgr.store.counts import SubscriptionCounts, TopicCounts
@@ -209,5 +210,5 @@ def test_schema_5_the_parent_is_not_asked_yet(tmp_path: Path) -> None:
         with store.unit_of_work() as unit:
             found = [(each.qmgr, each.status.value) for each in unit.neighbours.all()]
             assert found == [("ABOVE", "STARTING")]
-            assert "t/2" in unit.neighbours.sent_proxies("ABOVE")
+            assert "t/2" in unit.neighbours.sent_proxies(Link("ABOVE"))
         assert len(list(store.browse("ABOVE"))) == 2  # attach, and all proxy subscriptions

@@ -1,0 +1,83 @@
+"""What the members of clusters know of each other: each one's clusters, and the cluster topics that it defines.
+
+Every member keeps an entry for each other queue manager that shares a cluster with it, as the partial repository of an
+IBM MQ queue manager does. Entries are in order of names, so that the same definition counts at every member.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from pydantic import TypeAdapter
+
+from commands.broker.objects import Objects
+from commands.network.cluster_topics import ClusterTopics
+from commands.network.flows import Link
+from commands.network.topology import Position
+from rfh2.late_dataclass import dataclass
+from streams.topic_objects import DEFAULT_TOPIC_OBJECTS, TopicObject, TopicObjects
+
+_DEFAULTS: Final = frozenset(topic.name for topic in DEFAULT_TOPIC_OBJECTS)
+
+
+@dataclass(frozen=True, slots=True)
+class RepositoryEntry:
+    """One queue manager. clusters: that it is a member of. topics: its own topic objects with CLUSTER.
+
+    suspended: the clusters that it has left for the time being (SUSPEND QMGR).
+    """
+
+    qmgr: str
+    clusters: tuple[str, ...] = ()
+    topics: tuple[TopicObject, ...] = ()
+    suspended: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, objects: Objects) -> RepositoryEntry:
+        """What a queue manager says of itself."""
+        clusters = objects.clusters
+        topics = tuple(each for each in objects.topics.own if each.cluster in clusters and each.name not in _DEFAULTS)
+        suspended = tuple(each for each in objects.qmgr.suspended if each in clusters)
+        return cls(objects.qmgr.name, clusters, topics, suspended)
+
+
+_ENTRY: Final = TypeAdapter(RepositoryEntry)
+
+
+def text_of(entry: RepositoryEntry) -> str:
+    """*entry* as JSON."""
+    return _ENTRY.dump_json(entry).decode()
+
+
+def entry_of(text: str) -> RepositoryEntry:
+    """The entry that ``text_of`` wrote. Raises ValueError."""
+    return _ENTRY.validate_json(text)
+
+
+class Repository:
+    """What one queue manager knows: its own entry, and those of the others that share a cluster with it."""
+
+    def __init__(self, own: RepositoryEntry, others: Iterable[RepositoryEntry]) -> None:
+        self.own = own
+        self.others = tuple(sorted((each for each in others if each.qmgr != own.qmgr), key=lambda each: each.qmgr))
+        entries = sorted((own, *self.others), key=lambda each: each.qmgr)
+        self._positions = [Position(each.qmgr, clusters=each.clusters) for each in entries]
+        self.cluster_topics = ClusterTopics.of(self._positions, {each.qmgr: each.topics for each in entries})
+
+    def links(self) -> list[Link]:
+        """To each other member, for each cluster that it shares with this one."""
+        shared = ((each, cluster) for each in self.others for cluster in self.own.clusters)
+        return [Link(each.qmgr, cluster) for each, cluster in shared if cluster in each.clusters]
+
+    def copies(self, own: TopicObjects) -> tuple[TopicObject, ...]:
+        """The topic objects of others that count here. own: those that this queue manager defines."""
+        return self.cluster_topics.copies(Position(self.own.qmgr, clusters=self.own.clusters), own)
+
+    def hosts(self) -> Mapping[tuple[str, str], tuple[str, ...]]:
+        """``ClusterTopics.hosts``, without those that are suspended where others are not."""
+        suspended = {(each.qmgr, cluster) for each in (self.own, *self.others) for cluster in each.suspended}
+        hosts = {}
+        for (cluster, name), found in self.cluster_topics.hosts().items():
+            hosts[cluster, name] = tuple(each for each in found if (each, cluster) not in suspended) or found
+        return hosts
