@@ -1,0 +1,328 @@
+"""Clusters of embedded queue managers, live: who joins, who leaves, whose topics count, and what a crash leaves."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from commands.broker.objects import QueueManager
+from commands.links.embedded.repository_manager import RepositoryManager
+from commands.network.flows import Link
+from commands.network.repository import RepositoryEntry
+from commands.network.topology import Position
+from commands.qmgr.network import flow_messages
+from commands.qmgr.network.flow_messages import INTER_QMGR_CONTROL, Word
+from commands.qmgr.store import QueueManagerStore
+from commands.qmgr.store.home import directory_of
+from commands.replay.network.building import NetworkSetup, QueueManagerSetup
+from streams.topic_objects import TopicObject
+from tests.commands.network.live_world import LiveQueueManager, LiveWorld, joining
+from tests.commands.network.test_live_network import message
+from tests.commands.network.world import at
+
+SPORT = "DEFINE TOPIC(SPORT) TOPICSTR('Sport') CLUSTER(C)"
+THREE = (at("QM1", "", "C", setup=SPORT), at("QM2", "", "C"), at("QM3", "", "C"))
+
+
+def publish(world: LiveWorld, qmgr: str, data: bytes = b"goal", topic: str = "Sport/Tennis") -> None:
+    world.put(message("Publish", qmgr, topic, data=data))
+    world.settle()
+
+
+def subscribe(world: LiveWorld, qmgr: str, topic: str = "Sport/#", queue: str = "BOARD") -> None:
+    world.put(message("RegSub", qmgr, topic, queue))
+    world.settle()
+    world.take(qmgr)
+
+
+def boards(world: LiveWorld, *qmgrs: str) -> list[str]:
+    """What programs got at these queue managers, the end of each message; taken off."""
+    return [f"{qmgr}: {body[-4:].decode()}" for qmgr in qmgrs for _, body in world.take(qmgr)]
+
+
+def topics(world: LiveWorld, qmgr: str) -> dict[str, str]:
+    """The cluster topics that count at a queue manager, with the host of a copy."""
+    objects = world.queue_managers[qmgr].store.load_state()[0]
+    return {
+        each.name: "copy" if objects.topics.is_copy(each.name) else "own" for each in objects.topics if each.cluster
+    }
+
+
+# docs/conformance.md: DIS-24
+def test_3_2_1_1_a_topic_that_one_member_defines_is_known_to_all(tmp_path: Path) -> None:
+    with LiveWorld(tmp_path, *THREE) as world:
+        world.settle()
+        assert [topics(world, qmgr) for qmgr in ("QM1", "QM2", "QM3")] == [{"SPORT": "own"}, *[{"SPORT": "copy"}] * 2]
+        subscribe(world, "QM2")
+        publish(world, "QM3")
+        assert boards(world, "QM1", "QM2", "QM3") == ["QM2: goal"]
+        publish(world, "QM3", topic="News")
+        assert boards(world, "QM2") == []
+
+
+def test_one_that_joins_later_gets_what_is_retained_and_what_comes(tmp_path: Path) -> None:
+    with LiveWorld(tmp_path, *THREE[:2], at("QM3")) as world:
+        publish(world, "QM1")
+        subscribe(world, "QM3")
+        assert world.proxies("QM1") == set()
+        world.mqsc("QM3", joining("C", "QM3"))
+        world.settle()
+        assert world.proxies("QM1") == world.proxies("QM2") == {("QM3", "Sport/#")}
+        publish(world, "QM2")
+        assert boards(world, "QM3") == ["QM3: goal"]
+
+
+LEAVING = {
+    "by DELETE CHANNEL": "DELETE CHANNEL('C.QM3')",
+    "by another cluster": "ALTER CHANNEL('C.QM3') CHLTYPE(CLUSRCVR) CLUSTER(D)",
+}
+
+
+@pytest.mark.parametrize("is_running", [True, False], ids=["while it runs", "while it is stopped"])
+@pytest.mark.parametrize("how", LEAVING.values(), ids=LEAVING)
+def test_one_that_leaves_gets_and_sends_nothing_more(tmp_path: Path, how: str, is_running: bool) -> None:
+    with LiveWorld(tmp_path, *THREE) as world:
+        for qmgr in ("QM2", "QM3"):
+            subscribe(world, qmgr)
+        if not is_running:
+            world.queue_managers.pop("QM3").stop()
+        world.mqsc("QM3", how)
+        world.settle()
+        if not is_running:
+            assert world.proxies("QM1") == {("QM2", "Sport/#")}
+            world.queue_managers["QM3"] = LiveQueueManager(world, "QM3")
+            world.settle()
+        assert topics(world, "QM3") == {}
+        assert world.proxies("QM3") == set()
+        publish(world, "QM1")
+        publish(world, "QM3", b"away")
+        assert boards(world, "QM2", "QM3") == ["QM2: goal", "QM3: away"]
+        world.mqsc("QM3", joining("C", "AGAIN"))
+        world.settle()
+        publish(world, "QM1", b"back")
+        assert boards(world, "QM2", "QM3") == ["QM2: back", "QM3: back"]
+
+
+def test_one_that_is_deleted_is_forgotten(tmp_path: Path) -> None:
+    with LiveWorld(tmp_path, *THREE) as world:
+        subscribe(world, "QM1")
+        world.queue_managers.pop("QM1").stop()
+        shutil.rmtree(directory_of(tmp_path, "QM1"))
+        world.settle()
+        assert [topics(world, qmgr) for qmgr in ("QM2", "QM3")] == [{}, {}]
+        assert [world.proxies(qmgr) for qmgr in ("QM2", "QM3")] == [set(), set()]
+
+
+CHANGES = {
+    "no cluster": "ALTER TOPIC(SPORT) CLUSTER(' ')",
+    "a cluster that it is not in": "ALTER TOPIC(SPORT) CLUSTER(D)",
+    "no topic": "DELETE TOPIC(SPORT)",
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_a_topic_that_is_in_the_cluster_no_more(tmp_path: Path, change: str) -> None:
+    with LiveWorld(tmp_path, *THREE) as world:
+        subscribe(world, "QM2")
+        world.mqsc("QM1", change)
+        world.settle()
+        assert topics(world, "QM2") == {}
+        assert world.proxies("QM1") == world.proxies("QM3") == set()
+        world.mqsc("QM3", "DEFINE TOPIC(AGAIN) TOPICSTR('Sport') CLUSTER(C)")
+        world.settle()
+        assert world.proxies("QM3") == {("QM2", "Sport/#")}
+
+
+def test_3_2_1_1_1_a_members_own_definition_counts_until_it_is_deleted(tmp_path: Path) -> None:
+    with LiveWorld(tmp_path, *THREE) as world:
+        subscribe(world, "QM2")
+        world.mqsc("QM2", "DEFINE TOPIC(SPORT) TOPICSTR('Sport')")
+        world.settle()
+        assert topics(world, "QM2") == {}
+        assert world.proxies("QM1") == set()
+        world.mqsc("QM2", "DELETE TOPIC(SPORT)")
+        world.settle()
+        assert topics(world, "QM2") == {"SPORT": "copy"}
+        assert world.proxies("QM1") == {("QM2", "Sport/#")}
+
+
+def test_a_suspended_host_gets_publications_only_where_there_is_no_other(tmp_path: Path) -> None:
+    hosted = f"{SPORT} CLROUTE(TOPICHOST)"
+    hosts = (at("QM1", "", "C", setup=hosted), at("QM2", "", "C", setup=hosted))
+    with LiveWorld(tmp_path, *hosts, at("QM3", "", "C"), at("QM4", "", "C")) as world:
+        subscribe(world, "QM4")
+        world.mqsc("QM1", "SUSPEND QMGR CLUSTER(C)")
+        world.settle()
+        assert [world.proxies(qmgr) for qmgr in ("QM1", "QM2")] == [set(), {("QM4", "Sport/#")}]
+        publish(world, "QM3")
+        world.mqsc("QM2", "SUSPEND QMGR CLUSTER(C)")
+        world.settle()
+        publish(world, "QM3", b"both")
+        world.mqsc("QM1", "RESUME QMGR CLUSTER(C)")
+        world.settle()
+        assert [world.proxies(qmgr) for qmgr in ("QM1", "QM2")] == [{("QM4", "Sport/#")}, set()]
+        publish(world, "QM3", b"back")
+        assert boards(world, "QM4") == ["QM4: goal", "QM4: both", "QM4: back"]
+
+
+@pytest.mark.parametrize("who", ["QM1", "QM2"])
+def test_a_member_with_an_older_database_synchronises(tmp_path: Path, who: str) -> None:
+    """Restored from before it joined, or from before others subscribed."""
+    with LiveWorld(tmp_path, at("QM1", setup=SPORT), at("QM2"), at("QM3", "", "C")) as world:
+        world.settle()
+        before = world.backup(who)
+        for qmgr in ("QM1", "QM2"):
+            world.mqsc(qmgr, joining("C", qmgr))
+        world.settle()
+        subscribe(world, "QM2")
+        subscribe(world, "QM3")
+        world.restore(who, before)
+        world.settle()
+        world.mqsc(who, joining("C", who))
+        world.settle()
+        if who == "QM2":
+            subscribe(world, "QM2")
+        assert world.proxies("QM1") == {("QM2", "Sport/#"), ("QM3", "Sport/#")}
+        publish(world, "QM1")
+        assert boards(world, "QM2", "QM3") == ["QM2: goal", "QM3: goal"]
+
+
+def test_one_that_is_no_member_says_so(tmp_path: Path) -> None:
+    """Somebody has it as a member still, or again: it is told, and does not ask for ever."""
+    with LiveWorld(tmp_path, *THREE[:2], at("QM3")) as world:
+        with world.queue_managers["QM1"].store.unit_of_work() as unit:
+            unit.neighbours.learn(RepositoryEntry("QM3", ("C",)))
+        assert world.settle() < 8
+        assert {each.qmgr for each in world.queue_managers["QM1"].store.neighbours()} == {"QM2"}
+        assert [each.qmgr for each in world.queue_managers["QM3"].store.neighbours()] == []
+
+
+def test_what_a_member_says_of_itself_is_not_undone_by_what_was_read_before(tmp_path: Path) -> None:
+    """It joins while another one reads its database: the later word counts."""
+    with LiveWorld(tmp_path, *THREE[:2], at("QM3")) as world:
+        world.settle()
+        here = world.queue_managers["QM1"].store
+
+        def joins_then(name: str) -> QueueManagerStore:
+            there = QueueManagerStore.open(tmp_path, name)
+            if name == "QM3":
+                with here.unit_of_work() as unit:
+                    said = flow_messages.relationship("QM3", Link("QM1", "C"), Word.JOIN)
+                    unit.neighbours.claim("QM3", "a carrier")
+                    unit.put(INTER_QMGR_CONTROL, said.message.mqmd.encode(), said.body)
+                world.queue_managers["QM1"].processor.drain()
+            return there
+
+        manager = RepositoryManager(tmp_path, here, joins_then)
+        assert manager.look() == 0
+        assert {each.qmgr: each.clusters for each in here.repository()} == {"QM2": ("C",), "QM3": ("C",)}
+
+
+def test_one_that_cannot_be_read_stays_a_member(tmp_path: Path) -> None:
+    with LiveWorld(tmp_path, *THREE) as world:
+        subscribe(world, "QM3")
+        path = directory_of(tmp_path, "QM3") / "qmgr.sqlite3"
+        world.queue_managers.pop("QM3").stop()
+        kept = path.read_bytes()
+        path.write_bytes(b"damaged" * 1000)
+        world.settle()
+        assert world.proxies("QM1") == {("QM3", "Sport/#")}
+        path.write_bytes(kept)
+
+
+NAMES = ("QM1", "QM2", "QM3")
+_ROUTES = ("DIRECT", "TOPICHOST")
+
+
+def changed(world: LiveWorld, random: Random, had: dict[str, set[str]]) -> None:
+    """One change of an administrator at one of the queue managers. had: the names of what each has defined."""
+    qmgr = random.choice(NAMES)
+    cluster, topic = random.choice("CD"), random.choice(("A", "B"))
+    channel = f"{cluster}.{qmgr}"
+    mine = had[qmgr]
+    match random.randrange(7):
+        case 0 | 1 if channel not in mine:
+            world.mqsc(qmgr, joining(cluster, qmgr))
+            mine.add(channel)
+        case 2 if channel in mine:
+            world.mqsc(qmgr, f"DELETE CHANNEL('{channel}')")
+            mine.remove(channel)
+        case 3 | 4 if topic not in mine:
+            route = random.choice(_ROUTES)
+            world.mqsc(qmgr, f"DEFINE TOPIC({topic}) TOPICSTR('{topic}') CLUSTER({cluster}) CLROUTE({route})")
+            mine.add(topic)
+        case 5 if topic in mine:
+            world.mqsc(qmgr, f"DELETE TOPIC({topic})")
+            mine.remove(topic)
+        case _:
+            world.put(message("RegSub", qmgr, random.choice(("A/#", "B/x", "+/x", "#")), f"Q{random.randrange(4)}"))
+    match random.randrange(6):
+        case 0:
+            world.settle(random.sample(NAMES, 2))
+        case 1:
+            world.queue_managers.pop(qmgr).stop()
+            world.queue_managers[qmgr] = LiveQueueManager(world, qmgr)
+        case 2:
+            world.settle()
+
+
+def as_defined(world: LiveWorld) -> Iterable[QueueManagerSetup]:
+    """What the queue managers have defined and subscribed to by now, as setups in the order of their names."""
+    for name, each in sorted(world.queue_managers.items()):
+        objects, subscriptions, _ = each.store.load_state()
+        lines = [_topic(topic) for topic in objects.topics.own if topic.cluster]
+        own = (subscription for subscription in subscriptions if not subscription.is_proxy)
+        lines += [
+            f"DEFINE SUB(S{n}) TOPICSTR('{subscription.topic_string}') DEST({subscription.dest_queue})"
+            for n, subscription in enumerate(own)
+        ]
+        yield QueueManagerSetup(Position(name, clusters=objects.clusters), "\n".join(lines))
+
+
+def _topic(topic: TopicObject) -> str:
+    attributes = f"CLUSTER({topic.cluster}) CLROUTE({topic.cluster_route})"
+    return f"DEFINE TOPIC({topic.name}) TOPICSTR('{topic.topic_string}') {attributes}"
+
+
+@given(st.integers(0, 10_000))
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_whatever_changes_ends_as_if_it_had_always_been_so(seed: int) -> None:
+    """Members, topics and subscriptions come and go, and queue managers stop, in any order."""
+    random = Random(seed)
+    had: dict[str, set[str]] = {name: set() for name in NAMES}
+    with TemporaryDirectory() as home, LiveWorld(Path(home), *map(at, NAMES)) as world:
+        for _ in range(30):
+            changed(world, random, had)
+        world.settle()
+        network = NetworkSetup(tuple(as_defined(world))).build()
+        for name, there in network.queue_managers.items():
+            expected = {
+                (each.dest_qmgr, each.topic_string) for each in there.broker.space.subscriptions() if each.is_proxy
+            }
+            assert world.proxies(name) == expected, name
+            objects = world.queue_managers[name].store.load_state()[0]
+            assert [each for each in objects.topics if each.cluster] == [
+                each for each in there.broker.objects.topics if each.cluster
+            ]
+
+
+def test_a_queue_manager_alone_in_its_cluster_and_one_of_many_homes(tmp_path: Path) -> None:
+    """A home that cannot be one of queue managers, and a database of something else, are passed over."""
+    (tmp_path / "not a name").mkdir()
+    (tmp_path / "not a name" / "qmgr.sqlite3").write_bytes(b"")
+    (tmp_path / "QM9").mkdir()
+    (tmp_path / "QM9" / "qmgr.sqlite3").write_bytes(b"no database")
+    with LiveWorld(tmp_path, THREE[0]) as world:
+        subscribe(world, "QM1")
+        publish(world, "QM1")
+        assert boards(world, "QM1") == ["QM1: goal"]
+        QueueManagerStore.create(tmp_path, QueueManager("QM2")).close()
+        world.settle()
+        assert world.queue_managers["QM1"].store.repository() == []
