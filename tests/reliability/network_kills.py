@@ -2,12 +2,12 @@
 
     python -m tests.reliability.network_kills --kills 200
 
-The network is a line, QM1 - QM2 - QM3, or with --tree QM2 and QM3 are children of QM1. At each queue manager a program
-publishes numbered messages, every fourth retained, and another one subscribes and unsubscribes; a queue at each gets
-everything. Meanwhile ``run`` of one of them is killed with SIGKILL, all of its processes or the worker alone, and is
-started again. At the end every queue has each publication once, those of a publisher in order; all have the same
-retained publications; and the proxy subscriptions are those that the subscriptions need. Prints what was seen; the exit
-code is 1 where that is not so.
+The network is a line, QM1 - QM2 - QM3; or QM2 and QM3 are children of QM1; or all are in one cluster. At each queue
+manager a program publishes numbered messages, every fourth retained, and another one subscribes and unsubscribes; a
+queue at each gets everything. Meanwhile ``run`` of one of them is killed with SIGKILL, all of its processes or the
+worker alone, and is started again. At the end every queue has each publication once, those of a publisher in order; all
+have the same retained publications; and the proxy subscriptions are those that the subscriptions need. Prints what was
+seen; the exit code is 1 where that is not so.
 
 With --restore QM2, the database of QM2 is replaced, after two thirds of the kills, by a backup from after one third.
 Its own queue lacks what came in between, except what is retained, which it gets late and once; all else has to be as
@@ -30,22 +30,26 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
-from commands.broker.objects import LocalQueue, QueueManager
+from commands.broker.objects import ClusterChannel, LocalQueue, QueueManager
+from commands.network.topology import Position, Topology
 from commands.qmgr.network.flow_messages import INTER_QMGR_QUEUES
 from commands.qmgr.store import Durability, QueueManagerStore, StoreBusyError
 from commands.qmgr.store.home import DATABASE, directory_of
 from rfh2 import decode
+from streams.topic_objects import BASE_DEFAULTS
 from tests.reliability.takeovers import until
 from tests.reliability.workload import CONTROL, STREAM, put
 
 QUEUE: Final = "BOARD"
-LINE: Final = {"QM1": "", "QM2": "QM1", "QM3": "QM2"}
-TREE: Final = {"QM1": "", "QM2": "QM1", "QM3": "QM1"}
+LINE: Final = Topology((Position("QM1"), Position("QM2", "QM1"), Position("QM3", "QM2")))
+TREE: Final = Topology((Position("QM1"), Position("QM2", "QM1"), Position("QM3", "QM1")))
+CLUSTER: Final = Topology(tuple(Position(qmgr, clusters=("C",)) for qmgr in ("QM1", "QM2", "QM3")))
+SHAPES: Final = {"line": LINE, "tree": TREE, "cluster": CLUSTER}
 TOPICS: Final = 20
 RETAINED: Final = 4
 """Each so many publications of a program one is retained."""
@@ -144,21 +148,27 @@ class Program(threading.Thread):
         self.published += 1
 
 
-def create(home: Path, parents: dict[str, str]) -> None:
-    """The queue managers, each with a queue that is subscribed to everything."""
-    for qmgr, parent in parents.items():
-        QueueManagerStore.create(home, QueueManager(qmgr, parent=parent)).close()
-        with QueueManagerStore.open(home, qmgr) as store, store.unit_of_work() as unit:
+def create(home: Path, topology: Topology) -> None:
+    """The queue managers, each with a queue that is subscribed to everything.
+
+    Those in clusters have the root of the topic tree there.
+    """
+    for each in topology.positions:
+        QueueManagerStore.create(home, QueueManager(each.qmgr, parent=each.parent)).close()
+        with QueueManagerStore.open(home, each.qmgr) as store, store.unit_of_work() as unit:
             unit.save_definition(LocalQueue(QUEUE))
+            for cluster in each.clusters:
+                unit.save_definition(ClusterChannel(f"{cluster}.{each.qmgr}", cluster=cluster))
+                unit.save_definition(replace(BASE_DEFAULTS, cluster=cluster))
             put(unit, CONTROL, f"<Command>RegSub</Command><Topic>#</Topic><QName>{QUEUE}</QName>")
 
 
 class Observed:
     """The queue managers of the network, read beside their processes."""
 
-    def __init__(self, home: Path, parents: dict[str, str]) -> None:
-        self.parents, self._home = parents, home
-        self.stores = {qmgr: QueueManagerStore.open(home, qmgr, durability=Durability.NORMAL) for qmgr in parents}
+    def __init__(self, home: Path, topology: Topology) -> None:
+        self._links, self._home = topology.links(), home
+        self.stores = {qmgr: QueueManagerStore.open(home, qmgr, durability=Durability.NORMAL) for qmgr in self._links}
 
     def close(self) -> None:
         for store in self.stores.values():
@@ -182,8 +192,7 @@ class Observed:
         return {each.topic_string for each in self.stores[qmgr].load_state()[1] if each.dest_queue == "OTHER"}
 
     def neighbours(self, qmgr: str) -> set[str]:
-        children = {child for child, parent in self.parents.items() if parent == qmgr}
-        return children | ({self.parents[qmgr]} if self.parents[qmgr] else set())
+        return {link.neighbour for link in self._links[qmgr]}
 
     def proxies(self, qmgr: str) -> set[tuple[str, str]]:
         """The proxy subscriptions at a queue manager: whose, and to what."""
@@ -218,12 +227,16 @@ class Observed:
         return sum(store.depth("SYSTEM.DEAD.LETTER.QUEUE") for store in self.stores.values())
 
     def wanted(self, at: str, by: str, topics: dict[str, set[str]]) -> set[str]:
-        """The proxy subscriptions that queue manager *by* needs at *at*: for itself, and for those behind it."""
+        """The proxy subscriptions that queue manager *by* needs at *at*: for itself, and for those behind it.
+
+        Behind a member of a cluster are those of its hierarchy.
+        """
+        (came_by,) = {link.cluster for link in self._links[by] if link.neighbour == at}
         behind, waiting = {by}, [by]
         while waiting:
-            for other in self.neighbours(waiting.pop()) - behind - {at}:
-                behind.add(other)
-                waiting.append(other)
+            further = {link.neighbour for link in self._links[waiting.pop()] if not (came_by and link.cluster)}
+            waiting += further - behind - {at}
+            behind |= further - {at}
         return {"#", *(topic for qmgr in behind for topic in topics[qmgr])}
 
 
@@ -238,17 +251,18 @@ def end(programs: Mapping[str, Program], runs: Mapping[str, Run]) -> None:
 def trial(
     home: Path,
     kills: int,
-    parents: dict[str, str] = LINE,
+    topology: Topology = LINE,
     seed: int = 1,
     pause_s: float = 0.05,
     restored: str | None = None,
 ) -> Figures:
     """Kill *kills* times. pause_s: between two publications of a program. restored: who gets a backup meanwhile."""
     began, chance = time.monotonic(), random.Random(seed)
-    create(home, parents)
-    runs = {qmgr: Run(home, qmgr) for qmgr in parents}
-    programs = {qmgr: Program(home, qmgr, pause_s) for qmgr in parents}
-    observed = Observed(home, parents)
+    create(home, topology)
+    qmgrs = [each.qmgr for each in topology.positions]
+    runs = {qmgr: Run(home, qmgr) for qmgr in qmgrs}
+    programs = {qmgr: Program(home, qmgr, pause_s) for qmgr in qmgrs}
+    observed = Observed(home, topology)
     try:
         until(observed.is_connected, "the network")
         missing: Counter[tuple[str, int]] = Counter()
@@ -265,9 +279,9 @@ def trial(
                     runs[restored].end()
                     observed.restore(restored, home / "backup")
                     runs[restored] = Run(home, restored)
-                    lost = {qmgr: range(at_backup[qmgr] + 1, before[qmgr] + 1) for qmgr in parents}
+                    lost = {qmgr: range(at_backup[qmgr] + 1, before[qmgr] + 1) for qmgr in qmgrs}
                     missing = Counter((qmgr, n) for qmgr, numbers in lost.items() for n in numbers)
-                for qmgr in parents:
+                for qmgr in qmgrs:
                     programs[qmgr] = Program(home, qmgr, pause_s, before[qmgr], observed.topics(qmgr))
                     programs[qmgr].start()
             time.sleep(chance.uniform(0.1, 1.5))
@@ -275,13 +289,13 @@ def trial(
         paused(programs)
         expected = Counter((qmgr, n) for qmgr, each in programs.items() for n in range(1, each.published + 1))
         _settled(observed, expected.total(), {restored: missing.total()})
-        delivered = {qmgr: observed.delivered(qmgr) for qmgr in parents}
+        delivered = {qmgr: observed.delivered(qmgr) for qmgr in qmgrs}
         topics = {qmgr: observed.topics(qmgr) for qmgr in programs}
         assert all(topics[qmgr] == each.topics for qmgr, each in programs.items()), "a subscription is lost"
-        retained = [observed.retained(qmgr) for qmgr in parents]
+        retained = [observed.retained(qmgr) for qmgr in qmgrs]
         last = last_retained(programs)
         different = sum(found != last for found in retained)
-        for qmgr in parents:
+        for qmgr in qmgrs:
             needed = {(by, each) for by in observed.neighbours(qmgr) for each in observed.wanted(qmgr, by, topics)}
             different += len(observed.proxies(qmgr) ^ needed)
         dead_letters = observed.dead_letters()
@@ -351,12 +365,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Print what was seen; 1 where something was lost, doubled or different."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=200)
-    parser.add_argument("--tree", action="store_true")
+    parser.add_argument("--shape", choices=SHAPES, default="line")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--restore", metavar="QMGR", choices=sorted(LINE))
+    parser.add_argument("--restore", metavar="QMGR", choices=[each.qmgr for each in LINE.positions])
     asked = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as home:
-        seen = trial(Path(home), asked.kills, TREE if asked.tree else LINE, asked.seed, restored=asked.restore)
+        seen = trial(Path(home), asked.kills, SHAPES[asked.shape], asked.seed, restored=asked.restore)
     print(json.dumps(asdict(seen)))
     return int(bool(seen.lost or seen.twice or seen.out_of_order or seen.different or seen.dead_letters))
 

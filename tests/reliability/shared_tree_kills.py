@@ -36,6 +36,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
+from commands.network.topology import Position, Topology
 from rfh2 import decode
 from tests.commands.links.mosquitto import Mosquitto, Native, until
 from tests.commands.links.proxy import Proxy
@@ -117,12 +118,12 @@ def trial(directory: Path, kills: int, seed: int = 1, pause_s: float = 0.05) -> 
     """Kill *kills* times, chosen by *seed*, and count. pause_s: between two publications of a program."""
     began, chance = time.monotonic(), random.Random(seed)
     home = directory / "qmgrs"
-    create(home, dict.fromkeys(QMGRS, ""))
+    create(home, Topology(tuple(map(Position, QMGRS))))
     tree = _Tree(directory / _BROKER)
     runs = {qmgr: Run(home, qmgr, "--topics", tree.url) for qmgr in QMGRS}
     neighbours = dict(zip(QMGRS, QMGRS[1:] + QMGRS[:1], strict=True))
     programs = {qmgr: Program(home, qmgr, pause_s, below=neighbours[qmgr]) for qmgr in QMGRS}
-    observed = Observed(home, dict.fromkeys(QMGRS, ""))
+    observed = Observed(home, Topology(tuple(map(Position, QMGRS))))
     of_mosquitto = 0
     try:
         until(lambda: _are_connected(home), 60, "the bridges to have subscribed")

@@ -6,17 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.reliability.network_kills import LINE, TREE, trial
+from commands.network.topology import Topology
+from tests.reliability.network_kills import SHAPES, trial
 
 pytestmark = [pytest.mark.slow, pytest.mark.faults]
 
 
 # docs/conformance.md: DIS-24
-@pytest.mark.parametrize("parents", [LINE, TREE], ids=["line", "tree"])
-def test_nothing_is_lost_and_nothing_is_doubled(tmp_path: Path, parents: dict[str, str]) -> None:
-    seen = trial(tmp_path, kills=4, parents=parents)
+@pytest.mark.parametrize("topology", SHAPES.values(), ids=SHAPES)
+def test_nothing_is_lost_and_nothing_is_doubled(tmp_path: Path, topology: Topology) -> None:
+    seen = trial(tmp_path, kills=4, topology=topology)
     assert (seen.lost, seen.twice, seen.out_of_order, seen.different, seen.dead_letters) == (0, 0, 0, 0, 0), seen
-    assert seen.delivered == len(parents) * seen.published, seen
+    assert seen.delivered == len(topology.positions) * seen.published, seen
     assert seen.published > 20, seen
 
 
