@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from commands.broker.objects import LocalQueue, QueueManager
+from commands.broker.objects import CLUSRCVR, LocalQueue, Objects, QueueManager
 from commands.links.embedded.carriers import Carriers
 from commands.links.engine.adapter import Adapter
 from commands.links.engine.config import Config, ConfigError, QueuesConfig
@@ -98,18 +98,29 @@ class Places:
 
     def definition(self, store: QueueManagerStore) -> QueueManager:
         """The queue manager's definition. Raises ConfigError where these places do not go with it."""
-        qmgr = store.load_state()[0].qmgr
-        self._require_alone(qmgr, store)
-        return qmgr
+        objects = store.load_state()[0]
+        self._require_alone(objects, store)
+        return objects.qmgr
 
-    def _require_alone(self, qmgr: QueueManager, store: QueueManagerStore) -> None:
-        """Raises ConfigError where queues or topics are elsewhere, and *qmgr* has a parent or children.
+    def _require_alone(self, objects: Objects, store: QueueManagerStore) -> None:
+        """Raises ConfigError where queues or topics are elsewhere, and there is a parent, a child or a cluster.
 
-        A publication would reach the others both ways, by the hierarchy and by the tree, and programs of the tree keep
-        no fingerprints.
+        A publication would reach the others both ways, by the network and by the tree, and programs of the tree keep no
+        fingerprints.
         """
         if self.queues is None and self.topics is None:
             return
+        qmgr = objects.qmgr
+        option = "--queues" if self.topics is None else "--topics"
+        share = "give all of them the same --topics, which connects them" if self.topics is not None else "run it then"
+        if objects.clusters:
+            has = f"is in cluster {', '.join(objects.clusters)}"
+            channels = " and ".join(
+                f"DELETE CHANNEL({each.name})" for each in objects.channels.values() if each.channel_type == CLUSRCVR
+            )
+            end = f"leave it with {channels}, and let run --once without {option} work"
+            why = f"queue manager {qmgr.name} {has}, and a cluster is of embedded queues and topics alone"
+            raise ConfigError(option, f"{why}. To keep it, run without {option}. Otherwise {end}; then {share}")
         children = [each.qmgr for each in store.neighbours() if each.relation is Relation.CHILD]
         if not qmgr.parent and not children:
             return
@@ -117,9 +128,7 @@ class Places:
             has, child = f"has PARENT({qmgr.parent})", qmgr.name
         else:
             has, child = f"is the parent of {', '.join(children)}", " and ".join(children)
-        option = "--queues" if self.topics is None else "--topics"
         end = f"end it with ALTER QMGR PARENT(' ') at {child}, and let run --once without {option} work for each"
-        share = "give all of them the same --topics, which connects them" if self.topics is not None else "run it then"
         why = f"queue manager {qmgr.name} {has}, and a hierarchy is of embedded queues and topics alone"
         raise ConfigError(option, f"{why}. To keep it, run without {option}. Otherwise {end}; then {share}")
 

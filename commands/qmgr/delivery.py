@@ -37,7 +37,7 @@ _STRANDED: Final = (
 )
 STRANDED_HELP: Final = "no channel takes them; if the capture is from there, put it again with qpubsub put --as"
 """The warning about such a queue, for people."""
-_MADE_FOR_NEIGHBOUR: Final = "Made by qpubsub run: to a parent or child"
+_MADE_FOR_NEIGHBOUR: Final = "Made by qpubsub run: to a neighbour in the network"
 _MADE_FOR_TRANSMISSION: Final = "Made by qpubsub run: messages name this queue manager"
 
 
@@ -47,7 +47,7 @@ def is_stranding(queue: LocalQueue) -> bool:
 
 
 def for_neighbour(name: str) -> LocalQueue:
-    """The transmission queue to a parent or child, where the administrator defined none."""
+    """The transmission queue to a neighbour in the network, where the administrator defined none."""
     return LocalQueue(name, description=_MADE_FOR_NEIGHBOUR, transmission=True, def_persistent=True)
 
 

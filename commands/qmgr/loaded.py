@@ -169,8 +169,10 @@ class LoadedBroker:
         )
         knows = self._link is None and isinstance(unit, KnowsNeighbours)
         self.network = LiveNetwork(broker, self._records) if knows else None
-        if self.network is None and objects.qmgr.parent:
-            self._log_once(f"PARENT({objects.qmgr.parent}) has no effect: the queues or the topic tree are elsewhere")
+        if self.network is None:
+            given = [f"PARENT({objects.qmgr.parent})"] if objects.qmgr.parent else []
+            for each in (*given, *(f"CLUSTER({cluster})" for cluster in objects.clusters)):
+                self._log_once(f"{each} has no effect: the queues or the topic tree are elsewhere")
         # There is no cache if each put is recorded, goes into a queue manager elsewhere, or passes an exit.
         may_repeat = self._may_repeat and not isinstance(unit, PutsRemotely)
         traced = self.tree is not None

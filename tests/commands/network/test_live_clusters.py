@@ -23,6 +23,7 @@ from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.home import directory_of
 from commands.replay.network.building import NetworkSetup, QueueManagerSetup
 from streams.topic_objects import TopicObject
+from tests.commands.cli_runs import run
 from tests.commands.network.live_world import LiveQueueManager, LiveWorld, joining
 from tests.commands.network.test_live_network import message
 from tests.commands.network.world import at
@@ -326,3 +327,32 @@ def test_a_queue_manager_alone_in_its_cluster_and_one_of_many_homes(tmp_path: Pa
         QueueManagerStore.create(tmp_path, QueueManager("QM2")).close()
         world.settle()
         assert world.queue_managers["QM1"].store.repository() == []
+
+
+def test_run_once_joins_and_carries(tmp_path: Path) -> None:
+    home = ("--home", str(tmp_path))
+    for qmgr in ("QM1", "QM2"):
+        assert run("create", qmgr, *home).code == 0
+        script = f"{joining('C', qmgr)}\n{SPORT if qmgr == 'QM1' else ''}\n"
+        assert run("mqsc", "-m", qmgr, *home, stdin=script).code == 0
+    for command, qmgr in (
+        (message("RegSub", "QM2", "Sport/#", "BOARD"), "QM2"),
+        (message("Publish", "QM1", "Sport/Tennis"), "QM1"),
+    ):
+        with QueueManagerStore.open(tmp_path, qmgr) as store, store.unit_of_work() as unit:
+            unit.put(command.queue, bytes.fromhex(command.md_hex or ""), bytes.fromhex(command.body_hex))
+        for each in ("QM2", "QM1", "QM2"):
+            ended = run("run", "-m", each, *home, "--once")
+            assert ended.code == 0, ended.talk
+    assert len(run("browse", "-m", "QM2", *home, "BOARD").lines) == 1
+
+
+# docs/conformance.md: DIS-26
+def test_a_cluster_and_a_linked_tree_do_not_go_together(tmp_path: Path) -> None:
+    home, linked = ("--home", str(tmp_path)), ("--topics", "mqtt://127.0.0.1:1", "--once")
+    assert run("create", "QM1", *home).code == 0
+    assert run("mqsc", "-m", "QM1", *home, stdin=f"{joining('C', 'QM1')}\n").code == 0
+    refused = run("run", "-m", "QM1", *home, *linked)
+    assert refused.code == 2
+    assert "--topics: queue manager QM1 is in cluster C" in refused.talk
+    assert "DELETE CHANNEL(C.QM1)" in refused.talk
