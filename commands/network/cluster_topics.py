@@ -35,6 +35,22 @@ class ClusterTopic:
 
 
 @dataclass(frozen=True, slots=True)
+class Hosts:
+    """The hosts of topics with CLROUTE(TOPICHOST). by_topic: by cluster and topic object.
+
+    suspended: queue manager and cluster of those that publications are sent to only where there is no other. All hosts
+    have the proxy subscriptions, so that nothing is lost while SUSPEND QMGR becomes known.
+    """
+
+    by_topic: Mapping[tuple[str, str], tuple[str, ...]]
+    suspended: frozenset[tuple[str, str]] = frozenset()
+
+    def preferred(self, hosts: Sequence[str], cluster: str) -> Sequence[str]:
+        """Those of *hosts* that publications are sent to."""
+        return [host for host in hosts if (host, cluster) not in self.suspended] or hosts
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterTopics:
     """All cluster topics of a network, in the order of their definition."""
 

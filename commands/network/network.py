@@ -21,7 +21,7 @@ from commands.broker.core import BrokerCore
 from commands.broker.objects import INTER_QMGR_PUBS
 from commands.broker.outcome import EPOCH, Arrival, Outcome
 from commands.broker.puts import Outgoing
-from commands.network.cluster_topics import ClusterTopics
+from commands.network.cluster_topics import ClusterTopics, Hosts
 from commands.network.flows import DeletionFlow, Flow, KeptBack, ProxyFlow, PublicationFlow
 from commands.network.queue_manager import NetworkQueueManager
 from commands.network.routing import Routing
@@ -114,7 +114,7 @@ class Network:
         self.topology = Topology(tuple(member.position for member in given))
         self.cluster_topics = ClusterTopics(()) if cluster_topics is None else cluster_topics
         brokers = {member.broker.qmgr: member.broker for member in given}
-        links, hosts = self.topology.links(), self.cluster_topics.hosts()
+        links, hosts = self.topology.links(), Hosts(self.cluster_topics.hosts())
         self.queue_managers = {
             qmgr: NetworkQueueManager(Routing(broker, links[qmgr], brokers, hosts)) for qmgr, broker in brokers.items()
         }

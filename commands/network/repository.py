@@ -6,13 +6,13 @@ IBM MQ queue manager does. Entries are in order of names, so that the same defin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Final
 
 from pydantic import TypeAdapter
 
 from commands.broker.objects import Objects
-from commands.network.cluster_topics import ClusterTopics
+from commands.network.cluster_topics import ClusterTopics, Hosts
 from commands.network.flows import Link
 from commands.network.topology import Position
 from rfh2.late_dataclass import dataclass
@@ -74,10 +74,7 @@ class Repository:
         """The topic objects of others that count here. own: those that this queue manager defines."""
         return self.cluster_topics.copies(Position(self.own.qmgr, clusters=self.own.clusters), own)
 
-    def hosts(self) -> Mapping[tuple[str, str], tuple[str, ...]]:
-        """``ClusterTopics.hosts``, without those that are suspended where others are not."""
-        suspended = {(each.qmgr, cluster) for each in (self.own, *self.others) for cluster in each.suspended}
-        hosts = {}
-        for (cluster, name), found in self.cluster_topics.hosts().items():
-            hosts[cluster, name] = tuple(each for each in found if (each, cluster) not in suspended) or found
-        return hosts
+    def hosts(self) -> Hosts:
+        """The hosts of topics with CLROUTE(TOPICHOST), and those that are suspended."""
+        suspended = ((each.qmgr, cluster) for each in (self.own, *self.others) for cluster in each.suspended)
+        return Hosts(self.cluster_topics.hosts(), frozenset(suspended))

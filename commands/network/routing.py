@@ -18,12 +18,11 @@ from zlib import crc32
 from commands.broker.context import Semantics
 from commands.broker.core import BrokerCore
 from commands.network.addressing import Correspondent, at_neighbour, proxy_at_neighbour
+from commands.network.cluster_topics import Hosts
 from commands.network.flows import Link, Place
 from streams.delivery_rules import is_of_queue_manager
 from streams.subscriptions import Subscription
 from streams.topic_objects import ResolvedTopic, Scope
-
-Hosts = Mapping[tuple[str, str], tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +108,9 @@ class Routing:
             if known is None or (link.cluster and not known.cluster):
                 by_neighbour[link.neighbour] = link
         if resolved is not None and hosts and self.broker.qmgr not in hosts and not (came_by and came_by.cluster):
-            at = crc32(topic_string.encode("utf-8", "surrogatepass")) % len(hosts)
-            by_neighbour.setdefault(hosts[at], Link(hosts[at], resolved.cluster))
+            preferred = self.hosts.preferred(hosts, resolved.cluster)
+            host = preferred[crc32(topic_string.encode("utf-8", "surrogatepass")) % len(preferred)]
+            by_neighbour.setdefault(host, Link(host, resolved.cluster))
         return list(by_neighbour.values())
 
     def _may_go(self, link: Link, resolved: ResolvedTopic | None, came_by: Link | None) -> bool:
@@ -129,9 +129,9 @@ class Routing:
 
     def _hosts(self, resolved: ResolvedTopic | None) -> tuple[str, ...]:
         """The hosts of a topic with CLROUTE(TOPICHOST); none where this queue manager is not in that cluster."""
-        if not self.hosts or resolved is None or not resolved.cluster:
+        if not self.hosts.by_topic or resolved is None or not resolved.cluster:
             return ()
-        hosts = self.hosts.get((resolved.cluster, resolved.cluster_object), ())
+        hosts = self.hosts.by_topic.get((resolved.cluster, resolved.cluster_object), ())
         members = {link.neighbour for link in self.links if link.cluster == resolved.cluster}
         return tuple(host for host in hosts if host in members or host == self.broker.qmgr) if members else ()
 

@@ -24,6 +24,7 @@ from commands.broker.objects import INTER_QMGR_PUBS, Objects, QueueManager
 from commands.broker.outcome import Arrival, Outcome
 from commands.broker.puts import Outgoing
 from commands.headers.response import Completion
+from commands.network.cluster_topics import Hosts
 from commands.network.flows import DeletionFlow, Flow, Link, Place, ProxyFlow, PublicationFlow
 from commands.network.neighbours import NeighbourStatus, Refresh, Relation
 from commands.network.queue_manager import NetworkQueueManager
@@ -155,7 +156,7 @@ class LiveNetwork:
         self._neighbours = {record.link: record for record in self._records().all()}
         links = self._links()
         there = {link.neighbour: _Neighbour(Objects(QueueManager(link.neighbour))) for link in links}
-        hosts = Repository(self._own, self._records().repository()).hosts() if self._own.clusters else {}
+        hosts = Repository(self._own, self._records().repository()).hosts() if self._own.clusters else Hosts({})
         place = NetworkQueueManager(Routing(self._broker, links, there, hosts))
         if links:
             for _ in place.begin():
@@ -189,7 +190,7 @@ class LiveNetwork:
             if link.cluster not in self._own.clusters:
                 outgoing.append(flow_messages.relationship(self._name, link, Word.LEAVE))
             else:
-                _log.info("queue manager %s is in cluster %s no more", link.neighbour, link.cluster)
+                _log.info("queue manager %s is no longer in cluster %s", link.neighbour, link.cluster)
             self._records().forget(link)
             del self._neighbours[link]
         for link in wanted:
@@ -245,7 +246,7 @@ class LiveNetwork:
             )
             if link in self._neighbours:
                 self._records().forget(link)
-                _log.info("queue manager %s is in cluster %s no more", link.neighbour, link.cluster)
+                _log.info("queue manager %s is no longer in cluster %s", link.neighbour, link.cluster)
             return replace(self._parted(now), is_outdated=True)
         if link.cluster not in entry.clusters:
             self._records().learn(replace(entry, clusters=(*entry.clusters, link.cluster)))
