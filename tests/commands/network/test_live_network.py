@@ -401,7 +401,9 @@ def test_what_is_no_message_of_a_neighbour_is_a_dead_letter(tmp_path: Path) -> N
     with LiveWorld(tmp_path, *LINE) as world:
         world.settle()
         bodies = [b"", b"text", message("Publish", "QM1", "a").body_hex.encode()]
-        bodies += [_flow("<Word>publish</Word><From>QM1</From>"), _flow("<Word>dance</Word><From>QM1</From>")]
+        words = ["publish", "dance", "join", "leave"]
+        bodies += [_flow(f"<Word>{word}</Word><From>QM1</From>") for word in words]
+        bodies += [_flow("<Word>attach</Word><From>QM1</From><Cluster>C</Cluster>")]
         with world.queue_managers["QM2"].store.unit_of_work() as unit:
             for body in bodies:
                 unit.put("SYSTEM.INTER.QMGR.PUBS", Mqmd(format="MQHRF2").encode(), body)
