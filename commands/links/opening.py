@@ -143,7 +143,7 @@ class Places:
         config = self.config.topics
         if topics.kind == "ibmmq":
             how = self.tree_config()
-            return MqAdapter(lambda: MqMessages(topics, how), config, stores.putter, self.together)
+            return MqAdapter(lambda: MqMessages(topics, how), config, stores.putter, self.together, self.qmgr)
         with self.store() as known:
             if topics.kind == "kafka":
                 return KafkaAdapter(topics, config, self.qmgr, known.directory, self.epoch)

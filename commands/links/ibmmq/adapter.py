@@ -38,7 +38,7 @@ class MqAdapter(Unconnected):
     """The topic tree of one queue manager.
 
     messages: makes a connection to it. together: whether the queues are on the same queue manager, so that one
-    unit of work has both.
+    unit of work has both. bridge: the queue manager whose bridge this is; its name may be another one.
     """
 
     kind = "IBM MQ"
@@ -50,9 +50,15 @@ class MqAdapter(Unconnected):
     capabilities = CAPABILITIES
 
     def __init__(
-        self, messages: Callable[[], MqMessages], config: TopicsConfig, putter: CommandPutter, together: bool
+        self,
+        messages: Callable[[], MqMessages],
+        config: TopicsConfig,
+        putter: CommandPutter,
+        together: bool,
+        bridge: str,
     ) -> None:
         self._messages, self._config, self._putter, self._together = messages, config, putter, together
+        self._bridge = bridge
         self._held: set[Selection] = set()
 
     # Names
@@ -96,14 +102,14 @@ class MqAdapter(Unconnected):
     # Calls
 
     def client(self) -> MqCalls:
-        return MqCalls(Tree(self._messages(), self._config), self._engine, self._held)
+        return MqCalls(Tree(self._messages(), self._config, self._bridge), self._engine, self._held)
 
     def receiver(self) -> MqReceiver:
-        return MqReceiver(self._messages(), self._config, self._putter, self._together)
+        return MqReceiver(self._messages(), self._config, self._putter, self._together, self._bridge)
 
     def sender(self, spool: Spool, stop: threading.Event) -> MqSender:
         del stop  # no call waits for longer than the client library does
-        tree = Tree(self._messages(), self._config)
+        tree = Tree(self._messages(), self._config, self._bridge)
         if self._together and isinstance(spool, MqSpool):
             return MqSender(spool.messages, False, tree)
         return MqSender(self._messages(), True, tree)
@@ -117,18 +123,22 @@ class MqCalls:
         self._looked = False
 
     def prepare(self) -> None:
-        """End the subscriptions that an earlier run has left and that are not needed now."""
+        """End the subscriptions that an earlier run has left and that are not needed now.
+
+        Raises SharedQueueError where the incoming queue is another bridge's too.
+        """
         if self._looked:
             return
         try:
             names = self._tree.existing()
+            self._tree.require_own_queue()
         except MqError as error:
             if isinstance(error, ConnectionLostError):
                 raise
             _log.warning("subscriptions of earlier runs cannot be listed: %s", error)
             names = []
         with self._engine.lock:
-            wanted = {selection.name(self._tree.qmgr) for selection in self._engine.wanted()}
+            wanted = {selection.name(self._tree.bridge) for selection in self._engine.wanted()}
             for name in names:
                 if name not in wanted:
                     self._tree.unsubscribe(name)
@@ -151,7 +161,7 @@ class MqCalls:
                 yield Subscribed(selection)
 
     def unsubscribe(self, topic_filter: Selection) -> None:
-        self._tree.unsubscribe(topic_filter.name(self._tree.qmgr))
+        self._tree.unsubscribe(topic_filter.name(self._tree.bridge))
         self._held.discard(topic_filter)
 
     def retained(self, filters: Sequence[Selection]) -> TreeRetained:

@@ -22,11 +22,15 @@ _log = logging.getLogger("qpubsub.mq")
 class MqReceiver:
     """For one thread. messages: for this receiver alone. putter: sets aside what is no publication.
 
-    together: whether the unit of work has the queue manager's queues too, so that commands are put in it.
+    together: whether the unit of work has the queue manager's queues too, so that commands are put in it. bridge: the
+    queue manager whose bridge it is.
     """
 
-    def __init__(self, messages: MqMessages, config: TopicsConfig, putter: CommandPutter, together: bool) -> None:
+    def __init__(
+        self, messages: MqMessages, config: TopicsConfig, putter: CommandPutter, together: bool, bridge: str
+    ) -> None:
         self._messages, self._config, self._putter, self._together = messages, config, putter, together
+        self._bridge = bridge
         self._unit: MqUnit | None = None
 
     @property
@@ -82,4 +86,4 @@ class MqReceiver:
             reason = error.reason if isinstance(error, DecodeError) else MQRCCF_COMMAND_FAILED
             self._putter.set_aside(unit, Mqmd.decode(message.md), message.body, reason, message.queue)
             return None
-        return None if bridge == self._messages.name else native
+        return None if bridge == self._bridge else native

@@ -42,7 +42,7 @@ class MqSender:
     def prepare(self, wanted: ForTree) -> Prepared[MqPut]:
         if wanted.clear:
             return Prepared((b"", b"", 0))
-        return Prepared(put_for(wanted, self._messages.name), wanted.other)
+        return Prepared(put_for(wanted, self._tree.bridge), wanted.other)
 
     def send(self, batch: Iterable[Waiting[MqPut]]) -> Iterator[Sent]:
         if not self._own:

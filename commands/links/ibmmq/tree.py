@@ -32,6 +32,7 @@ from streams.subscriptions import WildcardScheme
 
 _log = logging.getLogger("qpubsub.mq")
 
+_OURS: Final = "QPUBSUB"
 _LONGEST_NAME: Final = 2_000
 _GROUP: Final = b"QPUBSUB".ljust(24, b"\0")
 _ANSWER_MS: Final = 5_000
@@ -44,19 +45,35 @@ class Selection:
     topic_string: str
     wildcard: WildcardScheme
 
-    def name(self, qmgr: str) -> str:
+    def name(self, bridge: str) -> str:
         """The subscription's name, the same whenever it is asked for."""
-        start = f"QPUBSUB {qmgr} {self.wildcard.value}"
+        start = f"{_OURS} {bridge} {self.wildcard.value}"
         if len(self.topic_string) <= _LONGEST_NAME:
             return f"{start} {self.topic_string}"
         return f"{start} {hashlib.sha256(self.topic_string.encode()).hexdigest()}"
 
 
-class Tree:
-    """The tree by one connection, made again when it is needed. qmgr: its name. Raises MqError from everything."""
+class SharedQueueError(StoreError):
+    """A subscription of another bridge sends to the same incoming queue."""
 
-    def __init__(self, messages: MqMessages, config: TopicsConfig) -> None:
-        self._messages, self._config, self.qmgr = messages, config, messages.name
+    def __init__(self, queue: str, name: str) -> None:
+        super().__init__(queue, name)
+        self.queue, self.name = queue, name
+
+    def __str__(self) -> str:
+        what = f"subscription {self.name} of another bridge sends to {self.queue} too"
+        end = "delete that subscription if no bridge uses it any more"
+        return f"{what}: give each bridge a queue of its own by [topics] in_queue; {end}"
+
+
+class Tree:
+    """The tree by one connection, made again when it is needed. Raises MqError from everything.
+
+    bridge: the queue manager whose bridge it is, which several bridges of one tree are told apart by.
+    """
+
+    def __init__(self, messages: MqMessages, config: TopicsConfig, bridge: str) -> None:
+        self._messages, self._config, self.bridge = messages, config, bridge
 
     def subscribe(self, selection: Selection) -> None:
         """Subscribe to it at the tree."""
@@ -64,7 +81,7 @@ class Tree:
             cmqc = connection.mq.CMQC
             options = cmqc.MQSO_CREATE | cmqc.MQSO_RESUME | cmqc.MQSO_DURABLE | cmqc.MQSO_GROUP_SUB
             options |= cmqc.MQSO_SET_CORREL_ID | cmqc.MQSO_NEW_PUBLICATIONS_ONLY | _wildcard(connection, selection)
-            name, selector = selection.name(self.qmgr), f"{MARK} IS NULL OR {MARK} <> '{self.qmgr}'"
+            name, selector = selection.name(self.bridge), f"{MARK} IS NULL OR {MARK} <> '{self.bridge}'"
             queue = self._incoming(connection)
             made = connection.subscribe(selection.topic_string, name, options, queue, selector, _GROUP)
             connection.close_subscription(made, cmqc.MQCO_KEEP_SUB)
@@ -74,12 +91,30 @@ class Tree:
         with self._connected() as connection:
             name = connection.mq.CMQCFC.MQCACF_SUB_NAME
             try:
-                found = connection.pcf("MQCMD_INQUIRE_SUBSCRIPTION", {name: f"QPUBSUB {self.qmgr} *"})
+                found = connection.pcf("MQCMD_INQUIRE_SUBSCRIPTION", {name: f"{_OURS} {self.bridge} *"})
             except MqError as error:
                 if error.reason == MQRC_NO_SUBSCRIPTION:
                     return []
                 raise
             return [bytes(each[name]).decode().rstrip() for each in found if name in each]
+
+    def require_own_queue(self) -> None:
+        """Raises SharedQueueError where the incoming queue gets what another bridge has subscribed to.
+
+        Whoever gets a publication first would keep it from the other one.
+        """
+        with self._connected() as connection:
+            cfc = connection.mq.CMQCFC
+            try:
+                found = connection.pcf("MQCMD_INQUIRE_SUBSCRIPTION", {cfc.MQCACF_SUB_NAME: f"{_OURS} *"})
+            except MqError as error:
+                if error.reason == MQRC_NO_SUBSCRIPTION:
+                    return
+                raise
+            for each in found:
+                name, queue = (_text(each.get(key)) for key in (cfc.MQCACF_SUB_NAME, cfc.MQCACF_DESTINATION))
+                if queue == self._config.in_queue and not name.startswith(f"{_OURS} {self.bridge} "):
+                    raise SharedQueueError(queue, name)
 
     def unsubscribe(self, name: str) -> None:
         """End the subscription of this name; do nothing if there is none."""
@@ -114,7 +149,7 @@ class Tree:
                     with _passed_over():
                         native, bridge = native_of(got.md, got.body, self._config.default_format)
                         topics.add(native.topic)
-                        if bridge != self.qmgr:
+                        if bridge != self.bridge:
                             natives.append(native)
             finally:
                 with suppress(MqError):
@@ -152,6 +187,10 @@ class Tree:
         except ConnectionLostError:
             connection.disconnect()
             raise
+
+
+def _text(value: bytes | str | None) -> str:
+    return (value.decode() if isinstance(value, bytes) else value or "").rstrip()
 
 
 @contextmanager

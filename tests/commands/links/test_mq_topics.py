@@ -34,13 +34,13 @@ NATIVE = "NATIVE"
 class World:
     """A bridge between IBM MQ's topic tree and legacy programs, whose queues are embedded or IBM MQ's too."""
 
-    def __init__(self, home: Path, mq: StandIn, queues: str | None) -> None:
-        self.home, self.mq, self.queues = home, mq, queues
-        if not (home / "QM1").exists():
-            QueueManagerStore.create(home, QueueManager("QM1")).close()
+    def __init__(self, home: Path, mq: StandIn, queues: str | None, qmgr: str = "QM1") -> None:
+        self.home, self.mq, self.queues, self.qmgr = home, mq, queues, qmgr
+        if not (home / qmgr).exists():
+            QueueManagerStore.create(home, QueueManager(qmgr)).close()
         self.native = MqMessages(parse_address(URL, ""), QueuesConfig(context="default"), "native")
         self.legacy: Any = (
-            QueueManagerStore.open(home, "QM1")
+            QueueManagerStore.open(home, qmgr)
             if queues is None
             else MqMessages(parse_address(URL, ""), QueuesConfig(), "legacy")
         )
@@ -48,7 +48,7 @@ class World:
 
     def places(self, **config: Any) -> Places:
         told = Config(topics=TopicsConfig(**config))
-        return Places.of(self.home, "QM1", told, self.queues, URL, Durability.NORMAL)
+        return Places.of(self.home, self.qmgr, told, self.queues, URL, Durability.NORMAL)
 
     @contextmanager
     def running(self, **config: Any) -> Iterator[World]:
@@ -178,6 +178,45 @@ def test_nothing_goes_round_in_a_circle_and_overlapping_selections_give_one_copy
         assert sorted(message.body for message in world.natives()) == [b"last", b"legacy", b"native"]
 
 
+# docs/networks.md: bridges that share a tree
+def test_bridges_of_one_tree_exchange_publications(tmp_path: Path) -> None:
+    """Each with a queue of its own for what the tree sends it."""
+    with stand_in(tmp_path / "mq", {name: {} for name in ("S", "REPLY", NATIVE, "INCOMING.2")}) as mq:
+        one, two = (World(tmp_path / name, mq, None, name) for name in ("QM1", "QM2"))
+        with one.running(), two.running(in_queue="INCOMING.2"):
+            one.publish("a/kept", b"kept", "<PubOpt>RetainPub</PubOpt>")
+            until(lambda: mq.tell()["retained"] == ["a/kept"])
+            for world in (one, two):
+                world.register("a/#")
+            until(lambda: one.data("S") == two.data("S") == [b"kept"])
+            one.publish("a/x", b"from QM1")
+            until(lambda: b"from QM1" in one.data("S") and b"from QM1" in two.data("S"))
+            two.publish("a/x", b"from QM2")
+            until(lambda: b"from QM2" in one.data("S") and b"from QM2" in two.data("S"))
+            one.publish("a/x", b"last")
+            until(lambda: one.data("S")[-1:] == two.data("S")[-1:] == [b"last"])
+            assert one.data("S") == two.data("S") == [b"kept", b"from QM1", b"from QM2", b"last"]
+        for world in (one, two):
+            world.close()
+
+
+def test_two_bridges_do_not_read_one_queue(tmp_path: Path) -> None:
+    """Each would get what is for the other one."""
+    with stand_in(tmp_path / "mq", {name: {} for name in ("S", "REPLY", NATIVE)}) as mq:
+        one, two = (World(tmp_path / name, mq, None, name) for name in ("QM1", "QM2"))
+        with one.running():
+            one.register("a/#")
+            with two.running():
+                until(lambda: two.link.state.trouble)
+                assert (
+                    "QPUBSUB QM1 topic a/# of another bridge sends to SYSTEM.QPUBSUB.INCOMING" in two.link.state.trouble
+                )
+                assert "[topics] in_queue" in two.link.state.trouble
+            assert _named(one) == ["QPUBSUB QM1 topic a/#"]
+        for world in (one, two):
+            world.close()
+
+
 def test_retained_native_publications_greet_a_subscriber_and_answer_req_update(world: World) -> None:
     world.native_publish("score/1", b"old", retain=True)
     world.native_publish("score/1", b"1:0", retain=True)
@@ -208,7 +247,7 @@ def test_clearing_on_either_side(world: World) -> None:
 def _clear(world: World, topic: str) -> None:
     from commands.links.ibmmq.tree import Tree
 
-    tree = Tree(world.native, TopicsConfig())
+    tree = Tree(world.native, TopicsConfig(), world.qmgr)
     tree.clear(topic, local=True)
 
 

@@ -831,11 +831,12 @@ class Server:
         queue = self.queues.get(message.md["ReplyToQ"])
         for at, name in enumerate(names or [""], 1):
             last = int(at == max(len(names), 1))
-            body = struct.pack("<iiiiiiiii", 2, 36, 1, command, at, last, complete, reason, int(bool(name)))
-            if name:
-                text = name.encode()
+            told = {3152: name, 3154: self.subscriptions[name].queue.ljust(48)} if name else {}
+            body = struct.pack("<iiiiiiiii", 2, 36, 1, command, at, last, complete, reason, len(told))
+            for parameter, value in told.items():
+                text = value.encode()
                 padded = text + bytes(-len(text) % 4)
-                body += struct.pack("<iiiii", 4, 20 + len(padded), 3152, 1208, len(text)) + padded
+                body += struct.pack("<iiiii", 4, 20 + len(padded), parameter, 1208, len(text)) + padded
             if queue is not None:
                 queue.add(Message(next(self.numbers), MD(bytes(md.raw)), body))
 
