@@ -25,7 +25,7 @@ from commands.replay.network.building import NetworkSetup, QueueManagerSetup
 from streams.topic_objects import TopicObject
 from tests.commands.cli_runs import run
 from tests.commands.network.live_world import LiveQueueManager, LiveWorld, joining
-from tests.commands.network.test_live_network import message
+from tests.commands.network.test_live_network import message, run_once
 from tests.commands.network.world import at
 
 SPORT = "DEFINE TOPIC(SPORT) TOPICSTR('Sport') CLUSTER(C)"
@@ -344,15 +344,8 @@ def test_run_once_joins_and_carries(tmp_path: Path) -> None:
         assert run("create", qmgr, *home).code == 0
         script = f"{joining('C', qmgr)}\n{SPORT if qmgr == 'QM1' else ''}\n"
         assert run("mqsc", "-m", qmgr, *home, stdin=script).code == 0
-    for command, qmgr in (
-        (message("RegSub", "QM2", "Sport/#", "BOARD"), "QM2"),
-        (message("Publish", "QM1", "Sport/Tennis"), "QM1"),
-    ):
-        with QueueManagerStore.open(tmp_path, qmgr) as store, store.unit_of_work() as unit:
-            unit.put(command.queue, bytes.fromhex(command.md_hex or ""), bytes.fromhex(command.body_hex))
-        for each in ("QM2", "QM1", "QM2"):
-            ended = run("run", "-m", each, *home, "--once")
-            assert ended.code == 0, ended.talk
+    run_once(tmp_path, message("RegSub", "QM2", "Sport/#", "BOARD"))
+    run_once(tmp_path, message("Publish", "QM1", "Sport/Tennis"))
     assert len(run("browse", "-m", "QM2", *home, "BOARD").lines) == 1
 
 

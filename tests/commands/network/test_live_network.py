@@ -420,13 +420,19 @@ def test_run_once_carries_what_is_for_others(tmp_path: Path) -> None:
     for qmgr in ("QM1", "QM2"):
         assert run("create", qmgr, *home).code == 0
     assert run("mqsc", "-m", "QM2", *home, stdin="ALTER QMGR PARENT(QM1)\n").code == 0
-    for command, qmgr in ((message("RegSub", "QM2", "a", "BOARD"), "QM2"), (message("Publish", "QM1", "a"), "QM1")):
-        with QueueManagerStore.open(tmp_path, qmgr) as store, store.unit_of_work() as unit:
-            unit.put(command.queue, bytes.fromhex(command.md_hex or ""), bytes.fromhex(command.body_hex))
-        for each in ("QM2", "QM1", "QM2"):
-            ended = run("run", "-m", each, *home, "--once")
-            assert ended.code == 0, ended.talk
+    run_once(tmp_path, message("RegSub", "QM2", "a", "BOARD"))
+    run_once(tmp_path, message("Publish", "QM1", "a"))
     assert len(run("browse", "-m", "QM2", *home, "BOARD").lines) == 1
+
+
+def run_once(home: Path, put: CapturedMessage) -> None:
+    """Put a message, and have run --once work for QM2, QM1 and QM2 again."""
+    assert put.qmgr is not None
+    with QueueManagerStore.open(home, put.qmgr) as store, store.unit_of_work() as unit:
+        unit.put(put.queue, bytes.fromhex(put.md_hex or ""), bytes.fromhex(put.body_hex))
+    for qmgr in ("QM2", "QM1", "QM2"):
+        ended = run("run", "-m", qmgr, "--home", str(home), "--once")
+        assert ended.code == 0, ended.talk
 
 
 # docs/conformance.md: DIS-26
