@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from commands.broker.objects import LocalQueue, QueueManager
+from commands.broker.objects import LocalQueue, Objects, QueueManager
 from commands.links.embedded.carriers import Carriers
 from commands.links.engine.adapter import Adapter
 from commands.links.engine.config import Config, ConfigError, QueuesConfig
@@ -98,11 +98,29 @@ class Places:
 
     def definition(self, store: QueueManagerStore) -> QueueManager:
         """The queue manager's definition. Raises ConfigError where these places do not go with it."""
-        qmgr = store.load_state()[0].qmgr
-        self._require_alone(qmgr, store)
-        return qmgr
+        objects = store.load_state()[0]
+        self.require_alone(objects.qmgr, store)
+        self.require_no_cluster(objects, store)
+        return objects.qmgr
 
-    def _require_alone(self, qmgr: QueueManager, store: QueueManagerStore) -> None:
+    def require_no_cluster(self, objects: Objects, store: QueueManagerStore) -> None:
+        """Raises ConfigError where queues or topics are elsewhere, and the queue manager is a member of clusters.
+
+        So it is until its command processor has told the others that it has left.
+        """
+        if self.queues is None and self.topics is None:
+            return
+        clusters = sorted({*objects.clusters, *(each.cluster for each in store.neighbours() if each.cluster)})
+        if not clusters:
+            return
+        option = "--queues" if self.topics is None else "--topics"
+        named = f"cluster{'' if len(clusters) == 1 else 's'} {', '.join(clusters)}"
+        channels = [f"DELETE CHANNEL('{name}')" for name in sorted(set(objects.cluster_channels.values()))]
+        leave = " and ".join((*channels, f"let run --once without {option} work"))
+        why = f"queue manager {objects.qmgr.name} is in {named}, and a cluster is of embedded queues and topics alone"
+        raise ConfigError(option, f"{why}. To keep it, run without {option}. Otherwise leave it: {leave}")
+
+    def require_alone(self, qmgr: QueueManager, store: QueueManagerStore) -> None:
         """Raises ConfigError where queues or topics are elsewhere, and *qmgr* has a parent or children.
 
         A publication would reach the others both ways, by the hierarchy and by the tree, and programs of the tree keep

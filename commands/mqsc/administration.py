@@ -83,6 +83,12 @@ class Administration:
         """What is known of the clusters that the queue manager is in."""
         return Repository(RepositoryEntry.of(self.objects), self.neighbours.repository())
 
+    def renew_copies(self) -> None:
+        """Have the copies of cluster topics that count now that the queue manager's own definitions have changed."""
+        topics = self.objects.topics
+        topics.copy(())
+        topics.copy(self.repository().copies(topics))
+
 
 class SubIds:
     """Identifiers for subscriptions made by MQSC: in the form of the broker's, above all that are in use."""

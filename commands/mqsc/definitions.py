@@ -164,6 +164,7 @@ def delete(command: Command, administration: Administration, family: ObjectFamil
         cleared = depth or None
     changes: list[Change] = [DefinitionDeleted(family.stored_as, name)]
     objects.delete(family.stored_as, name)
+    _renew_copies(administration, existing)
     for record in records:
         objects.delete("authrec", record.name)
         changes.append(DefinitionDeleted("authrec", record.name))
@@ -310,7 +311,25 @@ def _store(administration: Administration, existing: Any, made: Any) -> tuple[st
     if isinstance(made, ClusterChannel):
         notes = channels.notes_on(made, objects)
     objects.put(made)
+    _renew_copies(administration, made)
     return notes
+
+
+def _renew_copies(administration: Administration, changed: Any) -> None:
+    """After *changed* was stored or deleted, where that can bring copies of cluster topics or take them away.
+
+    A topic object that was deleted does so if another queue manager defines one like it. There may be many of them, so
+    the copies are not made again for others.
+    """
+    others = administration.neighbours.repository()
+    if isinstance(changed, TopicObject):
+        strings = {changed.topic_string} - {""}
+        topics = (topic for entry in others for topic in entry.topics)
+        concerned = any(topic.name == changed.name or topic.topic_string in strings for topic in topics)
+    else:
+        concerned = bool(others) and isinstance(changed, ClusterChannel | Namelist)
+    if concerned:
+        administration.renew_copies()
 
 
 def _cannot_change(family: ObjectFamily, name: str) -> MqscError:

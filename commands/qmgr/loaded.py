@@ -171,6 +171,9 @@ class LoadedBroker:
         self.network = LiveNetwork(broker, self._records) if knows else None
         if self.network is None and objects.qmgr.parent:
             self._log_once(f"PARENT({objects.qmgr.parent}) has no effect: the queues or the topic tree are elsewhere")
+        if self.network is None and objects.clusters:
+            named = " ".join(objects.clusters)
+            self._log_once(f"CLUSTER({named}) has no effect: the queues or the topic tree are elsewhere")
         # There is no cache if each put is recorded, goes into a queue manager elsewhere, or passes an exit.
         may_repeat = self._may_repeat and not isinstance(unit, PutsRemotely)
         traced = self.tree is not None

@@ -15,12 +15,13 @@ from commands.broker.objects import ClusterChannel, Objects, QueueManager
 from commands.mqsc import Administration, Answer, execute, parse
 from commands.mqsc.neighbours import Neighbour, Relation
 from commands.mqsc.runner import StatementRunner
-from commands.network.repository import Repository, RepositoryEntry
+from commands.network.repository import RepositoryEntry
 from commands.network.topology import Position
 from commands.replay.network.building import NetworkSetup, QueueManagerSetup
 from commands.running.status import status_of
 from streams import TopicSpace
 from streams.topic_objects import ClusterRoute, TopicObject
+from tests.commands.cli_runs import run
 from tests.commands.network.live_world import LiveWorld, joining
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -64,8 +65,7 @@ class Desk:
         self.administration.neighbours = others
         for line in setup.splitlines():
             self.must(line)
-        known = Repository(RepositoryEntry.of(self.objects), others.entries)
-        self.objects.topics.copy(known.copies(self.objects.topics))
+        self.administration.renew_copies()
 
     def ask(self, command: str) -> Answer:
         [statement] = parse(command)
@@ -361,6 +361,33 @@ def test_defining_a_topic_of_the_name_of_a_copy_makes_ones_own() -> None:
     assert desk.objects.topics.at("goods") is None
 
 
+COPIES: list[tuple[str, list[str], list[str]]] = [
+    ("deleted", ["DEFINE TOPIC(GOODS) TOPICSTR('mine')", "DELETE TOPIC(GOODS)"], ["GOODS", "PRICES"]),
+    ("topic-string-taken", ["DEFINE TOPIC(MINE) TOPICSTR('goods')"], ["PRICES"]),
+    ("topic-string-free-again", ["DEFINE TOPIC(MINE) TOPICSTR('goods')", "DELETE TOPIC(MINE)"], ["GOODS", "PRICES"]),
+    ("left", ["ALTER CHANNEL(SALES.QM1) CHLTYPE(CLUSRCVR) CLUSTER(' ')"], []),
+    ("left-and-joined", ["DELETE CHANNEL(SALES.QM1)", JOIN], ["GOODS", "PRICES"]),
+    (
+        "joined-by-a-namelist",
+        [
+            "DEFINE NAMELIST(N) NAMES(OTHER)",
+            "ALTER CHANNEL(SALES.QM1) CLUSTER(' ') CLUSNL(N)",
+            "ALTER NL(N) NAMES(SALES)",
+        ],
+        ["GOODS", "PRICES"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("commands", "copies"), [c[1:] for c in COPIES], ids=[c[0] for c in COPIES])
+def test_copies_come_and_go_at_once(commands: list[str], copies: list[str]) -> None:
+    desk = Desk(JOIN, Others((QM2,)))
+    for command in commands:
+        desk.must(command)
+    topics = desk.objects.topics
+    assert [topic.name for topic in topics if topics.is_copy(topic.name)] == copies
+
+
 @pytest.mark.parametrize(
     ("topic", "cluster", "route"),
     [("goods", "SALES", "TOPICHOST"), ("prices", "SALES", "DIRECT"), ("local", "", "NONE")],
@@ -413,3 +440,25 @@ def test_a_channel_in_a_setup_makes_a_member_in_the_replay() -> None:
     assert [position.clusters for position in network.topology.positions] == [("SALES",), ("STOCK", "SALES"), ()]
     durable = [each.broker.objects.topics.resolve("goods/1").durable_subs for each in network.queue_managers.values()]
     assert durable == [False, False, True]
+
+
+# A tree elsewhere
+
+
+def test_a_cluster_and_a_linked_tree_do_not_go_together(tmp_path: Path) -> None:
+    """A publication would reach the members both ways. run and check say how to leave the cluster."""
+    home, linked = ("--home", str(tmp_path)), ("--topics", "mqtt://127.0.0.1:1", "--once")
+    for qmgr in ("QM1", "QM2"):
+        assert run("create", qmgr, *home).code == 0
+        assert run("mqsc", "-m", qmgr, *home, stdin=f"{joining('SALES', qmgr)}\n").code == 0
+    for qmgr in ("QM1", "QM2", "QM1"):
+        assert run("run", "-m", qmgr, *home, "--once").code == 0
+    refused = run("run", "-m", "QM1", *home, *linked)
+    assert refused.code == 2
+    assert "--topics: queue manager QM1 is in cluster SALES" in refused.talk
+    checked = run("check", "-m", "QM1", *home, *linked[:2]).out
+    assert "MISSING cluster: queue manager QM1 is in cluster SALES" in checked
+    assert run("mqsc", "-m", "QM1", *home, stdin="DELETE CHANNEL('SALES.QM1')\n").code == 0
+    assert "let run --once without --topics work" in run("run", "-m", "QM1", *home, *linked).talk
+    assert run("run", "-m", "QM1", *home, "--once").code == 0
+    assert "is in cluster" not in run("check", "-m", "QM1", *home, *linked[:2]).out
