@@ -453,6 +453,7 @@ def test_a_cluster_and_a_linked_tree_do_not_go_together(tmp_path: Path) -> None:
         assert run("mqsc", "-m", qmgr, *home, stdin=f"{joining('SALES', qmgr)}\n").code == 0
     for qmgr in ("QM1", "QM2", "QM1"):
         assert run("run", "-m", qmgr, *home, "--once").code == 0
+    assert "Member QM2 of cluster SALES: ACTIVE" in run("status", "-m", "QM1", *home).out
     refused = run("run", "-m", "QM1", *home, *linked)
     assert refused.code == 2
     assert "--topics: queue manager QM1 is in cluster SALES" in refused.talk
