@@ -321,14 +321,13 @@ def _renew_copies(administration: Administration, changed: Any) -> None:
     A topic object that was deleted does so if another queue manager defines one like it. There may be many of them, so
     the copies are not made again for others.
     """
-    others = administration.neighbours.repository()
+    if not isinstance(changed, TopicObject | ClusterChannel | Namelist):
+        return
+    topics = [topic for entry in administration.neighbours.repository() for topic in entry.topics]
     if isinstance(changed, TopicObject):
         strings = {changed.topic_string} - {""}
-        topics = (topic for entry in others for topic in entry.topics)
-        concerned = any(topic.name == changed.name or topic.topic_string in strings for topic in topics)
-    else:
-        concerned = bool(others) and isinstance(changed, ClusterChannel | Namelist)
-    if concerned:
+        topics = [topic for topic in topics if topic.name == changed.name or topic.topic_string in strings]
+    if topics:
         administration.renew_copies()
 
 
