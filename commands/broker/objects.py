@@ -248,7 +248,12 @@ class Objects:
     @property
     def clusters(self) -> tuple[str, ...]:
         """The clusters that the queue manager is a member of, by name: those of its CLUSRCVR channels."""
-        return clusters_of(self.channels.values(), self.namelists)
+        return tuple(self.cluster_channels)
+
+    @property
+    def cluster_channels(self) -> Mapping[str, str]:
+        """Those clusters, by name, each with its CLUSRCVR channel: the first one by name."""
+        return _cluster_channels(self.channels.values(), self.namelists)
 
     def queue(self, name: str) -> LocalQueue | None:
         """The local queue of that name, or behind the alias of that name; None where there is none."""
@@ -297,14 +302,15 @@ class Objects:
         return by_kind[kind]
 
 
-def clusters_of(channels: Iterable[ClusterChannel], namelists: Mapping[str, Namelist]) -> tuple[str, ...]:
-    """The clusters of the CLUSRCVR channels among *channels*, by name."""
-    names: set[str] = set()
+def _cluster_channels(channels: Iterable[ClusterChannel], namelists: Mapping[str, Namelist]) -> dict[str, str]:
+    found: dict[str, str] = {}
     for channel in channels:
         if channel.channel_type == CLUSRCVR:
             namelist = namelists.get(channel.cluster_namelist)
-            names.update((channel.cluster,) if namelist is None else namelist.names)
-    return tuple(sorted(names - {""}))
+            for cluster in (channel.cluster,) if namelist is None else namelist.names:
+                found[cluster] = min(channel.name, found.get(cluster, channel.name))
+    found.pop("", None)
+    return dict(sorted(found.items()))
 
 
 def kind_of(definition: Definition) -> str:

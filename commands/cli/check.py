@@ -57,7 +57,7 @@ def command(
     places = Places.of(home, qmgr, settings, queues, topics)
     with places.store() as store:
         state = store.load_state()
-        of_files = [*_of_files(store), *_of_transmission(store), *_of_hierarchy(places, store)]
+        of_files = [*_of_files(store), *_of_transmission(store), *_of_network(places, store)]
     missing = 0
     for finding in (*of_files, *_findings(places, state)):
         missing += not finding.ok
@@ -87,12 +87,18 @@ def _of_transmission(store: QueueManagerStore) -> Iterator[CheckResult]:
             yield CheckResult(f"transmission queue {name}", False, why, mend)
 
 
-def _of_hierarchy(places: Places, store: QueueManagerStore) -> Iterator[CheckResult]:
-    """A parent or children, where queues or topics are elsewhere."""
+def _of_network(places: Places, store: QueueManagerStore) -> Iterator[CheckResult]:
+    """A parent, children or clusters, where queues or topics are elsewhere."""
+    objects = store.load_state()[0]
     try:
-        places.definition(store)
+        places.require_alone(objects.qmgr, store)
     except ConfigError as error:
         yield CheckResult("hierarchy", False, error.why, ("ALTER QMGR PARENT(' ')",))
+    try:
+        places.require_no_cluster(objects, store)
+    except ConfigError as error:
+        mend = tuple(f"DELETE CHANNEL('{name}')" for name in sorted(set(objects.cluster_channels.values())))
+        yield CheckResult("cluster", False, error.why, mend)
 
 
 def _report(console: Console, finding: CheckResult) -> None:

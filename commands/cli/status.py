@@ -106,7 +106,8 @@ def _lines(status: dict[str, Any]) -> Iterator[str]:
         wait = f"{counted(waiting['waiting'], 'command')} {'waits' if one else 'wait'}"
         yield f"{wait}, the first for {_duration(waiting['oldest_s'])}"
     for row in status["neighbours"]:
-        line = f"{row['relation'].capitalize()} {row['qmgr']}: {row['status']}"
+        of = f" of cluster {row['cluster']}" if "cluster" in row else ""
+        line = f"{row['relation'].capitalize()} {row['qmgr']}{of}: {row['status']}"
         if row["oldest_s"] is not None:
             line += f"; {counted(row['waiting'], 'message')} for it, the first for {_duration(row['oldest_s'])}"
         yield line

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from commands.broker.objects import CLUSRCVR, LocalQueue, Objects, QueueManager
+from commands.broker.objects import LocalQueue, Objects, QueueManager
 from commands.links.embedded.carriers import Carriers
 from commands.links.engine.adapter import Adapter
 from commands.links.engine.config import Config, ConfigError, QueuesConfig
@@ -99,28 +99,35 @@ class Places:
     def definition(self, store: QueueManagerStore) -> QueueManager:
         """The queue manager's definition. Raises ConfigError where these places do not go with it."""
         objects = store.load_state()[0]
-        self._require_alone(objects, store)
+        self.require_alone(objects.qmgr, store)
+        self.require_no_cluster(objects, store)
         return objects.qmgr
 
-    def _require_alone(self, objects: Objects, store: QueueManagerStore) -> None:
-        """Raises ConfigError where queues or topics are elsewhere, and there is a parent, a child or a cluster.
+    def require_no_cluster(self, objects: Objects, store: QueueManagerStore) -> None:
+        """Raises ConfigError where queues or topics are elsewhere, and the queue manager is a member of clusters.
 
-        A publication would reach the others both ways, by the network and by the tree, and programs of the tree keep no
-        fingerprints.
+        So it is until its command processor has told the others that it has left.
         """
         if self.queues is None and self.topics is None:
             return
-        qmgr = objects.qmgr
+        clusters = sorted({*objects.clusters, *(each.cluster for each in store.neighbours() if each.cluster)})
+        if not clusters:
+            return
         option = "--queues" if self.topics is None else "--topics"
-        share = "give all of them the same --topics, which connects them" if self.topics is not None else "run it then"
-        if objects.clusters:
-            has = f"is in cluster {', '.join(objects.clusters)}"
-            channels = " and ".join(
-                f"DELETE CHANNEL({each.name})" for each in objects.channels.values() if each.channel_type == CLUSRCVR
-            )
-            end = f"leave it with {channels}, and let run --once without {option} work"
-            why = f"queue manager {qmgr.name} {has}, and a cluster is of embedded queues and topics alone"
-            raise ConfigError(option, f"{why}. To keep it, run without {option}. Otherwise {end}; then {share}")
+        named = f"cluster{'' if len(clusters) == 1 else 's'} {', '.join(clusters)}"
+        channels = [f"DELETE CHANNEL('{name}')" for name in sorted(set(objects.cluster_channels.values()))]
+        leave = " and ".join((*channels, f"let run --once without {option} work"))
+        why = f"queue manager {objects.qmgr.name} is in {named}, and a cluster is of embedded queues and topics alone"
+        raise ConfigError(option, f"{why}. To keep it, run without {option}. Otherwise leave it: {leave}")
+
+    def require_alone(self, qmgr: QueueManager, store: QueueManagerStore) -> None:
+        """Raises ConfigError where queues or topics are elsewhere, and *qmgr* has a parent or children.
+
+        A publication would reach the others both ways, by the hierarchy and by the tree, and programs of the tree keep
+        no fingerprints.
+        """
+        if self.queues is None and self.topics is None:
+            return
         children = [each.qmgr for each in store.neighbours() if each.relation is Relation.CHILD]
         if not qmgr.parent and not children:
             return
@@ -128,7 +135,9 @@ class Places:
             has, child = f"has PARENT({qmgr.parent})", qmgr.name
         else:
             has, child = f"is the parent of {', '.join(children)}", " and ".join(children)
+        option = "--queues" if self.topics is None else "--topics"
         end = f"end it with ALTER QMGR PARENT(' ') at {child}, and let run --once without {option} work for each"
+        share = "give all of them the same --topics, which connects them" if self.topics is not None else "run it then"
         why = f"queue manager {qmgr.name} {has}, and a hierarchy is of embedded queues and topics alone"
         raise ConfigError(option, f"{why}. To keep it, run without {option}. Otherwise {end}; then {share}")
 

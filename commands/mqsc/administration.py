@@ -11,6 +11,7 @@ from commands.broker.authority import GroupsOf, no_groups
 from commands.broker.identifiers import message_id
 from commands.broker.objects import Objects
 from commands.mqsc.neighbours import Alone, Neighbours
+from commands.network.repository import Repository, RepositoryEntry
 from commands.qmgr.store.port import Counting
 from streams.topic_space import TopicSpace
 
@@ -77,6 +78,16 @@ class Administration:
         """An administration whose subscriptions come after all those that *topic_space* has."""
         new_sub_id = SubIds(objects.qmgr.name, topic_space)
         return cls(objects, topic_space, now, queues or NoMessages(), new_sub_id, user, groups_of)
+
+    def repository(self) -> Repository:
+        """What is known of the clusters that the queue manager is in."""
+        return Repository(RepositoryEntry.of(self.objects), self.neighbours.repository())
+
+    def renew_copies(self) -> None:
+        """Have the copies of cluster topics that count now that the queue manager's own definitions have changed."""
+        topics = self.objects.topics
+        topics.copy(())
+        topics.copy(self.repository().copies(topics))
 
 
 class SubIds:

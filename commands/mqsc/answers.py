@@ -35,6 +35,7 @@ CHANNEL_CREATED: Final = ("AMQ8014", f"{PRODUCT} channel created.")
 CHANNEL_DELETED: Final = ("AMQ8015", f"{PRODUCT} channel deleted.")
 CHANNEL_CHANGED: Final = ("AMQ8016", f"{PRODUCT} channel changed.")
 CHANNEL_DISPLAY: Final = ("AMQ8414", "Display Channel details.")
+CLUSQMGR_DISPLAY: Final = ("AMQ8441", "Display Cluster Queue Manager details.")
 RESUMED: Final = ("AMQ8556", "RESUME QMGR accepted.")
 SUSPENDED: Final = ("AMQ8557", "SUSPEND QMGR accepted.")
 CLUSTER_REFRESHED: Final = ("AMQ8558", "REFRESH CLUSTER accepted.")
@@ -155,9 +156,11 @@ def refusal(error: MqscError) -> Answer:
     return Answer(False, error.amq, error.text, detail=error.detail, reason=error.reason)
 
 
-def not_found(name: str = "") -> MqscError:
+def not_found(name: str = "", *detail: str) -> MqscError:
     """AMQ8147, with the name that was looked for."""
-    return MqscError("AMQ8147", f"{PRODUCT} object {name} not found." if name else f"{PRODUCT} object not found.")
+    return MqscError(
+        "AMQ8147", f"{PRODUCT} object {name} not found." if name else f"{PRODUCT} object not found.", detail
+    )
 
 
 def already_exists(name: str) -> MqscError:

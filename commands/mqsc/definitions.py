@@ -1,4 +1,4 @@
-"""DEFINE, ALTER, DELETE and DISPLAY of topics, queues, namelists and the queue manager.
+"""DEFINE, ALTER, DELETE and DISPLAY of topics, queues, namelists, channels and the queue manager.
 
 DEFINE begins with the defaults, or with the object that LIKE names; DEFINE REPLACE of something that is there gives
 every attribute anew, but messages on a queue stay, and a topic keeps its TOPICSTR: another one is refused (guide 2.5.4,
@@ -7,13 +7,13 @@ note to figure 7). ALTER changes what it names.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Any, Final
 
 from commands.broker.objects import AliasQueue, AuthorityRecord, ClusterChannel, LocalQueue, ModelQueue, Objects
-from commands.mqsc import answers, attributes
+from commands.mqsc import answers, attributes, channels
 from commands.mqsc.administration import Administration
 from commands.mqsc.answers import Answer, Change, DefinitionDeleted, DefinitionStored, displayed, done
 from commands.mqsc.attributes import ObjectKind, Settings, read_settings, shown
@@ -35,6 +35,10 @@ from streams.topic_objects import DEFAULT_TOPIC, TopicObject
 
 _DEFINE_WORDS: Final = frozenset({"REPLACE", "NOREPLACE", "LIKE", "TYPE", "CMDSCOPE", "QSGDISP"})
 _ALTER_WORDS: Final = frozenset({"TYPE", "CMDSCOPE", "QSGDISP"})
+_DELETE_WORDS: Final = {
+    "QLOCAL": frozenset({"PURGE", "NOPURGE", "AUTHREC", "CMDSCOPE", "QSGDISP"}),
+    "CHANNEL": frozenset({"CHLTABLE", "CHLTYPE", "IGNSTATE", "CMDSCOPE", "QSGDISP"}),
+}
 _NO_SUCH_OBJECT: Final = ("", "")
 MQRCCF_ATTR_VALUE_FIXED: Final = 3213
 
@@ -114,11 +118,13 @@ def define(command: Command, administration: Administration, family: ObjectFamil
     existing = _existing(administration.objects, family, name)
     if existing is not None and command.keyword("REPLACE") is None:
         raise answers.already_exists(name)
+    if family is CHANNEL:
+        channels.check_type(command, existing)
     settings = _settings(command, family, _DEFINE_WORDS)
     keyword, field = family.required
     if keyword and field not in settings.fields:
         raise answers.missing_keyword(keyword)
-    made = replace(_pattern(command, administration.objects, family, name), **settings.fields)
+    made = replace(_pattern(command, administration, family, name), **settings.fields)
     notes = _store(administration, existing, made)
     if isinstance(made, TopicObject) and not made.topic_string:
         notes = (*notes, f"{name} has no TOPICSTR: its topics are at the root. IBM MQ refuses an empty TOPICSTR")
@@ -128,9 +134,9 @@ def define(command: Command, administration: Administration, family: ObjectFamil
 def alter(command: Command, administration: Administration, family: ObjectFamily) -> Answer:
     """ALTER: the attributes that the command names."""
     name = _name(command, family)
-    existing = _existing(administration.objects, family, name)
-    if existing is None:
-        raise answers.not_found(name)
+    existing = _required(administration, family, name)
+    if family is CHANNEL:
+        channels.check_type(command, existing)
     settings = _settings(command, family, _ALTER_WORDS)
     made = replace(existing, **settings.fields)
     notes = _store(administration, existing, made)
@@ -141,10 +147,10 @@ def delete(command: Command, administration: Administration, family: ObjectFamil
     """DELETE. A queue with messages needs PURGE; an object that queued publish/subscribe uses is refused."""
     name = _name(command, family)
     objects = administration.objects
-    existing = _existing(objects, family, name)
-    if existing is None:
-        raise answers.not_found(name)
-    _only(command, {"PURGE", "NOPURGE", "AUTHREC", "CMDSCOPE", "QSGDISP"} if family is QLOCAL else {"AUTHREC"})
+    existing = _required(administration, family, name)
+    _only(command, _DELETE_WORDS.get(family.kind.word, {"AUTHREC"}))
+    if family is CHANNEL:
+        channels.check_type(command, existing)
     records = _records_of(name, family, objects) if _takes_authority(command) else []
     cleared = None
     if used_by_broker(name, family.stored_as, objects):
@@ -158,6 +164,7 @@ def delete(command: Command, administration: Administration, family: ObjectFamil
         cleared = depth or None
     changes: list[Change] = [DefinitionDeleted(family.stored_as, name)]
     objects.delete(family.stored_as, name)
+    _renew_copies(administration, existing)
     for record in records:
         objects.delete("authrec", record.name)
         changes.append(DefinitionDeleted("authrec", record.name))
@@ -171,26 +178,41 @@ def display(command: Command, administration: Administration, families: Iterable
         raise answers.missing_keyword(command.target)
     chosen = tuple(families)
     first = chosen[0].kind
-    kind = command.keyword("TYPE")
-    wanted = single(kind).text if kind is not None and kind.values is not None else "ALL"
-    definitions = [
-        (name, family, definition)
-        for family in chosen
-        for name, definition in family.of(administration.objects).items()
-        if matches_name(command.name.text.rstrip(" "), name) and wanted in ("ALL", family.kind.type_word)
-    ]
-    rows = (
-        _row(administration, family, definition) for _, family, definition in sorted(definitions, key=itemgetter(0))
-    )
+    typed = [each for each in map(command.keyword, _type_words(chosen)) if each is not None and each.values is not None]
+    wanted = single(typed[0]).text.upper() if typed else "ALL"
+    rows = rows_of(administration, chosen, command.name.text.rstrip(" "), wanted)
     known = frozenset(a.keyword for family in chosen for a in family.kind.attributes) | {first.names, "TYPE"}
     known |= {"CURDEPTH", "DEFTYPE"} if QLOCAL in chosen else set()
     without_effect = frozenset(word for family in chosen for word in family.kind.without_effect)
     known |= {"NAMCOUNT"} if NAMELIST in chosen else set()
-    identity = (first.names, "TYPE") if first.type_word else (first.names,)
-    selected = select(
-        command, rows, identity, known=known, without_effect=without_effect, passed_over=frozenset({"TYPE"})
-    )
+    identity = (first.names, *(("CHLTYPE",) if CHANNEL in chosen else ("TYPE",) if first.type_word else ()))
+    passed_over = frozenset({"TYPE", *(each.name for each in typed)})
+    selected = select(command, rows, identity, known=known, without_effect=without_effect, passed_over=passed_over)
     return displayed(chosen[0].display, selected)
+
+
+def rows_of(
+    administration: Administration, families: Iterable[ObjectFamily], pattern: str, wanted: str = "ALL"
+) -> Iterator[dict[str, Shown]]:
+    """What DISPLAY shows of the objects that are defined here, by name. wanted: of this type alone."""
+    definitions = [
+        (name, family, definition)
+        for family in families
+        for name, definition in family.of(administration.objects).items()
+        if matches_name(pattern, name) and wanted in ("ALL", _type_of(family, definition))
+    ]
+    return (
+        _row(administration, family, definition) for _, family, definition in sorted(definitions, key=itemgetter(0))
+    )
+
+
+def _type_words(families: tuple[ObjectFamily, ...]) -> tuple[str, ...]:
+    """The keywords by which DISPLAY shows objects of one type; channels have two."""
+    return ("TYPE", "CHLTYPE") if CHANNEL in families else ("TYPE",)
+
+
+def _type_of(family: ObjectFamily, definition: Any) -> str:
+    return definition.channel_type if isinstance(definition, ClusterChannel) else family.kind.type_word
 
 
 def alter_qmgr(command: Command, administration: Administration) -> Answer:
@@ -238,6 +260,17 @@ def _existing(objects: Objects, family: ObjectFamily, name: str) -> Any:
     return found
 
 
+def _required(administration: Administration, family: ObjectFamily, name: str) -> Any:
+    """The same. Raises AMQ8147 where there is none, with the hosts of a cluster topic of this name."""
+    found = _existing(administration.objects, family, name)
+    if found is not None:
+        return found
+    hosts = administration.repository().hosts_of(name) if family is TOPIC else ()
+    if not hosts:
+        raise answers.not_found(name)
+    raise answers.not_found(name, f"It is a cluster topic, which is defined at {', '.join(hosts)}.")
+
+
 def _settings(command: Command, family: ObjectFamily, words: frozenset[str]) -> Settings:
     if command.keyword("REPLACE") and command.keyword("NOREPLACE"):
         raise MqscError("AMQ8411", "Duplicate Keyword Error.")
@@ -247,16 +280,14 @@ def _settings(command: Command, family: ObjectFamily, words: frozenset[str]) -> 
     return read_settings(command, family.kind, words)
 
 
-def _pattern(command: Command, objects: Objects, family: ObjectFamily, name: str) -> Any:
+def _pattern(command: Command, administration: Administration, family: ObjectFamily, name: str) -> Any:
     """The source of attributes that DEFINE does not give. A topic string never comes from LIKE."""
     like = command.keyword("LIKE")
     if like is None:
-        default = objects.topics.get(DEFAULT_TOPIC) if family is TOPIC else None
+        default = administration.objects.topics.get(DEFAULT_TOPIC) if family is TOPIC else None
         return family.make(name) if default is None else replace(default, name=name, topic_string="")
     source = object_name(single(like).text, topic=family is TOPIC)
-    existing = _existing(objects, family, source)
-    if existing is None:
-        raise answers.not_found(source)
+    existing = _required(administration, family, source)
     return replace(existing, name=name, topic_string="") if family is TOPIC else replace(existing, name=name)
 
 
@@ -277,8 +308,27 @@ def _store(administration: Administration, existing: Any, made: Any) -> tuple[st
     notes: tuple[str, ...] = ()
     if isinstance(made, Namelist) and made.name in (QUEUE_NAMELIST, SUB_POINT_NAMELIST):
         notes = namelist_notes(existing, made, administration)
+    if isinstance(made, ClusterChannel):
+        notes = channels.notes_on(made, objects)
     objects.put(made)
+    _renew_copies(administration, made)
     return notes
+
+
+def _renew_copies(administration: Administration, changed: Any) -> None:
+    """After *changed* was stored or deleted, where that can bring copies of cluster topics or take them away.
+
+    A topic object that was deleted does so if another queue manager defines one like it. There may be many of them, so
+    the copies are not made again for others.
+    """
+    if not isinstance(changed, TopicObject | ClusterChannel | Namelist):
+        return
+    topics = [topic for entry in administration.neighbours.repository() for topic in entry.topics]
+    if isinstance(changed, TopicObject):
+        strings = {changed.topic_string} - {""}
+        topics = [topic for topic in topics if topic.name == changed.name or topic.topic_string in strings]
+    if topics:
+        administration.renew_copies()
 
 
 def _cannot_change(family: ObjectFamily, name: str) -> MqscError:

@@ -15,12 +15,14 @@ from typing import Final
 from commands.mqsc import (
     answers,
     authority_records,
+    cluster_members,
     definitions,
     network_commands,
     queue_status,
     status,
     subscription_display,
     subscriptions,
+    topic_display,
 )
 from commands.mqsc.administration import Administration
 from commands.mqsc.answers import Answer, done, refusal
@@ -32,7 +34,7 @@ Handler = Callable[[Command, Administration], Answer]
 
 # Objects of IBM MQ that the bridge does not have: a command on them is correct, and is not carried out.
 _OTHER_OBJECTS: Final = frozenset(
-    {"AUTHINFO", "BUFFPOOL", "CFSTRUCT", "CHLAUTH", "CHSTATUS", "CLUSQMGR", "COMMINFO", "CONN"}
+    {"AUTHINFO", "BUFFPOOL", "CFSTRUCT", "CHLAUTH", "CHSTATUS", "COMMINFO", "CONN"}
     | {
         "LISTENER",
         "LOG",
@@ -115,6 +117,9 @@ _HANDLERS: Final[Mapping[str, Mapping[str, Handler]]] = {
     | {"SUB": subscriptions.delete, "AUTHREC": authority_records.delete_record},
     "DISPLAY": {word: _display(family) for word, family in definitions.FAMILIES.items()}
     | {
+        "TOPIC": topic_display.display,
+        "TCLUSTER": topic_display.display_cluster_topics,
+        "CLUSQMGR": cluster_members.display,
         "QUEUE": _display(*definitions.QUEUES),
         "QMGR": definitions.display_qmgr,
         "SUB": subscription_display.display,

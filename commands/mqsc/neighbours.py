@@ -15,11 +15,15 @@ from commands.qmgr.store.port import KnowsNeighbours, UnitOfWork
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """A queue manager that this one is directly connected with. status: STATUS of DISPLAY PUBSUB."""
+    """A queue manager that this one is directly connected with. status: STATUS of DISPLAY PUBSUB.
+
+    cluster: of a member; "" for parent and child.
+    """
 
     qmgr: str
     relation: Relation
     status: str
+    cluster: str = ""
 
 
 class Neighbours(Protocol):
@@ -27,6 +31,9 @@ class Neighbours(Protocol):
 
     def of(self, qmgr: QueueManager) -> tuple[Neighbour, ...]:
         """The parent, then the children by name. qmgr: the definition, with PARENT as it is now."""
+
+    def members(self) -> tuple[Neighbour, ...]:
+        """The other members of each cluster, by name and cluster, as far as a command processor has met them."""
 
     def refresh_proxies(self) -> int:
         """Send all proxy subscriptions to each of them again (guide 8.6); returns to how many."""
@@ -46,6 +53,9 @@ class Alone:
 
     def of(self, qmgr: QueueManager) -> tuple[Neighbour, ...]:
         return (Neighbour(qmgr.parent, Relation.PARENT, "INACTIVE"),) if qmgr.parent else ()
+
+    def members(self) -> tuple[Neighbour, ...]:
+        return ()
 
     def refresh_proxies(self) -> int:
         return 0
@@ -76,6 +86,13 @@ def recorded(qmgr: QueueManager, records: Iterable[NeighbourRecord]) -> tuple[Ne
     return (*shown, *(Neighbour(each.qmgr, each.relation, each.status.value) for each in children))
 
 
+def recorded_members(records: Iterable[NeighbourRecord]) -> tuple[Neighbour, ...]:
+    """The members of clusters among *records*."""
+    return tuple(
+        Neighbour(each.qmgr, each.relation, each.status.value, each.cluster) for each in records if each.cluster
+    )
+
+
 class RecordedNeighbours:
     """Those that an embedded queue manager has recorded. records: as one unit of work sees them."""
 
@@ -84,6 +101,9 @@ class RecordedNeighbours:
 
     def of(self, qmgr: QueueManager) -> tuple[Neighbour, ...]:
         return recorded(qmgr, self._records.all())
+
+    def members(self) -> tuple[Neighbour, ...]:
+        return recorded_members(self._records.all())
 
     def refresh_proxies(self) -> int:
         return self._records.ask_refresh(Refresh.PROXIES)

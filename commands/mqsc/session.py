@@ -15,16 +15,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 from commands.broker.objects import Objects
 from commands.mqsc.administration import Administration
 from commands.mqsc.answers import Answer
-from commands.mqsc.attributes import QMGR, TOPIC
+from commands.mqsc.attributes import CHANNEL, NAMELIST, QMGR, TOPIC
 from commands.mqsc.execute import execute
 from commands.mqsc.model import Command, Statement
 from commands.mqsc.parser import parse
 from rfh2.errors import QPubSubError
 from streams.topic_space import TopicSpace
+
+_ABOUT_NETWORK: Final = frozenset(kind.word for kind in (CHANNEL, NAMELIST, QMGR, TOPIC))
 
 
 @dataclass(slots=True)
@@ -78,9 +81,9 @@ def run_setup(text: str, objects: Objects, topic_space: TopicSpace, now: datetim
 
 
 def run_network_definitions(text: str, objects: Objects, now: datetime) -> None:
-    """Run what a setup says about topic objects and the queue manager, and nothing else.
+    """Run what a setup says about topic objects, channels, namelists and the queue manager, and nothing else.
 
-    That is what a network has to know before the whole setup runs: PARENT, and the topic objects of clusters.
+    That is what a network has to know before the whole setup runs: PARENT, the clusters, and their topic objects.
 
     Raises what ``run_setup`` does.
     """
@@ -90,7 +93,7 @@ def run_network_definitions(text: str, objects: Objects, now: datetime) -> None:
 
 def _is_about_network(statement: Statement) -> bool:
     command = statement.command
-    return isinstance(command, Command) and command.target in (TOPIC.word, QMGR.word)
+    return isinstance(command, Command) and command.target in _ABOUT_NETWORK
 
 
 def _run(statements: Iterable[Statement], objects: Objects, topic_space: TopicSpace, now: datetime) -> None:

@@ -24,6 +24,7 @@ from commands.qmgr.store.counts import TopicCounts
 from rfh2.errors import CommandError
 from streams.operations import ClearRetained
 from streams.subscriptions import Subscription
+from streams.topic_objects import TopicObject
 from streams.topic_strings import SEPARATOR
 from streams.topic_wildcards import LevelWalk, TopicPattern, parse_topic_pattern
 
@@ -142,8 +143,8 @@ def display_topic_status(command: Command, administration: Administration) -> An
     if kind == "TOPIC":
         rows: Iterator[Mapping[str, Shown]] = _topic_rows(tree, administration)
         known = frozenset(a.keyword for a in _RESOLVED)
-        known |= {"TOPICSTR", "ADMIN", "RETAINED", "PUBCOUNT", "SUBCOUNT"}
-        blank = frozenset({"CAPEXPRY", "CLROUTE", "COMMINFO", "MCAST"})
+        known |= {"TOPICSTR", "ADMIN", "CLROUTE", "RETAINED", "PUBCOUNT", "SUBCOUNT"}
+        blank = frozenset({"CAPEXPRY", "COMMINFO", "MCAST"})
         found = select(command, rows, ("TOPICSTR",), known=known, without_effect=blank, passed_over=passed, brief=False)
     elif kind == "SUB":
         counted = counts_of_subscriptions(administration)
@@ -214,10 +215,16 @@ def _topic_rows(tree: Iterable[tuple[str, TopicNode]], administration: Administr
             "RETAINED": "YES" if topic_string in retained else "NO",
             "PUBCOUNT": int(topic_string in published),
             "SUBCOUNT": len(node.subscriptions),
+            "CLROUTE": _route(topics.get(resolved.cluster_object)),
         }
         yield row | {
             attribute.keyword: attribute.kind.show(getattr(resolved, attribute.field)) for attribute in _RESOLVED
         }
+
+
+def _route(clustered: TopicObject | None) -> str:
+    """CLROUTE of the topic object that puts a topic in a cluster; NONE for a topic that is in none."""
+    return "NONE" if clustered is None else clustered.cluster_route.value
 
 
 def counts_of_topics(administration: Administration) -> Mapping[str, TopicCounts]:

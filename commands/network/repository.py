@@ -25,21 +25,28 @@ _DEFAULTS: Final = frozenset(topic.name for topic in DEFAULT_TOPIC_OBJECTS)
 class RepositoryEntry:
     """One queue manager. clusters: that it is a member of. topics: its own topic objects with CLUSTER.
 
-    suspended: the clusters that it has left for the time being (SUSPEND QMGR).
+    suspended: the clusters that it has left for the time being (SUSPEND QMGR). channels: those of clusters whose
+    CLUSRCVR channel is known, each with that.
     """
 
     qmgr: str
     clusters: tuple[str, ...] = ()
     topics: tuple[TopicObject, ...] = ()
     suspended: tuple[str, ...] = ()
+    channels: tuple[tuple[str, str], ...] = ()
 
     @classmethod
     def of(cls, objects: Objects) -> RepositoryEntry:
         """What a queue manager says of itself."""
-        clusters = objects.clusters
+        channels = objects.cluster_channels
+        clusters = tuple(channels)
         topics = tuple(each for each in objects.topics.own if each.cluster in clusters and each.name not in _DEFAULTS)
         suspended = tuple(each for each in objects.qmgr.suspended if each in clusters)
-        return cls(objects.qmgr.name, clusters, topics, suspended)
+        return cls(objects.qmgr.name, clusters, topics, suspended, tuple(channels.items()))
+
+    def channel(self, cluster: str) -> str:
+        """Its CLUSRCVR channel for *cluster*; "" where that is not known."""
+        return dict(self.channels).get(cluster, "")
 
 
 _ENTRY: Final = TypeAdapter(RepositoryEntry)
@@ -61,9 +68,13 @@ class Repository:
     def __init__(self, own: RepositoryEntry, others: Iterable[RepositoryEntry]) -> None:
         self.own = own
         self.others = tuple(sorted((each for each in others if each.qmgr != own.qmgr), key=lambda each: each.qmgr))
-        entries = sorted((own, *self.others), key=lambda each: each.qmgr)
-        self._positions = [Position(each.qmgr, clusters=each.clusters) for each in entries]
-        self.cluster_topics = ClusterTopics.of(self._positions, {each.qmgr: each.topics for each in entries})
+        self._positions = [Position(each.qmgr, clusters=each.clusters) for each in self.entries]
+        self.cluster_topics = ClusterTopics.of(self._positions, {each.qmgr: each.topics for each in self.entries})
+
+    @property
+    def entries(self) -> tuple[RepositoryEntry, ...]:
+        """All of them, by name."""
+        return tuple(sorted((self.own, *self.others), key=lambda each: each.qmgr))
 
     def links(self) -> list[Link]:
         """To each other member, for each cluster that it shares with this one."""
@@ -73,6 +84,10 @@ class Repository:
     def copies(self, own: TopicObjects) -> tuple[TopicObject, ...]:
         """The topic objects of others that count here. own: those that this queue manager defines."""
         return self.cluster_topics.copies(Position(self.own.qmgr, clusters=self.own.clusters), own)
+
+    def hosts_of(self, name: str) -> tuple[str, ...]:
+        """The queue managers that define the cluster topic *name*, by name."""
+        return tuple(sorted({each.host for each in self.cluster_topics.topics if each.topic.name == name}))
 
     def hosts(self) -> Hosts:
         """The hosts of topics with CLROUTE(TOPICHOST), and those that are suspended."""

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from commands.broker.objects import CONTROL_QUEUE, PREDEFINED, UNLIMITED_DEPTH, LocalQueue, Objects
 from commands.headers.registry import parse
-from commands.mqsc.neighbours import recorded
+from commands.mqsc.neighbours import recorded, recorded_members
 from commands.qmgr.delivery import is_stranding
 from commands.qmgr.store import QueueManagerStore, QueueOverview
 from commands.qmgr.store.overview import Overview
@@ -74,17 +74,18 @@ def _processor(store: QueueManagerStore, now: datetime) -> dict[str, Any]:
 
 
 def _neighbours(seen: Overview, now: datetime) -> list[dict[str, Any]]:
-    """The parent and the children, with what waits on the transmission queue for each."""
+    """The parent, the children, and the members of clusters, with what waits on the transmission queue for each."""
     queues = {queue.definition.name: queue for queue in seen.queues}
     return [
         {
             "qmgr": each.qmgr,
             "relation": each.relation.value,
+            **({"cluster": each.cluster} if each.cluster else {}),
             "status": each.status,
             "waiting": 0 if (queue := queues.get(each.qmgr)) is None else queue.depth,
             "oldest_s": None if queue is None else _age_s(queue.oldest, now),
         }
-        for each in recorded(seen.objects.qmgr, seen.neighbours)
+        for each in (*recorded(seen.objects.qmgr, seen.neighbours), *recorded_members(seen.neighbours))
     ]
 
 

@@ -67,7 +67,7 @@ def before(plan: MigrationPlan) -> list[str]:
 def after(plan: MigrationPlan, target: Target) -> list[str]:
     """One tree, with the topic objects in it."""
     root = _TreeNode(label=" SYSTEM.BASE.TOPIC")
-    objects = {o.name: o for o in target.objects.topics}
+    objects = {o.name: o for o in target.objects.topics.own}
     for step in plan.steps:
         if isinstance(step, Store) and isinstance(step.definition, TopicObject):
             objects[step.definition.name] = step.definition

@@ -304,8 +304,8 @@ def _left_behind(
 ) -> Iterator[str]:
     """Subscriptions made since the migration, on streams and subscription points that undoing removes."""
     names = {name for kind, name in touched["definitions"] if kind == "topic"}
-    names -= {topic.name for topic in before.objects.topics}
-    removed = [topic for topic in objects.topics if topic.name in names and topic.topic_string]
+    names -= {topic.name for topic in before.objects.topics.own}
+    removed = [topic for topic in objects.topics.own if topic.name in names and topic.topic_string]
     ours = {*touched["subscriptions"], *(s.sub_id.hex() for s in before.subscriptions)}
     for subscription in current:
         if subscription.sub_id.hex() in ours:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from commands.mqsc.pcf import attributes as a
@@ -53,6 +53,11 @@ _NO_SUBSCRIPTION: Final = 2428
 _SUB_ALREADY_EXISTS: Final = 3311
 _TOPIC_STRING_NOT_FOUND: Final = 3308
 _NONE_FOUND: Final = 3200
+_CHANNEL_NOT_FOUND: Final = 4032
+_CHANNEL_ALREADY_EXISTS: Final = 4042
+
+
+_DELETED_BY_TYPE: Final = {"QUEUE": (a.QUEUE[1],), "CHANNEL": (a.CHANNEL_TYPE,)}
 
 
 def _objects(
@@ -64,7 +69,7 @@ def _objects(
         change: PcfCommand("ALTER", target, name, table),
         copied: PcfCommand("DEFINE", target, 0, table, copy=copy),
         create: PcfCommand("DEFINE", target, name, table),
-        delete: PcfCommand("DELETE", target, name, (a.QUEUE[1],) if target == "QUEUE" else ()),
+        delete: PcfCommand("DELETE", target, name, _DELETED_BY_TYPE.get(target, ())),
     }
 
 
@@ -90,6 +95,8 @@ _CLEAR: Final = (
     PcfAttribute("CLRTYPE", c.MQIACF_CLEAR_TYPE, words(RETAINED=c.MQCLRT_RETAINED)),
     PcfAttribute("SCOPE", c.MQIACF_CLEAR_SCOPE, words(LOCAL=c.MQCLRS_LOCAL, GLOBAL=c.MQCLRS_GLOBAL)),
 )
+
+_CLUSTERS: Final = (a.CLUSTER, a.CLUSTER_NAMELIST)
 
 COMMANDS: Final[dict[int, PcfCommand]] = {
     c.MQCMD_PING_Q_MGR: PcfCommand("PING", "QMGR"),
@@ -135,11 +142,32 @@ COMMANDS: Final[dict[int, PcfCommand]] = {
         (c.MQCMD_CHANGE_TOPIC, c.MQCMD_COPY_TOPIC, c.MQCMD_CREATE_TOPIC, c.MQCMD_DELETE_TOPIC),
     ),
     c.MQCMD_INQUIRE_TOPIC: PcfCommand(
-        *("DISPLAY", "TOPIC", c.MQCA_TOPIC_NAME, (a.TOPIC[1],)), shown=a.TOPIC, selectors=c.MQIACF_TOPIC_ATTRS
+        *("DISPLAY", "TOPIC", c.MQCA_TOPIC_NAME, (a.TOPIC[1],)), shown=a.TOPIC_SHOWN, selectors=c.MQIACF_TOPIC_ATTRS
     ),
     c.MQCMD_INQUIRE_TOPIC_NAMES: PcfCommand(
         *("DISPLAY", "TOPIC", c.MQCA_TOPIC_NAME), shown=a.TOPIC, names=c.MQCACF_TOPIC_NAMES
     ),
+    **{
+        number: replace(command, not_found=_CHANNEL_NOT_FOUND, exists=_CHANNEL_ALREADY_EXISTS)
+        for number, command in _objects(
+            "CHANNEL",
+            c.MQCACH_CHANNEL_NAME,
+            a.CHANNEL,
+            Copy(c.MQCACF_FROM_CHANNEL_NAME, c.MQCACF_TO_CHANNEL_NAME),
+            (c.MQCMD_CHANGE_CHANNEL, c.MQCMD_COPY_CHANNEL, c.MQCMD_CREATE_CHANNEL, c.MQCMD_DELETE_CHANNEL),
+        ).items()
+    },
+    c.MQCMD_INQUIRE_CHANNEL: PcfCommand(
+        *("DISPLAY", "CHANNEL", c.MQCACH_CHANNEL_NAME, (a.CHANNEL_TYPE,), a.CHANNEL, c.MQIACF_CHANNEL_ATTRS),
+        not_found=_CHANNEL_NOT_FOUND,
+    ),
+    c.MQCMD_INQUIRE_CLUSTER_Q_MGR: PcfCommand(
+        *("DISPLAY", "CLUSQMGR", c.MQCA_CLUSTER_Q_MGR_NAME, (a.CHANNEL_NAME, a.CLUSTER), a.CLUSTER_QMGR),
+        selectors=c.MQIACF_CLUSTER_Q_MGR_ATTRS,
+    ),
+    c.MQCMD_SUSPEND_Q_MGR_CLUSTER: PcfCommand("SUSPEND", "QMGR", taken=(*_CLUSTERS, a.SUSPEND_MODE)),
+    c.MQCMD_RESUME_Q_MGR_CLUSTER: PcfCommand("RESUME", "QMGR", taken=_CLUSTERS),
+    c.MQCMD_REFRESH_CLUSTER: PcfCommand("REFRESH", "CLUSTER", c.MQCA_CLUSTER_NAME, (a.REFRESH_REPOSITORY,)),
     c.MQCMD_CREATE_SUBSCRIPTION: _sub("DEFINE"),
     c.MQCMD_COPY_SUBSCRIPTION: PcfCommand(
         "DEFINE",

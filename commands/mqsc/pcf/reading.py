@@ -70,6 +70,7 @@ _WITHOUT_EFFECT: Final = frozenset(
         c.MQCACF_SERVICE_COMPONENT,
         c.MQIA_QSG_DISP,
         c.MQIACF_CLUSTER_INFO,
+        c.MQIACH_CHANNEL_TABLE,
         c.MQIACF_FORCE,
         c.MQIACF_REMOVE_AUTHREC,
         c.MQIACF_AUTH_OPTIONS,
@@ -163,13 +164,16 @@ class _Reader:
             word = _FLAGS[number][1]
             if integer_of(parameter):
                 self._keywords[word] = Keyword(word, None)
+        elif number == c.MQIACF_CLUSTER_INFO and about.verb == "DISPLAY":
+            integer_of(parameter)  # whatever it is, the answer is the same
+            self._keywords["CLUSINFO"] = Keyword("CLUSINFO", None)
         elif number == c.MQIACF_Q_STATUS_TYPE and about.selectors == c.MQIACF_Q_STATUS_ATTRS:
             if integer_of(parameter) != c.MQIACF_Q_STATUS:
                 raise parameter_error(MQRCCF_Q_STATUS_NOT_FOUND, number, "no program holds a queue open here")
         elif (attribute := self._taken.get(number)) is not None:
             values = tuple(Value(text, quoted=True) for text in attribute.form.read(parameter))
             self._keywords[attribute.keyword] = Keyword(attribute.keyword, values)
-        elif _is_attribute(number) and about.verb in ("DEFINE", "ALTER"):
+        elif _is_attribute(number, about.target) and about.verb in ("DEFINE", "ALTER"):
             self._passed_over.append(number)
         elif number not in _WITHOUT_EFFECT:
             reason, _ = _REASONS.get(type(parameter), _REASONS[Cfin])
@@ -268,9 +272,13 @@ class _Reader:
 _BEYOND_SELECTORS: Final = 10_000
 
 
-def _is_attribute(number: int) -> bool:
-    """Whether the number is that of an attribute of an object: MQIA_* up to 1000, MQCA_* from 2001 to 3000."""
-    return 0 < number <= 1000 or 2000 < number <= 3000
+def _is_attribute(number: int, target: str) -> bool:
+    """Whether the number is that of an attribute of an object: MQIA_* up to 1000, MQCA_* from 2001 to 3000.
+
+    Of a channel also MQIACH_* from 1501 to 2000, and MQCACH_* from 3501 to 4000.
+    """
+    of_channel = target == "CHANNEL" and (1500 < number <= 2000 or 3500 < number <= 4000)
+    return 0 < number <= 1000 or 2000 < number <= 3000 or of_channel
 
 
 def _keyword(word: str, text: str) -> Keyword:

@@ -6,6 +6,7 @@
     Delete               DLT
     Clear                CLR
     Set, Delete Auth Rec CHG of the queue manager
+    channels, clusters   to change anything CHG of the queue manager, which they make a member of a cluster
     and for any of them  DSP of the queue manager
 
 A subscription has no records of its own: what is asked for are DSP, and to make, change or delete one CTRL, of the
@@ -40,6 +41,8 @@ _OBJECT_TYPES: Final = {
     "QUEUE": "QUEUE",
     "TOPIC": "TOPIC",
 }
+_CHANGES_QMGR: Final = frozenset({"ALTER", "RESUME", "SET", "SUSPEND"})
+_OF_QMGR: Final = frozenset({"AUTHREC", "CHANNEL", "CLUSTER"})
 _AT_TOPICS: Final = frozenset({"SUB", "SBSTATUS", "TPSTATUS"})
 _WILD: Final = frozenset("#+*?")
 
@@ -67,7 +70,7 @@ class Rights:
             self._check_subscription(command, name)
         elif command.target == "TOPICSTR":
             self._require_topic(name, "CLR")
-        elif command.verb in ("ALTER", "SET") or (command.target == "AUTHREC" and command.verb == "DELETE"):
+        elif command.verb in _CHANGES_QMGR or (command.target in _OF_QMGR and command.verb != "DISPLAY"):
             self._require("QMGR", qmgr, "CHG")
 
     def visible(self, command: Command, rows: Iterable[Row]) -> Iterator[Row]:
@@ -120,7 +123,7 @@ class Rights:
         there = {
             "NAMELIST": name in objects.namelists,
             "QUEUE": name in objects.queues or name in objects.aliases,
-            "TOPIC": objects.topics.get(name) is not None,
+            "TOPIC": name in objects.topics and not objects.topics.is_copy(name),
         }
         return there[object_type]
 

@@ -91,6 +91,8 @@ class PcfCommandServer:
         for answer in answers:
             self._keeper.keep(answer, broker.objects, unit, arrival.now)
         redefined = any(isinstance(change, DefinitionStored | DefinitionDeleted) for change in changes)
+        # What members are to get again is read when the state is loaded.
+        redefined = redefined or request.about.target == "CLUSTER"
         resubscribed = any(not isinstance(c, DefinitionStored | DefinitionDeleted | Delivery) for c in changes)
         return Administered(answered.puts(responses, Completion.OK), Completion.OK, redefined, resubscribed)
 

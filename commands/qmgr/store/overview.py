@@ -53,7 +53,7 @@ class Overview:
     queues: by name. owed: to which queue, how many publications that could be put nowhere, since when; "" is the
     dead-letter queue. subscriptions, retained: how many there are. totals: what was counted of subscriptions and
     topics. file_bytes: of the database; free_bytes: of these, what new messages will fill before it grows; log_bytes:
-    of its write-ahead log. neighbours: the parent and the children that are recorded.
+    of its write-ahead log. neighbours: the parent, the children and the members of clusters that are recorded.
     """
 
     objects: Objects

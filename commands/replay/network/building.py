@@ -49,14 +49,11 @@ class NetworkSetup:
         Raises QPubSubError with the queue manager, the line and the command of a setup that fails.
         """
         defined = [_defined(each) for each in self.queue_managers]
-        positions = [
-            each.position if each.position.parent else replace(each.position, parent=own.qmgr.parent)
-            for each, own in zip(self.queue_managers, defined, strict=True)
-        ]
+        positions = [_placed(each.position, own) for each, own in zip(self.queue_managers, defined, strict=True)]
         by_qmgr = {each.qmgr.name: [topic for topic in each.topics if topic.name not in _DEFAULTS] for each in defined}
         cluster_topics = ClusterTopics.of(positions, by_qmgr)
         members = [
-            Member(_broker(each, own, cluster_topics), position)
+            Member(_broker(each, position, own, cluster_topics), position)
             for each, own, position in zip(self.queue_managers, defined, positions, strict=True)
         ]
         return Network(members, cluster_topics, next_channel=next_channel, explains=explains)
@@ -72,9 +69,15 @@ def _defined(of: QueueManagerSetup) -> Objects:
     return objects
 
 
-def _broker(of: QueueManagerSetup, own: Objects, cluster_topics: ClusterTopics) -> Broker:
+def _placed(position: Position, own: Objects) -> Position:
+    """With the setup's PARENT where the file gives none, and with the clusters of its CLUSRCVR channels."""
+    clusters = tuple(dict.fromkeys((*position.clusters, *own.clusters)))
+    return replace(position, parent=position.parent or own.qmgr.parent, clusters=clusters)
+
+
+def _broker(of: QueueManagerSetup, position: Position, own: Objects, cluster_topics: ClusterTopics) -> Broker:
     objects = Objects(QueueManager(of.position.qmgr))
-    for topic in cluster_topics.copies(of.position, own.topics):
+    for topic in cluster_topics.copies(position, own.topics):
         objects.topics.define(topic)
     try:
         return Broker(of.position.qmgr, of.setup, of.semantics, objects=objects)

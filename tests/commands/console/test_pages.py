@@ -10,12 +10,15 @@ from pathlib import Path
 
 import pytest
 
+from commands.broker.objects import QueueManager
 from commands.cli.demo import demo_files
 from commands.console.opening import ConsoleOptions
 from commands.console.pages import MENU, PAGES
 from commands.console.reading.history import LENGTHS_S, MOST_PERIODS, History, Tally
 from commands.console.rendering import address
+from commands.network.neighbours import NeighbourStatus, Relation
 from commands.qmgr.store import QueueManagerStore
+from commands.qmgr.store.neighbours import NeighbourRecord
 from rfh2 import Folder, Mqmd, Rfh2
 from tests.commands.cli_runs import run
 from tests.commands.console.places import (
@@ -23,6 +26,7 @@ from tests.commands.console.places import (
     HOSTILE,
     LONGEST_NAME,
     MARKUP,
+    NOW,
     ORIGIN,
     Opened,
     demo_timeline,
@@ -86,6 +90,16 @@ def test_all_pages_are_tried() -> None:
 def test_the_menu_has_a_key_for_each_page() -> None:
     assert len({page.key for page in MENU}) == len(MENU)
     assert len({page.path for page in PAGES}) == len(PAGES)
+
+
+def test_links_name_the_parent_and_the_members_of_clusters(tmp_path: Path) -> None:
+    QueueManagerStore.create(tmp_path, QueueManager("QM1", parent="QM0"), clock=lambda: NOW).close()
+    with opened(tmp_path) as console:
+        with console.store() as store, store.unit_of_work() as unit:
+            unit.neighbours.save(NeighbourRecord("QM2", Relation.MEMBER, NeighbourStatus.ACTIVE, cluster="SALES"))
+        words = _words(_text(console, "/links"))
+    for row in ("QM0 PARENT INACTIVE", "QM2 MEMBER SALES ACTIVE"):
+        assert row in words
 
 
 def test_overview(console: Opened) -> None:

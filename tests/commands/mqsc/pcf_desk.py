@@ -154,8 +154,17 @@ def dest(name: str) -> Cfst:
     return Cfst.of(c.MQCACF_DESTINATION, name)
 
 
+def channel(name: str) -> Cfst:
+    return Cfst.of(c.MQCACH_CHANNEL_NAME, f"{name:20}")
+
+
+def cluster(name: str) -> Cfst:
+    return Cfst.of(c.MQCA_CLUSTER_NAME, name)
+
+
 def profile(name: str) -> Cfst:
     return Cfst.of(c.MQCACF_AUTH_PROFILE_NAME, name)
 
 
+RECEIVER = Cfin(c.MQIACH_CHANNEL_TYPE, c.MQCHT_CLUSRCVR)
 LOCAL = Cfin(c.MQIA_Q_TYPE, c.MQQT_LOCAL)

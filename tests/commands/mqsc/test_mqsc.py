@@ -33,6 +33,7 @@ from commands.mqsc import (
     run_setup,
 )
 from commands.mqsc.neighbours import Neighbour, Relation
+from commands.network.repository import RepositoryEntry
 from commands.qmgr.store.port import Counting
 from rfh2 import decode
 from rfh2.errors import QPubSubError
@@ -176,6 +177,8 @@ def test_running_the_sports_again_replaces_them(desk: Desk) -> None:
 
 # Answers: message numbers, notes, changes
 
+CLUSTERED = "DEFINE CHANNEL(C.QM1) CHLTYPE(CLUSRCVR) CLUSTER(C)"
+
 ANSWERS = [
     ("topic-created", "", "DEFINE TOPIC(T) TOPICSTR('t')", "AMQ8690"),
     ("topic-changed", "DEFINE TOPIC(T) TOPICSTR('t')", "ALTER TOPIC(T) PUB(DISABLED)", "AMQ8691"),
@@ -206,6 +209,14 @@ ANSWERS = [
     ("tpstatus-display", "DEFINE TOPIC(T) TOPICSTR('t')", "DISPLAY TPSTATUS('t')", "AMQ8754"),
     ("pubsub-display", "", "DISPLAY PUBSUB", "AMQ8723"),
     ("authrec-set", "", "SET AUTHREC PROFILE(Q) OBJTYPE(QUEUE) GROUP('g') AUTHADD(PUT)", "AMQ8862"),
+    ("channel-created", "", "DEFINE CHANNEL(C.QM1) CHLTYPE(CLUSRCVR) CLUSTER(C)", "AMQ8014"),
+    ("channel-changed", CLUSTERED, "ALTER CHANNEL(C.QM1) DESCR(D)", "AMQ8016"),
+    ("channel-deleted", CLUSTERED, "DELETE CHANNEL(C.QM1)", "AMQ8015"),
+    ("channel-display", CLUSTERED, "DISPLAY CHANNEL(C*)", "AMQ8414"),
+    ("members-display", CLUSTERED, "DISPLAY CLUSQMGR(*)", "AMQ8441"),
+    ("suspended", CLUSTERED, "SUSPEND QMGR CLUSTER(C)", "AMQ8557"),
+    ("resumed", CLUSTERED, "RESUME QMGR CLUSTER(C)", "AMQ8556"),
+    ("cluster-refreshed", CLUSTERED, "REFRESH CLUSTER(C)", "AMQ8558"),
     ("security", "", "REFRESH SECURITY(*)", "AMQ8560"),
     ("proxies-8.6", "", "REFRESH QMGR TYPE(PROXYSUB)", None),
     ("configuration-events", "", "REFRESH QMGR TYPE(CONFIGEV)", None),
@@ -264,7 +275,7 @@ REFUSED = [
     ("suspend-in-no-cluster", "", "SUSPEND QMGR CLUSTER(C)", "AMQ8404"),
     ("suspend-without-cluster", "", "SUSPEND QMGR", "AMQ8421"),
     ("suspend-another-object", "", "SUSPEND QLOCAL(Q)", "AMQ8405"),
-    ("resume-in-no-cluster", "", "RESUME QMGR CLUSNL(N)", "AMQ8404"),
+    ("resume-in-no-cluster", "DEFINE NAMELIST(N) NAMES(C)", "RESUME QMGR CLUSNL(N)", "AMQ8404"),
     ("resume-keyword-unknown", "", "RESUME QMGR CLUSTER(C) COLOUR(RED)", "AMQ8405"),
     ("refresh-cluster", "", "REFRESH CLUSTER(C) REPOS(NO)", "AMQ8404"),
     ("object-not-here", "", "DEFINE CHANNEL(TO.QM2) CHLTYPE(SDR)", "AMQ8404"),
@@ -972,8 +983,17 @@ class _Network:
         others = (("QM2", Relation.CHILD, "ACTIVE"), ("QM3", Relation.CHILD, "STOPPING"))
         return (Neighbour(qmgr.parent, Relation.PARENT, "STARTING"), *(Neighbour(*other) for other in others))
 
+    def members(self) -> tuple[Neighbour, ...]:
+        return ()
+
     def refresh_proxies(self) -> int:
         return 3
+
+    def refresh_cluster(self, cluster: str) -> int:
+        return 0
+
+    def repository(self) -> tuple[RepositoryEntry, ...]:
+        return ()
 
 
 def test_3_2_2_display_pubsub_shows_the_neighbours(desk: Desk) -> None:

@@ -29,9 +29,12 @@ from tests.commands.mqsc.pcf_desk import (
     LOCAL,
     MSG_ID,
     NOW,
+    RECEIVER,
     REPLY,
     Desk,
     Value,
+    channel,
+    cluster,
     dest,
     namelist,
     profile,
@@ -55,6 +58,8 @@ REPLACE = Cfin(c.MQIACF_REPLACE, c.MQRP_YES)
 TOPIC_TYPE = Cfin(c.MQIACF_OBJECT_TYPE, c.MQOT_TOPIC)
 
 Request = tuple[int, tuple[Parameter, ...]]
+
+JOIN: Request = (c.MQCMD_CREATE_CHANNEL, (channel("C"), RECEIVER, cluster("SALES")))
 
 # (id, what was done before, the command that is tried, the Inquire command that shows it, some of what that shows)
 CHANGES: list[tuple[str, list[Request], Request, Request, list[Numbers]]] = [
@@ -143,6 +148,86 @@ CHANGES: list[tuple[str, list[Request], Request, Request, list[Numbers]]] = [
         ),
         (c.MQCMD_INQUIRE_NAMELIST, (namelist("M"),)),
         [{c.MQCA_NAMES: ("A.B",)}],
+    ),
+    (
+        "create-channel",
+        [],
+        (c.MQCMD_CREATE_CHANNEL, (channel("C"), RECEIVER, cluster("SALES"), Cfin(1502, 2))),
+        (c.MQCMD_INQUIRE_CHANNEL, (channel("*"), RECEIVER)),
+        [{c.MQCACH_CHANNEL_NAME: "C", c.MQIACH_CHANNEL_TYPE: c.MQCHT_CLUSRCVR, c.MQCA_CLUSTER_NAME: "SALES"}],
+    ),
+    (
+        "change-channel",
+        [JOIN],
+        (c.MQCMD_CHANGE_CHANNEL, (channel("C"), RECEIVER, cluster(""), Cfst.of(c.MQCACH_DESC, "D"))),
+        (c.MQCMD_INQUIRE_CHANNEL, (channel("C"),)),
+        [{c.MQCA_CLUSTER_NAME: "", c.MQCACH_DESC: "D", c.MQCA_CLUSTER_NAMELIST: ""}],
+    ),
+    (
+        "copy-channel",
+        [JOIN],
+        (
+            c.MQCMD_COPY_CHANNEL,
+            (Cfst.of(c.MQCACF_FROM_CHANNEL_NAME, "C"), Cfst.of(c.MQCACF_TO_CHANNEL_NAME, "D"), RECEIVER),
+        ),
+        (c.MQCMD_INQUIRE_CHANNEL, (channel("D"),)),
+        [{c.MQCA_CLUSTER_NAME: "SALES"}],
+    ),
+    (
+        "suspend-cluster",
+        [JOIN],
+        (c.MQCMD_SUSPEND_Q_MGR_CLUSTER, (cluster("SALES"), Cfin(c.MQIACF_MODE, c.MQMODE_QUIESCE))),
+        (c.MQCMD_INQUIRE_CLUSTER_Q_MGR, (Cfst.of(c.MQCA_CLUSTER_Q_MGR_NAME, "*"), cluster("S*"))),
+        [
+            {
+                c.MQCA_CLUSTER_Q_MGR_NAME: "QM1",
+                c.MQCA_CLUSTER_NAME: "SALES",
+                c.MQCACH_CHANNEL_NAME: "C",
+                c.MQIACF_Q_MGR_TYPE: c.MQQMT_REPOSITORY,
+                c.MQIACF_Q_MGR_DEFINITION_TYPE: c.MQQMDT_CLUSTER_RECEIVER,
+                c.MQIACH_CHANNEL_STATUS: c.MQCHS_INACTIVE,
+                c.MQIACF_SUSPEND: c.MQSUS_YES,
+            }
+        ],
+    ),
+    (
+        "resume-cluster",
+        [JOIN, (c.MQCMD_SUSPEND_Q_MGR_CLUSTER, (cluster("SALES"),))],
+        (c.MQCMD_RESUME_Q_MGR_CLUSTER, (cluster("SALES"),)),
+        (c.MQCMD_INQUIRE_CLUSTER_Q_MGR, (Cfst.of(c.MQCA_CLUSTER_Q_MGR_NAME, "QM1"),)),
+        [{c.MQIACF_SUSPEND: c.MQSUS_NO}],
+    ),
+    (
+        "refresh-cluster",
+        [JOIN],
+        (
+            c.MQCMD_REFRESH_CLUSTER,
+            (cluster("SALES"), Cfin(c.MQIACF_REFRESH_REPOSITORY, c.MQCFO_REFRESH_REPOSITORY_NO)),
+        ),
+        (0, ()),
+        [],
+    ),
+    (
+        "topics-of-clusters",
+        [JOIN],
+        (c.MQCMD_CREATE_TOPIC, (topic("T"), topic_string("a"), cluster("SALES"))),
+        (c.MQCMD_INQUIRE_TOPIC, (topic("T"), Cfin(c.MQIACF_CLUSTER_INFO, 0))),
+        [
+            {c.MQIA_TOPIC_TYPE: c.MQTOPT_LOCAL},
+            {
+                c.MQIA_TOPIC_TYPE: c.MQTOPT_CLUSTER,
+                c.MQCA_CLUSTER_Q_MGR_NAME: "QM1",
+                c.MQIA_CLUSTER_OBJECT_STATE: c.MQCLST_ACTIVE,
+                c.MQCA_CLUSTER_NAME: "SALES",
+            },
+        ],
+    ),
+    (
+        "topics-of-clusters-alone",
+        [JOIN],
+        (c.MQCMD_CREATE_TOPIC, (topic("T"), topic_string("a"), cluster("SALES"))),
+        (c.MQCMD_INQUIRE_TOPIC, (topic("*"), Cfin(c.MQIA_TOPIC_TYPE, c.MQTOPT_CLUSTER))),
+        [{c.MQCA_TOPIC_NAME: "T", c.MQIA_CLUSTER_PUB_ROUTE: c.MQCLROUTE_DIRECT}],
     ),
     (
         "change-qmgr",
@@ -285,6 +370,13 @@ DELETIONS: list[tuple[str, Request, Request, Request, int]] = [
         2085,
     ),
     (
+        "channel",
+        (c.MQCMD_CREATE_CHANNEL, (channel("C"), RECEIVER, cluster("SALES"))),
+        (c.MQCMD_DELETE_CHANNEL, (channel("C"), RECEIVER, Cfin(c.MQIACH_CHANNEL_TABLE, 1))),
+        (c.MQCMD_INQUIRE_CHANNEL, (channel("C"),)),
+        4032,
+    ),
+    (
         "subscription",
         (c.MQCMD_CREATE_SUBSCRIPTION, (sub("S"), topic_string("a"), dest("D"))),
         (c.MQCMD_DELETE_SUBSCRIPTION, (sub("S"),)),
@@ -303,6 +395,26 @@ def test_what_is_deleted_is_not_there(desk: Desk, made: Request, deleted: Reques
     desk.done(deleted[0], *deleted[1])
     desk.refused(reason, shows[0], *shows[1])
     desk.refused(reason, deleted[0], *deleted[1])
+
+
+@pytest.mark.parametrize(
+    ("reason", "command", "parameters"),
+    [
+        (4042, *JOIN),
+        (3034, c.MQCMD_CREATE_CHANNEL, (channel("D"), Cfin(c.MQIACH_CHANNEL_TYPE, c.MQCHT_SENDER))),
+        (3034, c.MQCMD_CHANGE_CHANNEL, (channel("C"), Cfin(c.MQIACH_CHANNEL_TYPE, c.MQCHT_CLUSSDR))),
+        (3088, c.MQCMD_CHANGE_CHANNEL, (channel("C"), RECEIVER, Cfst.of(c.MQCA_CLUSTER_NAMELIST, "N"))),
+        (3019, c.MQCMD_CREATE_CHANNEL, (channel("D"), cluster("SALES"))),
+        (4032, c.MQCMD_CHANGE_CHANNEL, (channel("D"), RECEIVER)),
+        (3008, c.MQCMD_SUSPEND_Q_MGR_CLUSTER, (cluster("OTHER"),)),
+    ],
+)
+def test_channels_are_refused_with_reasons_of_their_own(
+    desk: Desk, reason: int, command: int, parameters: tuple[Parameter, ...]
+) -> None:
+    desk.done(JOIN[0], *JOIN[1])
+    told = [response.pcf.reason for response in desk.ask(command, *parameters)]
+    assert told == ([reason, 3008] if reason != 3008 else [3008])
 
 
 def test_a_subscription_goes_by_its_identifier(desk: Desk) -> None:
@@ -524,7 +636,7 @@ def test_filters(
 NO_HEADER: dict[str, Any] = {}
 # (id, reason, parameter in error, command, parameters, fields of the MQCFH)
 REFUSED: list[tuple[str, int, int | None, int, tuple[Parameter, ...], dict[str, Any]]] = [
-    ("command", 3007, None, 25, (), NO_HEADER),
+    ("command", 3007, None, 20, (), NO_HEADER),
     ("type", 3001, None, c.MQCMD_PING_Q_MGR, (), {"type": 2}),
     ("sequence-number", 3004, None, c.MQCMD_PING_Q_MGR, (), {"msg_seq_number": 2}),
     ("control", 3005, None, c.MQCMD_PING_Q_MGR, (), {"control": 0}),

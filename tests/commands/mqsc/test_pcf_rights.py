@@ -12,9 +12,22 @@ from commands.qmgr.store import QueueManagerStore
 from rfh2 import pcf_admin_names as c
 from rfh2.pcf_names import MQCA_Q_NAME, MQCMD_CLEAR_TOPIC_STRING
 from rfh2.pcf_parameters import Cfin, Cfst, Parameter
-from tests.commands.mqsc.pcf_desk import LOCAL, NOW, Desk, dest, queue, sub, topic, topic_string
+from tests.commands.mqsc.pcf_desk import (
+    LOCAL,
+    NOW,
+    RECEIVER,
+    Desk,
+    channel,
+    cluster,
+    dest,
+    queue,
+    sub,
+    topic,
+    topic_string,
+)
 
 DSP = ("QMGR", "QM1", ("DSP",))
+CHG_QMGR = ("QMGR", "QM1", ("CHG", "DSP"))
 Record = tuple[str, str, tuple[str, ...]]
 
 
@@ -24,12 +37,16 @@ def groups_of(user: str) -> Collection[str]:
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[Desk]:
-    """Topic T at a/b, queue Q, subscription S at a/b/#; then the first record: ``root``, of group mqm, may do all."""
+    """Topic T at a/b, queue Q, subscription S at a/b/#, a channel that makes a member of SALES; then the first record.
+
+    ``root``, of group mqm, may do all.
+    """
     with QueueManagerStore.create(tmp_path, QueueManager("QM1"), clock=lambda: NOW) as store:
         desk = Desk(store, groups_of)
         desk.done(c.MQCMD_CREATE_TOPIC, topic("T"), topic_string("a/b"))
         desk.done(c.MQCMD_CREATE_Q, queue("Q"), LOCAL)
         desk.done(c.MQCMD_CREATE_SUBSCRIPTION, sub("S"), topic_string("a/b/#"), dest("Q"))
+        desk.done(c.MQCMD_CREATE_CHANNEL, channel("SALES.QM1"), RECEIVER, cluster("SALES"))
         grant(desk, "nobody-else", ("TOPIC", "NONE", ("PUB",)))
         yield desk
 
@@ -47,7 +64,7 @@ RETAINED = Cfin(c.MQIACF_CLEAR_TYPE, c.MQCLRT_RETAINED)
 NEEDS: list[tuple[str, int, tuple[Parameter, ...], tuple[Record, ...]]] = [
     ("ping", c.MQCMD_PING_Q_MGR, (), ()),
     ("inquire-qmgr", c.MQCMD_INQUIRE_Q_MGR, (), ()),
-    ("change-qmgr", c.MQCMD_CHANGE_Q_MGR, (Cfin(c.MQIA_TREE_LIFE_TIME, 1),), (("QMGR", "QM1", ("CHG", "DSP")),)),
+    ("change-qmgr", c.MQCMD_CHANGE_Q_MGR, (Cfin(c.MQIA_TREE_LIFE_TIME, 1),), (CHG_QMGR,)),
     ("inquire-topic", c.MQCMD_INQUIRE_TOPIC, (topic("T"),), (("TOPIC", "T", ("DSP",)),)),
     ("create-topic", c.MQCMD_CREATE_TOPIC, (topic("N"), topic_string("n")), (("TOPIC", "N", ("CRT",)),)),
     (
@@ -73,6 +90,14 @@ NEEDS: list[tuple[str, int, tuple[Parameter, ...], tuple[Record, ...]]] = [
         (sub("S"), Cfst.of(c.MQCACF_SUB_USER_DATA, "u")),
         (("TOPIC", "T", ("CTRL",)),),
     ),
+    ("create-channel", c.MQCMD_CREATE_CHANNEL, (channel("C"), RECEIVER), (CHG_QMGR,)),
+    ("suspend", c.MQCMD_SUSPEND_Q_MGR_CLUSTER, (cluster("SALES"),), (CHG_QMGR,)),
+    ("resume", c.MQCMD_RESUME_Q_MGR_CLUSTER, (cluster("SALES"),), (CHG_QMGR,)),
+    ("refresh-cluster", c.MQCMD_REFRESH_CLUSTER, (cluster("SALES"),), (CHG_QMGR,)),
+    ("change-channel", c.MQCMD_CHANGE_CHANNEL, (channel("SALES.QM1"), RECEIVER), (CHG_QMGR,)),
+    ("inquire-channel", c.MQCMD_INQUIRE_CHANNEL, (channel("SALES.QM1"),), ()),
+    ("inquire-members", c.MQCMD_INQUIRE_CLUSTER_Q_MGR, (Cfst.of(c.MQCA_CLUSTER_Q_MGR_NAME, "*"),), ()),
+    ("delete-channel", c.MQCMD_DELETE_CHANNEL, (channel("SALES.QM1"),), (CHG_QMGR,)),
     ("delete-subscription", c.MQCMD_DELETE_SUBSCRIPTION, (sub("S"),), (("TOPIC", "T", ("CTRL",)),)),
     ("inquire-subscription", c.MQCMD_INQUIRE_SUBSCRIPTION, (sub("S"),), (("TOPIC", "T", ("DSP",)),)),
 ]

@@ -23,11 +23,14 @@ KINDS: list[tuple[ObjectKind, tuple[PcfAttribute, ...]]] = [
     (mqsc.QLOCAL, pcf.QUEUE),
     (mqsc.QALIAS, pcf.QUEUE),
     (mqsc.NAMELIST, pcf.NAMELIST),
+    (mqsc.CHANNEL, pcf.CHANNEL),
     (mqsc.QMGR, pcf.QMGR),
     (mqsc.SUB, pcf.SUBSCRIPTION),
 ]
 TABLES = {
-    "topic": pcf.TOPIC,
+    "topic": pcf.TOPIC_SHOWN,
+    "channel": pcf.CHANNEL,
+    "member": pcf.CLUSTER_QMGR,
     "queue": pcf.QUEUE,
     "namelist": pcf.NAMELIST,
     "qmgr": pcf.QMGR,
@@ -63,7 +66,7 @@ def test_a_table_has_each_keyword_and_each_number_once(table: tuple[PcfAttribute
 @needs_ibmmq
 def test_the_numbers_are_ibms() -> None:
     """Of all constants; some names are defined only in the C header that no package has."""
-    theirs = {**vars(IBMMQ.CMQC), **vars(IBMMQ.CMQCFC)}
+    theirs = {**vars(IBMMQ.CMQC), **vars(IBMMQ.CMQXC), **vars(IBMMQ.CMQCFC)}
     ours = {
         name: value
         for module in (pcf_names, pcf_admin_names)

@@ -357,4 +357,4 @@ def test_a_cluster_and_a_linked_tree_do_not_go_together(tmp_path: Path) -> None:
     refused = run("run", "-m", "QM1", *home, *linked)
     assert refused.code == 2
     assert "--topics: queue manager QM1 is in cluster C" in refused.talk
-    assert "DELETE CHANNEL(C.QM1)" in refused.talk
+    assert "DELETE CHANNEL('C.QM1')" in refused.talk
