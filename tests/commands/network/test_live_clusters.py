@@ -56,7 +56,7 @@ def topics(world: LiveWorld, qmgr: str) -> dict[str, str]:
     }
 
 
-# docs/conformance.md: DIS-24
+# docs/conformance.md: DIS-28
 def test_3_2_1_1_a_topic_that_one_member_defines_is_known_to_all(tmp_path: Path) -> None:
     with LiveWorld(tmp_path, *THREE) as world:
         world.settle()
@@ -154,6 +154,7 @@ def test_3_2_1_1_1_a_members_own_definition_counts_until_it_is_deleted(tmp_path:
         assert world.proxies("QM1") == {("QM2", "Sport/#")}
 
 
+# docs/conformance.md: DIS-29
 def test_a_suspended_host_gets_publications_only_where_there_is_no_other(tmp_path: Path) -> None:
     hosted = f"{SPORT} CLROUTE(TOPICHOST)"
     hosts = (at("QM1", "", "C", setup=hosted), at("QM2", "", "C", setup=hosted))
