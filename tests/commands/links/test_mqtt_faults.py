@@ -460,7 +460,7 @@ class _Spool:
 def _waiting(n: int) -> StoredMessage:
     mqmd, body = rfh2_message(["<psc><Command>Publish</Command></psc>"], Mqmd(persistence=1), str(n).encode())
     published = PublishToTopic("a", Publication(decode(body, mqmd.encode()), KICK_OFF))
-    put = publishing(published, "QM1", OUTGOING)
+    put = publishing(published, "QM1", OUTGOING, local=False)
     return StoredMessage(n, OUTGOING, KICK_OFF, None, put.message.mqmd.encode(), put.body, True, 0)
 
 
