@@ -123,6 +123,34 @@ def test_one_copy_of_several_is_taken_and_an_unknown_one_rather_twice_than_never
     assert again.add("c") > 3, "no identifier is given twice"
 
 
+def test_filters_that_went_are_doubtful_at_each_new_connection_until_they_are_removed_again(tmp_path: Path) -> None:
+    filters = Filters(tmp_path / "mqtt.json")
+    for each in ("a", "b", "c"):
+        filters.add(each)
+        filters.remove(each)
+    assert not filters.doubtful, "the broker has answered"
+    filters.add("b")
+    filters.save()
+    filters = Filters(tmp_path / "mqtt.json")
+    for _ in range(2):
+        filters.connected(remembered=True)
+        assert filters.doubtful == {"a", "c"}, "not what is there again"
+        filters.remove("a")
+        assert filters.doubtful == {"c"}
+    filters.connected(remembered=False)
+    filters.connected(remembered=True)
+    assert not filters.doubtful, "a new session has none"
+
+
+def test_only_the_last_filters_that_went_are_kept(tmp_path: Path) -> None:
+    filters = Filters(tmp_path / "mqtt.json")
+    for n in range(1_010):
+        filters.add(f"t/{n}")
+        filters.remove(f"t/{n}")
+    filters.connected(remembered=True)
+    assert filters.doubtful == {f"t/{n}" for n in range(10, 1_010)}
+
+
 def _publish(message: Message, topic: str = "a", retain: bool = False) -> ForTree:
     operation = PublishToTopic(topic, Publication(message, NOW), retain)
     put = publishing(operation, "QM1", "OUT", local=False)
