@@ -36,6 +36,14 @@ def is_of_queue_manager(subscription: Subscription, topic_objects: TopicObjects)
     return resolved.sub_scope is Scope.QMGR
 
 
+def is_published_for_queue_manager(topic_string: str, local: bool, topic_objects: TopicObjects) -> bool:
+    """Whether the scope of a publication is QMGR: only subscriptions of its own queue manager get it (guide 3.3.1).
+
+    local: whether the publisher asked for that, which overrides PUBSCOPE.
+    """
+    return local or topic_objects.resolve(topic_string).pub_scope is Scope.QMGR
+
+
 def sub_scope_object(topic_string: str, topic_objects: TopicObjects) -> str:
     """The topic object whose SUBSCOPE holds at a topic, for a sentence."""
     for name in topic_objects.covering(topic_string):
@@ -46,10 +54,10 @@ def sub_scope_object(topic_string: str, topic_objects: TopicObjects) -> str:
 
 
 def is_home(subscription: Subscription, operation: PublishToTopic, topic_objects: TopicObjects | None) -> bool:
-    """Whether a publication that a neighbour sent on stops before *subscription*.
+    """Whether a publication that came from elsewhere stops before *subscription*.
 
-    It does not go back to the neighbour, and not to a subscription of scope QMGR. topic_objects: None for version 6,
-    which has no SUBSCOPE.
+    It does not go back to the neighbour that sent it on, and not to a subscription of scope QMGR. topic_objects: None
+    for version 6, which has no SUBSCOPE.
     """
     if subscription.is_proxy:
         return subscription.dest_qmgr == operation.came_from

@@ -18,7 +18,7 @@ from typing import Literal
 from rfh2.constants import MQRCCF_DUPLICATE_SUBSCRIPTION, MQRCCF_NOT_REGISTERED
 from rfh2.errors import CommandError
 from streams.blocking import BlockSet
-from streams.delivery_rules import is_home, kept_apart_by, wants_retained
+from streams.delivery_rules import is_home, is_of_queue_manager, kept_apart_by, wants_retained
 from streams.index import SubscriptionIndex
 from streams.operations import (
     AlterSubscription,
@@ -60,15 +60,22 @@ class TopicSpace:
     subscriptions of the same scope, local or global, of the same stream and of the same subscription point, and a name
     is unique in its stream; under "v7" scope keeps nothing from this queue manager's subscriptions, prefixes and
     WILDCARD(BLOCK) keep the others apart, and names are unique in the queue manager (guide 7.5, table 2; 7.6.1).
+    is_foreign: whether a publication was published elsewhere although no neighbour sent it on; it does not go to
+    subscriptions of scope QMGR (guide 3.3.2). None where there are none.
     """
 
     def __init__(
-        self, topic_objects: TopicObjects, select: Select | None = None, semantics: Semantics | str = "v7"
+        self,
+        topic_objects: TopicObjects,
+        select: Select | None = None,
+        semantics: Semantics | str = "v7",
+        *,
+        is_foreign: Callable[[Published], bool] | None = None,
     ) -> None:
         if semantics not in ("v7", "v6"):
             raise ValueError(f"semantics is v7 or v6, not {semantics!r}")
         self.topic_objects = topic_objects
-        self._select = select
+        self._select, self._is_foreign = select, is_foreign
         self._apart = semantics == "v6"
         # How many operations and expiries it has carried out: the same number again means that nothing has changed.
         self.changes = 0
@@ -163,7 +170,7 @@ class TopicSpace:
             else:
                 yield PassedOver(subscription, topic_string, publication, rule)
         chosen, level = choose(receiving, operation.pub_level, operation.not_to)
-        if operation.came_from:
+        if self._is_from_elsewhere(operation):
             stopped = [s for s in chosen if self._stops_before(s, operation)]
             yield from (PassedOver(s, topic_string, publication, Rule.SCOPE, operation.came_from) for s in stopped)
         given = {subscription.sub_id for subscription in chosen}
@@ -213,6 +220,8 @@ class TopicSpace:
                 rule: Rule | None = Rule.BLOCKED
             elif self._apart and (apart := kept_apart_by(subscription, publication)) is not None:
                 rule = apart
+            elif self._is_out_of_scope(subscription, publication):
+                rule = Rule.SCOPE
             elif not asked and subscription.options.pub_on_req_only:
                 rule = Rule.REQUEST_ONLY
             elif not asked and subscription.options.new_pubs_only:
@@ -359,7 +368,7 @@ class TopicSpace:
             left_out = (s for s in matched if s.sub_id not in received and not s.options.pub_on_req_only)
             self.filtered = [s for s in left_out if self._is_filtered(s, publication)]
         chosen, level = choose(receiving, operation.pub_level, operation.not_to)
-        if operation.came_from:
+        if self._is_from_elsewhere(operation):
             chosen = [s for s in chosen if not self._stops_before(s, operation)]
         effects: list[Effect] = []
         # What an interceptor took is retained when it is published again, below its level: guide 4.6.1.
@@ -390,14 +399,25 @@ class TopicSpace:
         effects: list[Effect] = []
         for retained in self._retained.match(pattern, now, blocks):
             publication, topic_string = retained.publication, retained.topic_string
+            if self._is_out_of_scope(subscription, publication):
+                continue
             if self._lets_through(subscription, publication, topic_string):
                 effects.append(Delivery(subscription, topic_string, publication, from_retained=True))
             elif self._is_filtered(subscription, publication):
                 self.filtered.append(subscription)
         return effects
 
+    def _is_from_elsewhere(self, operation: PublishToTopic) -> bool:
+        return bool(operation.came_from) or (self._is_foreign is not None and self._is_foreign(operation.publication))
+
+    def _is_out_of_scope(self, subscription: Subscription, retained: Published) -> bool:
+        """Whether *retained* was published elsewhere, and the subscription is of scope QMGR."""
+        if self._is_foreign is None or not is_of_queue_manager(subscription, self.topic_objects):
+            return False
+        return self._is_foreign(retained)
+
     def _stops_before(self, subscription: Subscription, operation: PublishToTopic) -> bool:
-        """Whether what a neighbour sent on does not go to a subscription that was chosen; the closest of a group may be
+        """Whether what came from elsewhere does not go to a subscription that was chosen; the closest of a group may be
         such a one, and nobody else of the group gets it then (guide 3.3.6)."""
         if is_home(subscription, operation, None if self._apart else self.topic_objects):
             return True

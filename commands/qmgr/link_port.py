@@ -34,9 +34,10 @@ from typing import Any, Final, Protocol
 from commands.broker.puts import Outgoing
 from rfh2.errors import QPubSubError
 from rfh2.layouts import MQMD1
-from streams.operations import Effect, Operation
+from streams.operations import Effect, Operation, Published, UnreadPublication
 from streams.port import TopicSpaceView
 from streams.subscriptions import Subscription
+from streams.topic_objects import TopicObjects
 
 # ApplOriginData of commands that stand for native publications: the one field of a descriptor that is the putter's own
 # and that no subscriber is shown (guide 6.7.9).
@@ -47,6 +48,13 @@ _ORIGIN_DATA: Final = next(slice(at, at + size) for name, at, size in MQMD1.span
 def is_native(md: bytes) -> bool:
     """Whether the command with this descriptor stands for a publication that came from the tree."""
     return md[_ORIGIN_DATA] == NATIVE_MARK.encode()
+
+
+def came_from_tree(publication: Published) -> bool:
+    """Whether a publication in the topic space came from the tree; also after a restart."""
+    if isinstance(publication, UnreadPublication):
+        return is_native(publication.md)
+    return publication.message.mqmd.appl_origin_data == NATIVE_MARK
 
 
 class Feature(StrEnum):
@@ -69,7 +77,7 @@ class Feature(StrEnum):
     PROPERTIES = "user properties"
     HEADERS = "other folders and headers"
     SELECTORS = "filters"
-    SCOPE = "Local publications and subscriptions"
+    SCOPE = "scope: Local, PUBSCOPE, SUBSCOPE"
     OTHER_SUBS_ONLY = "OtherSubsOnly"
     ORDER = "order of publications"
     IDENTITY = "names, identity sets, expiry of subscriptions"
@@ -110,6 +118,10 @@ class TopicLink(Protocol):
     def outgoing_queue(self) -> str:
         """Where messages for the tree wait."""
 
+    @property
+    def keeps_scope(self) -> bool:
+        """Whether what came from the tree is not for subscriptions of scope QMGR (guide 3.3.2)."""
+
     def before(self, operation: Operation, space: TopicSpaceView, now: datetime) -> Sequence[Operation]:
         """The retained publications of the tree that the topic space does not know and needs for *operation*.
 
@@ -139,8 +151,11 @@ class TopicLink(Protocol):
     def committed(self) -> None:
         """Note that all operations and effects since the last commit are committed."""
 
-    def load(self, subscriptions: Iterable[Subscription]) -> None:
-        """Replace all subscriptions that the link knows by these: the state was loaded again."""
+    def load(self, subscriptions: Iterable[Subscription], topic_objects: TopicObjects) -> None:
+        """Replace all subscriptions that the link knows by these: the state was loaded again.
+
+        topic_objects: their PUBSCOPE and SUBSCOPE hold from now on.
+        """
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from commands.broker.exit_values import PublishExit
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM, PREDEFINED, LocalQueue, Objects
 from commands.broker.outcome import Arrival
 from commands.broker.selection import Selection
-from commands.qmgr.link_port import TopicLink
+from commands.qmgr.link_port import TopicLink, came_from_tree
 from commands.qmgr.linked_tree import LinkedTree
 from commands.qmgr.network.flow_messages import INTER_QMGR_QUEUES
 from commands.qmgr.network.live_network import LiveNetwork
@@ -130,12 +130,13 @@ class LoadedBroker:
         if not isinstance(unit, PutsRemotely):
             objects.queues = LiveQueues(objects.queues, self._find)
         objects.is_gone = self._is_gone
-        space = TopicSpace(objects.topics, Selection())
+        is_foreign = came_from_tree if self._link is not None and self._link.keeps_scope else None
+        space = TopicSpace(objects.topics, Selection(), is_foreign=is_foreign)
         self.tree = None
         if self._link is not None:
             # If the queues are elsewhere, no program waits for this unit of work, and parts cannot be backed out.
             self.tree = LinkedTree(space, self._link, may_wait=not unit.has_savepoints)
-            self._link.load(subscriptions)
+            self._link.load(subscriptions, objects.topics)
         space.restore(subscriptions, retained, self.space)
         self.space = space
         return self._derive(unit, objects, space)

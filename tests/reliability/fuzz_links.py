@@ -183,7 +183,9 @@ def _wanted(case: Json) -> ForTree | str:
     message = _published(case)
     if not case["topic"] or message is None:
         return "no publication"
-    put = publishing(PublishToTopic(case["topic"], Publication(message, _NOW), case["retain"]), "QM1", "OUT")
+    put = publishing(
+        PublishToTopic(case["topic"], Publication(message, _NOW), case["retain"]), "QM1", "OUT", local=False
+    )
     try:
         return for_tree(put.message.mqmd.encode(), put.body)
     except DecodeError:

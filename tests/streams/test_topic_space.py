@@ -32,7 +32,7 @@ from streams.operations import (
     Unsubscribe,
 )
 from streams.subscriptions import MQCI_NONE, Subscription, SubscriptionOptions, WildcardScheme
-from streams.topic_objects import TopicObject, TopicObjects, Wildcard
+from streams.topic_objects import Scope, TopicObject, TopicObjects, Wildcard
 from streams.topic_space import TopicSpace
 
 Make = Callable[..., Subscription]
@@ -244,6 +244,28 @@ def test_scope(
     assert bool(receivers(space.apply(PublishToTopic("a", sent, retain=True), now))) is delivered
     again = subscription(2, "a", options=SubscriptionOptions(local=subscribed_local))
     assert bool(receivers(space.apply(Subscribe(again, send_retained=True), now))) is delivered
+
+
+# docs/conformance.md: DIS-30
+@pytest.mark.parametrize("by", ["Local", "SUBSCOPE(QMGR)", "scope ALL"])
+@pytest.mark.parametrize("foreign", [True, False])
+def test_3_3_2_what_was_published_elsewhere_is_not_for_a_subscription_of_scope_qmgr(
+    by: str, foreign: bool, subscription: Make, publication: Publish, now: datetime
+) -> None:
+    """As it is published, as it is retained, and as an explanation says it."""
+    topics = TopicObjects()
+    topics.define(TopicObject("A", "a", sub_scope=Scope.QMGR if by == "SUBSCOPE(QMGR)" else None))
+    space = TopicSpace(topics, is_foreign=lambda _: foreign)
+    options = SubscriptionOptions(local=by == "Local")
+    operation = PublishToTopic("a", publication(), retain=True)
+    delivered = by == "scope ALL" or not foreign
+    subscribe(space, now, subscription(1, "a", options=options))
+    assert bool(receivers(space.apply(operation, now))) is delivered
+    again = subscription(2, "a", options=options)
+    assert bool(receivers(space.apply(Subscribe(again, send_retained=True), now))) is delivered
+    rules = [] if delivered else [Rule.SCOPE]
+    assert [each.rule for each in space.passed_over_retained(again, now, asked=False)] == rules
+    assert {each.rule for each in space.passed_over(operation, now)} == set(rules)
 
 
 def test_there_are_two_semantics() -> None:

@@ -19,7 +19,7 @@ from commands.links.engine.backoff import Backoff
 from commands.links.engine.filter_registry import FilterRegistry
 from commands.links.engine.link_stores import LinkStores
 from commands.links.engine.quiescence import IdleCounter
-from commands.links.engine.retained import differences, usable
+from commands.links.engine.retained import News
 from commands.links.engine.silence import Silence
 from commands.links.engine.subscribing import Subscribing
 from commands.qmgr.link_port import Feature
@@ -43,11 +43,11 @@ class Keeper(Generic[F]):
         registry: FilterRegistry[F],
         stores: LinkStores,
         silence: Silence,
-        native_user: str,
+        news: News,
         stop: threading.Event,
     ) -> None:
         self._adapter, self._registry, self._stores, self._silence = adapter, registry, stores, silence
-        self._native_user, self._stop = native_user, stop
+        self._news, self._stop = news, stop
         self._subscribing = Subscribing(adapter, registry)
         self._retains = carries(adapter.capabilities, Feature.RETAIN)
         self._work = threading.Event()
@@ -151,8 +151,7 @@ class Keeper(Generic[F]):
         matcher = self._adapter.matcher(filters)
         with self._stores.retained() as kept:
             here = [retained for retained in kept if matcher(retained.topic_string)]
-            news = differences(there, here)
-        learnt = usable(news, self._native_user, datetime.now(UTC))
+            learnt = self._news.of(there, here, datetime.now(UTC))
         if learnt:
             writer = self._stores.writer()
             try:

@@ -32,6 +32,8 @@ from commands.links.engine.lookups import Lookups
 from commands.links.engine.message_for_tree import clearing, publishing
 from commands.links.engine.outbound_pump import OutboundPump
 from commands.links.engine.quiescence import settled
+from commands.links.engine.retained import News
+from commands.links.engine.scope import LinkScope
 from commands.links.engine.silence import Silence
 from commands.links.engine.threads import Threads
 from commands.qmgr.link_port import Capability, Feature, LinkState
@@ -40,6 +42,7 @@ from streams.operations import ClearRetained, Effect, Operation, PublishToTopic,
 from streams.patterns import parse_pattern
 from streams.port import TopicSpaceView
 from streams.subscriptions import Subscription
+from streams.topic_objects import TopicObjects
 
 F = TypeVar("F", bound=Hashable)
 P = TypeVar("P")
@@ -55,7 +58,7 @@ class Link(Generic[F, P]):
     def __init__(self, adapter: Adapter[F, P], config: TopicsConfig, qmgr: str, stores: LinkStores) -> None:
         self.adapter = adapter
         self._config, self._qmgr = config, qmgr
-        self._keeps_local = config.local == "keep"
+        self._scope = LinkScope(config.local == "keep")
         self._clears = carries(adapter.capabilities, Feature.CLEAR)
         self._warned: set[str] = set()
         self._stop = threading.Event()
@@ -65,9 +68,9 @@ class Link(Generic[F, P]):
         adapter.attach(Engine(self._registry.lock, self._registry.wanted, self._connected, stores.position))
         # If no connection is kept, nothing reports that the tree is there again: so try it.
         self._silence = Silence(config.patience_s if adapter.is_up is None else None)
-        user = config.native_user
-        self._keeper = Keeper(adapter, self._registry, stores, self._silence, user, self._stop)
-        self._lookups = Lookups(adapter, self._registry, self._filter_of, self._silence, user, self._keeper.wake)
+        news = News(config.native_user, self._scope)
+        self._keeper = Keeper(adapter, self._registry, stores, self._silence, news, self._stop)
+        self._lookups = Lookups(adapter, self._registry, self._filter_of, self._silence, news, self._keeper.wake)
         self._receiver = adapter.receiver()
         self._inbound = InboundPump(self._receiver, stores, config.batch, adapter.log, self._stop)
         self._outbound = OutboundPump(adapter, stores, config.batch, self._stop)
@@ -82,6 +85,10 @@ class Link(Generic[F, P]):
     @property
     def outgoing_queue(self) -> str:
         return self._config.outgoing_queue
+
+    @property
+    def keeps_scope(self) -> bool:
+        return self._scope.keeps
 
     def before(self, operation: Operation, space: TopicSpaceView, now: datetime) -> Sequence[Operation]:
         return self._lookups.before(operation, space, now)
@@ -116,7 +123,8 @@ class Link(Generic[F, P]):
         if synced or changed:
             self._keeper.wake()
 
-    def load(self, subscriptions: Iterable[Subscription]) -> None:
+    def load(self, subscriptions: Iterable[Subscription], topic_objects: TopicObjects) -> None:
+        self._scope.load(topic_objects)
         self._registry.load(subscriptions)
         self._keeper.wake()
 
@@ -181,30 +189,37 @@ class Link(Generic[F, P]):
     # Publications to the tree
 
     def _publishing(self, operation: PublishToTopic) -> Sequence[Outgoing]:
-        if operation.publication.local and self._keeps_local:
+        topic, local = operation.topic_string, operation.publication.local
+        if self._scope.stays(topic, local):
             return ()
-        why = self.adapter.why_stays(operation.topic_string)
+        why = self.adapter.why_stays(topic)
         if why is not None:
-            self._warn_once(operation.topic_string, f"publications on it stay here: {why}")
+            self._warn_once(topic, f"publications on it stay here: {why}")
             return ()
-        return (publishing(operation, self._qmgr, self.outgoing_queue),)
+        local = self._scope.is_of_queue_manager(topic, local)
+        return (publishing(operation, self._qmgr, self.outgoing_queue, local),)
 
     def _clearing(self, operation: ClearRetained, effects: Sequence[Effect]) -> Sequence[Outgoing]:
-        if not self._clears or (operation.local and self._keeps_local):
+        if not self._clears:
             return ()
         topics = [effect.topic_string for effect in effects if isinstance(effect, RetainedCleared)]
         pattern = parse_pattern(operation.topic_string, operation.wildcard)
         if not pattern.is_wild and pattern.literal not in topics:
             topics.append(pattern.literal)
-        carried = [topic for topic in topics if self.adapter.why_not_carried(topic) is None]
-        return tuple(clearing(topic, self._qmgr, self.outgoing_queue, operation.local) for topic in carried)
+        scope, local = self._scope, operation.local
+        leaving = [topic for topic in topics if not scope.stays(topic, local)]
+        carried = [topic for topic in leaving if self.adapter.why_not_carried(topic) is None]
+        return tuple(
+            clearing(topic, self._qmgr, self.outgoing_queue, scope.is_of_queue_manager(topic, local))
+            for topic in carried
+        )
 
     # Filters
 
     def _filter_of(self, subscription: Subscription) -> F | None:
-        if subscription.options.local and self._keeps_local:
-            return None
         try:
+            if not self._scope.needs_tree(subscription):
+                return None
             found = self.adapter.filter_of(subscription.topic_string, subscription.wildcard)
         except CommandError:
             return None  # the topic space will say so

@@ -14,7 +14,10 @@ _COMMON: Final[Rows] = {
     Feature.PROPERTIES: (How.DOES, "headers and folder usr; types (dt) become text"),
     Feature.HEADERS: (How.NOT_CARRIED, "folders other than usr, and headers before the MQRFH2"),
     Feature.SELECTORS: (How.EMULATED, "the bridge evaluates them on what comes"),
-    Feature.SCOPE: (How.EMULATED, "local = share: published as any other; keep: not published there"),
+    Feature.SCOPE: (
+        How.EMULATED,
+        "local = share: carried as any other; keep: scope QMGR stays here, and gets nothing from there",
+    ),
     Feature.OTHER_SUBS_ONLY: (
         How.DOES,
         "the bridge leaves the publisher out; mq.Bridge keeps it from coming back",

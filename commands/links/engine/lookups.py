@@ -21,7 +21,7 @@ from commands.links.engine.adapter import (
 )
 from commands.links.engine.filter_registry import FilterRegistry
 from commands.links.engine.questions import Questions
-from commands.links.engine.retained import TreeRetained, differences, usable
+from commands.links.engine.retained import News, TreeRetained
 from commands.links.engine.silence import Silence
 from commands.links.engine.subscribing import Subscribing
 from commands.qmgr.link_port import Feature, How
@@ -59,11 +59,11 @@ class Lookups(Generic[F]):
         registry: FilterRegistry[F],
         filter_of: Callable[[Subscription], F | None],
         silence: Silence,
-        native_user: str,
+        news: News,
         wake: Callable[[], None],
     ) -> None:
         self._adapter, self._registry, self._filter_of = adapter, registry, filter_of
-        self._silence, self._native_user, self._wake = silence, native_user, wake
+        self._silence, self._news, self._wake = silence, news, wake
         self._client = adapter.client()
         self._subscribing = Subscribing(adapter, registry)
         self._questions: Questions[Question[F], Answer] = Questions(self._asked, self._unused)
@@ -84,7 +84,7 @@ class Lookups(Generic[F]):
         if answer.retained is None:
             return ()
         known = space.retained(*self._adapter.pattern_of(question.filter), now)
-        return [learnt for _, learnt in usable(differences(answer.retained, known), self._native_user, now)]
+        return [learnt for _, learnt in self._news.of(answer.retained, known, now)]
 
     def prefetch(self, operation: Operation) -> None:
         """*operation* comes soon: add its question to the next ones."""

@@ -72,8 +72,11 @@ _ENTRY_BYTES: Final = 1_500
 _KNOWN: Final[BoundedCache[_Key, ForTree]] = BoundedCache(_KNOWN_ROOM)
 
 
-def publishing(operation: PublishToTopic, qmgr: str, queue: str) -> Outgoing:
-    """The message for *queue* that carries this publication; it is put when the publication is published."""
+def publishing(operation: PublishToTopic, qmgr: str, queue: str, local: bool) -> Outgoing:
+    """The message for *queue* that carries this publication; it is put when the publication is published.
+
+    local: whether its scope is this queue manager.
+    """
     publication = operation.publication
     published = publication.message.mqmd
     form = DeliveryForm(PublicationFormat.PROPERTIES, (operation.topic_string,))
@@ -82,7 +85,7 @@ def publishing(operation: PublishToTopic, qmgr: str, queue: str) -> Outgoing:
     at = next(at for at, header in enumerate(headers) if isinstance(header, Rfh2))
     header = headers[at]
     assert isinstance(header, Rfh2)
-    own = _own_folder(_PUBLISH, operation.topic_string, operation.retain, publication.local)
+    own = _own_folder(_PUBLISH, operation.topic_string, operation.retain, local)
     folders = tuple(folder for folder in header.folders if folder.name not in _OWN)
     charset = header.folders[0].charset
     headers[at] = header.with_folders((Folder.of(own, charset), *folders))

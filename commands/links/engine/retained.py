@@ -1,8 +1,9 @@
 """Compares what a topic tree retains with what is retained here; the differences are news.
 
 The tree retains one publication for each topic, the last one. So a native publication there that is not known here is
-news. If one is known here from the tree and is no longer there, someone has cleared it. Publications that legacy
-programs retained stay here, even if the tree does not have them: a broker may lose them.
+news, unless what is retained here is here alone because of its scope. If one is known here from the tree and is no
+longer there, someone has cleared it. Publications that legacy programs retained stay here, even if the tree does not
+have them: a broker may lose them.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from commands.links.engine.command_from_native import (
     command_for,
     why_not_command,
 )
-from commands.qmgr.link_port import NATIVE_MARK
+from commands.links.engine.scope import LinkScope
+from commands.qmgr.link_port import came_from_tree
 from rfh2.message import Message, decode
 from streams.operations import ClearRetained, Operation, Publication, PublishToTopic, RetainedPublication
 
@@ -53,16 +55,36 @@ class TreeRetained:
         return {each: TreeRetained(tuple(natives[each]), frozenset(on)) for each, on in topics.items()}
 
 
-def differences(there: TreeRetained, known: Iterable[RetainedPublication]) -> list[NativePublication]:
+@dataclass(frozen=True, slots=True)
+class News:
+    """What the tree retains and is not known here, for one queue manager. user: of native publications."""
+
+    user: str
+    scope: LinkScope
+
+    def of(
+        self, there: TreeRetained, known: Iterable[RetainedPublication], now: datetime
+    ) -> list[tuple[NativePublication, Operation]]:
+        """The news that can be made known here, each with its operation. known: what is retained here on the topics."""
+        return usable(differences(there, known, self.scope), self.user, now)
+
+
+def differences(there: TreeRetained, known: Iterable[RetainedPublication], scope: LinkScope) -> list[NativePublication]:
     """The publications to publish and the topics to clear here, so that both sides agree.
 
-    known: what is retained here on the same topics.
+    known: what is retained here on the same topics. What is retained here alone stays: the tree does not say whether
+    its own is older, and has it still.
     """
     # Read their messages one after the other: together they may not fit in memory.
-    here = {retained.topic_string: retained.publication for retained in known}
-    news = [n for n in there.natives if n.topic not in here or _payload(here[n.topic].message) != n.payload]
-    for topic, publication in here.items():
-        if topic not in there.topics and publication.message.mqmd.appl_origin_data == NATIVE_MARK:
+    here = {retained.topic_string: retained for retained in known}
+
+    def is_known(native: NativePublication) -> bool:
+        held = here.get(native.topic)
+        return held is not None and (scope.is_only_here(held) or _payload(held.publication.message) == native.payload)
+
+    news = [native for native in there.natives if not is_known(native)]
+    for topic, held in here.items():
+        if topic not in there.topics and came_from_tree(held.publication):
             news.append(NativePublication(topic, b"", retain=True))
     return news
 

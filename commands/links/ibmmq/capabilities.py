@@ -26,7 +26,11 @@ CAPABILITIES: Final[tuple[Capability, ...]] = (
     Capability(Feature.PROPERTIES, How.DOES, "message properties, folder usr; types (dt) become text"),
     Capability(Feature.HEADERS, How.NOT_CARRIED, "folders other than usr and mqpse, and headers before the MQRFH2"),
     Capability(Feature.SELECTORS, How.EMULATED, "the bridge evaluates them on what comes"),
-    Capability(Feature.SCOPE, How.DOES, "local = share: MQPMO_SCOPE_QMGR; keep: not published in the tree"),
+    Capability(
+        Feature.SCOPE,
+        How.DOES,
+        "local = share: MQPMO_SCOPE_QMGR; keep: scope QMGR stays here, and gets nothing from there",
+    ),
     Capability(
         Feature.OTHER_SUBS_ONLY, How.DOES, "the bridge leaves the publisher out; a selector keeps it from coming back"
     ),

@@ -131,7 +131,7 @@ class MqttAdapter:
         return self._filters.acknowledged
 
     def held(self) -> Collection[str]:
-        return self._filters.all()
+        return (*self._filters.all(), *self._filters.doubtful)
 
     def synced(self, filters: Iterable[str]) -> None:
         for topic_filter in filters:
@@ -157,8 +157,7 @@ class MqttAdapter:
     def _connected(self, granted: Granted) -> None:
         with self._engine.lock:
             self._engine.connected(granted.session_present)
-            if not granted.session_present:
-                self._filters.forgotten()
+            self._filters.connected(granted.session_present)
         if granted.session_present:
             self._receiver.drop_unacknowledged()
         self._tell(BridgeState.RUNNING)

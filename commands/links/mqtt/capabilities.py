@@ -29,7 +29,7 @@ CAPABILITIES: Final[tuple[Capability, ...]] = (
     Capability(
         Feature.SCOPE,
         How.EMULATED,
-        "local = share: published at the broker as any other; keep: not published there",
+        "local = share: carried as any other; keep: scope QMGR stays here, and gets nothing from there",
     ),
     Capability(
         Feature.OTHER_SUBS_ONLY, How.DOES, "the bridge leaves the publisher out; No Local keeps it from coming back"

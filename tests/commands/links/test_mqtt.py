@@ -13,6 +13,8 @@ import pytest
 from commands.broker.objects import DEAD_LETTER_QUEUE, QueueManager
 from commands.links.engine.config import Config, TopicsConfig
 from commands.links.opening import Places
+from commands.mqsc.parser import parse
+from commands.mqsc.runner import StatementRunner
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import Durability, QueueManagerStore
 from rfh2 import Folder, Mqmd, Rfh1, Rfh2, decode
@@ -78,6 +80,17 @@ class Bridge:
 
     def publish(self, topic: str, data: bytes = b"data", options: str = "", *folders: str, **mqmd: object) -> None:
         self.put(STREAM, f"<Command>Publish</Command>{options}<Topic>{topic}</Topic>", data, *folders, **mqmd)
+
+    def request(self, topic: str, queue: str = "S") -> None:
+        """ReqUpdate."""
+        self.put(CONTROL, f"<Command>ReqUpdate</Command><Topic>{topic}</Topic><QName>{queue}</QName>")
+
+    def mqsc(self, script: str) -> None:
+        """Run MQSC, as an administrator does beside ``run``. Fails if a command does."""
+        with QueueManagerStore.open(self.home, self.qmgr, durability=Durability.NORMAL) as store:
+            done = StatementRunner(store, "admin", lambda _: (), lambda: datetime.now(UTC)).run(list(parse(script)))
+        for statement, answer in done:
+            assert answer.ok, (statement.text, answer.lines)
 
     def depth(self, queue: str) -> int:
         return self.store.depth(queue) if self.store.find_queue(queue) else 0

@@ -33,7 +33,7 @@ from streams.operations import Publication, PublishToTopic
 from tests.certificates import make_certificates, needs_openssl
 from tests.commands.links.mosquitto import Mosquitto, Native, free_port, mosquitto, needs_mosquitto, until
 from tests.commands.links.proxy import proxy
-from tests.commands.links.test_mqtt import STREAM, Bridge
+from tests.commands.links.test_mqtt import CONTROL, STREAM, Bridge
 from tests.commands.scenario import KICK_OFF, rfh2_message
 
 pytestmark = pytest.mark.faults
@@ -304,6 +304,35 @@ def test_a_broker_that_forgot_a_subscription_alone_is_asked_again(tmp_path: Path
 
 
 @needs_mosquitto
+def test_a_broker_that_has_a_filter_again_that_it_had_let_go_sends_nothing_twice(
+    tmp_path: Path, broker: Mosquitto
+) -> None:
+    with Bridge(tmp_path / "qmgrs", broker.url) as bridge:
+        for topic, queue in (("a/#", "WIDE"), ("a/+", "S"), ("done", "S")):
+            bridge.register(topic, queue)
+        broker.save()
+        bridge.put(CONTROL, "<Command>DeregSub</Command><Topic>a/#</Topic><QName>WIDE</QName>")
+        until(lambda: bridge.link.adapter.held() == ("a/+", "done"), what="the filter to go")
+        assert bridge.link.settle(threading.Event())
+        registry = bridge.link._registry
+        before = registry.connections
+        broker.stop(signal.SIGKILL)
+        broker.start()
+        until(lambda: registry.connections > before, what="the bridge")
+        with registry.lock:  # the connection is all there
+            pass
+        until(lambda: bridge.link.adapter.held() == ("a/+", "done"), what="the filter to go again")
+        assert bridge.link.settle(threading.Event())
+        native, before = Native(broker, "native"), bridge.link.received
+        for topic in ("a/x", "a/x/y", "done"):
+            native.publish(topic, topic)
+        native.close()
+        until(lambda: b"done" in bridge.data("S"), what="what comes now")
+        assert bridge.data("S") == [b"a/x", b"done"]
+        assert bridge.link.received - before == 2, "a/x/y, which nobody wants, came too"
+
+
+@needs_mosquitto
 def test_what_many_filters_select_is_asked_for_at_once_and_comes_once(broker: Mosquitto) -> None:
     native = Native(broker, "native")
     for n in range(30):
@@ -460,7 +489,7 @@ class _Spool:
 def _waiting(n: int) -> StoredMessage:
     mqmd, body = rfh2_message(["<psc><Command>Publish</Command></psc>"], Mqmd(persistence=1), str(n).encode())
     published = PublishToTopic("a", Publication(decode(body, mqmd.encode()), KICK_OFF))
-    put = publishing(published, "QM1", OUTGOING)
+    put = publishing(published, "QM1", OUTGOING, local=False)
     return StoredMessage(n, OUTGOING, KICK_OFF, None, put.message.mqmd.encode(), put.body, True, 0)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from commands.links.engine.command_from_native import NativePublication, command
 from commands.links.engine.filter_tree import FilterTree
 from commands.links.engine.message_for_tree import ForTree, clearing, for_tree, publishing
 from commands.links.engine.retained import TreeRetained, as_operation, differences
+from commands.links.engine.scope import LinkScope
 from commands.links.mqtt.filters import Filters
 from commands.links.mqtt.packets import FENCE, MqttPublication, native_of, packet_for
 from commands.links.mqtt.topics import filter_of, why_not_topic
@@ -22,6 +24,7 @@ from rfh2.message import Message
 from streams.operations import ClearRetained, Publication, PublishToTopic, RetainedPublication
 from streams.patterns import parse_pattern
 from streams.subscriptions import WildcardScheme
+from streams.topic_objects import Scope, TopicObject, TopicObjects
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 TOPIC, CHAR = WildcardScheme.TOPIC, WildcardScheme.CHAR
@@ -120,9 +123,37 @@ def test_one_copy_of_several_is_taken_and_an_unknown_one_rather_twice_than_never
     assert again.add("c") > 3, "no identifier is given twice"
 
 
+def test_filters_that_went_are_doubtful_at_each_new_connection_until_they_are_removed_again(tmp_path: Path) -> None:
+    filters = Filters(tmp_path / "mqtt.json")
+    for each in ("a", "b", "c"):
+        filters.add(each)
+        filters.remove(each)
+    assert not filters.doubtful, "the broker has answered"
+    filters.add("b")
+    filters.save()
+    filters = Filters(tmp_path / "mqtt.json")
+    for _ in range(2):
+        filters.connected(remembered=True)
+        assert filters.doubtful == {"a", "c"}, "not what is there again"
+        filters.remove("a")
+        assert filters.doubtful == {"c"}
+    filters.connected(remembered=False)
+    filters.connected(remembered=True)
+    assert not filters.doubtful, "a new session has none"
+
+
+def test_only_the_last_filters_that_went_are_kept(tmp_path: Path) -> None:
+    filters = Filters(tmp_path / "mqtt.json")
+    for n in range(1_010):
+        filters.add(f"t/{n}")
+        filters.remove(f"t/{n}")
+    filters.connected(remembered=True)
+    assert filters.doubtful == {f"t/{n}" for n in range(10, 1_010)}
+
+
 def _publish(message: Message, topic: str = "a", retain: bool = False) -> ForTree:
     operation = PublishToTopic(topic, Publication(message, NOW), retain)
-    put = publishing(operation, "QM1", "OUT")
+    put = publishing(operation, "QM1", "OUT", local=False)
     return for_tree(put.message.mqmd.encode(), put.body)
 
 
@@ -265,7 +296,33 @@ DIFFERENCES = [
 def test_differences(
     there: list[NativePublication], topics: set[str], known: list[RetainedPublication], news: list[tuple[str, bytes]]
 ) -> None:
-    assert [(n.topic, n.payload) for n in differences(TreeRetained(tuple(there), frozenset(topics)), known)] == news
+    found = differences(TreeRetained(tuple(there), frozenset(topics)), known, LinkScope(keeps=False))
+    assert [(n.topic, n.payload) for n in found] == news
+
+
+STAYING = [
+    ("Local", True, "", False, []),
+    ("Local, but it came from the tree", True, "", True, [("x", b"new")]),
+    ("PUBSCOPE(QMGR)", False, "QMGR", False, []),
+    ("of scope ALL", False, "ALL", False, [("x", b"new")]),
+]
+
+
+# docs/conformance.md: DIS-28
+@pytest.mark.parametrize(
+    ("local", "pub_scope", "native", "news"), [row[1:] for row in STAYING], ids=[row[0] for row in STAYING]
+)
+def test_what_the_tree_retains_does_not_replace_what_is_retained_here_alone(
+    local: bool, pub_scope: str, native: bool, news: list[tuple[str, bytes]]
+) -> None:
+    topics = TopicObjects()
+    topics.define(TopicObject("X", "x", pub_scope=Scope(pub_scope) if pub_scope else None))
+    held = _retained("x", b"old", native)
+    held = replace(held, publication=replace(held.publication, local=local))  # type: ignore[type-var]
+    scope = LinkScope(keeps=True)
+    scope.load(topics)
+    found = differences(TreeRetained((NATIVE_X,), frozenset("x")), [held], scope)
+    assert [(n.topic, n.payload) for n in found] == news
 
 
 def test_news_as_operations() -> None:

@@ -48,7 +48,9 @@ class World:
         answer = self.forms.answer(arrival)
         outcome = self.broker.trace(arrival)
         published = [each for each in outcome.operations if isinstance(each, PublishToTopic)]
-        wanted = tuple(publishing(each, "QM1", QUEUE) for each in published if each.topic_string != STAYS)
+        wanted = tuple(
+            publishing(each, "QM1", QUEUE, each.publication.local) for each in published if each.topic_string != STAYS
+        )
         # A form says nothing of a command that is in error: only a publication is carried out with its message.
         if answer is not None and published:
             self.answered += 1

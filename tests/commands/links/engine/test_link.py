@@ -31,6 +31,7 @@ from commands.qmgr.processor import Processor
 from commands.qmgr.store import Durability, QueueManagerStore
 from rfh2.constants import MQRC_FORMAT_ERROR, MQRC_NOT_AUTHORIZED, MQRCCF_COMMAND_FAILED, MQRCCF_TOPIC_ERROR
 from rfh2.errors import StoreError
+from streams.topic_objects import TopicObjects
 from tests.commands.links.engine.memory_tree import (
     ANSWERS_FOR_EACH,
     UNITS_OF_WORK,
@@ -48,20 +49,28 @@ NATURES = [pytest.param(nature, id=nature.name) for nature in (ANSWERS_FOR_EACH,
 
 
 class World(Bridge):
-    """A queue manager linked to *tree*, with its processor in a thread."""
+    """A queue manager linked to *tree*, with its processor in a thread. settings: of [topics]."""
 
-    def __init__(self, home: Path, tree: MemoryTree, nature: Nature, patience_s: float = 1.5) -> None:
-        self.home, self.qmgr, self.tree = home, "QM1", tree
-        if not (home / "QM1").exists():
-            QueueManagerStore.create(home, QueueManager("QM1")).close()
-        self.store = QueueManagerStore.open(home, "QM1", durability=Durability.NORMAL)
-        config = Config(topics=TopicsConfig(patience_s=patience_s, batch=10))
-        places = Places.of(home, "QM1", config, None, "mqtt://nowhere", Durability.NORMAL)
+    def __init__(
+        self,
+        home: Path,
+        tree: MemoryTree,
+        nature: Nature,
+        patience_s: float = 1.5,
+        qmgr: str = "QM1",
+        **settings: Any,
+    ) -> None:
+        self.home, self.qmgr, self.tree = home, qmgr, tree
+        if not (home / qmgr).exists():
+            QueueManagerStore.create(home, QueueManager(qmgr)).close()
+        self.store = QueueManagerStore.open(home, qmgr, durability=Durability.NORMAL)
+        config = Config(topics=TopicsConfig(patience_s=patience_s, batch=10, **settings))
+        places = Places.of(home, qmgr, config, None, "mqtt://nowhere", Durability.NORMAL)
         self.stores, self.writes = places.stores(DEAD_LETTER_QUEUE), 0
         self.failing = 0
         self.adapter = MemoryAdapter(tree, nature)
         stores = replace(self.stores, writer=self._writer)
-        self.link: Link[Filter, Any] = Link(self.adapter, config.topics, "QM1", stores)
+        self.link: Link[Filter, Any] = Link(self.adapter, config.topics, qmgr, stores)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run)
 
@@ -345,7 +354,7 @@ def test_a_thread_that_ends_by_a_fault_ends_the_link(
     ended = threading.Event()
     world = World(tmp_path, tree, UNITS_OF_WORK)
     world.link.start(ended.set)
-    world.link.load([])
+    world.link.load([], TopicObjects())
     assert ended.wait(5)
     world.link.stop()
     world.store.close()
