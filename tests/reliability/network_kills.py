@@ -2,12 +2,12 @@
 
     python -m tests.reliability.network_kills --kills 200
 
-The network is a line, QM1 - QM2 - QM3; or QM2 and QM3 are children of QM1; or all are in one cluster. At each queue
-manager a program publishes numbered messages, every fourth retained, and another one subscribes and unsubscribes; a
-queue at each gets everything. Meanwhile ``run`` of one of them is killed with SIGKILL, all of its processes or the
-worker alone, and is started again. At the end every queue has each publication once, those of a publisher in order; all
-have the same retained publications; and the proxy subscriptions are those that the subscriptions need. Prints what was
-seen; the exit code is 1 where that is not so.
+The network is a line, QM1 - QM2 - QM3; or QM2 and QM3 are children of QM1; or all are in one cluster; or two are, and
+the third is the child of one. At each queue manager a program publishes numbered messages, every fourth retained, and
+another one subscribes and unsubscribes; a queue at each gets everything. Meanwhile ``run`` of one of them is killed
+with SIGKILL, all of its processes or the worker alone, and is started again. At the end every queue has each
+publication once, those of a publisher in order; all have the same retained publications; and the proxy subscriptions
+are those that the subscriptions need. Prints what was seen; the exit code is 1 where that is not so.
 
 With --restore QM2, the database of QM2 is replaced, after two thirds of the kills, by a backup from after one third.
 Its own queue lacks what came in between, except what is retained, which it gets late and once; all else has to be as
@@ -49,7 +49,8 @@ QUEUE: Final = "BOARD"
 LINE: Final = Topology((Position("QM1"), Position("QM2", "QM1"), Position("QM3", "QM2")))
 TREE: Final = Topology((Position("QM1"), Position("QM2", "QM1"), Position("QM3", "QM1")))
 CLUSTER: Final = Topology(tuple(Position(qmgr, clusters=("C",)) for qmgr in ("QM1", "QM2", "QM3")))
-SHAPES: Final = {"line": LINE, "tree": TREE, "cluster": CLUSTER}
+MIXED: Final = Topology((Position("QM1", clusters=("C",)), Position("QM2", clusters=("C",)), Position("QM3", "QM2")))
+SHAPES: Final = {"line": LINE, "tree": TREE, "cluster": CLUSTER, "mixed": MIXED}
 TOPICS: Final = 20
 RETAINED: Final = 4
 """Each so many publications of a program one is retained."""
