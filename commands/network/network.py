@@ -114,7 +114,8 @@ class Network:
         self.topology = Topology(tuple(member.position for member in given))
         self.cluster_topics = ClusterTopics(()) if cluster_topics is None else cluster_topics
         brokers = {member.broker.qmgr: member.broker for member in given}
-        links, hosts = self.topology.links(), Hosts(self.cluster_topics.hosts())
+        suspended = {(qmgr, cluster) for qmgr, each in brokers.items() for cluster in each.objects.qmgr.suspended}
+        links, hosts = self.topology.links(), Hosts(self.cluster_topics.hosts(), frozenset(suspended))
         self.queue_managers = {
             qmgr: NetworkQueueManager(Routing(broker, links[qmgr], brokers, hosts)) for qmgr, broker in brokers.items()
         }

@@ -217,6 +217,20 @@ def test_topic_host_routing_goes_through_one_host() -> None:
     assert len(world.flows) == 1
 
 
+# docs/conformance.md: DIS-29
+@pytest.mark.parametrize("suspended", ["QM1", "QM2"])
+def test_a_suspended_host_is_passed_by(suspended: str) -> None:
+    def host(qmgr: str) -> str:
+        topic = "DEFINE TOPIC(A) TOPICSTR('Sport') CLUSTER(CL1) CLROUTE(TOPICHOST)"
+        joins = f"DEFINE CHANNEL(CL1.{qmgr}) CHLTYPE(CLUSRCVR) CLUSTER(CL1)"
+        return "\n".join((joins, topic, *(["SUSPEND QMGR CLUSTER(CL1)"] if qmgr == suspended else ())))
+
+    world = World(at("QM1", setup=host("QM1")), at("QM2", setup=host("QM2")), at("QM3", "", "CL1"))
+    for topic in "abcdefgh":
+        world.publish("QM3", f"Sport/{topic}")
+        assert [flow.receiver for flow in world.step.flows] == ["QM2" if suspended == "QM1" else "QM1"]
+
+
 HIERARCHY_OF_CLUSTERS = [
     *(at(f"QM{n}", "", "CL1") for n in (1, 2)),
     at("QM3", "", "CL1", setup="DEFINE TOPIC(USA) TOPICSTR('USA') CLUSTER(CL1)"),
