@@ -212,3 +212,18 @@ def test_schema_5_the_parent_is_not_asked_yet(tmp_path: Path) -> None:
             assert found == [("ABOVE", "STARTING")]
             assert "t/2" in unit.neighbours.sent_proxies(Link("ABOVE"))
         assert len(list(store.browse("ABOVE"))) == 2  # attach, and all proxy subscriptions
+
+
+@pytest.mark.parametrize("version", [6, 7])
+def test_schema_7_neighbours_are_those_of_a_hierarchy(tmp_path: Path, version: int) -> None:
+    connection = sqlite3.connect(old(tmp_path, version))
+    before = connection.execute("SELECT qmgr, relation, status FROM neighbours").fetchall()
+    sent = {topic for (topic,) in connection.execute("SELECT topic FROM sent_proxies WHERE neighbour = 'ABOVE'")}
+    connection.close()
+    assert "t/2" in sent
+    with reopen(tmp_path) as store, store.unit_of_work() as unit:
+        found = unit.neighbours.all()
+        assert [(each.qmgr, each.relation, each.status) for each in found] == before
+        assert [each.link for each in found] == [Link("ABOVE")]
+        assert unit.neighbours.sent_proxies(Link("ABOVE")) == sent
+        assert unit.neighbours.repository() == []
