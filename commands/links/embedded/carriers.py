@@ -20,7 +20,7 @@ from commands.links.engine.threads import Threads
 from commands.qmgr.delivery import is_stranding
 from commands.qmgr.store import Durability, QueueManagerStore
 from commands.qmgr.store.errors import SupersededError
-from commands.qmgr.store.home import DATABASE, directory_of
+from commands.qmgr.store.home import DATABASE, directory_of, is_there
 from rfh2.errors import StoreError
 
 _log = logging.getLogger("qpubsub.network")
@@ -30,6 +30,7 @@ _FIRST_PAUSE_S: Final = 0.1
 _LONGEST_PAUSE_S: Final = 10.0
 _PATIENCE_IN_TROUBLE_S: Final = 0.2
 _JOIN_S: Final = 10.0
+_LOOK_S: Final = 0.1
 
 
 class _Way:
@@ -93,7 +94,7 @@ class Carriers:
         """
         if self._store is None or self._repository is None:
             self._store = self._open()
-            self._repository = RepositoryManager(self._home, self._store, self._there)
+            self._repository = RepositoryManager(self._home, self._store, lambda name: self._there(name, _LOOK_S))
         carried = self._repository.look(only_due=only_due)
         for queue in self._transmission_queues(self._store):
             way = self._way(self._store, queue)
@@ -150,14 +151,14 @@ class Carriers:
         return tuple(name for name in self._queues[1] if name in self._ways or self._is_here(name))
 
     def _is_here(self, name: str) -> bool:
-        return (directory_of(self._home, name) / DATABASE).is_file()
+        return is_there(directory_of(self._home, name) / DATABASE)
 
     def _way(self, store: QueueManagerStore, queue: str) -> _Way:
         if queue not in self._ways:
             self._ways[queue] = _Way(Carrier(store, queue, lambda: self._there(queue)))
         return self._ways[queue]
 
-    def _there(self, name: str) -> QueueManagerStore:
+    def _there(self, name: str, patience_s: float = PATIENCE_S) -> QueueManagerStore:
         assert self._store is not None
         clock = self._store.clock
-        return QueueManagerStore.open(self._home, name, durability=self._durability, patience_s=PATIENCE_S, clock=clock)
+        return QueueManagerStore.open(self._home, name, durability=self._durability, patience_s=patience_s, clock=clock)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final
 
@@ -21,8 +21,10 @@ from rfh2.errors import StoreError
 _log = logging.getLogger("qpubsub.network")
 
 EVERY_S: Final = 1.0
-# Looking takes at most a fiftieth of the time, however many queue managers there are.
+# Looking takes at most a fiftieth of the time in a home of many queue managers, and is done every ten seconds at least.
 _SHARE: Final = 50
+_AT_LEAST_EVERY_S: Final = 10.0
+_AFTER_TROUBLE_S: Final = 10.0
 
 _Seen = tuple[int, ...]
 
@@ -35,6 +37,7 @@ class RepositoryManager:
         self._own: tuple[int, RepositoryEntry] = (-1, RepositoryEntry(here.name))
         self._entries: dict[str, tuple[_Seen, RepositoryEntry]] = {}
         self._due_s = 0.0
+        self._troubled: dict[str, float] = {}  # those that could not be read, and until when they are left alone
 
     def look(self, *, only_due: bool = False) -> int:
         """Look at the others; returns of how many something else is known now. only_due: if it was not done just now.
@@ -48,8 +51,9 @@ class RepositoryManager:
         clusters = set(self._own_entry().clusters)
         found: dict[str, RepositoryEntry] = {}
         if clusters:
-            for name in queue_managers(self._home):
-                entry = None if name == self._here.name else self._entry(name, known.get(name))
+            # One that is known and cannot be seen now has not left.
+            for name in {*self._names(known), *known} - {self._here.name}:
+                entry = self._entry(name, known.get(name))
                 if entry is not None and clusters.intersection(entry.clusters):
                     found[name] = entry
         changes = [
@@ -59,8 +63,15 @@ class RepositoryManager:
         ]
         count = self._record(changes) if changes else 0
         ended = time.monotonic()
-        self._due_s = ended + max(EVERY_S, _SHARE * (ended - begun))
+        self._due_s = ended + min(max(EVERY_S, _SHARE * (ended - begun)), _AT_LEAST_EVERY_S)
         return count
+
+    def _names(self, known: Iterable[str]) -> Iterable[str]:
+        try:
+            return queue_managers(self._home)
+        except OSError as error:
+            _log.debug("%s cannot be listed: %s", self._home, error)
+            return known
 
     def _record(self, changes: list[tuple[RepositoryEntry | None, RepositoryEntry]]) -> int:
         count = 0
@@ -82,17 +93,25 @@ class RepositoryManager:
         return self._own[1]
 
     def _entry(self, name: str, known: RepositoryEntry | None) -> RepositoryEntry | None:
-        """What queue manager *name* says of itself; *known* where that cannot be read."""
+        """What queue manager *name* says of itself; *known* where that cannot be read, None where it is gone."""
+        if self._troubled.get(name, 0.0) > time.monotonic():
+            return known
         try:
-            seen = _seen(directory_of(self._home, name) / DATABASE)
+            path = directory_of(self._home, name) / DATABASE
+            path.stat()
+            seen = _seen(path)
             before = self._entries.get(name)
             if before is not None and before[0] == seen:
                 return before[1]
             with self._open(name) as there:
                 self._entries[name] = seen, there.repository_entry()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
         except (StoreError, OSError) as error:
+            self._troubled[name] = time.monotonic() + _AFTER_TROUBLE_S
             _log.debug("queue manager %s cannot be looked at: %s", name, error)
             return known
+        self._troubled.pop(name, None)
         return self._entries[name][1]
 
 

@@ -62,7 +62,7 @@ class SharedQueueError(StoreError):
 
     def __str__(self) -> str:
         what = f"subscription {self.name} of another bridge sends to {self.queue} too"
-        end = "delete that subscription if no bridge uses it any more"
+        end = "delete that subscription if no bridge uses it any more, as after an update of this one"
         return f"{what}: give each bridge a queue of its own by [topics] in_queue; {end}"
 
 

@@ -73,6 +73,7 @@ class LiveNetwork:
         self._place = self._placed()
         self._arranged = False
         self._strangers: set[str] = set()  # those that the log names already
+        self._synchronised: set[Link] = set()
 
     @property
     def is_alone(self) -> bool:
@@ -121,7 +122,7 @@ class LiveNetwork:
             return self._membership(sent, arrival.now) if sent.cluster else self._relationship(sent, arrival.now)
         if isinstance(sent, Returned):
             return self._returned(sent, arrival.now)
-        if link not in self._neighbours:
+        if link not in self._neighbours and not self._is_of_a_cluster(sent):
             return self._from_stranger(sent, arrival)
         now = arrival.now
         match sent:
@@ -134,6 +135,13 @@ class LiveNetwork:
                 return _done(taken.effects, self._outgoing(taken.flows))
             case PublicationFlow():
                 return self._publication(sent, arrival)
+
+    def _is_of_a_cluster(self, sent: Sent) -> bool:
+        """Whether a publication or a deletion was sent within a cluster that this queue manager is in.
+
+        Who sent it may have left since: that it has is seen before its last messages are read.
+        """
+        return isinstance(sent, PublicationFlow | DeletionFlow) and sent.cluster in self._own.clusters
 
     def _publication(self, sent: PublicationFlow, arrival: Arrival) -> FromNeighbour:
         carried = replace(arrival, queue=INTER_QMGR_PUBS, md=None, body=b"")
@@ -278,7 +286,9 @@ class LiveNetwork:
             _log.info("queue manager %s is not a child of %s any more", sent.sender, self._name)
             return self._parted(now)
         outgoing: list[Outgoing] = []
-        if known.status is NeighbourStatus.ACTIVE:  # if not, it is being attached to
+        # If a parent is not active, it is being attached to; members are synchronised with once, whatever comes back.
+        if known.status is NeighbourStatus.ACTIVE and known.link not in self._synchronised:
+            self._synchronised |= {known.link} if known.relation is Relation.MEMBER else set()
             _log.warning("queue manager %s does not know %s any more: they synchronise", sent.sender, self._name)
             outgoing += self._refreshed(replace(known, refresh=Refresh.ALL), now)
         if sent.flow is not None and sent.flow.sender == self._name:

@@ -25,8 +25,19 @@ def directory_of(home: Path, name: str) -> Path:
 
 
 def queue_managers(home: Path) -> tuple[str, ...]:
-    """The names of the queue managers in *home*, in order; none where there is no such directory."""
+    """The names of the queue managers in *home*, in order; none where there is no such directory.
+
+    What cannot be looked into is passed over: it may be another user's. Raises OSError where *home* cannot be read.
+    """
     if not home.is_dir():
         return ()
-    found = (entry.name for entry in home.iterdir() if (entry / DATABASE).is_file())
+    found = (entry.name for entry in home.iterdir() if is_there(entry / DATABASE))
     return tuple(sorted(name.translate(_FROM_DIRECTORY) for name in found))
+
+
+def is_there(path: Path) -> bool:
+    """Whether there is such a file, and it can be seen."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False

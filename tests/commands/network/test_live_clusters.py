@@ -236,6 +236,55 @@ def test_what_a_member_says_of_itself_is_not_undone_by_what_was_read_before(tmp_
         assert {each.qmgr: each.clusters for each in here.repository()} == {"QM2": ("C",), "QM3": ("C",)}
 
 
+def test_what_one_sent_before_it_left_is_delivered(tmp_path: Path) -> None:
+    """That it has left is seen before its last messages are read."""
+    with LiveWorld(tmp_path, *THREE[:2]) as world:
+        subscribe(world, "QM2")
+        one, two = (world.queue_managers[qmgr] for qmgr in ("QM1", "QM2"))
+        for n in range(5):
+            world.put(message("Publish", "QM1", f"Sport/{n}", data=b"go%02d" % n))
+        one.processor.drain()
+        one.carriers.carry()
+        world.mqsc("QM1", "DELETE CHANNEL('C.QM1')")
+        two.carriers.carry()
+        assert two.store.repository() == []
+        world.settle()
+        assert boards(world, "QM2") == [f"QM2: go{n:02}" for n in range(5)]
+
+
+def test_what_comes_back_has_two_synchronise_once(tmp_path: Path) -> None:
+    with LiveWorld(tmp_path, *THREE[:2]) as world:
+        subscribe(world, "QM1")
+        one = world.queue_managers["QM1"]
+        with one.store.unit_of_work() as unit:
+            unit.neighbours.claim("QM2", "a carrier")
+            for _ in range(30):
+                said = flow_messages._written("QM2", Link("QM1", "C"), INTER_QMGR_CONTROL, Word.UNKNOWN, ())
+                unit.put(INTER_QMGR_CONTROL, said.message.mqmd.encode(), said.body)
+        one.processor.drain()
+        assert len(world.on("QM1", "QM2")) < 5
+
+
+def test_a_directory_that_nobody_may_enter_stops_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another user's queue manager, or lost+found."""
+    with LiveWorld(tmp_path, *THREE) as world:
+        subscribe(world, "QM3")
+        is_file = Path.is_file
+
+        def refused(path: Path) -> bool:
+            if path.parent.name in ("QM3", "lost+found"):
+                raise PermissionError(13, "Permission denied", str(path))
+            return is_file(path)
+
+        (tmp_path / "lost+found").mkdir()
+        monkeypatch.setattr(Path, "is_file", refused)
+        for each in world.queue_managers.values():
+            each.carriers.close()
+        for qmgr in ("QM1", "QM2"):
+            world.queue_managers[qmgr].work()
+        assert world.proxies("QM1") == {("QM3", "Sport/#")}
+
+
 def test_one_that_cannot_be_read_stays_a_member(tmp_path: Path) -> None:
     with LiveWorld(tmp_path, *THREE) as world:
         subscribe(world, "QM3")
