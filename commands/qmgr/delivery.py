@@ -37,6 +37,7 @@ _STRANDED: Final = (
 )
 STRANDED_HELP: Final = "no channel takes them; if the capture is from there, put it again with qpubsub put --as"
 """The warning about such a queue, for people."""
+MQRC_XMIT_Q_USAGE_ERROR: Final = 2092
 _MADE_FOR_NEIGHBOUR: Final = "Made by qpubsub run: to a neighbour in the network"
 _MADE_FOR_TRANSMISSION: Final = "Made by qpubsub run: messages name this queue manager"
 
@@ -206,13 +207,19 @@ class Deliverer:
         )
 
     def _have_transmission_queue(self, name: str) -> None:
-        """Make the queue if it does not exist; warn once of one that was never defined. Raises QueueError."""
+        """Make the queue if it does not exist; warn once of one that was never defined.
+
+        Raises QueueError, 2092 where the queue manager's name is that of another queue, or of an alias.
+        """
         queue = self._unit.find_queue(name)
         if queue is None:
             made = self._unit.ensure_queue(name)
             queue = replace(made, transmission=True, description=_MADE_FOR_TRANSMISSION)
             self._unit.save_definition(queue)
             self._objects.put(queue)
+        elif not queue.transmission:
+            why = f"it is no transmission queue, so nothing can be sent to queue manager {name}"
+            raise QueueError(MQRC_XMIT_Q_USAGE_ERROR, name, why)
         if queue.description == _MADE_FOR_TRANSMISSION and name not in self._warned:
             self._warned.add(name)
             _log.warning(_STRANDED, name, name, self._qmgr)

@@ -22,6 +22,7 @@ from commands.qmgr.network.flow_messages import INTER_QMGR_CONTROL, Word
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.home import directory_of
 from commands.replay.network.building import NetworkSetup, QueueManagerSetup
+from rfh2.dlh import decode_dlh
 from streams.topic_objects import TopicObject
 from tests.commands.cli_runs import run
 from tests.commands.network.live_world import LiveQueueManager, LiveWorld, joining
@@ -250,6 +251,22 @@ def test_what_one_sent_before_it_left_is_delivered(tmp_path: Path) -> None:
         assert two.store.repository() == []
         world.settle()
         assert boards(world, "QM2") == [f"QM2: go{n:02}" for n in range(5)]
+
+
+@pytest.mark.parametrize("other", ["DEFINE QLOCAL(QM2)", "DEFINE QLOCAL(OTHER)\nDEFINE QALIAS(QM2) TARGET(OTHER)"])
+def test_a_queue_with_the_name_of_a_member_gets_nothing_of_its(tmp_path: Path, other: str) -> None:
+    with LiveWorld(tmp_path, at("QM1", setup=other), *THREE[1:]) as world:
+        world.mqsc("QM1", f"{joining('C', 'QM1')}\n{SPORT}")
+        world.put(message("RegSub", "QM1", "Sport/#", "BOARD"))
+        world.settle()
+        assert world.on("QM1", "QM2") == []
+        letters = [decode_dlh(each.body, 0, 1208) for each in world.on("QM1", "SYSTEM.DEAD.LETTER.QUEUE")]
+        assert {letter.reason for letter in letters} == {2092}
+        assert world.proxies("QM2") == set()
+        world.mqsc("QM1", "DELETE QALIAS(QM2)" if "QALIAS" in other else "DELETE QLOCAL(QM2)")
+        world.mqsc("QM1", "REFRESH CLUSTER(C)")
+        world.settle()
+        assert world.proxies("QM2") == {("QM1", "Sport/#")}
 
 
 def test_what_comes_back_has_two_synchronise_once(tmp_path: Path) -> None:
