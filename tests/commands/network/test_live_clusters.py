@@ -19,7 +19,7 @@ from commands.network.repository import RepositoryEntry
 from commands.network.topology import Position
 from commands.qmgr.network import flow_messages
 from commands.qmgr.network.flow_messages import INTER_QMGR_CONTROL, Word
-from commands.qmgr.store import QueueManagerStore
+from commands.qmgr.store import QueueManagerStore, StoreBusyError
 from commands.qmgr.store.home import directory_of
 from commands.replay.network.building import NetworkSetup, QueueManagerSetup
 from rfh2.dlh import decode_dlh
@@ -300,6 +300,25 @@ def test_a_directory_that_nobody_may_enter_stops_nothing(tmp_path: Path, monkeyp
         for qmgr in ("QM1", "QM2"):
             world.queue_managers[qmgr].work()
         assert world.proxies("QM1") == {("QM3", "Sport/#")}
+
+
+def test_one_that_is_locked_is_left_alone_for_a_while_and_the_others_are_looked_at(tmp_path: Path) -> None:
+    with LiveWorld(tmp_path, *THREE) as world:
+        world.settle()
+        opened: list[str] = []
+
+        def locked(name: str) -> QueueManagerStore:
+            opened.append(name)
+            if name == "QM2":
+                raise StoreBusyError(name, 0.1)
+            return QueueManagerStore.open(tmp_path, name)
+
+        manager = RepositoryManager(tmp_path, world.queue_managers["QM1"].store, locked)
+        manager.look()
+        world.mqsc("QM3", "DEFINE TOPIC(LATER) TOPICSTR('Later') CLUSTER(C)")
+        assert manager.look() == 1
+        assert sorted(opened) == ["QM2", "QM3", "QM3"]
+        assert [each.qmgr for each in world.queue_managers["QM1"].store.repository()] == ["QM2", "QM3"]
 
 
 def test_one_that_cannot_be_read_stays_a_member(tmp_path: Path) -> None:
