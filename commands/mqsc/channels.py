@@ -45,3 +45,9 @@ def notes_on(channel: ClusterChannel, objects: Objects) -> tuple[str, ...]:
     if not channel.cluster and not channel.cluster_namelist:
         return (f"{channel.name} is in no cluster: neither CLUSTER nor CLUSNL is given",)
     return ()
+
+
+def notes_without(namelist: str, objects: Objects) -> tuple[str, ...]:
+    """What to say where a namelist was deleted: which channels were in its clusters."""
+    found = [each.name for each in objects.channels.values() if each.cluster_namelist == namelist]
+    return tuple(f"channel {name} is in no cluster any more: its CLUSNL is gone" for name in sorted(found))

@@ -169,6 +169,8 @@ def delete(command: Command, administration: Administration, family: ObjectFamil
         objects.delete("authrec", record.name)
         changes.append(DefinitionDeleted("authrec", record.name))
     notes = deletion_notes(name, family.stored_as, objects) + (notes_after_deletion(objects) if records else ())
+    if family is NAMELIST:
+        notes += channels.notes_without(name, objects)
     return done(family.deleted, *changes, cleared=cleared, notes=notes)
 
 

@@ -463,3 +463,11 @@ def test_a_cluster_and_a_linked_tree_do_not_go_together(tmp_path: Path) -> None:
     assert "let run --once without --topics work" in run("run", "-m", "QM1", *home, *linked).talk
     assert run("run", "-m", "QM1", *home, "--once").code == 0
     assert "is in cluster" not in run("check", "-m", "QM1", *home, *linked[:2]).out
+
+
+def test_a_namelist_of_clusters_that_is_deleted_is_noted() -> None:
+    desk = Desk("DEFINE NAMELIST(BOTH) NAMES(SALES, OTHER)\nDEFINE CHANNEL(X) CHLTYPE(CLUSRCVR) CLUSNL(BOTH)")
+    assert desk.objects.clusters == ("OTHER", "SALES")
+    answer = desk.must("DELETE NAMELIST(BOTH)")
+    assert any("channel X is in no cluster any more: its CLUSNL is gone" in line for line in answer.lines)
+    assert desk.objects.clusters == ()
