@@ -21,7 +21,7 @@ from commands.links.checking.nats import NatsCheck
 from commands.links.engine.config import ConfigError, QueuesConfig, exposed_secrets, read_config
 from commands.links.engine.urls import Address
 from commands.links.mqtt.topics import filter_of
-from commands.links.opening import Places
+from commands.links.opening import Places, leaving
 from commands.qmgr.delivery import STRANDED_HELP, is_stranding
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.permissions import closing as closing_of
@@ -57,7 +57,7 @@ def command(
     places = Places.of(home, qmgr, settings, queues, topics)
     with places.store() as store:
         state = store.load_state()
-        of_files = [*_of_files(store), *_of_transmission(store), *_of_network(places, store)]
+        of_files = [*_of_files(store), *_of_transmission(store), *_of_network(places, store, state[0])]
     missing = 0
     for finding in (*of_files, *_findings(places, state)):
         missing += not finding.ok
@@ -87,9 +87,8 @@ def _of_transmission(store: QueueManagerStore) -> Iterator[CheckResult]:
             yield CheckResult(f"transmission queue {name}", False, why, mend)
 
 
-def _of_network(places: Places, store: QueueManagerStore) -> Iterator[CheckResult]:
+def _of_network(places: Places, store: QueueManagerStore, objects: Objects) -> Iterator[CheckResult]:
     """A parent, children or clusters, where queues or topics are elsewhere."""
-    objects = store.load_state()[0]
     try:
         places.require_alone(objects.qmgr, store)
     except ConfigError as error:
@@ -97,8 +96,7 @@ def _of_network(places: Places, store: QueueManagerStore) -> Iterator[CheckResul
     try:
         places.require_no_cluster(objects, store)
     except ConfigError as error:
-        mend = tuple(f"DELETE CHANNEL('{name}')" for name in sorted(set(objects.cluster_channels.values())))
-        yield CheckResult("cluster", False, error.why, mend)
+        yield CheckResult("cluster", False, error.why, leaving(objects))
 
 
 def _report(console: Console, finding: CheckResult) -> None:

@@ -40,6 +40,11 @@ def queues_address(option: str | None, config: Config) -> Address | None:
     return address
 
 
+def leaving(objects: Objects) -> tuple[str, ...]:
+    """The commands by which a queue manager leaves all its clusters."""
+    return tuple(f"DELETE CHANNEL('{name}')" for name in sorted(set(objects.cluster_channels.values())))
+
+
 @dataclass(frozen=True, slots=True)
 class Places:
     """Where queues and topics are. home, qmgr: the embedded queue manager, or the state of one elsewhere.
@@ -103,20 +108,29 @@ class Places:
         self.require_no_cluster(objects, store)
         return objects.qmgr
 
+    @property
+    def is_embedded(self) -> bool:
+        """Whether neither queues nor topics are elsewhere."""
+        return self.queues is None and self.topics is None
+
+    @property
+    def _option(self) -> str:
+        """The option by which they are elsewhere."""
+        return "--queues" if self.topics is None else "--topics"
+
     def require_no_cluster(self, objects: Objects, store: QueueManagerStore) -> None:
         """Raises ConfigError where queues or topics are elsewhere, and the queue manager is a member of clusters.
 
         So it is until its command processor has told the others that it has left.
         """
-        if self.queues is None and self.topics is None:
+        if self.is_embedded:
             return
         clusters = sorted({*objects.clusters, *(each.cluster for each in store.neighbours() if each.cluster)})
         if not clusters:
             return
-        option = "--queues" if self.topics is None else "--topics"
+        option = self._option
         named = f"cluster{'' if len(clusters) == 1 else 's'} {', '.join(clusters)}"
-        channels = [f"DELETE CHANNEL('{name}')" for name in sorted(set(objects.cluster_channels.values()))]
-        leave = " and ".join((*channels, f"let run --once without {option} work"))
+        leave = " and ".join((*leaving(objects), f"let run --once without {option} work"))
         why = f"queue manager {objects.qmgr.name} is in {named}, and a cluster is of embedded queues and topics alone"
         raise ConfigError(option, f"{why}. To keep it, run without {option}. Otherwise leave it: {leave}")
 
@@ -126,7 +140,7 @@ class Places:
         A publication would reach the others both ways, by the hierarchy and by the tree, and programs of the tree keep
         no fingerprints.
         """
-        if self.queues is None and self.topics is None:
+        if self.is_embedded:
             return
         children = [each.qmgr for each in store.neighbours() if each.relation is Relation.CHILD]
         if not qmgr.parent and not children:
@@ -135,7 +149,7 @@ class Places:
             has, child = f"has PARENT({qmgr.parent})", qmgr.name
         else:
             has, child = f"is the parent of {', '.join(children)}", " and ".join(children)
-        option = "--queues" if self.topics is None else "--topics"
+        option = self._option
         end = f"end it with ALTER QMGR PARENT(' ') at {child}, and let run --once without {option} work for each"
         share = "give all of them the same --topics, which connects them" if self.topics is not None else "run it then"
         why = f"queue manager {qmgr.name} {has}, and a hierarchy is of embedded queues and topics alone"
@@ -143,7 +157,7 @@ class Places:
 
     def carriers(self) -> Carriers | None:
         """What carries messages to other queue managers of the home; None if queues or topics are elsewhere."""
-        if self.queues is not None or self.topics is not None:
+        if not self.is_embedded:
             return None
         return Carriers(self.home, self.store, self.durability)
 

@@ -11,7 +11,7 @@ from commands.broker.authority import GroupsOf, no_groups
 from commands.broker.identifiers import message_id
 from commands.broker.objects import Objects
 from commands.mqsc.neighbours import Alone, Neighbours
-from commands.network.repository import Repository, RepositoryEntry
+from commands.network.repository import Repository, RepositoryEntry, give_copies
 from commands.qmgr.store.port import Counting
 from streams.topic_space import TopicSpace
 
@@ -85,9 +85,7 @@ class Administration:
 
     def renew_copies(self) -> None:
         """Have the copies of cluster topics that count now that the queue manager's own definitions have changed."""
-        topics = self.objects.topics
-        topics.copy(())
-        topics.copy(self.repository().copies(topics))
+        give_copies(self.objects, self.neighbours.repository())
 
 
 class SubIds:

@@ -97,21 +97,11 @@ class NetworkQueueManager:
         Those of links that there are not are passed over. Nothing flows: what they need was asked for when they were
         made.
         """
-        links: dict[str, list[Link]] = {}
-        for link in self.routing.links:
-            links.setdefault(link.neighbour, []).append(link)
-        for subscription in self.broker.space.subscriptions():
-            if subscription.is_proxy:
-                place = _place_of(subscription)
-                for link in links.get(subscription.dest_qmgr, ()):
-                    if _proxy_id(link, place) == subscription.sub_id:
-                        self._links[subscription.sub_id] = link
-                        for _ in self.proxies.want(self.routing.of_pattern(place, link)):
-                            pass
-
-    def is_of_a_link(self, proxy: Subscription) -> bool:
-        """Whether there is the link that this proxy subscription came by."""
-        return proxy.sub_id in self._links
+        for proxy, link in proxies_by_link(self.broker.space.subscriptions(), self.routing.links):
+            if link is not None:
+                self._links[proxy.sub_id] = link
+                for _ in self.proxies.want(self.routing.of_pattern(_place_of(proxy), link)):
+                    pass
 
     def proxies_of(self, link: Link) -> list[Place]:
         """The proxy subscriptions that a neighbour has made here."""
@@ -344,6 +334,19 @@ class NetworkQueueManager:
 
     def _keep_back(self, topic: str, why: str, to: tuple[str, ...] = ()) -> None:
         self.kept_back.append(KeptBack(self.name, topic, why, to))
+
+
+def proxies_by_link(
+    subscriptions: Iterable[Subscription], links: Iterable[Link]
+) -> Iterator[tuple[Subscription, Link | None]]:
+    """The proxy subscriptions among *subscriptions*, each with the one of *links* that it came by, if it is there."""
+    by_neighbour: dict[str, list[Link]] = {}
+    for link in links:
+        by_neighbour.setdefault(link.neighbour, []).append(link)
+    for each in subscriptions:
+        if each.is_proxy:
+            place, possible = _place_of(each), by_neighbour.get(each.dest_qmgr, ())
+            yield each, next((link for link in possible if _proxy_id(link, place) == each.sub_id), None)
 
 
 def _place(subscription: Subscription) -> tuple[object, ...]:

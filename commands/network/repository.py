@@ -93,3 +93,10 @@ class Repository:
         """The hosts of topics with CLROUTE(TOPICHOST), and those that are suspended."""
         suspended = ((each.qmgr, cluster) for each in (self.own, *self.others) for cluster in each.suspended)
         return Hosts(self.cluster_topics.hosts(), frozenset(suspended))
+
+
+def give_copies(objects: Objects, others: Iterable[RepositoryEntry]) -> None:
+    """Have *objects* the copies of cluster topics that count there. others: what is known of the other members."""
+    topics = objects.topics
+    topics.copy(())
+    topics.copy(Repository(RepositoryEntry.of(objects), others).copies(topics))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -97,9 +98,7 @@ class RepositoryManager:
         if self._troubled.get(name, 0.0) > time.monotonic():
             return known
         try:
-            path = directory_of(self._home, name) / DATABASE
-            path.stat()
-            seen = _seen(path)
+            seen = _seen(directory_of(self._home, name) / DATABASE)
             before = self._entries.get(name)
             if before is not None and before[0] == seen:
                 return before[1]
@@ -116,13 +115,8 @@ class RepositoryManager:
 
 
 def _seen(path: Path) -> _Seen:
-    """What changes with each commit."""
-    found: list[int] = []
-    for file in (path, path.with_name(f"{path.name}-wal")):
-        try:
-            status = file.stat()
-        except FileNotFoundError:
-            found += [0]
-        else:
-            found += [status.st_ino, status.st_size, status.st_mtime_ns]
-    return tuple(found)
+    """What changes with each commit. Raises FileNotFoundError where there is no such database."""
+    files = [path.stat()]
+    with suppress(FileNotFoundError):
+        files.append(path.with_name(f"{path.name}-wal").stat())
+    return tuple(number for file in files for number in (file.st_ino, file.st_size, file.st_mtime_ns))

@@ -12,14 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import Final
 
-from commands.network.neighbours import NeighbourStatus, Refresh, Relation
-from commands.qmgr.network.flow_messages import INTER_QMGR_CONTROL, Word, relationship
+from commands.network.neighbours import NeighbourStatus, Refresh
+from commands.qmgr.network.flow_messages import INTER_QMGR_CONTROL, INTRODUCTIONS, relationship
 from commands.qmgr.store.neighbours import NeighbourRecord, NeighbourRecords
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
-
-_INTRODUCTIONS: Final = {Relation.PARENT: Word.ATTACH, Relation.MEMBER: Word.JOIN}
 
 
 class Memory(StrEnum):
@@ -51,7 +48,7 @@ def ask_there(unit: SqliteUnitOfWork, sender: str, known: Iterable[NeighbourReco
     unit.neighbours.ask_refresh(Refresh.PROXIES if found is Memory.RECEIVER_BEHIND else Refresh.ALL, sender)
     remembered = {each.cluster for each in unit.neighbours.all() if each.qmgr == sender}
     for each in known:
-        word = _INTRODUCTIONS.get(each.relation)
+        word = INTRODUCTIONS.get(each.relation)
         if word is not None and each.status is not NeighbourStatus.REFUSED and each.cluster not in remembered:
             said = relationship(sender, each.link, word)
             unit.put(INTER_QMGR_CONTROL, said.message.mqmd.encode(), said.body)

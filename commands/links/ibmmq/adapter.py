@@ -131,7 +131,6 @@ class MqCalls:
             return
         try:
             names = self._tree.existing()
-            self._tree.require_own_queue()
         except MqError as error:
             if isinstance(error, ConnectionLostError):
                 raise

@@ -87,21 +87,10 @@ class Tree:
             connection.close_subscription(made, cmqc.MQCO_KEEP_SUB)
 
     def existing(self) -> list[str]:
-        """The names of the subscriptions of this link that the queue manager has."""
-        with self._connected() as connection:
-            name = connection.mq.CMQCFC.MQCACF_SUB_NAME
-            try:
-                found = connection.pcf("MQCMD_INQUIRE_SUBSCRIPTION", {name: f"{_OURS} {self.bridge} *"})
-            except MqError as error:
-                if error.reason == MQRC_NO_SUBSCRIPTION:
-                    return []
-                raise
-            return [bytes(each[name]).decode().rstrip() for each in found if name in each]
+        """The names of the subscriptions of this link that the queue manager has.
 
-    def require_own_queue(self) -> None:
-        """Raises SharedQueueError where the incoming queue gets what another bridge has subscribed to.
-
-        Whoever gets a publication first would keep it from the other one.
+        Raises SharedQueueError where the incoming queue also gets what another bridge has subscribed to: whoever got a
+        publication first would keep it from the other one.
         """
         with self._connected() as connection:
             cfc = connection.mq.CMQCFC
@@ -109,12 +98,16 @@ class Tree:
                 found = connection.pcf("MQCMD_INQUIRE_SUBSCRIPTION", {cfc.MQCACF_SUB_NAME: f"{_OURS} *"})
             except MqError as error:
                 if error.reason == MQRC_NO_SUBSCRIPTION:
-                    return
+                    return []
                 raise
+            names = []
             for each in found:
                 name, queue = (_text(each.get(key)) for key in (cfc.MQCACF_SUB_NAME, cfc.MQCACF_DESTINATION))
-                if queue == self._config.in_queue and not name.startswith(f"{_OURS} {self.bridge} "):
+                if name.startswith(f"{_OURS} {self.bridge} "):
+                    names.append(name)
+                elif queue == self._config.in_queue:
                     raise SharedQueueError(queue, name)
+            return names
 
     def unsubscribe(self, name: str) -> None:
         """End the subscription of this name; do nothing if there is none."""

@@ -26,6 +26,7 @@ from commands.broker.outcome import Arrival
 from commands.broker.puts import Outgoing, PutKind
 from commands.headers.registry import parse
 from commands.network.flows import FINGERPRINT, FINGERPRINT_FOLDER, DeletionFlow, Link, PublicationFlow
+from commands.network.neighbours import Relation
 from commands.qmgr.store.state import from_microseconds, to_microseconds
 from rfh2.constants import MQFMT_RF_HEADER_2, MQPER_PERSISTENT
 from rfh2.errors import DecodeError
@@ -61,6 +62,10 @@ class Word(StrEnum):
     SYNCHRONISE = "synchronise"
     PUBLISH = "publish"
     CLEAR = "clear"
+
+
+INTRODUCTIONS: Final = {Relation.PARENT: Word.ATTACH, Relation.MEMBER: Word.JOIN}
+"""What a neighbour is told first by one that it may not know. A parent does not introduce itself to its child."""
 
 
 @dataclass(frozen=True, slots=True)

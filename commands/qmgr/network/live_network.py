@@ -27,7 +27,7 @@ from commands.headers.response import Completion
 from commands.network.cluster_topics import Hosts
 from commands.network.flows import DeletionFlow, Flow, Link, Place, ProxyFlow, PublicationFlow
 from commands.network.neighbours import NeighbourStatus, Refresh, Relation
-from commands.network.queue_manager import NetworkQueueManager
+from commands.network.queue_manager import NetworkQueueManager, proxies_by_link
 from commands.network.repository import Repository, RepositoryEntry
 from commands.network.routing import Routing
 from commands.qmgr.network import flow_messages
@@ -161,7 +161,7 @@ class LiveNetwork:
 
     def _placed(self) -> NetworkQueueManager:
         """This queue manager among its neighbours, with what its subscriptions want of each of them."""
-        self._neighbours = {record.link: record for record in self._records().all()}
+        self._neighbours = self._recorded()
         links = self._links()
         there = {link.neighbour: _Neighbour(Objects(QueueManager(link.neighbour))) for link in links}
         hosts = Repository(self._own, self._records().repository()).hosts() if self._own.clusters else Hosts({})
@@ -171,6 +171,9 @@ class LiveNetwork:
                 pass  # what was not sent yet is found by comparing
             place.resume()
         return place
+
+    def _recorded(self) -> dict[Link, NeighbourRecord]:
+        return {record.link: record for record in self._records().all()}
 
     def _links(self) -> list[Link]:
         """Those of the hierarchy first."""
@@ -210,9 +213,7 @@ class LiveNetwork:
     def _without_strangers(self, now: datetime) -> list[Effect]:
         """Remove the proxy subscriptions of those that are no neighbours any more."""
         space = self._broker.space
-        known = self._links()
-        place = self._place if set(self._place.routing.links) == set(known) else self._placed()
-        gone = [each for each in space.subscriptions() if each.is_proxy and not place.is_of_a_link(each)]
+        gone = [each for each, link in proxies_by_link(space.subscriptions(), self._links()) if link is None]
         return [effect for subscription in gone for effect in space.apply(Unsubscribe(subscription), now)]
 
     def _relationship(self, sent: Relationship, now: datetime) -> FromNeighbour:
@@ -297,7 +298,7 @@ class LiveNetwork:
 
     def _parted(self, now: datetime) -> FromNeighbour:
         """A neighbour has gone: so have its proxy subscriptions, and what they needed of others."""
-        self._place = self._placed()
+        self._neighbours = self._recorded()
         effects = self._without_strangers(now)
         self._place = self._placed()
         return _done(effects, [put for link in self._links() for put in self._differences(link)])
@@ -327,7 +328,7 @@ class LiveNetwork:
         """
         status = NeighbourStatus.STARTING if record.relation is Relation.PARENT else record.status
         self._save(replace(record, status=status, refresh=Refresh.NOTHING))
-        word = {Relation.PARENT: Word.ATTACH, Relation.MEMBER: Word.JOIN}.get(record.relation)
+        word = flow_messages.INTRODUCTIONS.get(record.relation)
         outgoing = [] if word is None else [flow_messages.relationship(self._name, record.link, word)]
         outgoing += self._all_proxies(record.link)
         if record.refresh is Refresh.ALL:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from commands.broker.objects import Definition, LocalQueue, Objects, QueueManager, definition_of, kind_of
-from commands.network.repository import Repository, RepositoryEntry
+from commands.network.repository import give_copies
 from commands.qmgr.store.database import FAILURES, Database
 from commands.qmgr.store.descriptor import HIGHEST_PRIORITY, leave
 from commands.qmgr.store.errors import DAMAGED, UNREADABLE, StoreDamagedError, readable
@@ -175,7 +175,7 @@ def load_objects(connection: sqlite3.Connection, path: str) -> Objects:
         objects = _objects(definitions, path)
     others = repository_in(connection, path)
     if others:
-        objects.topics.copy(Repository(RepositoryEntry.of(objects), others).copies(objects.topics))
+        give_copies(objects, others)
     return objects
 
 

@@ -210,6 +210,8 @@ class QueueManagerStore:
     def repository_entry(self) -> RepositoryEntry:
         """What others that share a cluster have to know of this queue manager. Raises StoreDamagedError."""
         with self.one_moment() as connection:
+            if not connection.execute("SELECT 1 FROM definitions WHERE kind = 'channel' LIMIT 1").fetchone():
+                return RepositoryEntry(self._name)  # in no cluster, as most are
             return RepositoryEntry.of(reading.load_objects(connection, self.database.path))
 
     @translate_sqlite_errors
