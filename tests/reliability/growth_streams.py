@@ -186,9 +186,9 @@ CASES: tuple[Case, ...] = (
 )
 
 
-def grown(case: Case) -> tuple[float, float]:
-    """Processor time at the size of *case*, and at ``FACTOR`` times that."""
-    small, large = (seconds(case.prepare(size)) for size in (case.size, FACTOR * case.size))
+def grown(case: Case, smaller: int | None = None) -> tuple[float, float]:
+    """Processor time at the size of *case*, or a *smaller* one, and at ``FACTOR`` times the former."""
+    small, large = (seconds(case.prepare(size)) for size in (smaller or case.size, FACTOR * case.size))
     return small, large
 
 

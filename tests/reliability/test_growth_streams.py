@@ -15,9 +15,11 @@ LENIENCE = 0.7
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_time_grows_as_documented(case: Case) -> None:
-    limit = FACTOR ** (case.growth + LENIENCE)
-    for _ in range(3):
-        small, large = grown(case)
-        if large <= limit * small:
+    # What no longer fits a cache that others use as well may cost some times more, however often it is measured. Over a
+    # longer way that is a smaller part of the difference, and what is wrong is a larger one.
+    for size in (case.size, case.size, case.size // FACTOR):
+        small, large = grown(case, size)
+        factor = FACTOR * case.size / size
+        if large <= factor ** (case.growth + LENIENCE) * small:
             return
-    pytest.fail(f"{case.name}: {small * 1e3:.3f} ms at {case.size:,}, {large * 1e3:.3f} ms at {FACTOR} times that")
+    pytest.fail(f"{case.name}: {small * 1e3:.3f} ms at {size:,}, {large * 1e3:.3f} ms at {factor:g} times that")
