@@ -5,7 +5,7 @@ Wildcards appear as the levels that subscribers wrote. A chain of levels without
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, field
 
 from rfh2.terminal_escape import visible
@@ -17,11 +17,14 @@ from streams.topic_strings import SEPARATOR, is_within
 
 @dataclass(slots=True)
 class Outline:
-    """One node. label: the levels that lead here from the node above; topic_string: from the root."""
+    """One node. label: the levels that lead here from the node above; topic_string: from the root. copies: the names of
+    those objects that are a cluster's, and are defined elsewhere.
+    """
 
     label: str
     topic_string: str
     objects: list[TopicObject] = field(default_factory=list)
+    copies: Set[str] = frozenset()
     places: list[TopicPrefix] = field(default_factory=list)
     subscriptions: list[Subscription] = field(default_factory=list)
     retained: bool = False
@@ -49,10 +52,12 @@ def outline(
     under: str = "",
     depth: int | None = None,
     places: Iterable[TopicPrefix] = (),
+    copies: Set[str] = frozenset(),
 ) -> Outline:
     """The tree of everything at and below topic string *under*, at most *depth* levels deep.
 
-    places: the streams and subscription points to mark; each is where a topic object is.
+    places: the streams and subscription points to mark; each is where a topic object is. copies: the names of those
+    objects that are a cluster's, and are defined elsewhere.
     Deeper nodes are counted in ``hidden`` of the node above them. Children are in order of their labels.
     """
     root = _OutlineNode()
@@ -65,12 +70,12 @@ def outline(
         root.add(topic_string, None, under, depth)
     for place in places:
         root.add(place.topic_string, place, under, depth, counts=False)
-    return _outlined(root, under)
+    return _outlined(root, under, copies)
 
 
 def marks(node: Outline) -> list[tuple[str, str]]:
     """What is at a node, in words: (``object`` | ``place`` | ``subscription`` | ``retained`` | ``hidden``, text)."""
-    out = [("object", _about_object(topic_object)) for topic_object in node.objects]
+    out = [("object", _about_object(each, each.name in node.copies)) for each in node.objects]
     out += [("place", str(place)) for place in node.places]
     out += [("subscription", _about_subscription(subscription)) for subscription in node.subscriptions]
     if node.retained:
@@ -116,10 +121,10 @@ class _OutlineNode:
             node.here.append(thing)
 
 
-def _outlined(root: _OutlineNode, under: str) -> Outline:
+def _outlined(root: _OutlineNode, under: str, copies: Set[str]) -> Outline:
     # A topic may have thousands of levels, and be a chain of as many nodes: hence no recursion, and no topic string is
     # spelt out for a level that is only on the way to another.
-    top = _shown(root, under, under)
+    top = _shown(root, under, under, copies)
     waiting = [(root, top)]
     while waiting:
         node, above = waiting.pop()
@@ -130,17 +135,19 @@ def _outlined(root: _OutlineNode, under: str) -> Outline:
                 ((level_below, child),) = child.children.items()
                 levels.append(level_below)
             label = SEPARATOR.join(levels)
-            made = _shown(child, label, begin + label)
+            made = _shown(child, label, begin + label, copies)
             above.children.append(made)
             waiting.append((child, made))
     return top
 
 
-def _shown(node: _OutlineNode, label: str, topic_string: str) -> Outline:
+def _shown(node: _OutlineNode, label: str, topic_string: str, copies: Set[str]) -> Outline:
+    objects = [thing for thing in node.here if isinstance(thing, TopicObject)]
     return Outline(
         label,
         topic_string,
-        [thing for thing in node.here if isinstance(thing, TopicObject)],
+        objects,
+        copies & {each.name for each in objects},
         [thing for thing in node.here if isinstance(thing, TopicPrefix)],
         [thing for thing in node.here if isinstance(thing, Subscription)],
         None in node.here,
@@ -148,8 +155,10 @@ def _shown(node: _OutlineNode, label: str, topic_string: str) -> Outline:
     )
 
 
-def _about_object(topic_object: TopicObject) -> str:
-    given = [f"WILDCARD({topic_object.wildcard.value})"] if topic_object.wildcard.value != "PASSTHRU" else []
+def _about_object(topic_object: TopicObject, is_copy: bool) -> str:
+    given = ["copy of"] if is_copy else []
+    given += [f"CLUSTER({topic_object.cluster})"] if topic_object.cluster else []
+    given += [f"WILDCARD({topic_object.wildcard.value})"] if topic_object.wildcard.value != "PASSTHRU" else []
     given += [f"{word}({'ENABLED' if value else 'DISABLED'})" for word, value in _switches(topic_object)]
     return " ".join([topic_object.name, *given])
 

@@ -14,7 +14,7 @@ object changes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import fields
 from enum import StrEnum
 from typing import Any, Final
@@ -218,6 +218,11 @@ class TopicObjects:
     def own(self) -> Iterable[TopicObject]:
         """Those that are defined here, by name: all but the copies."""
         return [topic_object for topic_object in self if topic_object.name not in self._copies]
+
+    @property
+    def copies(self) -> Set[str]:
+        """The names of the copies."""
+        return frozenset(self._copies)
 
     def is_copy(self, name: str) -> bool:
         """Whether the object of this name is a copy."""

@@ -46,7 +46,9 @@ def command(console: Console, qmgr: str, home: Path, under: str, depth: int | No
         objects, subscriptions, retained = store.load_state()
     lists = (objects.namelists.get(QUEUE_NAMELIST), objects.namelists.get(SUB_POINT_NAMELIST), objects.topics)
     kept_topics = (kept.topic_string for kept in retained)
-    root = outline(objects.topics, subscriptions, kept_topics, under, depth, places(*lists))
+    root = outline(
+        objects.topics, subscriptions, kept_topics, under, depth, places(*lists), copies=objects.topics.copies
+    )
     title = visible(f"{qmgr}: {under}") if under else qmgr
     if form == "text":
         for line in text_tree(root, title, colour=console.coloured):

@@ -22,6 +22,7 @@ from pydantic import ValidationError
 from commands.links.engine.config import ConfigError, TopicsConfig
 from commands.links.engine.urls import Address
 from commands.links.kafka.client_settings import client_settings
+from commands.links.kafka.topics import make_topic, partitions_of, settings_of
 from commands.running.captured_once import MOST_IN_DOUBT, CapturedOnce
 from rfh2.captured import CapturedMessage
 from rfh2.distribution import how_to_install
@@ -29,12 +30,7 @@ from rfh2.errors import StoreError
 
 try:
     from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
-    from confluent_kafka.admin import (  # type: ignore[attr-defined]
-        AdminClient,
-        ConfigResource,
-        NewTopic,
-        ResourceType,
-    )
+    from confluent_kafka.admin import AdminClient
 except ImportError:  # pragma: no cover - the extra is not installed
     Consumer = None  # type: ignore[assignment,misc]
 
@@ -151,30 +147,11 @@ class CaptureTopic:
 
     def _make_topic(self, replicas: int) -> None:
         """Make the topic where it is not there; what is in it stays for ever then."""
-        about = self._admin.list_topics(timeout=self._patience_s).topics
-        if self._topic not in about:
-            new = NewTopic(self._topic, 1, replicas, config={"retention.ms": "-1"})
-            answers = self._admin.create_topics([new], request_timeout=self._patience_s)
-            answers[self._topic].result()
-            self._await_topic()
-            return
-        resource = ConfigResource(ResourceType.TOPIC, self._topic)
-        try:
-            found = self._admin.describe_configs([resource], request_timeout=self._patience_s)[resource].result()
-        except KafkaException as error:
-            if error.args[0] != KafkaError.TOPIC_AUTHORIZATION_FAILED:
-                raise
-            return  # the user may not read it
-        if "compact" in str(found["cleanup.policy"].value):
+        if partitions_of(self._admin, self._topic, self._patience_s) is None:
+            make_topic(self._admin, self._topic, 1, replicas, {"retention.ms": "-1"}, self._patience_s)
+        elif "compact" in settings_of(self._admin, self._topic, self._patience_s).get("cleanup.policy", ""):
             why = f"topic {self._topic} is compacted, and would keep one message; give one with cleanup.policy=delete"
             raise ConfigError("--to", why)
-
-    def _await_topic(self) -> None:
-        end = time.monotonic() + self._patience_s
-        while time.monotonic() < end:
-            if self._topic in self._admin.list_topics(timeout=self._patience_s).topics:
-                return
-            time.sleep(_NAP_S)
 
     def _recover(self, settings: dict[str, Any]) -> None:
         """Go on where an earlier process ended."""
@@ -193,9 +170,8 @@ class CaptureTopic:
 
     def _end(self, consumer: Consumer) -> tuple[list[CapturedMessage], int]:
         """The last messages of each partition, and how many records there ever were. Raises ConfigError."""
-        partitions = self._admin.list_topics(self._topic, timeout=self._patience_s).topics[self._topic].partitions
         starts, left, count = list[TopicPartition](), set[int](), 0
-        for number in partitions:
+        for number in partitions_of(self._admin, self._topic, self._patience_s) or ():
             low, high = consumer.get_watermark_offsets(
                 TopicPartition(self._topic, number), timeout=self._patience_s, cached=False
             )

@@ -13,8 +13,8 @@ from commands.links.engine.followed_filters import Positions
 from commands.links.engine.urls import Address
 from commands.links.kafka.client_settings import client_settings
 from commands.links.kafka.routes import Routes
+from commands.links.kafka.topics import make_topic, partitions_of, settings_of
 from rfh2.distribution import how_to_install
-from rfh2.errors import StoreError
 
 try:
     from confluent_kafka import (
@@ -28,10 +28,7 @@ try:
     )
     from confluent_kafka.admin import (  # type: ignore[attr-defined]
         AdminClient,
-        ConfigResource,
-        NewTopic,
         OffsetSpec,
-        ResourceType,
     )
 except ImportError:  # pragma: no cover - the extra is not installed
     Consumer = None  # type: ignore[assignment,misc]
@@ -41,7 +38,6 @@ _MOST_BYTES: Final = 1_048_588
 _COMPACTED: Final = {"cleanup.policy": "compact"}
 # Each transaction replaces the record: only the last ones are worth keeping.
 _STATE: Final = {**_COMPACTED, "segment.bytes": "1048576", "min.cleanable.dirty.ratio": "0.01"}
-_OFTEN_S: Final = 0.1
 # What the promises of the bridge rest on.
 _OF_CONSUMERS: Final[dict[str, Any]] = {
     "isolation.level": "read_committed",
@@ -148,16 +144,8 @@ class KafkaCluster:
 
     def missing(self) -> list[str]:
         """The topics that are not there. Raises StoreError."""
-        missing = []
-        for topic in self.topics:
-            try:
-                self.logs(topic)
-            except TreeUnreachableError as error:
-                cause = error.__cause__
-                if not isinstance(cause, KafkaException) or cause.args[0] != KafkaError.UNKNOWN_TOPIC_OR_PART:
-                    raise
-                missing.append(topic)
-        return missing
+        with self.asking():
+            return [each for each in self.topics if partitions_of(self._admin, each, self.patience_s) is None]
 
     def make(self, topic: str, check_only: bool = False) -> None:
         """Make a topic. Raises StoreError if that is refused."""
@@ -165,32 +153,20 @@ class KafkaCluster:
         settings = {self._routes.retained: _COMPACTED, self._routes.state: _STATE}
         partitions = 1 if topic in settings else self._config.kafka.partitions
         config = settings.get(topic, {"retention.ms": str(kept_ms)})
-        new = NewTopic(topic, partitions, self._config.replicas, config=config)
         with self.asking():
-            asked = self._admin.create_topics([new], validate_only=check_only, request_timeout=self.patience_s)
-            try:
-                asked[topic].result()
-            except KafkaException as error:
-                if error.args[0] != KafkaError.TOPIC_ALREADY_EXISTS:
-                    raise StoreError(f"Kafka topic {topic} cannot be made: {error.args[0].str()}") from error
-        for _ in range(0 if check_only else int(self.patience_s / _OFTEN_S)):
-            if topic not in self.missing():
-                return
-            threading.Event().wait(_OFTEN_S)
+            make_topic(
+                self._admin, topic, partitions, self._config.replicas, config, self.patience_s, check_only=check_only
+            )
 
     def longest(self) -> int | None:
-        """The longest message that all topics take, in bytes; None where the user may not know it."""
+        """The longest message that all topics take, None where the user may not know it. Raises StoreError."""
         limits = [settings.get("max.message.bytes") for settings in map(self.settings_of, self.topics)]
         return min((int(each) for each in limits if each is not None), default=None)
 
     def settings_of(self, topic: str) -> dict[str, str]:
-        """The settings of a topic; none where the user may not read them."""
-        resource = ConfigResource(ResourceType.TOPIC, topic)
-        try:
-            asked = self._admin.describe_configs([resource], request_timeout=self.patience_s)
-            return {name: str(entry.value) for name, entry in asked[resource].result().items()}
-        except KafkaException:
-            return {}
+        """The settings of a topic; none where it is not there, or the user may not read them. Raises StoreError."""
+        with self.asking():
+            return settings_of(self._admin, topic, self.patience_s)
 
 
 def _partition(log: str, offset: int = 0) -> TopicPartition:

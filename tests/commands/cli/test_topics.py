@@ -9,6 +9,8 @@ import pytest
 
 from commands.cli import main
 from commands.terminal.console import Console, ExitCode
+from tests.commands.network.live_world import LiveWorld
+from tests.commands.network.world import at
 
 SETUP = """
 DEFINE QLOCAL('Sport')
@@ -47,6 +49,16 @@ def test_text(home: str) -> None:
     ]
     assert "stream Music has no topic object: its topics are at the root" in talk
     assert "1 subscription," in talk
+
+
+def test_a_topic_of_a_cluster_and_its_copy(tmp_path: Path) -> None:
+    defines = "DEFINE TOPIC(ORDERS) TOPICSTR('Orders') CLUSTER(SALES) SUB(DISABLED)"
+    with LiveWorld(tmp_path, at("QM1", "", "SALES", setup=defines), at("QM2", "", "SALES")) as world:
+        world.settle()
+        drawn = [qpubsub("topics", "-m", qmgr, "--home", str(tmp_path))[1].splitlines()[1:] for qmgr in ("QM1", "QM2")]
+    (own,), (copy,) = drawn
+    assert own.endswith("■ ORDERS CLUSTER(SALES) SUB(DISABLED)")
+    assert copy.endswith("■ ORDERS copy of CLUSTER(SALES) SUB(DISABLED)")
 
 
 @pytest.mark.parametrize(("form", "begins"), [("svg", "<svg "), ("html", "<!DOCTYPE html>")])
