@@ -31,6 +31,12 @@ from rfh2.errors import StoreError
 try:
     from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
     from confluent_kafka.admin import AdminClient
+
+    _NO_LEADER_YET: Final = (
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.UNKNOWN_TOPIC_OR_PART,
+    )
 except ImportError:  # pragma: no cover - the extra is not installed
     Consumer = None  # type: ignore[assignment,misc]
 
@@ -172,9 +178,7 @@ class CaptureTopic:
         """The last messages of each partition, and how many records there ever were. Raises ConfigError."""
         starts, left, count = list[TopicPartition](), set[int](), 0
         for number in partitions_of(self._admin, self._topic, self._patience_s) or ():
-            low, high = consumer.get_watermark_offsets(
-                TopicPartition(self._topic, number), timeout=self._patience_s, cached=False
-            )
+            low, high = self._bounds(consumer, TopicPartition(self._topic, number))
             count += high
             if high > low:
                 starts.append(TopicPartition(self._topic, number, max(low, high - MOST_IN_DOUBT)))
@@ -196,6 +200,18 @@ class CaptureTopic:
             else:
                 raise KafkaException(error)
         return found, count
+
+    def _bounds(self, consumer: Consumer, partition: TopicPartition) -> tuple[int, int]:
+        """The first offset of a partition, and the next one."""
+        end = time.monotonic() + self._patience_s
+        while True:
+            try:
+                return consumer.get_watermark_offsets(partition, timeout=self._patience_s, cached=False)
+            except KafkaException as error:
+                # A broker that has just started, or the topic with it, has to find its leader first.
+                if error.args[0] not in _NO_LEADER_YET or time.monotonic() > end:
+                    raise
+            time.sleep(_NAP_S)
 
     def _message(self, record: Any) -> CapturedMessage:
         try:

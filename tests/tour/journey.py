@@ -27,7 +27,9 @@ _LONGEST_WITH_SPARK_S = 900
 _STOPPED_AFTER_S = 6
 _AT_ONCE = 2
 _ENDED = re.compile(r"\n?@@(\d+)@@(\d+)@@([\d.]+)@@([\d.]+)\n")
-_KEPT = re.compile(r"LANG|LC_ALL|TERM|JAVA_HOME|SSL_CERT_FILE|REQUESTS_CA_BUNDLE|PIP_\w+|(?i:https?_proxy|no_proxy)")
+_KEPT = re.compile(
+    r"LANG|LC_ALL|TERM|JAVA_HOME|SSL_CERT_FILE|REQUESTS_CA_BUNDLE|SPARK_SUBMIT_OPTS|PIP_\w+|(?i:https?_proxy|no_proxy)"
+)
 _WANTS = {"jq": "jq", "mosquitto": "mosquitto", "mosquitto_sub": "mosquitto_sub", "mosquitto_pub": "mosquitto_pub"}
 _PREPARED = """\
 qpubsub create QM1

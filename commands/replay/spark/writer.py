@@ -9,6 +9,7 @@ from __future__ import annotations
 import shutil
 import uuid
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Final
@@ -54,12 +55,13 @@ class FilesWriter(DataSourceArrowWriter):
         self._directory, self._form, self._overwrite = Path(path.removeprefix("file:")), form, overwrite
         self._job = uuid.uuid4().hex[:12]
         self._staging = self._directory / f"_qpubsub-{self._job}"
+        # Not by the tasks: some of them may still begin after another has failed and the job is given up.
+        self._staging.mkdir(parents=True)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> CommittedFiles:
         """One partition."""
         context = TaskContext.get()
         partition, attempt = (context.partitionId(), context.taskAttemptId()) if context is not None else (0, 0)
-        self._staging.mkdir(parents=True, exist_ok=True)
         name = f"part-{partition:05}-{attempt}-{self._job}.{self._form}"
         with (self._staging / name).open("wb") as file:
             rows = write_batches(iterator, file, self._form, self._puts)
@@ -68,7 +70,6 @@ class FilesWriter(DataSourceArrowWriter):
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """All partitions are written: give the files their names."""
-        self._directory.mkdir(parents=True, exist_ok=True)
         old = [path for path in self._directory.iterdir() if path.name[0] not in "._"] if self._overwrite else []
         for message in messages:
             if isinstance(message, CommittedFiles):
@@ -79,8 +80,11 @@ class FilesWriter(DataSourceArrowWriter):
         shutil.rmtree(self._staging, ignore_errors=True)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Delete what was written."""
-        shutil.rmtree(self._staging, ignore_errors=True)
+        """Delete what was written. Tasks that are still at work find no place for another file."""
+        gone = self._staging.with_name(f"{self._staging.name}-given-up")
+        with suppress(FileNotFoundError):
+            self._staging.rename(gone)
+        shutil.rmtree(gone, ignore_errors=True)
 
 
 def write_batches(batches: Iterable[pa.RecordBatch], target: BinaryIO, form: str, puts: bool) -> int:

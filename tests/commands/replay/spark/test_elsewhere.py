@@ -41,7 +41,8 @@ def where(batches):
     for batch in batches:
         yield pa.RecordBatch.from_pydict({"file": [rfh2.__file__]})
 
-spark = session(sys.argv[1], spark__executor__memory="512m")
+quick = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+spark = session(sys.argv[1], spark__executor__memory="512m", spark__executor__defaultJavaOptions=quick)
 print([row["file"] for row in spark.range(2).mapInArrow(where, "file string").collect()])
 """
 
