@@ -77,7 +77,7 @@ class Outcomes:
 
 
 def kills(count: int, seed: int) -> Table:
-    """At least *count* kills: a third of ``extract`` and ``verify``, the others of ``apply`` and its undo."""
+    """At least *count* kills: a third of ``extract`` and ``verify``, others of ``apply`` and its undo; one of each."""
     chance = random.Random(seed)
     outcomes = {name: Outcomes(name) for name in ("extract --metatopics", "apply --all", "verify", "apply --undo")}
     extracted, applied, verified, undone = outcomes.values()
@@ -124,7 +124,7 @@ def _live(count: int, chance: random.Random, applied: Outcomes, verified: Outcom
         verifying = time_of(verb(*VERIFY))
         undoing = time_of(verb(*UNDO))
         outcome = _State(before, after)
-        while applied.kills + verified.kills + undone.kills < count:
+        while min(kinds := (applied.kills, verified.kills, undone.kills)) == 0 or sum(kinds) < count:
             _forget_journals()
             for _attempt in range(2):
                 if killed_when(JOURNAL.exists, chance.uniform(0, 0.6) * applying, verb(*APPLY)):
