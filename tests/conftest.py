@@ -4,8 +4,9 @@ Examples. A developer's are new ones in each run. Where CI is set they are the s
 which ``.ci/test --all`` sets to a number made by chance, has them made from that number instead.
 
 A second try. A test that starts a server of another make shares the machine's ports and time with it, and may fail for
-that. Only such a test is tried twice, and none of those that break, kill or starve something on purpose: what they show
-has to hold each time.
+that. One that measures processor time may fail for other programs, which take the processor's caches from it. Only such
+tests are tried twice, and none of those that break, kill or starve something on purpose: what they show has to hold
+each time.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark ``servers`` what needs one, and let it be tried twice unless it is marked ``faults``."""
+    """Mark ``servers`` what needs one; it, and what is marked ``measured``, is tried twice unless marked ``faults``."""
     starting = (needs_mosquitto.mark, needs_mqi.mark, needs_nats.mark, needs_kafka.mark, needs_chromium.mark)
     for item in items:
         if any(mark in starting for mark in item.iter_markers()):
@@ -76,7 +77,8 @@ def _logging_is_left_as_it_was() -> Iterator[None]:
 
 def may_be_tried_again(item: pytest.Item) -> bool:
     """Whether a failure of the test may be the machine's."""
-    return item.get_closest_marker("servers") is not None and item.get_closest_marker("faults") is None
+    shares_the_machine = item.get_closest_marker("servers") or item.get_closest_marker("measured")
+    return shares_the_machine is not None and item.get_closest_marker("faults") is None
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, exitstatus: int) -> None:

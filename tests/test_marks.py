@@ -1,4 +1,4 @@
-"""Which tests are tried a second time: those that start servers, and none that breaks something on purpose."""
+"""Which tests are tried twice: those with servers or measured time, and none that breaks something on purpose."""
 
 from __future__ import annotations
 
@@ -43,9 +43,14 @@ def test_what_breaks_a_server_on_purpose_is_marked() -> None:
     assert [name for name, is_marked in breaking if not is_marked] == []
 
 
-def test_a_test_that_starts_no_server_is_tried_once(request: pytest.FixtureRequest) -> None:
+def test_one_that_starts_no_server_and_measures_nothing_is_tried_once(request: pytest.FixtureRequest) -> None:
     assert not may_be_tried_again(request.node)
     assert request.node.get_closest_marker("flaky") is None
+
+
+@pytest.mark.measured
+def test_one_that_measures_is_tried_twice(request: pytest.FixtureRequest) -> None:
+    assert may_be_tried_again(request.node)
 
 
 @needs_mosquitto

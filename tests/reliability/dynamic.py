@@ -9,6 +9,7 @@ queue first, others just end their connection. One subscriber to another topic s
 from __future__ import annotations
 
 import gc
+import itertools
 import statistics
 import sys
 import tempfile
@@ -36,7 +37,8 @@ class ComeAndGo:
 
     missed: publications that a subscriber did not get, or got twice. left: rows more than before, by table. before_ms,
     during_ms: medians of processor time, from the put of a publication to its delivery to the subscriber who stays.
-    grown_bytes: by which this process's memory grew during the second half.
+    before_calls, during_calls: medians of the calls of functions for that, which no other program shakes. grown_bytes:
+    by which this process's memory grew during the second half.
     """
 
     subscribers: int
@@ -46,6 +48,8 @@ class ComeAndGo:
     left: dict[str, int]
     before_ms: float
     during_ms: float
+    before_calls: float
+    during_calls: float
     grown_bytes: int
     seconds: float
 
@@ -70,15 +74,18 @@ class _Run:
     def of(self, count: int) -> ComeAndGo:
         self._command(CONTROL, "<Command>RegSub</Command><Topic>steady</Topic><QName>STAYS</QName>")
         self._processor.drain()
-        before = [self._publish_to_one() for _ in range(200)]
+        before = [self._publish_to_one(_seconds) for _ in range(200)]
+        before_calls = [self._publish_to_one(_calls) for _ in range(10)]
         rows, start, half = self._rows(), time.monotonic(), 0
-        during = []
+        during, during_calls = [], []
         for n in range(count):
             self._come()
             if n % 10 == 9:
                 self._command(STREAM, "<Command>Publish</Command><Topic>load/a</Topic>")
                 self._to_all += 1
-                during.append(self._publish_to_one())
+                during.append(self._publish_to_one(_seconds))
+            if n % 100 == 99:
+                during_calls.append(self._publish_to_one(_calls))
             if len(self._there) > AT_ONCE:
                 self._go()
             if n == count // 2:
@@ -92,7 +99,7 @@ class _Run:
             self._missed += self._to_one - unit.clear_queue("STAYS")
             dead = unit.depth(DEAD)
         left = {table: number - rows[table] for table, number in self._rows().items()}
-        left["messages"] += len(before)
+        left["messages"] += len(before) + len(before_calls)
         return ComeAndGo(
             count,
             self._to_all + self._to_one,
@@ -101,6 +108,8 @@ class _Run:
             {table: number for table, number in left.items() if number},
             1000 * statistics.median(before),
             1000 * statistics.median(during),
+            statistics.median(before_calls),
+            statistics.median(during_calls),
             grown,
             seconds,
         )
@@ -119,14 +128,16 @@ class _Run:
             connection.close(opened)
         connection.disconnect()
 
-    def _publish_to_one(self) -> float:
-        """Publish for the subscriber who stays, when nothing else waits; the seconds of work until it is there."""
+    def _publish_to_one(self, measured: Callable[[Callable[[], None]], float]) -> float:
+        """Publish for the subscriber who stays, when nothing else waits; what it took until it is there."""
         self._processor.drain()
-        start = time.process_time()
-        self._command(STREAM, "<Command>Publish</Command><Topic>steady</Topic>")
         self._to_one += 1
-        self._processor.drain()
-        return time.process_time() - start
+
+        def publish() -> None:
+            self._command(STREAM, "<Command>Publish</Command><Topic>steady</Topic>")
+            self._processor.drain()
+
+        return measured(publish)
 
     def _command(self, queue: str, psc: str) -> None:
         with self._programs.unit_of_work() as unit:
@@ -135,6 +146,24 @@ class _Run:
     def _rows(self) -> dict[str, int]:
         execute = self._programs.database.connection.execute
         return {table: execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in _TABLES}
+
+
+def _seconds(work: Callable[[], None]) -> float:
+    """Seconds of processor time that *work* takes."""
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
+def _calls(work: Callable[[], None]) -> float:
+    """How many functions *work* calls."""
+    events = itertools.count()
+    sys.setprofile(lambda *_: next(events))
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return next(events) / 2
 
 
 def _memory() -> int:
@@ -150,6 +179,7 @@ def report(count: int, say: Callable[[str], None]) -> None:
     say(f"{found.subscribers:,} subscribers, {found.publications:,} publications in {found.seconds:.0f} s")
     say(f"missed {found.missed}, dead letters {found.dead_letters}, rows left {found.left or 0}")
     say(f"put to delivery, the subscriber who stays: {found.before_ms:.2f} ms before, {found.during_ms:.2f} ms during")
+    say(f"calls of functions for it: {found.before_calls:,.0f} before, {found.during_calls:,.0f} during")
     say(f"memory grown during the second half: {found.grown_bytes / 1e6:.1f} MB")
 
 

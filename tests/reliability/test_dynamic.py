@@ -22,7 +22,6 @@ def test_nothing_is_left_of_those_who_came_and_went(
     found = come_and_go(tmp_path, count)
     assert (found.missed, found.dead_letters, found.left) == (0, 0, {})
     assert list((tmp_path / "QM1").glob("connection-*")) == []
+    assert found.during_calls < 1.1 * found.before_calls, found
     if count >= 10_000:
         assert found.grown_bytes < 10_000_000, found
-        # Both are taken in the same run; a machine that others use shakes them.
-        assert found.during_ms < 2 * found.before_ms

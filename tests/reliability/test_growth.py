@@ -55,6 +55,7 @@ def check(case: Case, largest: int) -> None:
     assert found.ratio <= BOUND, f"{case.name}: {found.ratio:.1f} times the time for four times the size\n{table}"
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("name", FAST)
 def test_time_grows_in_proportion(name: str) -> None:
     check(CASES[name], FAST_LARGEST)
@@ -65,6 +66,7 @@ TWELFTH = [name for n, name in enumerate(CASES) if n % 12 == int(os.environ.get(
 
 
 @pytest.mark.slow
+@pytest.mark.measured
 @pytest.mark.parametrize("name", TWELFTH)
 def test_time_grows_in_proportion_up_to_64_kib(name: str) -> None:
     check(CASES[name], 64 * 1024)
@@ -79,6 +81,7 @@ def proportional(size: int) -> None:
     sum(range(size * 64))
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize(("read", "is_steep"), [(squared, True), (proportional, False)])
 def test_the_measure_tells_the_square_from_proportion(read, is_steep: bool) -> None:  # type: ignore[no-untyped-def]
     # A busy machine hides a rise once in a while.

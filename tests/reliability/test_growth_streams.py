@@ -13,6 +13,7 @@ LENIENCE = 0.7
 
 
 @pytest.mark.slow
+@pytest.mark.measured
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_time_grows_as_documented(case: Case) -> None:
     # What no longer fits a cache that others use as well may cost some times more, however often it is measured. Over a
