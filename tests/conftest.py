@@ -23,9 +23,9 @@ from tests.commands.links.kafka_server import needs_kafka
 from tests.commands.links.mosquitto import needs_mosquitto
 from tests.commands.links.mqi.harness import needs_mqi
 from tests.commands.links.nats_server import needs_nats
+from tests.quick_java import QUICK_JAVA
 
-# A Java that a test starts does not live long enough for its code to be worth compiling well.
-os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+os.environ.setdefault("SPARK_SUBMIT_OPTS", QUICK_JAVA)
 # Tests that import ibmmq themselves must do it as the bridge does (commands.links.ibmmq.connection).
 os.environ.setdefault("MQIPY_NOOTEL", "1")
 

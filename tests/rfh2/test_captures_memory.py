@@ -14,9 +14,9 @@ from rfh2.captures import FORMATS, write_captures
 from tests.rfh2.channel_wire import MQPUT, Session, Wire, pcap
 
 MESSAGE_BYTES = 50_000
-# What one message of this size, its hex, and the buffers of a reader come to; a file of 200 MB is far above it.
+# What one message of this size, its hex, and the buffers of a reader come to; the file is far above it.
 LIMIT_BYTES = 24 << 20
-FILE_BYTES = 100 << 20
+FILE_BYTES = 64 << 20
 
 pytestmark = [
     pytest.mark.slow,

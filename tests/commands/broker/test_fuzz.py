@@ -20,7 +20,7 @@ from tests.commands.fuzz_seeds import FOUND, SEEDS, line, seeds
 from tests.commands.fuzzing import Tally, corpus, hunt, try_one
 
 BATCH = 10_000
-BATCHES = int(os.environ.get("QPUBSUB_MUTANT_BATCHES", "12"))
+BATCHES = int(os.environ.get("QPUBSUB_MUTANT_BATCHES", "8"))
 """102 make a million mutants; CI tries fewer."""
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from tests.commands.links.mosquitto import free_port, listens, until
+from tests.quick_java import QUICK_JAVA
 
 JARS = Path(__file__).parents[3] / ".venv" / "peers" / "kafka"
 JAVA = shutil.which("java")
@@ -101,7 +102,7 @@ class KafkaServer:
 
     def _run(self, *words: str) -> subprocess.Popen[bytes]:
         assert JAVA is not None
-        settings = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", f"{JARS}/*"]
+        settings = ["-Xmx256m", *QUICK_JAVA.split(), "-cp", f"{JARS}/*"]
         with (self.directory / "log").open("ab") as log:
             return subprocess.Popen([JAVA, *settings, *words], stdout=log, stderr=log)
 

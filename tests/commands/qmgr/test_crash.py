@@ -16,13 +16,13 @@ from tests.reliability.kills import Size, of_the_processor
 from tests.reliability.workload import SEED, clock, create, drain, everything
 
 # ``python -m tests.reliability`` has 200, and 20,000 messages.
-KILLS = 50
+KILLS = 30
 
 
 # docs/conformance.md: QM-4
 @pytest.mark.slow
 def test_killed_many_times_the_state_equals_the_uninterrupted_run(tmp_path: Path) -> None:
-    table = of_the_processor(tmp_path, Size(KILLS, 6_000), SEED)
+    table = of_the_processor(tmp_path, Size(KILLS, 3_600), SEED)
     print(f"\n{table.markdown()}")
     assert not table.broken
 

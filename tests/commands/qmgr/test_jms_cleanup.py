@@ -404,9 +404,9 @@ def test_killed_at_any_moment_and_run_again_it_ends_as_if_nothing_had_happened(t
 
     def filled(directory: Path) -> Path:
         with QueueManagerStore.create(directory, QueueManager("QM1")) as store, store.unit_of_work() as unit:
-            for number in range(20_000):
+            for number in range(8_000):
                 unit.put(ND, *publication(LIVE if number % 20 == 0 else DEAD))
-            for number in range(300):
+            for number in range(120):
                 name = f"SYSTEM.JMS.ND.65A1B2C3{number:08X}"
                 unit.put(name, *publication(MQCI_NONE))
             unit.save_effects([SubscriptionAdded(sub) for sub in (*SUBS, subscription(3, ND_GONE))])
@@ -417,7 +417,7 @@ def test_killed_at_any_moment_and_run_again_it_ends_as_if_nothing_had_happened(t
 
     taken_s = time_of(work(filled(tmp_path / "whole")))
     wanted = held(tmp_path / "whole")
-    assert wanted[0] == {ND: 1_000}
+    assert wanted[0] == {ND: 400}
     chance, killed = random.Random(7), 0
     for number in range(4):
         directory = filled(tmp_path / f"{number}")

@@ -126,7 +126,7 @@ def test_every_rule_that_shows_in_puts_has_a_premise() -> None:
     assert set(PREMISES) == {rule.id for rule in RULES.values() if rule.seen is Seen.PUTS}
 
 
-@pytest.mark.parametrize("examples", [60, pytest.param(700, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("examples", [60, pytest.param(300, marks=pytest.mark.slow)])
 def test_what_a_rule_is_about_is_in_the_capture(examples: int) -> None:
     @settings(deadline=None, max_examples=examples)
     @given(capture=captures(most=2))

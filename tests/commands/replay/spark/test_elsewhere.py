@@ -32,17 +32,20 @@ def _lines(directory: Path) -> str:
 
 
 WHERE = """
+import os
 import sys
 import pyarrow as pa
 from commands.replay.spark import session
+from tests.commands.replay.spark.quick_session import QUICK_SESSION
 
 def where(batches):
     import rfh2
     for batch in batches:
         yield pa.RecordBatch.from_pydict({"file": [rfh2.__file__]})
 
-quick = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-spark = session(sys.argv[1], spark__executor__memory="512m", spark__executor__defaultJavaOptions=quick)
+quick = os.environ["SPARK_SUBMIT_OPTS"]
+executors = {"spark__executor__memory": "512m", "spark__executor__defaultJavaOptions": quick}
+spark = session(sys.argv[1], spark__sql__shuffle__partitions="2", **executors, **QUICK_SESSION)
 print([row["file"] for row in spark.range(2).mapInArrow(where, "file string").collect()])
 """
 
