@@ -29,7 +29,11 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All that needs the session is slow."""
+    """All that needs the session is slow. They come first: where several processes run tests, the one that begins with
+    them runs nearly all of them, and no other needs a session.
+    """
+    here = Path(__file__).parent
+    items.sort(key=lambda item: here not in item.path.parents)
     for item in items:
-        if Path(__file__).parent in item.path.parents and "spark" in getattr(item, "fixturenames", ()):
+        if here in item.path.parents and "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.slow)
