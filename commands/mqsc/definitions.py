@@ -28,7 +28,14 @@ from commands.mqsc.streams_in_use import (
     topic_notes,
     used_by_broker,
 )
-from commands.mqsc.values import Shown, flag, object_name, single
+from commands.mqsc.values import (
+    MQ_CHANNEL_NAME_LENGTH,
+    MQ_OBJECT_NAME_LENGTH,
+    Shown,
+    flag,
+    object_name,
+    single,
+)
 from rfh2.errors import CommandError
 from streams.namelists import QUEUE_NAMELIST, SUB_POINT_NAMELIST, Namelist
 from streams.topic_objects import DEFAULT_TOPIC, TopicObject
@@ -56,6 +63,7 @@ class ObjectFamily:
     deleted: tuple[str, str]
     display: tuple[str, str]
     required: tuple[str, str] = _NO_SUCH_OBJECT
+    longest_name: int = MQ_OBJECT_NAME_LENGTH
 
 
 def _topics(objects: Objects) -> Mapping[str, TopicObject]:
@@ -101,6 +109,7 @@ CHANNEL: Final = ObjectFamily(
     answers.CHANNEL_DELETED,
     answers.CHANNEL_DISPLAY,
     required=("CHLTYPE", "channel_type"),
+    longest_name=MQ_CHANNEL_NAME_LENGTH,
 )
 FAMILIES: Final = {
     "TOPIC": TOPIC,
@@ -251,7 +260,7 @@ def clear_queue(command: Command, administration: Administration) -> Answer:
 def _name(command: Command, family: ObjectFamily) -> str:
     if command.name is None:
         raise answers.missing_keyword(family.kind.word)
-    return object_name(command.name.text, topic=family is TOPIC)
+    return object_name(command.name.text, topic=family is TOPIC, longest=family.longest_name)
 
 
 def _existing(objects: Objects, family: ObjectFamily, name: str) -> Any:

@@ -20,6 +20,7 @@ from commands.mqsc.parser import syntax_error
 Shown = str | int | tuple[str, ...]
 
 MQ_OBJECT_NAME_LENGTH: Final = 48
+MQ_CHANNEL_NAME_LENGTH: Final = 20
 MQ_NAMELIST_MAX_NAMES: Final = 256
 
 # Names of topic objects may hold blanks: guide 2.5.4 prints 'St. Helens'.
@@ -52,17 +53,15 @@ def single(keyword: Keyword) -> Value:
     return keyword.values[0]
 
 
-def object_name(text: str, *, topic: bool = False) -> str:
+def object_name(text: str, *, topic: bool = False, longest: int = MQ_OBJECT_NAME_LENGTH) -> str:
     """*text* as the name of an object, trailing blanks taken off.
 
-    Raises MqscError AMQ8413 beyond 48 characters, AMQ8424 for other characters than letters, digits and ``. / _ %``;
-    a topic object's name may hold blanks.
+    Raises MqscError AMQ8413 beyond *longest* characters, AMQ8424 for other characters than letters, digits and
+    ``. / _ %``; a topic object's name may hold blanks.
     """
     name = text.rstrip(" ")
-    if len(name) > MQ_OBJECT_NAME_LENGTH:
-        raise MqscError(
-            "AMQ8413", "String Length Error.", (f"{name} has more than {MQ_OBJECT_NAME_LENGTH} characters.",)
-        )
+    if len(name) > longest:
+        raise MqscError("AMQ8413", "String Length Error.", (f"{name} has more than {longest} characters.",))
     if (_TOPIC_OBJECT_NAME if topic else _OBJECT_NAME).fullmatch(name) is None:
         raise MqscError("AMQ8424", "Error detected in a name keyword.", (f"'{name}' cannot be the name of an object.",))
     return name

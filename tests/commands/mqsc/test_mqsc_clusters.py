@@ -120,6 +120,7 @@ REFUSED: list[tuple[str, str, str, int | None]] = [
     ("another-type", "DEFINE CHANNEL(TO.QM2) CHLTYPE(SDR)", "AMQ8404", 3034),
     ("a-channel-of-clients", "DEFINE CHANNEL(CLIENTS) CHLTYPE(SVRCONN)", "AMQ8404", 3034),
     ("no-type-at-all", "DEFINE CHANNEL(C) CHLTYPE(SIDEWAYS)", "AMQ8425", None),
+    ("name-21", f"DEFINE CHANNEL({'C' * 21}) CHLTYPE(CLUSRCVR)", "AMQ8413", None),
     ("no-type", "DEFINE CHANNEL(C) CLUSTER(SALES)", "AMQ8421", None),
     ("exists", JOIN, "AMQ8150", None),
     ("cluster-and-list", "DEFINE CHANNEL(C) CHLTYPE(CLUSRCVR) CLUSTER(A) CLUSNL(B)", "AMQ8404", 3088),
