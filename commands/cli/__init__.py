@@ -24,7 +24,7 @@ from click.shell_completion import CompletionItem
 
 from commands.cli.options.verb import context_settings, talk_options
 from commands.terminal.console import Console, ExitCode, guarded_stderr
-from commands.terminal.stopping import noting_interrupts
+from commands.terminal.stopping import deferring_interrupts, noting_interrupts
 from rfh2.distribution import VERSION
 from rfh2.errors import QPubSubError
 
@@ -179,7 +179,8 @@ def _imported(module: str) -> ModuleType:
     searches = gc.isenabled()
     gc.disable()
     try:
-        return import_module(module)
+        with deferring_interrupts():
+            return import_module(module)
     finally:
         if searches:
             gc.enable()

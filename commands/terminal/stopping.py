@@ -1,4 +1,4 @@
-"""SIGTERM and SIGINT end a verb that runs until it is stopped."""
+"""How SIGTERM and SIGINT end a verb, at any moment."""
 
 from __future__ import annotations
 
@@ -48,3 +48,24 @@ def noting_interrupts() -> Iterator[threading.Event]:
     finally:
         if before is signal.default_int_handler:
             signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def deferring_interrupts() -> Iterator[None]:
+    """Ctrl-C is raised when the block ends.
+
+    For blocks that import: what is raised in the callback of a weak reference, of which Python has one for each module,
+    is printed and lost.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if not callable(before) or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    interrupted = threading.Event()
+    signal.signal(signal.SIGINT, lambda _number, _frame: interrupted.set())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if interrupted.is_set():
+            signal.raise_signal(signal.SIGINT)

@@ -213,6 +213,27 @@ def test_ctrl_c_that_a_library_turned_into_its_own_error_is_ctrl_c(
     assert (ran.code, ran.talk) == (ExitCode.INTERRUPTED, "qpubsub: interrupted\n")
 
 
+class _InterruptedWhenDropped:
+    def __del__(self) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_ctrl_c_while_a_verb_is_loaded_is_not_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def importing(name: str) -> object:
+        _InterruptedWhenDropped()
+        return import_module(name)
+
+    monkeypatch.setattr("commands.cli.import_module", importing)
+    (tmp_path / "a.jsonl").write_text('{"seq":1,"queue":"Q","body_hex":"00"}\n')
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        ran = run("decode", str(tmp_path / "a.jsonl"))
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert (ran.code, ran.talk) == (ExitCode.INTERRUPTED, "qpubsub: interrupted\n")
+
+
 NO_TEXT = "a\udcff"
 
 
