@@ -101,7 +101,7 @@ class NatsConnection:
             raise StoreError(refusal(error)) from error
         except (TimeoutError, nats.errors.Error, OSError, concurrent.futures.CancelledError) as error:
             what = "does not answer" if isinstance(error, TimeoutError) else "cannot be used"
-            why = self._said or why_unreachable(error, self._address.secure, "nats")
+            why = self._said or self._why(error)
             raise TreeUnreachableError(f"the NATS server at {self._address} {what}: {why}".rstrip(": ")) from error
 
     def close(self) -> None:
@@ -149,10 +149,17 @@ class NatsConnection:
             await (await self._attempt).client.close()
 
     async def _error(self, error: Exception) -> None:
-        text = why_unreachable(error, self._address.secure, "nats") or type(error).__name__
+        text = self._why(error) or type(error).__name__
         self._said = text.removeprefix("nats: ")
         if "permissions violation" in text:
             self.denied(text)
+
+    def _why(self, error: Exception) -> str:
+        why = why_unreachable(error, self._address.secure, "nats")
+        if isinstance(error, ConnectionResetError):
+            # What the server says before it closes is lost where it closes before all that was sent has been read.
+            why += " (so does a server that refuses the authorization: see user, password_file, credentials_file)"
+        return why
 
 
 def refusal(error: Any) -> str:

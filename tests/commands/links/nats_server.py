@@ -195,12 +195,13 @@ class NatsNative:
         """What the bucket has, by topic."""
 
         async def read() -> dict[str, bytes]:
-            bucket = await self.jetstream.key_value(self._stream)
-            found = {}
-            with suppress(nats.js.errors.NoKeysError):
-                for key in await bucket.keys():
-                    with suppress(nats.js.errors.KeyNotFoundError):  # it has expired meanwhile
-                        found[topic_of(key, key=True) or ""] = (await bucket.get(key)).value or b""
+            bucket, found = await self.jetstream.key_value(self._stream), {}
+            # Not bucket.keys(): nats-py waits for ever there for a key that expires while it looks.
+            state = (await self.jetstream.stream_info(f"KV_{self._stream}", subjects_filter=">")).state
+            for subject in state.subjects or {}:
+                key = subject.removeprefix(self._bucket)
+                with suppress(nats.js.errors.KeyNotFoundError):  # it was cleared, or has expired meanwhile
+                    found[topic_of(key, key=True) or ""] = (await bucket.get(key)).value or b""
             return found
 
         return self.run(read())

@@ -26,7 +26,7 @@ from tests.commands.links.kafka_server import KafkaNative, KafkaServer, kafka_se
 from tests.commands.links.mosquitto import until
 from tests.commands.links.test_mqtt import STREAM, Bridge
 
-pytestmark = [needs_kafka, pytest.mark.faults]
+pytestmark = needs_kafka
 
 DEAD, OUTGOING = "SYSTEM.DEAD.LETTER.QUEUE", "SYSTEM.QPUBSUB.OUTGOING"
 RETAIN = "<PubOpt>RetainPub</PubOpt>"
@@ -118,6 +118,7 @@ def test_a_subscriber_gets_what_natives_published_while_the_bridge_was_down(
 
 
 # docs/conformance.md: QM-18
+@pytest.mark.faults
 def test_a_publication_that_is_sent_again_is_there_once(tmp_path: Path, topic: str) -> None:
     """As after a crash between the commit in Kafka and the end of the unit of work: the same queue is sent twice."""
     home, copy = tmp_path / "qmgrs", tmp_path / "copy"
@@ -141,6 +142,7 @@ def test_a_publication_that_is_sent_again_is_there_once(tmp_path: Path, topic: s
         native.close()
 
 
+@pytest.mark.faults
 def test_commands_whose_position_is_committed_do_not_come_again(
     tmp_path: Path, shared: KafkaServer, topic: str
 ) -> None:
@@ -159,6 +161,7 @@ def test_commands_whose_position_is_committed_do_not_come_again(
         assert sorted(bridge.data("S")) == sorted([*(b"%d" % n for n in range(10)), b"last"])
 
 
+@pytest.mark.faults
 def test_a_processor_that_was_taken_over_sends_nothing_more(shared: KafkaServer, topic: str) -> None:
     routes = Routes(KafkaConfig(topic=topic))
     earlier, later = (KafkaSender(_cluster(shared, topic), routes, epoch) for epoch in (4, 5))
@@ -174,6 +177,7 @@ def test_a_processor_that_was_taken_over_sends_nothing_more(shared: KafkaServer,
 # What is told
 
 
+@pytest.mark.faults
 def test_a_broker_that_is_not_there_is_told_and_waited_for(tmp_path: Path) -> None:
     server = KafkaServer(tmp_path / "kafka")
     with Bridge(tmp_path / "qmgrs", server.url, is_there=False) as bridge:

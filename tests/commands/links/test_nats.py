@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shutil
 import signal
+import socket
+import struct
 import threading
 import time
 from collections.abc import Iterator
@@ -24,7 +26,7 @@ from tests.commands.links.mosquitto import free_port, until
 from tests.commands.links.nats_server import NatsNative, NatsServer, nats_cluster, nats_server, needs_nats
 from tests.commands.links.test_mqtt import STREAM, Bridge
 
-pytestmark = [needs_nats, pytest.mark.faults]
+pytestmark = needs_nats
 
 DEAD, OUTGOING = "SYSTEM.DEAD.LETTER.QUEUE", "SYSTEM.QPUBSUB.OUTGOING"
 RETAIN = "<PubOpt>RetainPub</PubOpt>"
@@ -134,6 +136,7 @@ def test_a_native_subject_that_no_topic_string_becomes_is_a_dead_letter(tmp_path
 # Once, whatever breaks
 
 
+@pytest.mark.faults
 def test_a_publication_that_is_sent_again_is_taken_once(tmp_path: Path, server: NatsServer) -> None:
     """As after a crash between the server's answer and the end of the unit of work: the same queue is sent twice."""
     home, copy = tmp_path / "qmgrs", tmp_path / "copy"
@@ -158,6 +161,7 @@ def wait_for_none_on(bridge: Bridge, queue: str) -> None:
     until(lambda: bridge.depth(queue) == 0, what=f"none on {queue}")
 
 
+@pytest.mark.faults
 def test_what_natives_publish_while_the_bridge_is_down_comes_once(tmp_path: Path, server: NatsServer) -> None:
     home = tmp_path / "qmgrs"
     with Bridge(home, server.url) as bridge:
@@ -178,6 +182,7 @@ def bridge_data(home: Path) -> list[bytes]:
         return [decode(message.body, message.md).body for message in store.browse("S")]
 
 
+@pytest.mark.faults
 def test_a_new_subscription_does_not_get_what_is_older(tmp_path: Path, server: NatsServer) -> None:
     with Bridge(tmp_path / "qmgrs", server.url) as bridge:
         native = NatsNative(server.url)
@@ -192,6 +197,7 @@ def test_a_new_subscription_does_not_get_what_is_older(tmp_path: Path, server: N
 
 
 # docs/conformance.md: QM-18
+@pytest.mark.faults
 def test_commands_whose_position_is_committed_do_not_come_again(tmp_path: Path, server: NatsServer) -> None:
     """The file of filters and the consumer are older than the queue of the position, as after a kill: it counts."""
     home, native = tmp_path / "qmgrs", NatsNative(server.url)
@@ -211,6 +217,7 @@ def test_commands_whose_position_is_committed_do_not_come_again(tmp_path: Path, 
     native.close()
 
 
+@pytest.mark.faults
 def test_a_stream_that_was_made_anew_is_read_from_its_beginning(
     tmp_path: Path, server: NatsServer, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -230,6 +237,7 @@ def test_a_stream_that_was_made_anew_is_read_from_its_beginning(
     native.close()
 
 
+@pytest.mark.faults
 def test_a_consumer_that_is_deleted_under_the_bridge_is_made_again(tmp_path: Path, server: NatsServer) -> None:
     with Bridge(tmp_path / "qmgrs", server.url) as bridge:
         bridge.register("in/#")
@@ -243,6 +251,7 @@ def test_a_consumer_that_is_deleted_under_the_bridge_is_made_again(tmp_path: Pat
         native.close()
 
 
+@pytest.mark.faults
 def test_a_server_that_is_away_at_regsub_greets_later(tmp_path: Path, server: NatsServer) -> None:
     speaker = NatsNative(server.url)
     with Bridge(tmp_path / "qmgrs", server.url) as bridge:
@@ -313,6 +322,25 @@ def test_a_wrong_password_is_told_and_not_repeated(tmp_path: Path) -> None:
     assert "guess" not in told
 
 
+@pytest.mark.faults
+def test_who_is_cut_off_before_an_answer_is_told_what_that_may_mean(tmp_path: Path) -> None:
+    """A server that refuses a password closes at once; what it said is lost if it had not read everything."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def cut_off() -> None:
+            connection, _ = listening.accept()
+            connection.sendall(b'INFO {"auth_required":true,"max_payload":1048576}\r\n')
+            connection.recv(1)
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            connection.close()
+
+        server = threading.Thread(target=cut_off)
+        server.start()
+        told = _trouble(tmp_path, f"nats://127.0.0.1:{listening.getsockname()[1]}")
+        server.join(30)
+    assert "Connection reset by peer (so does a server that refuses the authorization: see user" in told
+
+
 def test_what_is_wrong_with_the_address_is_told(tmp_path: Path) -> None:
     where = f"nats://127.0.0.1:{free_port()}"
     assert where in _trouble(tmp_path, where)
@@ -368,6 +396,7 @@ def test_a_stream_for_other_subjects_is_told(tmp_path: Path, server: NatsServer)
 
 
 @pytest.mark.slow
+@pytest.mark.faults
 def test_a_cluster_of_three_loses_a_server_and_nothing_else(tmp_path: Path) -> None:
     with nats_cluster(tmp_path / "nats") as servers:
         others = tuple(f"127.0.0.1:{server.port}" for server in servers[1:])
