@@ -143,7 +143,7 @@ class Browser:
     def close(self) -> None:
         """End the browser."""
         self._process.terminate()
-        self._process.wait(10)
+        self._process.wait(60)
         os.close(self._commands)
         os.close(self._answers)
 

@@ -16,7 +16,8 @@ from urllib.request import urlopen
 
 import pytest
 
-from tests.commands.links.mosquitto import free_port, until
+from tests.commands.links.mosquitto import free_port
+from tests.waiting import until
 
 CONFIGURATION: Final = Path(__file__).parents[1] / "deploy" / "prometheus.yml"
 PROMETHEUS, PROMTOOL = shutil.which("prometheus"), shutil.which("promtool")
@@ -34,7 +35,7 @@ class Prometheus:
     def ask(self, what: str, **parameters: str) -> Any:
         """The data that the API gives. Raises AssertionError with what Prometheus says where it refuses."""
         try:
-            with urlopen(f"{self._url}/api/v1/{what}?{urlencode(parameters)}", timeout=10) as answer:
+            with urlopen(f"{self._url}/api/v1/{what}?{urlencode(parameters)}", timeout=60) as answer:
                 return json.load(answer)["data"]
         except URLError as error:
             raise AssertionError(f"{parameters}: {getattr(error, 'read', bytes)().decode() or error}") from error
@@ -70,8 +71,8 @@ def prometheus(directory: Path, target: str) -> Iterator[Prometheus]:
             return False
 
     try:
-        until(is_ready, 60, "Prometheus to have asked")
+        until(is_ready, "Prometheus to have asked")
         yield server
     finally:
         process.terminate()
-        process.wait(20)
+        process.wait(60)

@@ -50,7 +50,7 @@ def test_promtool_takes_the_configuration() -> None:
 
 
 def test_promtool_finds_nothing_wrong_with_our_own_metrics(watched: tuple[Prometheus, str, float, float]) -> None:
-    with urlopen(f"http://{watched[1]}/metrics", timeout=10) as answer:
+    with urlopen(f"http://{watched[1]}/metrics", timeout=60) as answer:
         text = answer.read()
     ran = subprocess.run([str(PROMTOOL), "check", "metrics"], input=text, capture_output=True, check=False)
     found = (ran.stdout + ran.stderr).decode().splitlines()

@@ -12,13 +12,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+from tests.waiting import until
+
 try:
     import pika
 except ImportError:
     pika = None
 import pytest
 
-from tests.commands.links.mosquitto import free_port, until
+from tests.commands.links.mosquitto import free_port
 
 SERVER: Final = shutil.which("rabbitmq-server", path="/usr/lib/rabbitmq/bin:/usr/sbin:/usr/bin")
 needs_rabbitmq = pytest.mark.skipif(SERVER is None or pika is None, reason="rabbitmq-server or pika is not installed")

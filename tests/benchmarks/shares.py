@@ -24,9 +24,9 @@ from pathlib import Path
 
 from commands.broker.objects import CONTROL_QUEUE
 from commands.qmgr.store import Durability, QueueManagerStore
-from tests.reliability.takeovers import until
 from tests.reliability.workload import put
 from tests.shared_workload import BridgeProcess, active_in, board_of, bridge_of, make_workload, stream_of
+from tests.waiting import until
 
 SHARES = 4
 TOPICS = 500

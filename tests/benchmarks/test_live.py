@@ -32,8 +32,9 @@ from commands.links.kafka.routes import Routes
 from commands.qmgr.store import Durability, QueueManagerStore
 from rfh2 import Folder, Mqmd, Rfh2
 from tests.commands.links.kafka_server import KafkaNative, KafkaServer, kafka_server, needs_kafka
-from tests.commands.links.mosquitto import Mosquitto, Native, mosquitto, needs_mosquitto, until
+from tests.commands.links.mosquitto import Mosquitto, Native, mosquitto, needs_mosquitto
 from tests.commands.links.nats_server import NatsNative, NatsServer, nats_server, needs_nats
+from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 
@@ -178,10 +179,10 @@ def _bridge(home: Path, tree: Tree, durability: Durability) -> Iterator[Bridge]:
     made = Bridge(home, tree, durability)
     try:
         made.put(CONTROL, "<Command>RegSub</Command><Topic>in/#</Topic><QName>S</QName>")
-        until(lambda: made.depth(CONTROL) == 0, what="the bridge")
+        until(lambda: made.depth(CONTROL) == 0, "the bridge")
         speaker = tree.native("out")
         made.put(STREAM, "<Command>Publish</Command><Topic>out/x</Topic>")
-        until(lambda: speaker.messages, what="the link")
+        until(lambda: speaker.messages, "the link")
         speaker.close()
         yield made
     finally:
@@ -193,7 +194,7 @@ def _alone(tree: Tree, count: int) -> Took:
     listener, speaker = tree.native("alone"), tree.native(None)
     begun = time.perf_counter()
     speaker.flood("alone/x", PAYLOAD, count)
-    until(lambda: len(listener.messages) >= count, 300)
+    until(lambda: len(listener.messages) >= count, timeout_s=300)
     took = Took(count, time.perf_counter() - begun)
     listener.close()
     speaker.close()
@@ -205,7 +206,7 @@ def _out(tree: Tree, bridge: Bridge, count: int) -> Took:
     listener = tree.native("out")
     begun, cpu = time.perf_counter(), bridge.cpu_s
     bridge.put(STREAM, "<Command>Publish</Command><Topic>out/x</Topic>", count)
-    until(lambda: len(listener.messages) >= count, 300)
+    until(lambda: len(listener.messages) >= count, timeout_s=300)
     took = Took(count, time.perf_counter() - begun, bridge.cpu_s - cpu)
     listener.close()
     return took
@@ -217,7 +218,7 @@ def _in(tree: Tree, bridge: Bridge, count: int) -> Took:
     wanted = bridge.depth("S") + count
     begun, cpu = time.perf_counter(), bridge.cpu_s
     speaker.flood("in/x", PAYLOAD, count)
-    until(lambda: bridge.depth("S") >= wanted, 300)
+    until(lambda: bridge.depth("S") >= wanted, timeout_s=300)
     took = Took(count, time.perf_counter() - begun, bridge.cpu_s - cpu)
     speaker.close()
     return took

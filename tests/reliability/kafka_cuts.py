@@ -19,9 +19,10 @@ from random import Random
 from commands.broker.objects import QueueManager
 from commands.qmgr.store import Durability, QueueManagerStore
 from tests.commands.links.kafka_server import KafkaNative, KafkaServer
-from tests.commands.links.mosquitto import free_port, until
+from tests.commands.links.mosquitto import free_port
 from tests.commands.links.proxy import Proxy
 from tests.reliability.tree_faults import BridgeProcess, Figures, Programs, break_network, came_to, main, subscribe
+from tests.waiting import until
 
 # A bridge that is killed is what transactions are for: half of all faults.
 KINDS = ("bridge", "bridge", "bridge", "bridge", "cut", "drop", "delay", "kill")
@@ -52,8 +53,8 @@ def trial(directory: Path, faults: int, seed: int = 1) -> Figures:
                 _fail(kind, bridge, between, server, random)
             programs.stop()
             wanted_in, wanted_out = set(programs.spoken), set(programs.put)
-            until(lambda: wanted_in <= set(came_to(store)), 240, "all native publications")
-            until(lambda: wanted_out <= set(_heard(listener)), 240, "all legacy publications")
+            until(lambda: wanted_in <= set(came_to(store)), "all native publications", 240)
+            until(lambda: wanted_out <= set(_heard(listener)), "all legacy publications", 240)
             time.sleep(1.0)  # for what would come twice
             came, heard = came_to(store), _heard(listener)
             listener.close()

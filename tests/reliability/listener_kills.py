@@ -29,9 +29,10 @@ from pathlib import Path
 from commands.broker.objects import QueueManager
 from commands.qmgr.store import QueueManagerStore
 from rfh2.mqi_constants import MQGMO_SYNCPOINT, MQOO_INPUT_SHARED, MQOO_OUTPUT, MQPMO_SYNCPOINT
+from tests.commands.links.mosquitto import listens
 from tests.commands.listener.mqi_client import MqiClient, StatusError
+from tests.waiting import until
 
-_PATIENCE_S = 120.0
 _PAUSE_S = 0.05
 _COMMITS_BETWEEN = 10
 """So many units of work are answered before the next kill: it falls into work."""
@@ -84,13 +85,7 @@ class Service:
         command = [sys.executable, "-m", "commands.cli", "-q", "run", "-m", "QM1", "--listen", str(self.port)]
         environment = {**os.environ, "QPUBSUB_HOME": str(self._home)}
         self._run = subprocess.Popen(command, env=environment, start_new_session=True)
-        end = time.monotonic() + _PATIENCE_S
-        while time.monotonic() < end:
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
-                    return
-            time.sleep(_PAUSE_S)
-        raise AssertionError("the listener did not begin")
+        until(lambda: listens(self.port), "the listener to begin")
 
     def kill(self) -> None:
         """At once, and all of it."""
@@ -180,10 +175,8 @@ def trial(home: Path, kills: int, clients: int, seed: int = 1) -> Figures:
 
 
 def _wait_for_commits(work: _Work) -> None:
-    before, end = len(work.committed), time.monotonic() + _PATIENCE_S
-    while len(work.committed) < before + _COMMITS_BETWEEN:
-        assert time.monotonic() < end, "the programs get nothing done"
-        time.sleep(_PAUSE_S)
+    enough = len(work.committed) + _COMMITS_BETWEEN
+    until(lambda: len(work.committed) >= enough, "the programs to get something done")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -19,10 +19,10 @@ from random import Random
 
 from commands.broker.objects import QueueManager
 from commands.qmgr.store import Durability, QueueManagerStore
-from tests.commands.links.mosquitto import until
 from tests.commands.links.nats_server import NatsNative, NatsServer
 from tests.commands.links.proxy import Proxy, proxy
 from tests.reliability.tree_faults import BridgeProcess, Figures, Programs, break_network, came_to, main, subscribe
+from tests.waiting import until
 
 # A bridge that is killed is what the position is for: a third of all faults.
 KINDS = ("bridge", "bridge", "cut", "drop", "delay", "kill")
@@ -52,8 +52,8 @@ def trial(directory: Path, faults: int, seed: int = 1) -> Figures:
                 programs.stop()
                 speaker.close()
                 wanted_in, wanted_out = set(programs.spoken), set(programs.put)
-                until(lambda: wanted_in <= set(came_to(store)), 120, "all native publications")
-                until(lambda: wanted_out <= set(listener.payloads()), 120, "all legacy publications")
+                until(lambda: wanted_in <= set(came_to(store)), "all native publications")
+                until(lambda: wanted_out <= set(listener.payloads()), "all legacy publications")
                 time.sleep(1.0)  # for what would come twice
                 came, heard = came_to(store), listener.payloads()
                 listener.close()

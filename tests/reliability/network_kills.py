@@ -42,8 +42,8 @@ from commands.qmgr.store import Durability, QueueManagerStore, StoreBusyError
 from commands.qmgr.store.home import DATABASE, directory_of
 from rfh2 import decode
 from streams.topic_objects import BASE_DEFAULTS
-from tests.reliability.takeovers import until
 from tests.reliability.workload import CONTROL, STREAM, put
+from tests.waiting import until
 
 QUEUE: Final = "BOARD"
 LINE: Final = Topology((Position("QM1"), Position("QM2", "QM1"), Position("QM3", "QM2")))

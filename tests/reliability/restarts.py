@@ -29,8 +29,9 @@ from typing import Any
 from commands.broker.objects import QueueManager
 from commands.qmgr.store import Durability, QueueManagerStore
 from rfh2 import Folder, Mqmd, Rfh2, decode
-from tests.commands.links.mosquitto import Mosquitto, Native, until
+from tests.commands.links.mosquitto import Mosquitto, Native
 from tests.commands.links.test_mqtt_crashes import Program
+from tests.waiting import until
 
 CONTROL_QUEUE, QUEUE = "SYSTEM.BROKER.CONTROL.QUEUE", "S"
 KINDS = ("end", "kill", "broker")
@@ -107,8 +108,8 @@ def trial(
     ended_badly, begins = 0, 0
     try:
         with QueueManagerStore.open(home, "QM1", durability=Durability.NORMAL) as store:
-            until(lambda: store.depth(CONTROL_QUEUE) == 0, 120, "the subscriptions")
-            until(lambda: _is_settled(home, subscriptions), 120, "the broker to have all filters")
+            until(lambda: store.depth(CONTROL_QUEUE) == 0, "the subscriptions")
+            until(lambda: _is_settled(home, subscriptions), "the broker to have all filters")
             before = _unsubscribed(broker)
             control = _Control(broker)
             published: list[str] = []
@@ -183,7 +184,7 @@ def _log(home: Path) -> Path:
 
 def _wait_until_it_listens(home: Path, begins: int) -> None:
     """begins: where in its log what the bridge says since it was started last begins."""
-    until(lambda: b"waiting for commands" in _log(home).read_bytes()[begins:], 60, "the bridge to listen")
+    until(lambda: b"waiting for commands" in _log(home).read_bytes()[begins:], "the bridge to listen")
 
 
 def _speak(broker: Mosquitto, count: int, pause_s: float, published: list[str]) -> None:
@@ -196,7 +197,7 @@ def _speak(broker: Mosquitto, count: int, pause_s: float, published: list[str]) 
 
 
 def _wait_for(published: list[str], count: int, speaker: threading.Thread) -> None:
-    until(lambda: len(published) >= count or not speaker.is_alive(), 300, f"{count} publications")
+    until(lambda: len(published) >= count or not speaker.is_alive(), f"{count} publications", timeout_s=300)
 
 
 def _quiet(count: Any, timeout_s: float) -> None:

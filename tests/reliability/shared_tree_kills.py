@@ -38,7 +38,7 @@ from typing import Final
 
 from commands.network.topology import Position, Topology
 from rfh2 import decode
-from tests.commands.links.mosquitto import Mosquitto, Native, until
+from tests.commands.links.mosquitto import Mosquitto, Native
 from tests.commands.links.proxy import Proxy
 from tests.reliability.network_kills import (
     TOPICS,
@@ -52,6 +52,7 @@ from tests.reliability.network_kills import (
     paused,
 )
 from tests.reliability.workload import CONTROL
+from tests.waiting import until
 
 QMGRS: Final = ("QM1", "QM2", "QM3")
 OUTGOING: Final = "SYSTEM.QPUBSUB.OUTGOING"
@@ -126,7 +127,7 @@ def trial(directory: Path, kills: int, seed: int = 1, pause_s: float = 0.05) -> 
     observed = Observed(home, Topology(tuple(map(Position, QMGRS))))
     of_mosquitto = 0
     try:
-        until(lambda: _are_connected(home), 60, "the bridges to have subscribed")
+        until(lambda: _are_connected(home), "the bridges to have subscribed")
         for program in programs.values():
             program.start()
         for _ in range(kills):
@@ -190,7 +191,7 @@ def _different(observed: Observed, broker: Mosquitto, wanted: dict[str, bytes]) 
     """The topics that mosquitto or a queue manager does not retain as *wanted* says."""
     native = Native(broker, "reader", "#")
     with suppress(AssertionError):
-        until(lambda: {m.topic: m.payload for m in native.messages if m.retain}.keys() >= wanted.keys(), 20)
+        until(lambda: {m.topic: m.payload for m in native.messages if m.retain}.keys() >= wanted.keys(), timeout_s=20)
     there = {message.topic: message.payload for message in native.messages if message.retain}
     native.close()
     return sum(len(held.items() ^ wanted.items()) for held in (there, *map(observed.retained, QMGRS)))
@@ -212,8 +213,8 @@ def _probed(observed: Observed, broker: Mosquitto) -> int:
         return {text.removeprefix(f"{_PROBE} ") for text in texts if text.startswith(_PROBE)}
 
     with suppress(AssertionError):
-        until(lambda: all(found(qmgr) >= wanted[qmgr] for qmgr in QMGRS), 30)
-    until(lambda: observed.is_quiet(CONTROL), 30, "the probes to be processed")
+        until(lambda: all(found(qmgr) >= wanted[qmgr] for qmgr in QMGRS), timeout_s=30)
+    until(lambda: observed.is_quiet(CONTROL), "the probes to be processed")
     native.close()
     return sum(len(found(qmgr) ^ wanted[qmgr]) for qmgr in QMGRS)
 

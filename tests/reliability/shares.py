@@ -31,9 +31,9 @@ from typing import Final
 
 from commands.qmgr.store import Durability, QueueManagerStore, StoreBusyError
 from tests.reliability.figures import median_and_longest
-from tests.reliability.takeovers import until
 from tests.reliability.workload import put
 from tests.shared_workload import BridgeProcess, active_in, board_of, bridge_of, make_workload, stream_of
+from tests.waiting import until
 
 KINDS: Final = ("kill", "kill all", "stop", "end")
 BRIDGES: Final = 3

@@ -35,6 +35,7 @@ from commands.qmgr.store import Durability, QueueManagerStore, StoreBusyError
 from commands.running.lease import STANDBY_LOCK, instances
 from tests.reliability.figures import median_and_longest
 from tests.reliability.workload import CONTROL, STREAM, put
+from tests.waiting import until
 
 KINDS: Final = ("kill", "stop", "end", "stop supervisor", "stop worker")
 LONGEST_S: Final = 5.0
@@ -207,15 +208,6 @@ def with_signal(pid: int, number: signal.Signals) -> None:
         os.kill(pid, number)
     except ProcessLookupError:
         return
-
-
-def until(ready: object, what: str) -> None:
-    """Wait until *ready* says so."""
-    assert callable(ready)
-    end = time.monotonic() + _PATIENCE_S
-    while not ready():
-        assert time.monotonic() < end, f"waited in vain for {what}"
-        time.sleep(_NAP_S)
 
 
 def create(home: Path) -> None:

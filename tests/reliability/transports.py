@@ -31,7 +31,7 @@ from commands.cli import run as _loaded_before_the_forks  # noqa: F401
 from commands.qmgr.store import QueueManagerStore, UnitOfWork
 from commands.qmgr.store.lock import is_held
 from rfh2 import decode
-from tests.commands.links.mosquitto import Native, mosquitto, until
+from tests.commands.links.mosquitto import Native, mosquitto
 from tests.commands.links.mqi.harness import StandIn, stand_in
 from tests.commands.links.test_mq_queues import World
 from tests.reliability.figures import Table
@@ -39,6 +39,7 @@ from tests.reliability.kills import begun, ended, verb
 from tests.reliability.workload import CONTROL, STREAM, put
 from tests.soak.load import ALL, OWN, REPLIES, mixed, worker_of
 from tests.soak.programs import Seen, publication
+from tests.waiting import until
 
 COLUMNS: Final = ("transport", "kills", "of them with deliveries", "flow", "published", "lost", "twice", "late")
 _ADDRESS: Final = "ibmmq://127.0.0.1:1414/QM1?channel=C"
@@ -227,7 +228,7 @@ def killed(transport: Embedded, kills: int, chance: random.Random) -> tuple[int,
         before, got = done, transport.queues.seen.got
         child = begun(work)
         if transport.waiting() > _MOST_WAITING:  # killed too soon, too often: on a busy machine it may never commit
-            until(lambda: transport.waiting() < _BURST, 120, "the commands of many bursts to be processed")
+            until(lambda: transport.waiting() < _BURST, "the commands of many bursts to be processed")
         transport.meanwhile(chance.uniform(_EARLIEST_S, _LATEST_S))
         if chance.random() < 1 / 3 and (worker := worker_of(child)):
             os.kill(worker, signal.SIGKILL)
@@ -235,12 +236,12 @@ def killed(transport: Embedded, kills: int, chance: random.Random) -> tuple[int,
             transport.meanwhile(chance.uniform(_EARLIEST_S, _LATEST_S))
         os.kill(child, signal.SIGKILL)
         done += not ended(child)
-        until(lambda: not is_held(transport.home / "QM1" / "run.lock"), 20, "the killed processor to be gone")
+        until(lambda: not is_held(transport.home / "QM1" / "run.lock"), "the killed processor to be gone")
         transport.collect()
         fruitful += (done - before) * (transport.queues.seen.got > got)
     child = begun(work)
     with suppress(AssertionError):  # what is missing is said by the flows
-        until(transport.is_done, 60, "all to arrive")
+        until(transport.is_done, "all to arrive")
     os.kill(child, signal.SIGTERM)
     ended(child)
     transport.collect()

@@ -22,9 +22,9 @@ from typing import Final
 
 from commands.qmgr.store import Durability, QueueManagerStore
 from rfh2 import decode
-from tests.commands.links.mosquitto import until
 from tests.commands.links.proxy import Proxy
 from tests.reliability.workload import CONTROL, STREAM, put
+from tests.waiting import until
 
 TOPICS: Final = 5
 Traffic = tuple[set[str], list[str]]
@@ -150,7 +150,7 @@ def subscribe(store: QueueManagerStore) -> None:
     """Subscribe to all that the native program publishes, once the bridge is there."""
     with store.unit_of_work() as unit:
         put(unit, CONTROL, "<Command>RegSub</Command><Topic>in/#</Topic><QName>S</QName>")
-    until(lambda: store.load_state()[1] and not store.depth(CONTROL), 60, "the RegSub")
+    until(lambda: store.load_state()[1] and not store.depth(CONTROL), "the RegSub")
 
 
 def came_to(store: QueueManagerStore) -> list[str]:

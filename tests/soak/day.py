@@ -31,12 +31,13 @@ from typing import Final
 from commands.broker.objects import LocalQueue, QueueManager
 from commands.qmgr.store import QueueManagerStore
 from commands.running.journal import last_status
-from tests.commands.links.mosquitto import Mosquitto, Native, until
+from tests.commands.links.mosquitto import Mosquitto, Native
 from tests.reliability.disk import resized, small_disk
 from tests.reliability.workload import CONTROL, STREAM, put
 from tests.soak.load import ALL, DEAD, OWN, REPLIES, file_size, worker_of, working_set
 from tests.soak.plan import SPACE_S, Failure, What, planned
 from tests.soak.programs import Seen, latencies, publication, seen_of
+from tests.waiting import until
 
 BOARD, NATIVE = "BOARD", "NATIVE"
 CHECKED: Final = (ALL, BOARD, NATIVE)
@@ -97,7 +98,7 @@ class Day:
         for queue in CHECKED:
             self._begin(queue, "consume", queue)
         self._begin("empty", "empty", REPLIES, *OWN)
-        until(lambda: self._waiting(CONTROL) == 0, 60, "the subscriptions")
+        until(lambda: self._waiting(CONTROL) == 0, "the subscriptions")
         self._speaker = threading.Thread(target=self._speak)
         self._speaker.start()
 

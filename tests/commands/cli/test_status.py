@@ -11,8 +11,6 @@ import re
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +29,7 @@ from commands.running.work_page import WORKING_FILE
 from commands.terminal.console import Console, ExitCode
 from rfh2 import Folder, Mqmd, Rfh2
 from tests.commands.results_service import FIXTURE, capture
+from tests.waiting import until
 
 
 def _run(home: Path, *arguments: str) -> Result:
@@ -106,17 +105,17 @@ def test_status_of_a_processor_at_work_and_of_one_that_waits(home: Path) -> None
     with QueueManagerStore.open(home, "QM1") as store:
         process = subprocess.Popen(arguments, stderr=subprocess.DEVNULL)
         try:
-            _until(lambda: _status(home)["processor"].get("done", {}).get("commands") == 26)
+            until(lambda: _status(home)["processor"].get("done", {}).get("commands") == 26)
             at_work = _status(home)["processor"]
             with store.unit_of_work() as unit:
                 unit.save_definition(LocalQueue("RESULTS.SERVICE", put_enabled=False))
                 unit.save_definition(LocalQueue("SYSTEM.DEAD.LETTER.QUEUE", put_enabled=False))
             _fill(home)
-            _until(lambda: _status(home)["processor"]["waiting"] is not None)
+            until(lambda: _status(home)["processor"]["waiting"] is not None)
             waiting = _run(home, "status", "-m", "QM1").stdout
         finally:
             process.terminate()
-            process.wait(20)
+            process.wait(60)
     assert (at_work["running"], at_work["pid"], at_work["waiting"]) == (True, process.pid, None)
     assert f"Processor {process.pid} since" in waiting
     assert "Waiting since" in waiting
@@ -199,13 +198,6 @@ def test_transmission_queues_that_nobody_defined_are_warned_of_once_and_shown(ho
     assert "transmission queue QM2" not in talk
     roles = {name: queue["role"] for name, queue in _status(home)["queues"].items()}
     assert (roles["ELSEWHERE"], roles["QM2"]) == ("transmission", "transmission")
-
-
-def _until(holds: Callable[[], bool], timeout_s: float = 30.0) -> None:
-    end = time.monotonic() + timeout_s
-    while not holds():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.05)
 
 
 LINKS = [

@@ -15,8 +15,9 @@ from typing import Any
 
 import pytest
 
-from tests.commands.links.mosquitto import free_port, listens, until
+from tests.commands.links.mosquitto import free_port, listens
 from tests.quick_java import QUICK_JAVA
+from tests.waiting import until
 
 JARS = Path(__file__).parents[3] / ".venv" / "peers" / "kafka"
 JAVA = shutil.which("java")
@@ -92,7 +93,7 @@ class KafkaServer:
 
     def start(self) -> None:
         self._process = self._run("kafka.Kafka", str(self._file))
-        until(lambda: listens(self.port) and listens(self.within), 90, "Kafka to listen")
+        until(lambda: listens(self.port) and listens(self.within), "Kafka to listen")
 
     def stop(self, number: signal.Signals = signal.SIGKILL) -> None:
         if self._process is not None:
@@ -156,13 +157,13 @@ class KafkaNative:
         found: list[TopicPartition] = []
 
         def there() -> bool:
-            about = consumer.list_topics(timeout=10).topics
+            about = consumer.list_topics(timeout=60).topics
             found[:] = [TopicPartition(t, n, 0) for t in topics if t in about for n in about[t].partitions]
             return {each.topic for each in found} == set(topics)
 
-        until(there, 60, "the topics")
+        until(there, "the topics")
         for each in found if self._is_late else ():
-            each.offset = consumer.get_watermark_offsets(each, timeout=10)[1]
+            each.offset = consumer.get_watermark_offsets(each, timeout=60)[1]
         consumer.assign(found)
         return consumer
 
@@ -200,7 +201,7 @@ class KafkaNative:
     def close(self) -> None:
         self._stop.set()
         if self._thread is not None:
-            self._thread.join(20)
+            self._thread.join(60)
 
     def _listen(self, consumer: Any) -> None:
         while not self._stop.is_set():

@@ -7,13 +7,14 @@ import signal
 import socket
 import subprocess
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.waiting import until
 
 EXECUTABLE = shutil.which("mosquitto") or shutil.which("mosquitto", path="/usr/sbin:/usr/local/sbin")
 try:
@@ -57,12 +58,12 @@ class Mosquitto:
         assert EXECUTABLE is not None
         command = [EXECUTABLE, "-c", str(self.directory / "mosquitto.conf")]
         self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        until(self._listens, what="mosquitto to listen")
+        until(self._listens, "mosquitto to listen")
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> None:
         if self._process is not None:
             self._process.send_signal(number)
-            self._process.wait(10)
+            self._process.wait(60)
             self._process = None
 
     def save(self) -> None:
@@ -71,7 +72,7 @@ class Mosquitto:
         database = self.directory / "mosquitto.db"
         before = database.stat().st_mtime_ns if database.exists() else 0
         self._process.send_signal(signal.SIGUSR1)
-        until(lambda: database.exists() and database.stat().st_mtime_ns != before, what="mosquitto to save")
+        until(lambda: database.exists() and database.stat().st_mtime_ns != before, "mosquitto to save")
 
     def hang(self) -> None:
         """Neither answer nor hang up (SIGSTOP), until ``go_on``."""
@@ -115,7 +116,7 @@ class Native:
         client.connect_async("127.0.0.1", broker.port, clean_start=not lasting, properties=properties)
         client.loop_start()
         self.client = client
-        assert self._ready.wait(10), "the native client is not connected"
+        assert self._ready.wait(60), "the native client is not connected"
 
     def _on_connect(self, client: Any, *_: Any) -> None:
         if not self._filters:
@@ -144,7 +145,7 @@ class Native:
                     return
             except (RuntimeError, ValueError):
                 pass
-            until(self.client.is_connected, what="the broker")
+            until(self.client.is_connected, "the broker")
 
     def payloads(self, topic: str | None = None) -> list[str]:
         return [m.payload.decode() for m in self.messages if topic is None or m.topic == topic]
@@ -164,11 +165,3 @@ def free_port() -> int:
 def listens(port: int) -> bool:
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-def until(holds: Callable[[], object], timeout_s: float = 20.0, what: str = "it") -> None:
-    """Wait until *holds* says so."""
-    end = time.monotonic() + timeout_s
-    while not holds():
-        assert time.monotonic() < end, f"waited {timeout_s} s in vain for {what}"
-        time.sleep(0.01)

@@ -18,7 +18,8 @@ from typing import Any, TypeVar
 import pytest
 
 from commands.links.nats.subjects import subject_of, topic_of
-from tests.commands.links.mosquitto import free_port, listens, until
+from tests.commands.links.mosquitto import free_port, listens
+from tests.waiting import until
 
 EXECUTABLE = shutil.which("nats-server", path=str(Path(sys.executable).parent)) or shutil.which("nats-server")
 try:
@@ -65,12 +66,12 @@ class NatsServer:
         assert EXECUTABLE is not None
         command = [EXECUTABLE, "-c", str(self.directory / "nats.conf")]
         self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        until(lambda: listens(self.port) and self._is_ready(), what="nats-server to listen")
+        until(lambda: listens(self.port) and self._is_ready(), "nats-server to listen")
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> None:
         if self._process is not None:
             self._process.send_signal(number)
-            self._process.wait(20)
+            self._process.wait(60)
             self._process = None
 
     def _is_ready(self) -> bool:
@@ -137,7 +138,7 @@ class NatsNative:
         self.client = self.run(nats.connect(url, max_reconnect_attempts=-1, reconnect_time_wait=0.1, error_cb=_ignore))
         self.jetstream = self.client.jetstream(timeout=10)
         if subject is not None:
-            until(lambda: lasting is False or self._has_stream(), what="the stream")
+            until(lambda: lasting is False or self._has_stream(), "the stream")
             self.run(self._listen(prefix + subject, lasting))
 
     async def _listen(self, subject: str, lasting: bool) -> None:
@@ -162,7 +163,7 @@ class NatsNative:
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run it in this program's thread."""
         future: Future[T] = asyncio.run_coroutine_threadsafe(work, self._loop)
-        return future.result(30)
+        return future.result(60)
 
     def publish(self, topic: str, payload: bytes | str, retain: bool = False, **headers: str) -> None:
         """To the stream; with retain to the bucket. No data and retain: clear it."""
@@ -218,7 +219,7 @@ class NatsNative:
     def close(self) -> None:
         self.run(self._end())
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(5)
+        self._thread.join(60)
 
 
 async def _ignore(_error: Exception) -> None:

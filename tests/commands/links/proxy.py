@@ -31,7 +31,7 @@ class Proxy:
         self.cut()
         self._run(_end_others())
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(5)
+        self._thread.join(60)
 
     def cut(self) -> None:
         """End all connections, without a word to either side."""
@@ -43,7 +43,7 @@ class Proxy:
         self._run(cut())
 
     def _run(self, work: object) -> None:
-        asyncio.run_coroutine_threadsafe(work, self._loop).result(10)  # type: ignore[arg-type]
+        asyncio.run_coroutine_threadsafe(work, self._loop).result(60)  # type: ignore[arg-type]
 
     async def _accepted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:

@@ -23,8 +23,8 @@ from commands.qmgr.store import QueueManagerStore
 from rfh2.errors import StoreError
 from tests.certificates import make_certificates, needs_openssl
 from tests.commands.links.kafka_server import KafkaNative, KafkaServer, kafka_server, needs_kafka
-from tests.commands.links.mosquitto import until
 from tests.commands.links.test_mqtt import STREAM, Bridge
+from tests.waiting import until
 
 pytestmark = needs_kafka
 
@@ -45,7 +45,7 @@ def topic(request: pytest.FixtureRequest) -> str:
 
 
 def _wait_for_none_on(bridge: Bridge, queue: str) -> None:
-    until(lambda: bridge.depth(STREAM) == bridge.depth(queue) == 0, 60, f"{queue} to be empty")
+    until(lambda: bridge.depth(STREAM) == bridge.depth(queue) == 0, f"{queue} to be empty")
 
 
 def _cluster(server: KafkaServer, topic: str, bridge: str = "qpubsub-QM1") -> KafkaCluster:
@@ -60,7 +60,7 @@ def test_properties_and_descriptor_are_headers_and_the_value_is_left_alone(
         native = KafkaNative(shared.servers, topic, prefix=topic)
         stamps = "<usr><colour>red</colour><size dt='i4'>5</size></usr>"
         bridge.publish("Sport/Käse a.b", b"1 \xc3\xa4", RETAIN, stamps, expiry=600, priority=3)
-        until(lambda: native.messages, what="the publication")
+        until(lambda: native.messages, "the publication")
         (message,) = native.messages
         assert (message.key, message.payload) == ("Sport/Käse a.b", b"1 \xc3\xa4")
         wanted = {"colour": "red", "size": "5", "mq.Format": "MQSTR", "mq.Priority": "3", "mq.Retain": "1"}
@@ -92,7 +92,7 @@ def test_what_is_too_large_is_a_dead_letter_and_the_rest_goes_on(
     with Bridge(tmp_path, shared.url, kafka={"topic": topic}) as bridge:
         bridge.publish("a", b"x" * 2_000_000)
         bridge.publish("a", b"small")
-        until(lambda: bridge.depth(DEAD) == 1 and bridge.depth(OUTGOING) == bridge.depth(STREAM) == 0, 60)
+        until(lambda: bridge.depth(DEAD) == 1 and bridge.depth(OUTGOING) == bridge.depth(STREAM) == 0)
         assert [each.headers[0].reason for each in bridge.browse(DEAD)] == [2030]  # type: ignore[attr-defined]
         native = KafkaNative(shared.servers, topic, prefix=topic)
         until(lambda: native.payloads() == ["small"])
@@ -128,7 +128,7 @@ def test_a_publication_that_is_sent_again_is_there_once(tmp_path: Path, topic: s
             server.stop()
             for n in range(20):
                 bridge.publish("out", str(n).encode(), RETAIN)
-            until(lambda: bridge.depth(OUTGOING) == 20, what="publications that wait")
+            until(lambda: bridge.depth(OUTGOING) == 20, "publications that wait")
         shutil.copytree(home, copy)
         server.start()
         for place in (home, copy):
@@ -182,11 +182,11 @@ def test_a_broker_that_is_not_there_is_told_and_waited_for(tmp_path: Path) -> No
     server = KafkaServer(tmp_path / "kafka")
     with Bridge(tmp_path / "qmgrs", server.url, is_there=False) as bridge:
         bridge.publish("a", b"waits")
-        until(lambda: bridge.link.state.connected is False, 30, "the state to say so")
+        until(lambda: bridge.link.state.connected is False, "the state to say so")
         assert server.url in bridge.link.trouble
         server.start()
         try:
-            until(lambda: bridge.depth(OUTGOING) == 0 and bridge.link.state.connected, 90, "the publication to go")
+            until(lambda: bridge.depth(OUTGOING) == 0 and bridge.link.state.connected, "the publication to go")
         finally:
             server.stop()
 
@@ -265,7 +265,7 @@ def test_tls_with_an_authority_of_ones_own_and_a_user(tmp_path: Path, guarded: K
         native = KafkaNative(guarded.servers, "qpubsub")
         native.publish("in/x", "in")
         bridge.publish("out", b"secret")
-        until(lambda: bridge.depth("S") == 1 and "secret" in native.payloads(), 60, "both")
+        until(lambda: bridge.depth("S") == 1 and "secret" in native.payloads(), "both")
         native.close()
 
 

@@ -23,8 +23,8 @@ from rfh2.captured import CapturedMessage
 from rfh2.captures import read_captures
 from rfh2.mqmd import Mqmd
 from tests.commands.links.kafka_server import KafkaNative, KafkaServer, kafka_server, needs_kafka
-from tests.commands.links.mosquitto import until
 from tests.commands.links.mqi.harness import StandIn, needs_mqi, stand_in
+from tests.waiting import until
 
 URL = "ibmmq://127.0.0.1:1414/QM1?channel=C"
 
@@ -147,9 +147,9 @@ def test_a_killed_capture_goes_on(kafka: KafkaServer, topic: str, mq: StandIn, p
         put(programs, *expected[first : first + 20])
         command = [sys.executable, "-m", "commands.cli", *words(kafka, topic, "--take", "--follow", "S")]
         with subprocess.Popen(command, stderr=subprocess.DEVNULL, env=dict(os.environ) | mq.environment) as process:
-            until(lambda: mq.depth("S") < 20, what="messages to be taken")
+            until(lambda: mq.depth("S") < 20, "messages to be taken")
             process.send_signal(signal.SIGKILL)
-    until(lambda: capture(kafka, topic, "--take", "S").exit_code == 0 and mq.depth("S") == 0, what="the rest")
+    until(lambda: capture(kafka, topic, "--take", "S").exit_code == 0 and mq.depth("S") == 0, "the rest")
     assert [(m.seq, m.body.decode()) for m in captured(kafka, topic)] == list(enumerate(expected, 1))
 
 
@@ -216,7 +216,7 @@ def test_a_compacted_topic_is_refused(kafka: KafkaServer, topic: str) -> None:
     admin = AdminClient({"bootstrap.servers": kafka.servers})
     admin.create_topics([made])[topic].result()
     with pytest.raises(ConfigError, match="is compacted, and would keep one message"):
-        until(lambda: opened(kafka, topic) and False, what="the refusal")
+        until(lambda: opened(kafka, topic) and False, "the refusal")
 
 
 @needs_kafka

@@ -22,7 +22,7 @@ from commands.links.kafka.routes import Routes
 from commands.links.kafka.sender import KafkaSender
 from commands.qmgr.store.port import StoredMessage
 from rfh2 import Mqmd
-from tests.commands.links.mosquitto import until
+from tests.waiting import until
 
 try:
     from confluent_kafka import Producer
@@ -39,12 +39,12 @@ PARTITIONS: Final = 4
 @pytest.fixture
 def cluster() -> Iterator[KafkaCluster]:
     mock = Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "mock", "log_level": 2})
-    (broker,) = mock.list_topics(timeout=10).brokers.values()
+    (broker,) = mock.list_topics(timeout=60).brokers.values()
     address = parse_address(f"kafka://{broker.host}:{broker.port}", "--topics")
     made = KafkaCluster(address, TopicsConfig(), ROUTES, "bridge")
     made._is_ready = True  # nobody can be asked
     for topic in made.topics:
-        mock.list_topics(topic, timeout=10)
+        mock.list_topics(topic, timeout=60)
     yield made
     mock.flush(1)
 
@@ -70,7 +70,7 @@ def _read(cluster: KafkaCluster, topic: str, count: int, position: int = -1) -> 
         found.extend(each for each in reader.read(100, 0.2) if each.message is not None)
         return len(found) >= count
 
-    until(came, 30, "the records")
+    until(came, "the records")
     reader.close()
     return found
 
@@ -97,6 +97,6 @@ def test_the_end_of_a_partition_is_told_as_the_last_position(cluster: KafkaClust
         ends.update({each.log: each.position for each in reader.read(100, 0.2) if each.message is None})
         return len(ends) == PARTITIONS
 
-    until(told, 30, "the ends")
+    until(told, "the ends")
     reader.close()
     assert set(ends.values()) == {-1}, "nothing is there"

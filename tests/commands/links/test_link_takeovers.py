@@ -10,11 +10,12 @@ import pytest
 from commands.broker.objects import LocalQueue, QueueManager
 from commands.qmgr.store import Durability, QueueManagerStore
 from rfh2 import decode
-from tests.commands.links.mosquitto import Native, mosquitto, needs_mosquitto, until
+from tests.commands.links.mosquitto import Native, mosquitto, needs_mosquitto
 from tests.commands.links.mqi.harness import needs_mqi, stand_in
 from tests.commands.links.test_mq_queues import World
 from tests.reliability.takeovers import Pair
 from tests.reliability.workload import CONTROL, STREAM, put
+from tests.waiting import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.faults]
 
@@ -49,7 +50,7 @@ def test_over_mqtt_nothing_is_lost_in_either_direction(tmp_path: Path) -> None:
             return [decode(message.body, message.md).body.decode() for message in store.browse(queue)]
 
         try:
-            until(lambda: store.depth(CONTROL) == 0, what="the subscriptions")
+            until(lambda: store.depth(CONTROL) == 0, "the subscriptions")
             publish()
             for way in WAYS:
                 pair.take(way)
@@ -57,8 +58,8 @@ def test_over_mqtt_nothing_is_lost_in_either_direction(tmp_path: Path) -> None:
                 pair.bring_back()
                 publish()
             everything = set(published)
-            until(lambda: everything == set(came("FROM.NATIVES")), 60, "what natives published")
-            until(lambda: everything == set(watcher.payloads()), 60, "what legacy programs published, for natives")
+            until(lambda: everything == set(came("FROM.NATIVES")), "what natives published")
+            until(lambda: everything == set(watcher.payloads()), "what legacy programs published, for natives")
             assert came("FROM.LEGACY") == published
         finally:
             pair.close()
@@ -82,13 +83,13 @@ def test_with_the_queues_of_ibm_mq_nothing_is_lost_or_doubled(tmp_path: Path) ->
                 world.publish("t", published[-1])
 
         try:
-            until(lambda: mq.depth(CONTROL) == 0, what="the subscription")
+            until(lambda: mq.depth(CONTROL) == 0, "the subscription")
             for way in WAYS:
                 publish()
                 pair.take(way)
                 publish()
                 assert not pair.bring_back(), "it has the queue, and is ended"
-            until(lambda: mq.depth("S") >= len(published), 60, "the publications")
+            until(lambda: mq.depth("S") >= len(published), "the publications")
             assert Counter(world.data("S")) == Counter(published)
         finally:
             pair.close()

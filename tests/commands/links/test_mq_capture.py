@@ -21,8 +21,8 @@ from commands.links.ibmmq.manager import MqMessages
 from rfh2.captured import CapturedMessage
 from rfh2.captures import read_captures
 from rfh2.mqmd import Mqmd
-from tests.commands.links.mosquitto import until
 from tests.commands.links.mqi.harness import StandIn, needs_mqi, stand_in
+from tests.waiting import until
 
 pytestmark = needs_mqi
 
@@ -145,12 +145,12 @@ def test_looks_go_on_after_a_lost_connection(tmp_path: Path, mq: StandIn, progra
     put(programs, "S", *"12")
     process = _started(mq, tmp_path / "day", "--follow", "--every", "0.05", "S")
     partial = tmp_path / "day" / ".capture-000001.jsonl.partial"
-    until(lambda: partial.exists() and len(partial.read_bytes().splitlines()) == 2, what="the first two messages")
+    until(lambda: partial.exists() and len(partial.read_bytes().splitlines()) == 2, "the first two messages")
     mq.fault("G", when="before")
     put(programs, "S", "3")
-    until(lambda: len(partial.read_bytes().splitlines()) == 3, what="the third message")
+    until(lambda: len(partial.read_bytes().splitlines()) == 3, "the third message")
     process.send_signal(signal.SIGINT)
-    _, talk = process.communicate(timeout=20)
+    _, talk = process.communicate(timeout=60)
     assert process.returncode == 0, talk
     assert data(tmp_path / "day") == ["1", "2", "3"]
     assert mq.depth("S") == 3
@@ -163,10 +163,10 @@ def test_a_killed_capture_goes_on(tmp_path: Path, mq: StandIn, programs: MqMessa
     for first in range(0, 200, 20):
         put(programs, "S", *expected[first : first + 20])
         process = _started(mq, directory, "--take", "--follow", "--every", "0.01", "--per-file", "30", "S")
-        until(lambda: mq.depth("S") < 20, what="messages to be taken")
+        until(lambda: mq.depth("S") < 20, "messages to be taken")
         process.send_signal(signal.SIGKILL)
-        process.communicate(timeout=20)
-    until(lambda: capture(directory, "--take", "S").exit_code == 0 and mq.depth("S") == 0, what="the rest")
+        process.communicate(timeout=60)
+    until(lambda: capture(directory, "--take", "S").exit_code == 0 and mq.depth("S") == 0, "the rest")
     assert data(directory) == expected
     assert [message.seq for message in captured(directory)] == list(range(1, 201))
 

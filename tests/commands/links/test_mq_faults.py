@@ -18,9 +18,9 @@ import pytest
 from commands.qmgr.processor import Processor
 from commands.qmgr.store.errors import UndeliverableError
 from rfh2.errors import StoreError
-from tests.commands.links.mosquitto import until
 from tests.commands.links.mqi.harness import CONTROL, DEAD, OWED, STREAM, StandIn, needs_mqi, stand_in
 from tests.commands.links.test_mq_queues import World, _everything, _scenario
+from tests.waiting import until
 
 pytestmark = [needs_mqi, pytest.mark.faults]
 
@@ -74,7 +74,7 @@ def _waits(world: World) -> bool:
         try:
             return bool(world.mq.depth(CONTROL) or world.mq.depth(STREAM))
         except OSError:
-            until(lambda: world.mq.is_dead, what="its end")
+            until(lambda: world.mq.is_dead, "its end")
 
 
 PHASES = {"get": "G", "put": "1", "commit": "M"}

@@ -499,7 +499,7 @@ def test_nothing_is_delivered_past_what_the_queue_manager_has_not_decided(world:
         accept(world.mq, "S")
     with world.open().unit_of_work():
         pass
-    world.mq.tell(hold_s=0.7)
+    world.mq.tell(decides=False)
     world.mq.fault("M", when="before")
     with pytest.raises(ConnectionLostError):
         world.processor().drain()
@@ -508,8 +508,7 @@ def test_nothing_is_delivered_past_what_the_queue_manager_has_not_decided(world:
     with pytest.raises((RecordError, QueueManagerInUseError)):
         world.processor().drain()
     world.close()
-    time.sleep(1)
-    world.mq.tell(hold_s=0)
+    world.mq.tell(decides=True)
     _until_done(world)
     accept(world.mq, "S")
     drain(world)

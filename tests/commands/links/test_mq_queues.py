@@ -441,7 +441,7 @@ def test_nothing_is_processed_while_the_queue_manager_has_not_decided(
     """The unit of work of a broken connection may still hold the record: then its fate is not known yet."""
     _scenario(world)
     world.open()
-    world.mq.tell(hold_s=0.7)
+    world.mq.tell(decides=False)
     world.mq.fault("M", when="before")
     with pytest.raises(ConnectionLostError):
         world.processor().drain()
@@ -449,8 +449,7 @@ def test_nothing_is_processed_while_the_queue_manager_has_not_decided(
     with pytest.raises((RecordError, QueueManagerInUseError)):
         world.processor().drain()
     world.close()
-    time.sleep(1)
-    world.mq.tell(hold_s=0)
+    world.mq.tell(decides=True)
     _until_done(world, 200)
     assert _everything(world) == undisturbed
 

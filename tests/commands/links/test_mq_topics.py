@@ -22,8 +22,8 @@ from commands.qmgr.processor import Processor
 from commands.qmgr.store import Durability, QueueManagerStore
 from rfh2 import Folder, Mqmd, Rfh2, decode
 from rfh2.message import Message
-from tests.commands.links.mosquitto import until
 from tests.commands.links.mqi.harness import CONTROL, DEAD, INCOMING, OUTGOING, STREAM, StandIn, needs_mqi, stand_in
+from tests.waiting import until
 
 pytestmark = needs_mqi
 
@@ -64,7 +64,7 @@ class World:
             yield self
         finally:
             self._stop.set()
-            thread.join(20)
+            thread.join(60)
             link.stop()
 
     def _run(self, places: Places, link: Any) -> None:
@@ -88,7 +88,7 @@ class World:
         before = len(self.browse("REPLY"))
         psc = f"<Command>RegSub</Command>{options}<Topic>{topic}</Topic><QName>{queue}</QName>"
         self.put(CONTROL, psc, msg_type=1, reply_to_q="REPLY")
-        until(lambda: len(self.browse("REPLY")) > before, what="the response")
+        until(lambda: len(self.browse("REPLY")) > before, "the response")
 
     def publish(self, topic: str, data: bytes = b"data", options: str = "", *folders: str, **mqmd: Any) -> None:
         self.put(STREAM, f"<Command>Publish</Command>{options}<Topic>{topic}</Topic>", data, *folders, **mqmd)
@@ -139,7 +139,7 @@ def test_a_legacy_publication_reaches_native_subscribers(world: World) -> None:
         world.publish(
             "Sport/Soccer", b"1:0", "<PubOpt>RetainPub</PubOpt>", "<usr><colour>red</colour></usr>", priority=3
         )
-        until(world.natives, what="the publication")
+        until(world.natives, "the publication")
     (message,) = world.natives()
     assert (message.body, message.body_format, message.mqmd.priority, message.mqmd.persistence) == (
         b"1:0",
@@ -157,7 +157,7 @@ def test_a_native_publication_reaches_legacy_subscribers(world: World) -> None:
     with world.running():
         world.register("Sport/+")
         world.native_publish("Sport/Soccer", b"1:0", colour="red")
-        until(lambda: world.data("S"), what="the subscriber")
+        until(lambda: world.data("S"), "the subscriber")
     (message,) = world.browse("S")
     folders = [folder.values() for folder in message.rfh2.folders]  # type: ignore[union-attr]
     assert folders == [{"Command": "Publish", "Topic": "Sport/Soccer"}, {"colour": "red"}]
@@ -237,7 +237,7 @@ def test_clearing_on_either_side(world: World) -> None:
     with world.running():
         world.register("score/#")
         world.put(STREAM, "<Command>DeletePub</Command><Topic>score/1</Topic>")
-        until(lambda: world.mq.tell()["retained"] == ["score/2"], what="PCF Clear Topic String")
+        until(lambda: world.mq.tell()["retained"] == ["score/2"], "PCF Clear Topic String")
         _clear(world, "score/2")
         world.register("score/+", "LATE")
         assert world.data("LATE") == [], "what natives have cleared is looked up, for nobody tells"
@@ -259,10 +259,10 @@ def test_subscriptions_are_named_found_again_and_removed(world: World) -> None:
     assert names == ["QPUBSUB QM1 topic a/#", "QPUBSUB QM1 topic b/*"]
     world.native_publish("a/x", b"while the bridge was down")
     with world.running():
-        until(lambda: world.data("S"), what="what was published meanwhile")
+        until(lambda: world.data("S"), "what was published meanwhile")
         assert _named(world) == names
         world.put(CONTROL, "<Command>DeregSub</Command><Topic>b/*</Topic><QName>T</QName>")
-        until(lambda: len(world.mq.tell()["subscriptions"]) == 1, what="MQCO_REMOVE_SUB")
+        until(lambda: len(world.mq.tell()["subscriptions"]) == 1, "MQCO_REMOVE_SUB")
     assert world.data("S") == [b"while the bridge was down"]
 
 
@@ -300,7 +300,7 @@ def test_absurd_native_messages_stop_nothing(world: World) -> None:
             with world.native.unit_of_work() as unit:
                 unit.put(INCOMING, md.encode(), header.encode() + b"odd")
         world.native_publish("e/last", b"last")
-        until(lambda: b"last" in world.data("S"), what="what is behind them")
+        until(lambda: b"last" in world.data("S"), "what is behind them")
         assert world.link.fault == ""
         assert world.data("S") == [b"odd", b"odd", b"last"]
         elsewhere = world.mq.depth(DEAD) if world.queues is None else 0
@@ -318,7 +318,7 @@ def test_a_subscription_left_over_from_an_earlier_run_is_ended(world: World) -> 
         Processor(manager, lambda: datetime.now(UTC)).drain()
     assert len(world.mq.tell()["subscriptions"]) == 1
     with world.running():
-        until(lambda: world.mq.tell()["subscriptions"] == [], what="PCF Inquire Subscription, and the end of it")
+        until(lambda: world.mq.tell()["subscriptions"] == [], "PCF Inquire Subscription, and the end of it")
 
 
 KILLS: list[tuple[str, dict[str, Any]]] = [
@@ -343,8 +343,8 @@ def test_2009_broken_connections_lose_nothing(world: World, fault: dict[str, Any
         for n in range(count):
             world.publish("out/x", f"{n:02}".encode())
             world.native_publish("in/x", f"{n:02}".encode())
-        until(lambda: len(set(world.data("S"))) == count, 30, "all native publications")
-        until(lambda: len({m.body for m in world.natives()}) == count, 30, "all legacy publications")
+        until(lambda: len(set(world.data("S"))) == count, "all native publications")
+        until(lambda: len({m.body for m in world.natives()}) == count, "all legacy publications")
         assert world.mq.tell()["faults"] == [], "nothing broke"
     came, heard = world.data("S"), [m.body for m in world.natives()]
     wanted = [f"{n:02}".encode() for n in range(count)]

@@ -19,7 +19,8 @@ from commands.qmgr.processor import Processor
 from commands.qmgr.store import Durability, QueueManagerStore
 from rfh2 import Folder, Mqmd, Rfh1, Rfh2, decode
 from rfh2.message import Message
-from tests.commands.links.mosquitto import Mosquitto, Native, mosquitto, needs_mosquitto, until
+from tests.commands.links.mosquitto import Mosquitto, Native, mosquitto, needs_mosquitto
+from tests.waiting import until
 
 pytestmark = needs_mosquitto
 
@@ -49,12 +50,12 @@ class Bridge:
         self.link.start()
         self._thread.start()
         assert self.link.wait_up(10)
-        until(lambda: self.link._keeper.counter.done or not self._is_there, 60, "the link's first round")
+        until(lambda: self.link._keeper.counter.done or not self._is_there, "the link's first round")
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stop.set()
-        self._thread.join(20)
+        self._thread.join(60)
         self.link.stop()
         self.store.close()
 
@@ -72,7 +73,7 @@ class Bridge:
     def register(self, topic: str, queue: str = "S", options: str = "") -> None:
         psc = f"<Command>RegSub</Command>{options}<Topic>{topic}</Topic><QName>{queue}</QName>"
         self.put(CONTROL, psc, msg_type=1, reply_to_q="REPLY")
-        until(lambda: self.depth("REPLY") > 0, what="the response")
+        until(lambda: self.depth("REPLY") > 0, "the response")
         with self.store.unit_of_work() as unit:
             reply = unit.get("REPLY")
         assert reply is not None
@@ -128,7 +129,7 @@ def test_a_legacy_publication_reaches_native_subscribers(bridge: Bridge, native:
     options = "<PubOpt>RetainPub</PubOpt>"
     stamps = "<usr><colour>red</colour><size dt='i4'>5</size></usr>"
     bridge.publish("Sport/Soccer", b"1 \xc3\xa4", options, stamps, expiry=600, priority=3)
-    until(lambda: native.messages, what="the publication")
+    until(lambda: native.messages, "the publication")
     (message,) = native.messages
     properties = message.properties
     assert (message.topic, message.payload, message.qos) == ("Sport/Soccer", b"1 \xc3\xa4", 1)
@@ -156,7 +157,7 @@ def test_a_native_publication_reaches_legacy_subscribers_in_the_header_they_regi
         unit.put(CONTROL, Mqmd(format="MQHRF", user_identifier="app").encode(), header.encode())
     until(lambda: bridge.depth(CONTROL) == 0)
     native.publish("Sport/Soccer", "1:0", UserProperty=[("colour", "red")], ContentType="text/plain")
-    until(lambda: bridge.depth("S") == 1 and bridge.depth("OLD") == 1, what="both subscribers")
+    until(lambda: bridge.depth("S") == 1 and bridge.depth("OLD") == 1, "both subscribers")
     (new,), (old,) = bridge.browse("S"), bridge.browse("OLD")
     assert new.body == old.body == b"1:0"
     assert new.rfh2 is not None

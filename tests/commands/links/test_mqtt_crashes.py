@@ -22,9 +22,10 @@ from commands.broker.objects import QueueManager
 from commands.broker.puts import Put
 from commands.qmgr.store import Durability, QueueManagerStore
 from rfh2 import CapturedMessage, Folder, Mqmd, Rfh2, decode
-from tests.commands.links.mosquitto import Mosquitto, Native, mosquitto, needs_mosquitto, until
+from tests.commands.links.mosquitto import Mosquitto, Native, mosquitto, needs_mosquitto
 from tests.commands.links.nats_server import NatsNative, NatsServer, nats_server, needs_nats
 from tests.commands.results_service import EVENT, FIXTURE, SCORES, capture
+from tests.waiting import until
 
 pytestmark = pytest.mark.faults
 
@@ -95,19 +96,19 @@ def test_the_results_service_with_native_programs_on_both_sides(tmp_path: Path, 
         with store.unit_of_work() as unit:
             for message in messages[:14]:
                 unit.put(message.queue, message.md, message.body, user=message.user)
-        until(lambda: _depth(store, CONTROL) == _depth(store, STREAM) == 0, what="the first half")
+        until(lambda: _depth(store, CONTROL) == _depth(store, STREAM) == 0, "the first half")
         simulator = Native(broker, "simulator")
         simulator.publish(f"{EVENT}/ScoreUpdate", "Newcastle", ContentType="text/plain")
         simulator.publish(f"{SCORES}/Celtic Rangers", "2 2", retain=True)
-        until(lambda: "2 2" in _data(store, "SCOREBOARD"), what="the native score on the legacy board")
+        until(lambda: "2 2" in _data(store, "SCOREBOARD"), "the native score on the legacy board")
         with store.unit_of_work() as unit:
             for message in messages[14:]:
                 unit.put(message.queue, message.md, message.body, user=message.user)
-        until(lambda: _depth(store, CONTROL) == _depth(store, STREAM) == 0, what="the second half")
-        until(lambda: len(board.messages) >= 8, what="the native board")
-        until(lambda: len(events.messages) >= 8, what="the native events")
+        until(lambda: _depth(store, CONTROL) == _depth(store, STREAM) == 0, "the second half")
+        until(lambda: len(board.messages) >= 8, "the native board")
+        until(lambda: len(events.messages) >= 8, "the native events")
         late = Native(broker, "late", f"{SCORES}/#")
-        until(lambda: late.messages, what="the retained score")
+        until(lambda: late.messages, "the retained score")
         for client in (board, events, simulator, late):
             client.close()
     assert board.payloads(f"{SCORES}/Newcastle Southampton") == ["0 0", "1 0", "1 1", ""]
@@ -134,7 +135,7 @@ def test_the_results_service_with_the_broker_restarted_and_the_bridge_killed_in_
         simulator = Native(broker, "simulator")
         for message in messages[:4]:
             _put_captured(store, message)
-        until(lambda: _depth(store, CONTROL) == 0, what="the results service and its board to be registered")
+        until(lambda: _depth(store, CONTROL) == 0, "the results service and its board to be registered")
 
         def speak() -> None:
             for goal in goals:
@@ -160,13 +161,13 @@ def test_the_results_service_with_the_broker_restarted_and_the_bridge_killed_in_
             _put_captured(store, message)
             time.sleep(0.1)
         speaking.join(60)
-        until(lambda: set(goals) <= set(_data(store, "RESULTS.SERVICE")), 60, "the native goals")
+        until(lambda: set(goals) <= set(_data(store, "RESULTS.SERVICE")), "the native goals")
         for message in messages[-4:]:
             _put_captured(store, message)
-        until(lambda: sum(_depth(store, queue) for queue in (CONTROL, STREAM, OUTGOING)) == 0, 60, "the rest")
-        until(lambda: _heard(events) >= EVENTS, 60, "the native events")
+        until(lambda: sum(_depth(store, queue) for queue in (CONTROL, STREAM, OUTGOING)) == 0, "the rest")
+        until(lambda: _heard(events) >= EVENTS, "the native events")
         assert bridge.end(signal.SIGTERM) == 0
-        until(lambda: board.payloads(f"{SCORES}/Newcastle Southampton")[-1:] == [""], 60, "the native board")
+        until(lambda: board.payloads(f"{SCORES}/Newcastle Southampton")[-1:] == [""], "the native board")
         for client in (board, events, simulator):
             client.close()
     golden = [Put.model_validate_json(line) for line in (FIXTURE / "puts.jsonl").read_text().splitlines()]
@@ -254,8 +255,8 @@ def test_the_bridge_killed_and_the_broker_restarted_lose_nothing(
         broker.start()
         for thread in threads:
             thread.join(120)
-        until(lambda: len(set(listener.payloads())) == count, 60, "all that legacy programs published")
-        until(lambda: _depth(store, "S") >= count and len(set(_data(store, "S"))) == count, 60, "all native ones")
+        until(lambda: len(set(listener.payloads())) == count, "all that legacy programs published")
+        until(lambda: _depth(store, "S") >= count and len(set(_data(store, "S"))) == count, "all native ones")
         assert bridge.end(signal.SIGTERM) == 0
         came, heard = _data(store, "S"), listener.payloads()
         for client in (listener, speaker):

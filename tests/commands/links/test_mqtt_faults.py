@@ -31,10 +31,11 @@ from commands.qmgr.store.port import StoredMessage
 from rfh2 import Mqmd, decode
 from streams.operations import Publication, PublishToTopic
 from tests.certificates import make_certificates, needs_openssl
-from tests.commands.links.mosquitto import Mosquitto, Native, free_port, mosquitto, needs_mosquitto, until
+from tests.commands.links.mosquitto import Mosquitto, Native, free_port, mosquitto, needs_mosquitto
 from tests.commands.links.proxy import proxy
 from tests.commands.links.test_mqtt import CONTROL, STREAM, Bridge
 from tests.commands.scenario import KICK_OFF, rfh2_message
+from tests.waiting import until
 
 pytestmark = pytest.mark.faults
 
@@ -130,7 +131,7 @@ def test_tls_with_an_authority_of_ones_own(tmp_path: Path, tls: Callable[..., st
     url = tls()
     with Bridge(tmp_path / "qmgrs", url, ca_file=certificates / "ca.pem") as bridge:
         bridge.publish("a", b"secret")
-        until(lambda: bridge.processor.tally.linked == 1 and bridge.depth(OUTGOING) == 0, what="the broker to have it")
+        until(lambda: bridge.processor.tally.linked == 1 and bridge.depth(OUTGOING) == 0, "the broker to have it")
     told = _trouble(url)
     assert "its certificate is not trusted (" in told
     assert told.endswith("see ca_file")
@@ -214,7 +215,7 @@ def test_what_access_rules_forbid_is_a_dead_letter_and_is_told(
     ):
         bridge.publish("yours/a", b"forbidden")
         bridge.publish("mine/a", b"allowed")
-        until(lambda: bridge.depth(DEAD) == 1 and bridge.depth(OUTGOING) == 0, what="the dead letter")
+        until(lambda: bridge.depth(DEAD) == 1 and bridge.depth(OUTGOING) == 0, "the dead letter")
         (dead,) = bridge.browse(DEAD)
         header = dead.headers[0]
         assert (header.reason, header.dest_q_name) == (2035, OUTGOING)  # type: ignore[attr-defined]
@@ -238,7 +239,7 @@ def test_a_broker_that_is_away_at_regsub_greets_later(tmp_path: Path, broker: Mo
         until(lambda: bridge.depth("S") == 1)
         assert bridge.data("S") == [b"from here"], "legacy programs need no broker"
         broker.start()
-        until(lambda: bridge.depth("S") == 2, what="what natives had retained")
+        until(lambda: bridge.depth("S") == 2, "what natives had retained")
         assert bridge.data("S")[1] == b"1:0"
         listener = Native(broker, "listener", "score/#")
         again = Native(broker, "again")
@@ -265,20 +266,20 @@ def test_a_broker_that_forgot_the_session_is_told_of_and_asked_again(
             if forgetful:
                 broker.stop()
                 broker.start()
-                until(lambda: _said(caplog, "knows of no session of this bridge"), what="the warning")
+                until(lambda: _said(caplog, "knows of no session of this bridge"), "the warning")
                 _hears(bridge, broker)
         if not forgetful:
             time.sleep(2)
             with Bridge(tmp_path / "qmgrs", broker.url, **config) as bridge:
-                until(lambda: _said(caplog, "knows of no session of this bridge"), what="the warning")
+                until(lambda: _said(caplog, "knows of no session of this bridge"), "the warning")
                 _hears(bridge, broker)
 
 
 def _hears(bridge: Bridge, broker: Mosquitto) -> None:
-    until(lambda: bridge.link.is_idle, what="the filters to be subscribed to again")
+    until(lambda: bridge.link.is_idle, "the filters to be subscribed to again")
     native = Native(broker, "native")
     native.publish("in/x", "heard")
-    until(lambda: bridge.data("S") == [b"heard"], what="the publication")
+    until(lambda: bridge.data("S") == [b"heard"], "the publication")
     native.close()
 
 
@@ -295,11 +296,11 @@ def test_a_broker_that_forgot_a_subscription_alone_is_asked_again(tmp_path: Path
         native = Native(broker, "native")
         native.publish("late/retained", "retained meanwhile", retain=True)
         between.target = broker.port
-        until(lambda: bridge.data("S"), what="what was retained meanwhile")
+        until(lambda: bridge.data("S"), "what was retained meanwhile")
         for topic in ("early/a", "late/a"):
             native.publish(topic, topic)
         native.close()
-        until(lambda: len(bridge.data("S")) == 3, what="what comes now")
+        until(lambda: len(bridge.data("S")) == 3, "what comes now")
         assert bridge.data("S") == [b"retained meanwhile", b"early/a", b"late/a"]
 
 
@@ -312,22 +313,22 @@ def test_a_broker_that_has_a_filter_again_that_it_had_let_go_sends_nothing_twice
             bridge.register(topic, queue)
         broker.save()
         bridge.put(CONTROL, "<Command>DeregSub</Command><Topic>a/#</Topic><QName>WIDE</QName>")
-        until(lambda: bridge.link.adapter.held() == ("a/+", "done"), what="the filter to go")
+        until(lambda: bridge.link.adapter.held() == ("a/+", "done"), "the filter to go")
         assert bridge.link.settle(threading.Event())
         registry = bridge.link._registry
         before = registry.connections
         broker.stop(signal.SIGKILL)
         broker.start()
-        until(lambda: registry.connections > before, what="the bridge")
+        until(lambda: registry.connections > before, "the bridge")
         with registry.lock:  # the connection is all there
             pass
-        until(lambda: bridge.link.adapter.held() == ("a/+", "done"), what="the filter to go again")
+        until(lambda: bridge.link.adapter.held() == ("a/+", "done"), "the filter to go again")
         assert bridge.link.settle(threading.Event())
         native, before = Native(broker, "native"), bridge.link.received
         for topic in ("a/x", "a/x/y", "done"):
             native.publish(topic, topic)
         native.close()
-        until(lambda: b"done" in bridge.data("S"), what="what comes now")
+        until(lambda: b"done" in bridge.data("S"), "what comes now")
         assert bridge.data("S") == [b"a/x", b"done"]
         assert bridge.link.received - before == 2, "a/x/y, which nobody wants, came too"
 
@@ -422,7 +423,7 @@ def test_a_publication_too_large_for_the_broker_is_a_dead_letter(tmp_path: Path)
     ):
         bridge.publish("a", b"x" * 3000)
         bridge.publish("a", b"small")
-        until(lambda: bridge.depth(DEAD) == 1 and bridge.depth(OUTGOING) == 0, what="the dead letter")
+        until(lambda: bridge.depth(DEAD) == 1 and bridge.depth(OUTGOING) == 0, "the dead letter")
         (dead,) = bridge.browse(DEAD)
         assert dead.headers[0].reason == 2030  # type: ignore[attr-defined]
 
@@ -438,7 +439,7 @@ def test_a_broker_without_retained_publications_and_qos_1_is_not_asked_for_them(
             bridge.publish("out/x", b"one", "<PubOpt>RetainPub</PubOpt>")
             bridge.put(STREAM, "<Command>DeletePub</Command><Topic>out/x</Topic>")
             bridge.publish("out/x", b"two")
-            until(lambda: len(native.messages) == 2, what="both publications")
+            until(lambda: len(native.messages) == 2, "both publications")
             until(lambda: bridge.depth(OUTGOING) == 0)
             native.publish("in/x", "heard", qos=0)
             until(lambda: bridge.depth("S") == 1)
@@ -524,11 +525,11 @@ def test_a_password_is_nowhere_that_others_see_it(tmp_path: Path) -> None:
         command = [sys.executable, "-m", "commands.cli", "run", "-m", "QM1", "--home", str(tmp_path)]
         running = subprocess.Popen([*command, "--config", str(config)], stderr=subprocess.PIPE, env=dict(os.environ))
         sessions = tmp_path / "mosquitto" / "log"
-        until(lambda: "as qpubsub-QM1 " in sessions.read_text(), what="the connection")
+        until(lambda: "as qpubsub-QM1 " in sessions.read_text(), "the connection")
         seen = Path(f"/proc/{running.pid}/cmdline")
         arguments = seen.read_bytes() if seen.exists() else b""
         running.terminate()
-        _, said = running.communicate(timeout=20)
+        _, said = running.communicate(timeout=60)
     assert running.returncode == 0
     assert b"s3cret" not in arguments + said
     assert "u'bridge'" in sessions.read_text()

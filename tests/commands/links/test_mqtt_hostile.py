@@ -26,9 +26,10 @@ from commands.links.mqtt.packets import MqttPublication, native_of, packet_for
 from commands.links.mqtt.topics import why_not_topic
 from commands.qmgr.store import QueueManagerStore
 from rfh2 import Mqmd, Rfh1, decode
-from tests.commands.links.mosquitto import Mosquitto, Native, mosquitto, needs_mosquitto, until
+from tests.commands.links.mosquitto import Mosquitto, Native, mosquitto, needs_mosquitto
 from tests.commands.links.test_mqtt import CONTROL, STREAM, Bridge
 from tests.commands.links.test_mqtt_faults import DEAD, OUTGOING
+from tests.waiting import until
 
 pytestmark = pytest.mark.faults
 
@@ -221,8 +222,8 @@ def test_a_topic_that_the_broker_does_not_bear_is_a_dead_letter_and_what_is_behi
         for n, (_, topic, _) in enumerate(HOSTILE):
             bridge.publish(topic, b"hostile")
             bridge.publish(f"ok/{n}", str(n).encode())
-        until(lambda: bridge.depth(OUTGOING) == 0 and bridge.depth(DEAD) == len(HOSTILE), 30, "all to be gone")
-        until(lambda: len({m.topic for m in native.messages}) == len(HOSTILE), what="what is allowed")
+        until(lambda: bridge.depth(OUTGOING) == 0 and bridge.depth(DEAD) == len(HOSTILE), "all to be gone")
+        until(lambda: len({m.topic for m in native.messages}) == len(HOSTILE), "what is allowed")
         assert [m.headers[0].reason for m in bridge.browse(DEAD)] == [reason for *_, reason in HOSTILE]  # type: ignore[attr-defined]
         assert bridge.depth("S") == 2 * len(HOSTILE), "legacy subscribers get all of them"
         until(lambda: bridge.link.state.connected)
@@ -241,7 +242,7 @@ def test_control_characters_in_properties_are_carried_and_come_back(tmp_path: Pa
         two.register("n/#")
         one.publish("n/2", b"two", "<PubTime>20\t26</PubTime>", f"<usr><Note>{note}</Note><Plain>a\\b</Plain></usr>")
         one.publish("n/3", b"three", "", "<usr><Plain>a\\b</Plain></usr>")
-        until(lambda: two.depth("S") == 2 and len(native.messages) == 2, what="the publications")
+        until(lambda: two.depth("S") == 2 and len(native.messages) == 2, "the publications")
         first, second = two.browse("S")
         assert one.depth(DEAD) == two.depth(DEAD) == 0
         assert one.link.adapter.mqtt.connection == 1
@@ -266,7 +267,7 @@ def test_an_mqrfh_topic_that_xml_has_no_room_for_is_a_dead_letter(
     with Bridge(tmp_path / "qmgrs", broker.url) as bridge:
         with bridge.store.unit_of_work() as unit:
             unit.put(STREAM, Mqmd(format="MQHRF", persistence=1, priority=0).encode(), header.encode() + b"data")
-        until(lambda: bridge.depth(DEAD) == 1 and bridge.depth(OUTGOING) == 0, what="the dead letter")
+        until(lambda: bridge.depth(DEAD) == 1 and bridge.depth(OUTGOING) == 0, "the dead letter")
         (dead,) = bridge.browse(DEAD)
         assert (dead.headers[0].reason, dead.headers[0].dest_q_name) == (2110, OUTGOING)  # type: ignore[attr-defined]
 
@@ -280,8 +281,8 @@ def test_a_subscription_over_which_the_broker_hangs_up_is_not_asked_for_again(
         bridge.register("a" + "/a" * 250, "DEEP")
         bridge.register("tab\there", "TAB")
         bridge.register("in/#")
-        until(lambda: _said(caplog, "breaks the connection over a subscription") == 1, 30, "the broker's reason")
-        until(lambda: bridge.link.is_idle, what="the others")
+        until(lambda: _said(caplog, "breaks the connection over a subscription") == 1, "the broker's reason")
+        until(lambda: bridge.link.is_idle, "the others")
         native.publish("in/x", "heard")
         until(lambda: bridge.data("S") == [b"heard"])
         assert bridge.link.adapter.mqtt.connection <= 4, "one for each break, and the first"
@@ -302,7 +303,7 @@ def test_absurd_native_publications_stop_nothing(tmp_path: Path, broker: Mosquit
         native.publish("e/4", "x", UserProperty=[("mq.SeqNum", "1"), ("mq.SeqNum", "2"), ("mq.PubTime", "soon")])
         native.publish("e/5", "x", UserProperty=[("mq.Escaped", "1"), ("n", "\\u{110000}")])
         native.publish("e/6", "last")
-        until(lambda: bridge.depth("S") == 6, what="all of them")
+        until(lambda: bridge.depth("S") == 6, "all of them")
         assert bridge.depth(DEAD) == 0
         assert bridge.browse("S")[0].mqmd.expiry > 2_147_000_000
     native.close()
@@ -358,7 +359,7 @@ def test_a_broker_that_hangs_keeps_no_other_program_waiting(tmp_path: Path, brok
             assert bridge.depth(DEAD) == 0
         finally:
             broker.go_on()
-        until(lambda: bridge.depth("S1") == 1, 40, "what natives retain, once the broker goes on")
+        until(lambda: bridge.depth("S1") == 1, "what natives retain, once the broker goes on")
 
 
 # What ends all the same
@@ -410,10 +411,10 @@ def test_a_broker_that_is_killed_makes_no_publication_a_dead_letter(
         for n in range(kills):
             for k in range(100):
                 bridge.publish(f"out/{k % 5}", b"data")
-            until(lambda: bridge.link.wait_up(0.1), 60, "a connection")
+            until(lambda: bridge.link.wait_up(0.1), "a connection")
             broker.stop(signal.SIGKILL)
             broker.start()
             time.sleep(0.1 * (n % 10))
-        until(lambda: bridge.depth(STREAM) == 0 and bridge.depth(OUTGOING) == 0, 120, "all to be gone")
+        until(lambda: bridge.depth(STREAM) == 0 and bridge.depth(OUTGOING) == 0, "all to be gone")
         assert bridge.depth(DEAD) == 0
         assert bridge.link.refused == 0

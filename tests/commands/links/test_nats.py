@@ -22,9 +22,10 @@ from commands.qmgr.store import QueueManagerStore
 from rfh2 import decode
 from rfh2.errors import StoreError
 from tests.certificates import make_certificates, needs_openssl
-from tests.commands.links.mosquitto import free_port, until
+from tests.commands.links.mosquitto import free_port
 from tests.commands.links.nats_server import NatsNative, NatsServer, nats_cluster, nats_server, needs_nats
 from tests.commands.links.test_mqtt import STREAM, Bridge
+from tests.waiting import until
 
 pytestmark = needs_nats
 
@@ -60,7 +61,7 @@ def test_a_legacy_publication_reaches_native_subscribers_and_the_bucket(tmp_path
         native = NatsNative(server.url, "Sport.>")
         stamps = "<usr><colour>red</colour><size dt='i4'>5</size></usr>"
         bridge.publish("Sport/Käse a.b", b"1 \xc3\xa4", RETAIN, stamps, expiry=600, priority=3)
-        until(lambda: native.messages and native.values(), what="the publication")
+        until(lambda: native.messages and native.values(), "the publication")
         (message,) = native.messages
         assert (message.topic, message.payload) == ("Sport/Käse a.b", b"1 \xc3\xa4")
         wanted = {"colour": "red", "size": "5", "mq.Format": "MQSTR", "mq.Priority": "3", "mq.Retain": "1"}
@@ -82,7 +83,7 @@ def test_a_retained_publication_expires_on_both_sides(tmp_path: Path, server: Na
         ttl = {"Nats-TTL": "2s"}
         native.publish("in/brief", "brief", retain=True, **ttl)
         native.publish("in/long", "long", retain=True)
-        until(lambda: set(native.values()) == {"out/long", "in/long"}, what="both to expire")
+        until(lambda: set(native.values()) == {"out/long", "in/long"}, "both to expire")
         bridge.register("in/+")
         assert bridge.data("S") == [b"long"]
         native.close()
@@ -115,7 +116,7 @@ def test_a_subject_that_is_too_long_and_data_that_is_too_large_are_dead_letters(
         bridge.publish("x" * 3_501, b"too long")
         bridge.publish("a", b"x" * 5_000)
         bridge.publish("a", b"small")
-        until(lambda: bridge.depth(DEAD) == 2 and bridge.depth(OUTGOING) == 0, what="the dead letters")
+        until(lambda: bridge.depth(DEAD) == 2 and bridge.depth(OUTGOING) == 0, "the dead letters")
         reasons = [message.headers[0].reason for message in bridge.browse(DEAD)]  # type: ignore[attr-defined]
         assert reasons == [3072, 2030]
     assert _said(caplog, "longer than longest_subject = 3500") == 1
@@ -144,7 +145,7 @@ def test_a_publication_that_is_sent_again_is_taken_once(tmp_path: Path, server: 
         server.stop()
         for n in range(20):
             bridge.publish("out", str(n).encode(), RETAIN)
-        until(lambda: bridge.depth(OUTGOING) == 20, what="publications that wait")
+        until(lambda: bridge.depth(OUTGOING) == 20, "publications that wait")
     shutil.copytree(home, copy)
     server.start()
     native = NatsNative(server.url, "out", lasting=True)
@@ -158,7 +159,7 @@ def test_a_publication_that_is_sent_again_is_taken_once(tmp_path: Path, server: 
 
 
 def wait_for_none_on(bridge: Bridge, queue: str) -> None:
-    until(lambda: bridge.depth(queue) == 0, what=f"none on {queue}")
+    until(lambda: bridge.depth(queue) == 0, f"none on {queue}")
 
 
 @pytest.mark.faults
@@ -246,7 +247,7 @@ def test_a_consumer_that_is_deleted_under_the_bridge_is_made_again(tmp_path: Pat
         until(lambda: bridge.depth("S") == 1)
         native.run(native.jetstream.delete_consumer("QPUBSUB", "qpubsub-QM1"))
         native.publish("in/x", "after")
-        until(lambda: bridge.depth("S") >= 2, what="the new consumer")
+        until(lambda: bridge.depth("S") >= 2, "the new consumer")
         assert bridge.data("S") == [b"before", b"after"]
         native.close()
 
@@ -263,7 +264,7 @@ def test_a_server_that_is_away_at_regsub_greets_later(tmp_path: Path, server: Na
         until(lambda: bridge.depth("S") == 1)
         assert bridge.data("S") == [b"from here"], "legacy programs need no server"
         server.start()
-        until(lambda: bridge.depth("S") == 2, what="what natives had retained")
+        until(lambda: bridge.depth("S") == 2, "what natives had retained")
         until(lambda: bridge.depth(OUTGOING) == 0)
         assert bridge.data("S")[1] == b"1:0"
     speaker.close()
@@ -282,7 +283,7 @@ def test_two_bridges_share_publications_and_what_is_retained(tmp_path: Path, ser
         until(lambda: two.depth("S") == 1)
         one.put(STREAM, "<Command>DeletePub</Command><Topic>a/1</Topic>")
         one.publish("a/2", b"kept", RETAIN)
-        until(lambda: two.depth("S") == 2 and two.processor.tally.commands >= 4, what="both, and the clear")
+        until(lambda: two.depth("S") == 2 and two.processor.tally.commands >= 4, "both, and the clear")
         two.register("a/+", "LATE")
         assert (two.data("S"), two.data("LATE")) == ([b"once", b"kept"], [b"kept"])
 
@@ -306,7 +307,7 @@ def test_what_permissions_forbid_is_a_dead_letter_and_is_told(tmp_path: Path, ca
         bridge.publish("Yours/a", b"allowed, as the case of letters counts")
         bridge.publish("yours/a", b"forbidden")
         bridge.publish("mine/a", b"allowed")
-        until(lambda: bridge.depth(DEAD) == 1 and bridge.depth(OUTGOING) == 0, what="the dead letter")
+        until(lambda: bridge.depth(DEAD) == 1 and bridge.depth(OUTGOING) == 0, "the dead letter")
         (dead,) = bridge.browse(DEAD)
         assert (dead.headers[0].reason, dead.body) == (2035, b"forbidden")  # type: ignore[attr-defined]
     assert _said(caplog, "permissions violation for publish") >= 1
@@ -412,8 +413,8 @@ def test_a_cluster_of_three_loses_a_server_and_nothing_else(tmp_path: Path) -> N
                 natives.insist("in/x", str(n))
                 time.sleep(0.005)
             wanted = [str(n) for n in range(300)]
-            until(lambda: set(wanted) <= set(natives.payloads()), 60, "all legacy publications")
-            until(lambda: {str(n).encode() for n in range(300)} <= set(bridge.data("S")), 60, "all native publications")
+            until(lambda: set(wanted) <= set(natives.payloads()), "all legacy publications")
+            until(lambda: {str(n).encode() for n in range(300)} <= set(bridge.data("S")), "all native publications")
             assert natives.payloads() == wanted
             assert bridge.data("S") == [each.encode() for each in wanted]
             natives.close()

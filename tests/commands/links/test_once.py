@@ -12,9 +12,10 @@ from commands.broker.objects import QueueManager
 from commands.cli import main
 from commands.qmgr.store import QueueManagerStore
 from rfh2 import Folder, Mqmd, Rfh2, decode
-from tests.commands.links.mosquitto import Mosquitto, Native, mosquitto, needs_mosquitto, until
+from tests.commands.links.mosquitto import Mosquitto, Native, mosquitto, needs_mosquitto
 from tests.commands.links.mqi.harness import CONTROL, INCOMING, OUTGOING, STREAM, needs_mqi, stand_in
 from tests.commands.links.nats_server import NatsNative, nats_server, needs_nats
+from tests.waiting import until
 
 MQ = "ibmmq://127.0.0.1:1414/QM1?channel=C"
 
@@ -72,14 +73,14 @@ def test_it_ends_when_the_mqtt_broker_has_got_and_sent_all(
     # More than may be on their way at once, so that the broker sends the last ones after it has heard of the first.
     for n in range(1_500):
         native.client.publish("in/x", str(n), 1)
-    until(lambda: not native.client._out_messages, what="the broker to have taken them")
+    until(lambda: not native.client._out_messages, "the broker to have taken them")
     for n in range(50):
         _publish(store, "out/x", str(n).encode())
     result = _once(tmp_path, broker.url)
     assert result.exit_code == 0, result.output
     assert _data(store, "S") == [b"kept", *(str(n).encode() for n in range(1_500))]
     assert _count(store, OUTGOING) == 0
-    until(lambda: len(native.messages) == 50, what="what went to native subscribers")
+    until(lambda: len(native.messages) == 50, "what went to native subscribers")
     assert native.payloads() == [str(n) for n in range(50)]
     native.close()
 
@@ -100,7 +101,7 @@ def test_with_no_broker_it_says_so_and_what_has_to_go_there_waits(
     broker.start()
     native = Native(broker, "native", "out/#")
     assert _once(tmp_path, broker.url).exit_code == 0
-    until(lambda: native.payloads() == ["later"], what="the publication")
+    until(lambda: native.payloads() == ["later"], "the publication")
     assert _count(store, OUTGOING) == 0
     native.close()
 
@@ -140,7 +141,7 @@ def test_it_ends_when_the_nats_server_has_got_and_sent_all(tmp_path: Path, store
         assert result.exit_code == 0, result.output
         assert sorted(_data(store, "S")) == sorted([*[b"in"] * 1_500, b"kept"])
         assert _count(store, OUTGOING) == 0
-        until(lambda: len(native.messages) == 50, what="what went to native subscribers")
+        until(lambda: len(native.messages) == 50, "what went to native subscribers")
         assert native.payloads() == [str(n) for n in range(50)]
         native.close()
 

@@ -32,9 +32,10 @@ from commands.terminal.console import Console
 from rfh2 import CapturedMessage, Mqmd
 from tests.commands.guide_scenarios import GuideScenario, scenarios
 from tests.commands.links.kafka_server import KafkaServer, kafka_server, needs_kafka
-from tests.commands.links.mosquitto import Mosquitto, mosquitto, needs_mosquitto, until
+from tests.commands.links.mosquitto import Mosquitto, mosquitto, needs_mosquitto
 from tests.commands.links.mqi.harness import SYSTEM_QUEUES, StandIn, needs_mqi, stand_in
 from tests.commands.links.nats_server import NatsServer, nats_server, needs_nats
+from tests.waiting import until
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 
@@ -217,7 +218,7 @@ class World:
     def settled(self) -> None:
         """Wait until the tree has all that it should have."""
         if self._link is not None:
-            until(lambda: self._link.is_idle, what="the link")
+            until(lambda: self._link.is_idle, "the link")
 
     def _begin(self) -> None:
         self._processor = Processor(self._manager, lambda: self._now, self.puts.append, link=self._link)

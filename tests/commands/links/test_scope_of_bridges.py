@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from tests.commands.links.engine.test_scope import BY_OBJECTS, QMGRS, TABLE
-from tests.commands.links.mosquitto import Native, mosquitto, needs_mosquitto, until
+from tests.commands.links.mosquitto import Native, mosquitto, needs_mosquitto
 from tests.commands.links.nats_server import nats_server, needs_nats
 from tests.commands.links.test_mqtt import Bridge
+from tests.waiting import until
 
 TREES = [
     pytest.param(mosquitto, id="mosquitto", marks=needs_mosquitto),
@@ -36,8 +37,8 @@ def test_scope_between_bridges_that_share_a_tree(tmp_path: Path, tree: Any) -> N
             for pub, sub in TABLE:
                 bridge.publish(f"{pub}/{sub}", qmgr.encode())
         there.publish("Fence", b"fence")
-        until(lambda: b"fence" in here.data("OTHER"), what="the last publication of the other bridge")
-        until(lambda: here.depth("QMGR.QMGR") > 0, what="the last publication of this bridge")
+        until(lambda: b"fence" in here.data("OTHER"), "the last publication of the other bridge")
+        until(lambda: here.depth("QMGR.QMGR") > 0, "the last publication of this bridge")
         got = {(pub, sub): set(here.data(f"{pub}.{sub}")) for pub, sub in TABLE}
         assert got == {row: {qmgr.encode() for qmgr in names & set(QMGRS)} for row, names in TABLE.items()}
 
@@ -50,6 +51,6 @@ def test_a_native_program_sees_what_is_of_scope_all_alone(tmp_path: Path) -> Non
         for pub, sub in TABLE:
             bridge.publish(f"{pub}/{sub}", b"x")
         bridge.publish("Fence", b"x")
-        until(lambda: any(each.topic == "Fence" for each in native.messages), what="the last publication")
+        until(lambda: any(each.topic == "Fence" for each in native.messages), "the last publication")
         native.close()
         assert [each.topic for each in native.messages] == ["ALL/ALL", "ALL/QMGR", "Fence"]

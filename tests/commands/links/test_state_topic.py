@@ -18,9 +18,10 @@ from commands.links.mqtt.state_topic import BridgeState, StateTopic
 from commands.links.opening import Places
 from commands.qmgr.store import QueueManagerStore
 from rfh2.distribution import VERSION
-from tests.commands.links.mosquitto import Mosquitto, Native, mosquitto, needs_mosquitto, until
+from tests.commands.links.mosquitto import Mosquitto, Native, mosquitto, needs_mosquitto
 from tests.reliability.takeovers import Instance, Pair
 from tests.reliability.workload import CONTROL, put
+from tests.waiting import until
 
 TOPIC = "qpubsub/QM1/state"
 
@@ -85,19 +86,19 @@ def test_the_state_follows_the_bridge(home: Path, broker: Mosquitto) -> None:
     watcher = Native(broker, "watcher", TOPIC)
     pair = Pair(home, "--config", str(home / "bridge.toml"))
     try:
-        until(lambda: len(_states(watcher)) == 1, what="running")
+        until(lambda: len(_states(watcher)) == 1, "running")
         pair.take("kill")
-        until(lambda: len(_states(watcher)) == 2, what="running, after the takeover")
+        until(lambda: len(_states(watcher)) == 2, "running, after the takeover")
         os.kill(pair.standby.pid, signal.SIGTERM)
-        until(lambda: len(_states(watcher)) == 3, what="stopped")
+        until(lambda: len(_states(watcher)) == 3, "stopped")
         pair.all.append(Instance(home, "third", "--config", str(home / "bridge.toml")))
-        until(lambda: len(_states(watcher)) == 4, what="running again")
+        until(lambda: len(_states(watcher)) == 4, "running again")
         os.killpg(pair.all[-1].pid, signal.SIGKILL)
-        until(lambda: len(_states(watcher)) == 5, what="lost")
+        until(lambda: len(_states(watcher)) == 5, "lost")
     finally:
         pair.close()
     late = Native(broker, "late", "#")
-    until(lambda: late.messages, what="what is retained")
+    until(lambda: late.messages, "what is retained")
     assert [(message.topic, message.retain, json.loads(message.payload)["state"]) for message in late.messages] == [
         (TOPIC, True, "lost")
     ]

@@ -10,9 +10,10 @@ import pytest
 
 from rfh2 import Mqmd, Rfh1
 from tests.commands.links.kafka_server import KafkaNative, KafkaServer, kafka_server, needs_kafka
-from tests.commands.links.mosquitto import Mosquitto, Native, mosquitto, needs_mosquitto, until
+from tests.commands.links.mosquitto import Mosquitto, Native, mosquitto, needs_mosquitto
 from tests.commands.links.nats_server import NatsNative, NatsServer, nats_server, needs_nats
 from tests.commands.links.test_mqtt import CONTROL, STREAM, Bridge
+from tests.waiting import until
 
 
 class Speaker(Protocol):
@@ -206,7 +207,7 @@ def test_either_side_clears_what_is_retained(bridge: Bridge, tree: Tree, native:
     until(lambda: bridge.depth("S") == 2 and tree.retained() == {"score/1", "score/2"})
     native.publish("score/2", "", retain=True)
     bridge.put(STREAM, "<Command>DeletePub</Command><Topic>score/1</Topic>")
-    until(lambda: tree.retained() == set(), what="both to be cleared")
-    until(lambda: bridge.processor.tally.commands >= 5, what="the bridge to know")
+    until(lambda: tree.retained() == set(), "both to be cleared")
+    until(lambda: bridge.processor.tally.commands >= 5, "the bridge to know")
     bridge.register("score/+", "LATE")
     assert bridge.data("LATE") == []

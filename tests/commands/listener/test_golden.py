@@ -71,7 +71,7 @@ def test_the_listener_answers_as_a_queue_manager_did(tmp_path: Path, name: str, 
         listener_at(tmp_path, Security({"*": rule}), qmgr) as port,
         socket.create_connection(("127.0.0.1", port)) as peer,
     ):
-        peer.settimeout(20)
+        peer.settimeout(60)
         stream = peer.makefile("rb")
         waiting: list[tuple[int | None, int]] = []
         for segment in segments:

@@ -26,9 +26,11 @@ from commands.links.engine.config import ChannelRule, ConnAuth
 from commands.listener.passwords import in_users_file, password_hash
 from commands.listener.security import Security
 from commands.qmgr.store import QueueManagerStore
+from tests.commands.links.mosquitto import listens
 from tests.commands.listener.conftest import listener_at
 from tests.commands.listener.mqi_client import MqiClient
 from tests.ibm_java import compiled, needs_ibm_java
+from tests.waiting import until
 
 HERE = Path(__file__).parent / "java"
 
@@ -57,21 +59,11 @@ def port(home: Path) -> Iterator[int]:
     command = [sys.executable, "-m", "commands.cli", "run", "-m", "QM1", "--listen", str(number)]
     with subprocess.Popen(command, env={**os.environ, "QPUBSUB_HOME": str(home)}) as run:
         try:
-            _wait_for(number)
+            until(lambda: listens(number), "the listener to begin")
             yield number
         finally:
             run.send_signal(signal.SIGTERM)
             run.wait(30)
-
-
-def _wait_for(port: int) -> None:
-    end = time.monotonic() + 60
-    while time.monotonic() < end:
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(0.1)
-    raise AssertionError("the listener did not begin")
 
 
 def java(classpath: str, program: str, *arguments: object) -> list[str]:

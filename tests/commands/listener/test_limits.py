@@ -104,39 +104,43 @@ def test_a_connection_that_says_nothing_is_ended(home: Path) -> None:
         assert is_ended(silent)
 
 
+@pytest.mark.slow
 def test_a_connection_without_a_program_is_ended(home: Path) -> None:
     """It has agreed on everything, and keeps its place without MQCONN."""
-    with listener_at(home, first_s=1.5) as port, MqiClient(port) as client:
+    with listener_at(home, first_s=5) as port, MqiClient(port) as client:
         assert client.receive() is None
 
 
+@pytest.mark.slow
 def test_a_program_may_be_quiet_for_longer(home: Path) -> None:
-    with listener_at(home, first_s=1.5) as port, MqiClient(port) as client:
+    with listener_at(home, first_s=5) as port, MqiClient(port) as client:
         assert client.connect() == 0
-        time.sleep(1.7)
+        time.sleep(5.5)
         assert client.commit() == 0
 
 
+@pytest.mark.slow
 def test_a_shared_connection_may_stay_when_its_programs_have_gone(home: Path) -> None:
     end = Structure.new(SOCKET_ACTION, "little")
     end["ConversationId"], end["Type"] = 1, 2
-    with listener_at(home, first_s=1.5) as port, MqiClient(port, sharing=10) as client:
+    with listener_at(home, first_s=5) as port, MqiClient(port, sharing=10) as client:
         client.conversation = 1
         assert (client.connect(), client.disconnect()) == (0, 0)
         client.send(SegmentHeader(SegmentType.SOCKET_ACTION, of_connection=True).write(bytes(end)))
-        time.sleep(1.7)
+        time.sleep(5.5)
         client.send(SegmentHeader(SegmentType.HEARTBEAT, CONFIRM | WHOLE, of_connection=True).write(b""))
         received = client.receive()
         assert received is not None
         assert received[0].kind == SegmentType.HEARTBEAT
 
 
+@pytest.mark.slow
 def test_tls_handshakes_that_do_not_end_count_as_connections_and_are_ended(
     home: Path, certificate: tuple[Path, Path]
 ) -> None:
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(*certificate)
-    with listener_at(home, tls=tls, first_s=1, connections=2) as port, raw(port) as one, raw(port) as two:
+    with listener_at(home, tls=tls, first_s=5, connections=2) as port, raw(port) as one, raw(port) as two:
         one.sendall(b"\x16\x03")
         with raw(port) as third:
             assert is_ended(third)

@@ -113,7 +113,7 @@ def test_tls(home: Path, certificate: tuple[Path, Path]) -> None:
     trusts = ssl.create_default_context(cafile=str(certificate[0]))
     with listener_at(home, tls=server) as port:
         with socket.create_connection(("127.0.0.1", port)) as plain:
-            plain.settimeout(10)
+            plain.settimeout(60)
             plain.sendall(b"TSH " + bytes(40))
             assert plain.recv(100)[:1] != b"T"
         with MqiClient(port, tls=trusts) as client:
@@ -131,7 +131,7 @@ def test_tls(home: Path, certificate: tuple[Path, Path]) -> None:
 )
 def test_what_is_no_client_is_sent_away(port: int, data: bytes) -> None:
     with socket.create_connection(("127.0.0.1", port)) as peer:
-        peer.settimeout(10)
+        peer.settimeout(60)
         peer.sendall(data)
         peer.shutdown(socket.SHUT_WR)
         while peer.recv(1000):

@@ -27,6 +27,7 @@ from commands.qmgr.tally import ProcessorTally
 from rfh2 import Folder, Mqmd, Rfh2, decode, encode
 from streams.operations import Published
 from streams.topic_objects import TopicObject, Wildcard
+from tests.waiting import until
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 CONTROL, STREAM = "SYSTEM.BROKER.CONTROL.QUEUE", "SYSTEM.BROKER.DEFAULT.STREAM"
@@ -473,19 +474,12 @@ def test_sigterm_stops_a_waiting_processor_and_a_new_message_wakes_it(tmp_path: 
         arguments = [sys.executable, "-m", "commands.cli", "run", "-m", "QM1", "--home", str(tmp_path)]
         process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         try:
-            _until(lambda: _depths(store, CONTROL) == [0])
+            until(lambda: _depths(store, CONTROL) == [0])
             with store.unit_of_work() as unit:
                 _publish(unit)
-            _until(lambda: _depths(store, "S") == [1])
+            until(lambda: _depths(store, "S") == [1])
         finally:
             process.send_signal(signal.SIGTERM)
-            _out, err = process.communicate(timeout=20)
+            _out, err = process.communicate(timeout=60)
     assert process.returncode == 0, err
     assert "2 commands (0 in error): 1 publication" in err
-
-
-def _until(holds: object, timeout_s: float = 20.0) -> None:
-    end = time.monotonic() + timeout_s
-    while not holds():  # type: ignore[operator]
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.02)

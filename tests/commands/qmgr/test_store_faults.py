@@ -205,7 +205,7 @@ with store.unit_of_work() as unit:
             while not unit.is_awaited:
                 assert time.monotonic() < end
                 time.sleep(0.001)
-        assert process.wait(20) == 0
+        assert process.wait(60) == 0
         with store.unit_of_work() as unit:
             assert not unit.is_awaited
             assert unit.depth("Q") == 1

@@ -11,8 +11,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -22,6 +20,7 @@ from commands.qmgr.store import QueueManagerStore, UnitOfWork
 from rfh2 import Folder, Mqmd, Rfh2, decode
 from streams.namelists import QUEUE_NAMELIST, Namelist
 from streams.topic_objects import TopicObject, Wildcard
+from tests.waiting import until
 
 CONTROL, STREAM, SPORT = "SYSTEM.BROKER.CONTROL.QUEUE", "SYSTEM.BROKER.DEFAULT.STREAM", "Sport"
 PRODUCERS, EACH = 3, 150
@@ -77,13 +76,6 @@ def _running(home: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
 
-def _until(holds: Callable[[], bool], timeout_s: float = 60.0) -> None:
-    end = time.monotonic() + timeout_s
-    while not holds():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.02)
-
-
 def _is_idle(home: Path) -> bool:
     with QueueManagerStore.open(home, "QM1") as store:
         return store.depth(STREAM) == store.depth(SPORT) == 0
@@ -102,7 +94,7 @@ def test_nothing_is_lost_or_doubled_and_each_queue_keeps_the_order(tmp_path: Pat
     ]
     for process in (*producers, *consumers):
         process.start()
-    _until(lambda: kept[0].exists() and kept[0].stat().st_size > 0)
+    until(lambda: kept[0].exists() and kept[0].stat().st_size > 0)
     os.kill(processor.pid, signal.SIGTERM)
     talk = processor.communicate(timeout=30)[1]
     assert processor.returncode in (0, 130), talk  # 130: on a busy machine it does not begin to end in time
@@ -110,7 +102,7 @@ def test_nothing_is_lost_or_doubled_and_each_queue_keeps_the_order(tmp_path: Pat
     try:
         for process in producers:
             process.join(60)
-        _until(lambda: _is_idle(tmp_path))
+        until(lambda: _is_idle(tmp_path))
         over.touch()
         for process in consumers:
             process.join(60)

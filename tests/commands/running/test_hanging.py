@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from commands.qmgr.store import QueueManagerStore, UnitOfWork
 from commands.running.supervisor import GRACE_S
 from commands.running.work_page import being_worked_on
 from rfh2 import Folder, Mqmd, Rfh2, decode
+from tests.waiting import until
 
 CONTROL, STREAM = "SYSTEM.BROKER.CONTROL.QUEUE", "SYSTEM.BROKER.DEFAULT.STREAM"
 DEAD = "SYSTEM.DEAD.LETTER.QUEUE"
@@ -63,14 +64,7 @@ def _running(store: QueueManagerStore, *options: str) -> Iterator[subprocess.Pop
     finally:
         if process.poll() is None:
             process.kill()
-        process.communicate(timeout=20)
-
-
-def _until(holds: Callable[[], object], timeout_s: float = 40.0) -> None:
-    end = time.monotonic() + timeout_s
-    while not holds():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.05)
+        process.communicate(timeout=60)
 
 
 def _is_stuck(store: QueueManagerStore, process: subprocess.Popen[str]) -> bool:
@@ -99,9 +93,9 @@ def test_it_ends_within_a_second_whatever_is_being_read(
     with store.unit_of_work() as unit:
         _publish(unit, hang)
     with _running(store, "--command-seconds", "0") as process:
-        _until(lambda: _is_stuck(store, process))
+        until(lambda: _is_stuck(store, process))
         process.send_signal(number)
-        assert process.wait(20) == 130  # what hangs would do so for ever
+        assert process.wait(60) == 130  # what hangs would do so for ever
     assert store.depth(STREAM) == 1
     assert being_worked_on(store.directory) is None
     assert GRACE_S < 1.0
@@ -109,9 +103,9 @@ def test_it_ends_within_a_second_whatever_is_being_read(
 
 def test_an_idle_processor_ends_in_order(store: QueueManagerStore) -> None:
     with _running(store) as process:
-        _until(lambda: store.depth(CONTROL) == 0)
+        until(lambda: store.depth(CONTROL) == 0)
         process.terminate()
-        assert process.wait(10) == 0
+        assert process.wait(60) == 0
 
 
 BUDGETS = [
@@ -140,7 +134,7 @@ def test_what_takes_long_to_read_is_read_while_others_can_put(store: QueueManage
     with store.unit_of_work() as unit:
         _publish(unit, "hang in Python")
     with _running(store, "--command-seconds", "6") as process:
-        _until(lambda: _is_stuck(store, process))
+        until(lambda: _is_stuck(store, process))
         puts = 0
         while _reasons(store) == []:
             with store.unit_of_work() as unit:
@@ -168,9 +162,9 @@ def test_killed_twice_over_one_message_the_third_start_sets_it_aside(store: Queu
             _publish(unit, data)
     for _ in range(2):
         with _running(store, "--command-seconds", "0") as process:
-            _until(lambda: _is_stuck(store, process))
+            until(lambda: _is_stuck(store, process))
             process.kill()
-            process.wait(10)
+            process.wait(60)
         assert _told(store) in ([], [b"1"])
     process = _start(store, "--once", "--command-seconds", "0")
     _, talk = process.communicate(timeout=60)
@@ -193,11 +187,11 @@ def test_a_message_that_kills_is_tried_once_more_and_then_set_aside_with_a_line_
 
 def test_a_worker_that_is_killed_is_replaced(store: QueueManagerStore) -> None:
     with _running(store) as process:
-        _until(lambda: store.depth(CONTROL) == 0)
+        until(lambda: store.depth(CONTROL) == 0)
         (worker,) = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
         os.kill(int(worker), signal.SIGKILL)
         with store.unit_of_work() as unit:
             _publish(unit, "data")
-        _until(lambda: _told(store) == [b"data"])
+        until(lambda: _told(store) == [b"data"])
         process.terminate()
-        assert process.wait(10) == 0
+        assert process.wait(60) == 0

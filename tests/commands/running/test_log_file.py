@@ -7,14 +7,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from commands.running.log_file import LogFile, LogFormat, as_text
 from tests.commands.cli_runs import run
+from tests.waiting import until
 
 EVENT = {"time": "2026-01-02T09:11:20Z", "level": "warning", "text": "message 3 on Q: bad"}
 LINES = [
@@ -67,13 +66,6 @@ def test_where_no_new_file_can_be_opened_the_old_one_goes_on_for_now(tmp_path: P
     assert [len(each.read_text().splitlines()) for each in (tmp_path / "gone" / "log", path)] == [2, 1]
 
 
-def _until(holds: Callable[[], bool], patience_s: float = 120.0) -> None:
-    end = time.monotonic() + patience_s
-    while not holds():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.05)
-
-
 @pytest.mark.slow
 def test_sighup_to_run_opens_its_log_again_and_ends_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("QPUBSUB_HOME", str(tmp_path))
@@ -82,11 +74,11 @@ def test_sighup_to_run_opens_its_log_again_and_ends_nothing(tmp_path: Path, monk
     words = ["run", "-m", "QM1", "--log", str(path)]
     process = subprocess.Popen([sys.executable, "-m", "commands.cli", *words], stderr=subprocess.DEVNULL)
     try:
-        _until(lambda: path.exists() and "AMQ5806I" in path.read_text())
+        until(lambda: path.exists() and "AMQ5806I" in path.read_text())
         path.rename(old)
         process.send_signal(signal.SIGHUP)
         # The processor looks twice a second where there is nothing to do.
-        _until(path.exists)
+        until(path.exists)
         process.send_signal(signal.SIGTERM)
         assert process.wait(120) == 0
     finally:

@@ -25,8 +25,9 @@ from commands.running.lease import read_lease
 from tests.commands.cli_runs import run
 from tests.commands.listener.mqi_client import MqiClient
 from tests.commands.qmgr.test_store_migration import old
-from tests.reliability.takeovers import Instance, Pair, until
+from tests.reliability.takeovers import Instance, Pair
 from tests.reliability.workload import CONTROL, STREAM, put
+from tests.waiting import until
 
 pytestmark = pytest.mark.faults
 
@@ -200,7 +201,7 @@ def test_a_standby_answers_probes_as_one(home: Path, started: list[Instance]) ->
 
     def ask(path: str) -> tuple[int, str]:
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=10) as answer:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=60) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()

@@ -28,6 +28,7 @@ from migrate.targets import embedded
 from tests.commands.cli_runs import Ran, run
 from tests.migrate.cases import told
 from tests.migrate.estate.generated import EstateSize, qmgr_name, write_estate
+from tests.waiting import until
 
 SIZE: Final = EstateSize(brokers=3, largest=1, most=150, few=60)
 NAMES: Final = [qmgr_name(number) for number in range(SIZE.brokers)]
@@ -86,10 +87,8 @@ def _children(process: int) -> list[int]:
 
 def wait_for_workers(directory: Path) -> None:
     """Workers end soon after their parent. Until then they hold its lock, and another call is refused."""
-    deadline = time.monotonic() + 30
-    while is_held(directory / "migration" / "estate.lock"):
-        assert time.monotonic() < deadline, "a worker goes on without its parent"
-        time.sleep(0.01)
+    lock = directory / "migration" / "estate.lock"
+    until(lambda: not is_held(lock), "workers to end that go on without their parent")
 
 
 def check(directory: Path, before: Known, after: Known, reached: str) -> Counter[str]:

@@ -105,7 +105,7 @@ def processing(home: Path) -> Iterator[None]:
         yield
     finally:
         stop.set()
-        thread.join(10)
+        thread.join(60)
 
 
 @contextmanager
@@ -154,7 +154,7 @@ def moving(home: Path) -> Iterator[None]:
         yield
     finally:
         stop.set()
-        thread.join(10)
+        thread.join(60)
 
 
 _DATA = (CONTROL_QUEUE, "Sport", DEFAULT_STREAM)

@@ -72,7 +72,7 @@ class Version6:
             yield
         finally:
             stop.set()
-            thread.join(10)
+            thread.join(60)
 
     def _work(self, stop: threading.Event) -> None:
         with QueueManagerStore.open(self.home, "QM1") as store:

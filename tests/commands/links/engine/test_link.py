@@ -40,8 +40,8 @@ from tests.commands.links.engine.memory_tree import (
     MemoryTree,
     Nature,
 )
-from tests.commands.links.mosquitto import until
 from tests.commands.links.test_mqtt import CONTROL, STREAM, Bridge
+from tests.waiting import until
 
 OUTGOING = TopicsConfig().outgoing_queue
 RETAIN = "<PubOpt>RetainPub</PubOpt>"
@@ -96,9 +96,9 @@ class World(Bridge):
 
     def done(self) -> None:
         """Wait until both sides have all there was."""
-        until(lambda: self.depth(CONTROL) == self.depth(STREAM) == 0, what="the processor")
+        until(lambda: self.depth(CONTROL) == self.depth(STREAM) == 0, "the processor")
         assert self.link.settle(threading.Event())
-        until(lambda: self.depth(CONTROL) == self.depth(STREAM) == 0, what="the processor")
+        until(lambda: self.depth(CONTROL) == self.depth(STREAM) == 0, "the processor")
 
 
 @pytest.fixture
@@ -126,7 +126,7 @@ def test_publications_go_both_ways_in_order_and_none_comes_back(world: World, tr
     for n in range(25):
         world.publish("a/out", b"%d" % n)
         tree.publish("a/in", b"%d" % n)
-    until(lambda: world.depth("S") == 50, what="the subscriber")
+    until(lambda: world.depth("S") == 50, "the subscriber")
     world.done()
     assert [data for _, data in tree.published] == [b"%d" % n for n in range(25)]
     arrived = [message.body for message in world.browse("S")]
@@ -218,8 +218,8 @@ def test_a_filter_that_is_refused_is_tried_again_when_it_may_be_granted(
         tree.publish("a/x", b"not for us", retain=True)
         assert not tree.filters
         tree.refused_filters.clear()
-        until(lambda: tree.filters, what="another try")
-        until(lambda: world.depth("S") == 1, what="what is retained there")
+        until(lambda: tree.filters, "another try")
+        until(lambda: world.depth("S") == 1, "what is retained there")
 
 
 # Catching up
@@ -239,11 +239,11 @@ def test_what_changed_while_the_tree_could_not_be_reached_is_caught_up(world: Wo
     world.put(CONTROL, "<Command>DeregSub</Command><Topic>left/#</Topic><QName>S</QName>")
     world.publish("score/2", b"legacy")
     tree.publish("score/1", b"native", retain=True)
-    until(lambda: world.data("S") == [b"legacy"], what="legacy programs among themselves")
+    until(lambda: world.data("S") == [b"legacy"], "legacy programs among themselves")
     assert not world.link.settle(threading.Event()), "the tree does not have all"
     tree.come()
-    until(lambda: sorted(world.data("S")) == [b"legacy", b"native"], 20, "what was retained meanwhile")
-    until(lambda: {topic for topic, _ in tree.filters} == {"score/#"}, 20, "the filters as the subscriptions are")
+    until(lambda: sorted(world.data("S")) == [b"legacy", b"native"], "what was retained meanwhile")
+    until(lambda: {topic for topic, _ in tree.filters} == {"score/#"}, "the filters as the subscriptions are")
     world.done()
     assert tree.published == [("score/2", b"legacy")]
 
@@ -255,7 +255,7 @@ def test_a_tree_that_has_forgotten_is_subscribed_to_again(tmp_path: Path, tree: 
         tree.go()
         tree.publish("a/1", b"kept", retain=True)
         tree.come(remembers=False)
-        until(lambda: len(tree.filters) == 7, what="all filters, some at a time")
+        until(lambda: len(tree.filters) == 7, "all filters, some at a time")
         until(lambda: world.data("S") == [b"kept"])
 
 
@@ -282,7 +282,7 @@ def test_a_connection_that_breaks_loses_nothing_and_sends_nothing_twice_that_was
         world.publish("a", b"%d" % n)
     until(lambda: world.depth(OUTGOING) == 20)
     tree.come()
-    until(lambda: len(tree.published) == 20, what="all of them")
+    until(lambda: len(tree.published) == 20, "all of them")
     world.done()
     assert tree.breaks_at is None, "nothing broke"
     assert [data for _, data in tree.published] == [b"%d" % n for n in range(20)]
@@ -307,7 +307,7 @@ def test_what_cannot_be_taken_from_the_tree_is_taken_again(world: World, tree: M
         tree.called = called  # type: ignore[method-assign]
     for n in range(3):
         tree.publish("a", b"%d" % n)
-    until(lambda: not tree.inbox and world.depth(STREAM) == 0 and world.depth("S") >= 3, what="all of them")
+    until(lambda: not tree.inbox and world.depth(STREAM) == 0 and world.depth("S") >= 3, "all of them")
     arrived = world.data("S")
     assert list(dict.fromkeys(arrived)) == [b"0", b"1", b"2"]
     assert (len(arrived) == 3) == (fault == "it cannot be put"), "twice only what was committed and not acknowledged"
@@ -355,7 +355,7 @@ def test_a_thread_that_ends_by_a_fault_ends_the_link(
     world = World(tmp_path, tree, UNITS_OF_WORK)
     world.link.start(ended.set)
     world.link.load([], TopicObjects())
-    assert ended.wait(5)
+    assert ended.wait(60)
     world.link.stop()
     world.store.close()
     assert world.link.fault.startswith(f"thread {thread} of the link"), world.link.fault
@@ -386,7 +386,7 @@ def test_a_tree_that_retains_nothing_is_not_asked_what_it_retains(tmp_path: Path
         world.done()
         tree.go()
         tree.come(remembers=False)
-        until(lambda: tree.filters, what="the filter again")
+        until(lambda: tree.filters, "the filter again")
         world.done()
     assert "retained" not in tree.calls
     assert tree.cleared == []
@@ -428,7 +428,7 @@ def test_a_parent_that_is_set_while_it_works_has_no_effect_and_is_told(
         unit.save_definition(replace(unit.queue_manager(), parent="QM9"))
     for n in range(2):
         world.publish("a", b"%d" % n)
-        until(lambda: world.data("S")[-1:] == [b"%d" % n], what="the publication")  # noqa: B023 - called at once
+        until(lambda: world.data("S")[-1:] == [b"%d" % n], "the publication")  # noqa: B023 - called at once
     said = [record.getMessage() for record in caplog.records if "PARENT" in record.getMessage()]
     assert said == ["PARENT(QM9) has no effect: the queues or the topic tree are elsewhere"]
     assert world.store.find_queue("QM9") is None

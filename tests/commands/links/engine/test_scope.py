@@ -16,10 +16,10 @@ import pytest
 from commands.links.engine.message_for_tree import ForTree, for_tree
 from tests.commands.links.engine.memory_tree import ANSWERS_FOR_EACH, UNITS_OF_WORK, MemoryTree, Nature
 from tests.commands.links.engine.test_link import NATURES, OUTGOING, RETAIN, World
-from tests.commands.links.mosquitto import until
 from tests.commands.links.test_mqtt import CONTROL, STREAM
 from tests.commands.network.world import World as Hierarchy
 from tests.commands.network.world import at
+from tests.waiting import until
 
 LOCAL_SUB, LOCAL_PUB = "<RegOpt>Local</RegOpt>", "<PubOpt>Local</PubOpt>"
 TOPIC = "DEFINE TOPIC(SPORT) TOPICSTR('Sport')"
@@ -88,7 +88,7 @@ def publish_all(both: dict[str, World], setup: str) -> None:
             world.publish(f"{pub}/{sub}", qmgr.encode(), LOCAL_PUB if local(pub, setup) else "")
         native(both, f"{pub}/{sub}", b"NATIVE")
     both["THERE"].publish("Fence", b"fence")
-    until(lambda: here.data("OTHER").count(b"fence") > fences, what="the last publication")
+    until(lambda: here.data("OTHER").count(b"fence") > fences, "the last publication")
 
 
 def of_hierarchy(setup: str) -> dict[tuple[str, str], set[str]]:
@@ -148,7 +148,7 @@ def test_a_tree_with_scopes_of_its_own_is_told(tmp_path: Path, options: str, pub
         tree.go()
         world.publish("Sport", b"x", options)
         world.clear("Sport")
-        until(lambda: world.depth(OUTGOING) == 2, what="both on the outgoing queue")
+        until(lambda: world.depth(OUTGOING) == 2, "both on the outgoing queue")
         asked = [for_tree(message.md, message.body) for message in world.store.browse(OUTGOING)]
         tree.come()
     assert [(each.clear, each.local) for each in asked] == [
@@ -182,7 +182,7 @@ def test_subscope_holds_from_when_it_is_altered(tmp_path: Path, nature: Nature) 
         for n, scope in enumerate(("ALL", "QMGR", "ALL")):
             world.mqsc(f"ALTER TOPIC(SPORT) SUBSCOPE({scope})")
             filters = ("#",) if scope == "QMGR" else ("#", "Sport")
-            until(lambda: sorted(t for t, _ in tree.filters) == [*filters], what=f"the filters of {scope}")  # noqa: B023
+            until(lambda: sorted(t for t, _ in tree.filters) == [*filters], f"the filters of {scope}")  # noqa: B023
             world.done()
             tree.publish("Sport", b"%d" % n)
             world.done()
@@ -199,7 +199,7 @@ def test_a_subscription_whose_scope_becomes_all_gets_what_the_tree_retains(tmp_p
         world.done()
         assert world.data("S") == []
         world.mqsc("ALTER TOPIC(SPORT) SUBSCOPE(ALL)")
-        until(lambda: world.data("S") == [b"retained there"], what="what the tree retains")
+        until(lambda: world.data("S") == [b"retained there"], "what the tree retains")
 
 
 def test_pubscope_holds_from_when_it_is_altered_and_the_tree_keeps_what_it_had(tmp_path: Path) -> None:

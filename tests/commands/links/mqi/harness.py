@@ -21,7 +21,7 @@ from typing import Any
 
 import pytest
 
-from tests.commands.links.mosquitto import until
+from tests.waiting import until
 
 HERE = Path(__file__).parent
 GCC = shutil.which("gcc") or shutil.which("cc")
@@ -89,7 +89,7 @@ class StandIn:
         command += ["--definitions", str(self.directory / "definitions.json")]
         log = (self.directory / "log").open("ab")
         self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=log)
-        until(self._answers, what="the stand-in to answer")
+        until(self._answers, "the stand-in to answer")
 
     def kill(self) -> None:
         assert self._process is not None
@@ -104,7 +104,7 @@ class StandIn:
     def tell(self, **wanted: Any) -> dict[str, Any]:
         """Tell it something; it shows its state."""
         with socket.socket(socket.AF_UNIX) as client:
-            client.settimeout(10)
+            client.settimeout(60)
             client.connect(str(self.socket))
             text = json.dumps(wanted).encode()
             payload = b"F" + struct.pack("<i", len(text)) + text

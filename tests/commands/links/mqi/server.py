@@ -197,13 +197,14 @@ class Reader:
 class Faults:
     """What is to go wrong: {op, queue, app, reason, times, skip}; without a reason the connection breaks.
 
-    op: the letter of the operation. when: before or after it is carried out. end: the server dies. hold_s: how long the
-    unit of work of a lost connection stays undecided.
+    op: the letter of the operation. when: before or after it is carried out. end: the server dies. decides: unset while
+    units of work of lost connections are to stay undecided.
     """
 
     def __init__(self) -> None:
         self.rows: list[dict[str, Any]] = []
-        self.hold_s = 0.0
+        self.decides = asyncio.Event()
+        self.decides.set()
 
     def asked(self, op: str, queue: str, when: str, app: str = "") -> None:
         for row in self.rows:
@@ -323,8 +324,8 @@ class Server:
                 following.exception()
             writer.close()
             if conn is not None:
-                if self.faults.hold_s and (conn.gets or conn.puts):
-                    await asyncio.sleep(self.faults.hold_s)
+                if conn.gets or conn.puts:
+                    await self.faults.decides.wait()
                 self.backout(conn)
                 self.connected.remove(conn)
                 for number in list(conn.handles):
@@ -364,8 +365,8 @@ class Server:
             self.define(wanted["anew"]["qmgr"], wanted["anew"])
         if "fault" in wanted:
             self.faults.rows.append(wanted["fault"])
-        if "hold_s" in wanted:
-            self.faults.hold_s = wanted["hold_s"]
+        if "decides" in wanted:
+            (self.faults.decides.set if wanted["decides"] else self.faults.decides.clear)()
         for name, attributes in wanted.get("alter", {}).items():
             kind = attributes.get("kind", "local")
             self.queues.setdefault(name, Queue(name, kind)).attributes.update(attributes)

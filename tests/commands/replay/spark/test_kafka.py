@@ -24,7 +24,7 @@ from commands.running.capture_topic import CaptureTopic
 from rfh2.captured import CapturedMessage
 from tests.commands.cli_runs import run
 from tests.commands.links.kafka_server import KafkaServer, kafka_server, needs_kafka
-from tests.commands.links.mosquitto import until
+from tests.waiting import until
 
 JARS = sorted((Path(__file__).parents[4] / ".venv" / "peers" / "spark-kafka").glob("*.jar"))
 needs_connector = pytest.mark.skipif(not JARS, reason="Spark's connector for Kafka is missing; see .ci/run")
@@ -80,7 +80,7 @@ def test_each_put_is_there_once_whatever_the_batches_and_kills(tmp_path: Path, k
         place.add(messages[:200])
         first = replay("--follow")
         try:
-            until(lambda: first.poll() is not None or bool(written()), 120, what="the first batch")
+            until(lambda: first.poll() is not None or bool(written()), "the first batch", 120)
             place.add(messages[200:400])
         finally:
             os.killpg(first.pid, signal.SIGKILL)

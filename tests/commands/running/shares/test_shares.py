@@ -24,8 +24,8 @@ from commands.running.shares.shares_file import Share, Shares, read_shares
 from rfh2.captured import CapturedMessage
 from rfh2.mqmd import Mqmd
 from tests.commands.cli_runs import run
-from tests.reliability.takeovers import until
 from tests.shared_workload import FILE, BridgeProcess, active_in, board_of, bridge_of, make_workload, stream_of
+from tests.waiting import until
 
 SHARES = Shares(
     name="W",
