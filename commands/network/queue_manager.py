@@ -46,7 +46,7 @@ from streams.operations import (
     Unsubscribe,
 )
 from streams.subscriptions import PROXY_SUB_ID, Subscription
-from streams.topic_objects import ProxySubscriptions, Scope
+from streams.topic_objects import ProxySubscriptions, ResolvedTopic, Scope
 from streams.topic_wildcards import MULTI_LEVEL
 
 _ID_LENGTH: Final = 24
@@ -249,9 +249,7 @@ class NetworkQueueManager:
         topic = operation.topic_string
         resolved = self.routing.publication_scope(topic)
         wanting = self.routing.of_publication(topic, resolved, list(dict.fromkeys(links)), came_by)
-        rule = "Local" if operation.publication.local else ""
-        if resolved is not None and resolved.pub_scope is Scope.QMGR:
-            rule = f"PUBSCOPE(QMGR) of topic object {resolved.object_name}"
+        rule = _kept_here_by(operation.publication.local, resolved)
         if not wanting or not rule:
             return Ways(tuple(wanting))
         return Ways((), KeptBack(self.name, topic, rule, tuple(link.neighbour for link in wanting)))
@@ -308,7 +306,7 @@ class NetworkQueueManager:
     def _retained(self, topic: str, held: Published, link: Link) -> Iterator[Flow]:
         """A retained publication for a proxy subscription (guide 3.5)."""
         resolved = self.routing.publication_scope(topic)
-        if held.local or (resolved is not None and resolved.pub_scope is Scope.QMGR):
+        if _kept_here_by(held.local, resolved):
             return
         publication = Publication(
             held.message, held.published_at, held.expires_at, held.local, held.stream, held.sub_point
@@ -347,6 +345,13 @@ def proxies_by_link(
         if each.is_proxy:
             place, possible = _place_of(each), by_neighbour.get(each.dest_qmgr, ())
             yield each, next((link for link in possible if _proxy_id(link, place) == each.sub_id), None)
+
+
+def _kept_here_by(is_local: bool, resolved: ResolvedTopic | None) -> str:
+    """The rule by which a publication does not leave its queue manager (guide 3.3.1); empty where there is none."""
+    if resolved is not None and resolved.pub_scope is Scope.QMGR:
+        return f"PUBSCOPE(QMGR) of topic object {resolved.object_name}"
+    return "Local" if is_local else ""
 
 
 def _place(subscription: Subscription) -> tuple[object, ...]:
