@@ -1,12 +1,11 @@
-"""What all tests share: which examples Hypothesis makes, and which tests may be tried a second time.
+"""What all tests share: which examples Hypothesis makes, and what the gate leaves to the night.
 
-Examples. A developer's are new ones in each run. Where CI is set they are the same in every run; QPUBSUB_TEST_SEED=N,
-which ``.ci/test --all`` sets to a number made by chance, has them made from that number instead.
+The gate (``.ci/test``, ``.ci/run``) says the same twice: Hypothesis makes 40 examples of each property, always the
+same ones, and no test is tried a second time. ``.ci/nightly`` runs everything, with ten times as many examples, made
+from a number that it prints; QPUBSUB_TEST_SEED=N makes those of a night again.
 
-A second try. A test that starts a server of another make shares the machine's ports and time with it, and may fail for
-that. One that measures processor time may fail for other programs, which take the processor's caches from it. Only such
-tests are tried twice, and none of those that break, kill or starve something on purpose: what they show has to hold
-each time.
+``faults`` and ``measured`` are of the night: they kill at random, or judge by processor time. There, and only there, a
+test that measures, or that shares a server's ports and time with others, is tried a second time.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Generator, Iterator
+from typing import Final
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -30,32 +30,35 @@ os.environ.setdefault("SPARK_SUBMIT_OPTS", QUICK_JAVA)
 os.environ.setdefault("MQIPY_NOOTEL", "1")
 
 SEED = os.environ.get("QPUBSUB_TEST_SEED")
+IS_NIGHT = SEED is not None
 
-settings.register_profile("ci", derandomize=True, print_blob=True)
-# Who meets an example for the first time on a busy machine must not fail for its time.
-settings.register_profile(
-    "seeded", derandomize=False, print_blob=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
-if SEED:
-    settings.load_profile("seeded")
-elif os.environ.get("CI"):
-    settings.load_profile("ci")
+# No example fails for its time: who meets one first, on a busy machine, would be blamed for the machine.
+_PATIENT: Final = {
+    "deadline": None,
+    "print_blob": True,
+    "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large],
+}
+settings.register_profile("gate", derandomize=True, max_examples=40, **_PATIENT)
+settings.register_profile("nightly", max_examples=400, **_PATIENT)
+settings.load_profile("nightly" if IS_NIGHT else "gate")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    if SEED and config.getoption("hypothesis_seed", None) is None:
-        config.option.hypothesis_seed = int(SEED)
+    if IS_NIGHT and config.getoption("hypothesis_seed", None) is None:
+        config.option.hypothesis_seed = int(SEED or 0)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark ``servers`` what needs one; it, and what is marked ``measured``, is tried twice unless marked ``faults``."""
+    """Mark ``servers`` what needs one, and ``nightly`` what is not for the gate."""
     starting = (needs_mosquitto.mark, needs_mqi.mark, needs_nats.mark, needs_kafka.mark, needs_chromium.mark)
     for item in items:
         if any(mark in starting for mark in item.iter_markers()):
             item.add_marker(pytest.mark.servers)
-        if may_be_tried_again(item) and config.pluginmanager.hasplugin("rerunfailures"):
+        if item.get_closest_marker("faults") or item.get_closest_marker("measured"):
+            item.add_marker(pytest.mark.nightly)
+        if IS_NIGHT and may_be_tried_again(item) and config.pluginmanager.hasplugin("rerunfailures"):
             item.add_marker(pytest.mark.flaky(reruns=1))
 
 

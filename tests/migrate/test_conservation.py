@@ -9,7 +9,7 @@ import re
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from migrate import log, migmbbrk, strmqbrk
@@ -49,7 +49,6 @@ def planned(state: LegacyState, kind: str, tool: Tool, overwrite: bool) -> tuple
     return migmbbrk.plan(state, target, options, NOW, Phase.COMPLETE), target
 
 
-@settings(max_examples=150, deadline=None)
 @given(states, targets, st.sampled_from(Tool), st.booleans())
 def test_items_in_are_items_out(state: LegacyState, kind: str, tool: Tool, overwrite: bool) -> None:
     """Each item has one fate, each fate is what the steps do, and their result is a queue manager that starts."""
@@ -93,7 +92,6 @@ def fates_are_what_the_steps_do(plan: MigrationPlan, target: Target, after: Targ
         assert set(target.subscriptions) <= set(after.subscriptions)
 
 
-@settings(max_examples=60, deadline=None)
 @given(states, st.sampled_from(Tool))
 def test_everything_that_tells_of_a_plan_can(state: LegacyState, tool: Tool) -> None:
     plan, target = planned(state, "fresh", tool, False)
@@ -111,7 +109,6 @@ def test_everything_that_tells_of_a_plan_can(state: LegacyState, tool: Tool) -> 
     assert set(sums.values()) == {sums["fates"]}, "the sums agree where files alone carry the plan too"
 
 
-@settings(max_examples=50, deadline=None)
 @given(states)
 def test_planning_changes_nothing(state: LegacyState) -> None:
     target = existing_target("QM1", SCRIPT, NOW)
@@ -168,7 +165,6 @@ def sums_in_every_form(plan: MigrationPlan, target: Target) -> dict[str, tuple[i
     }
 
 
-@settings(max_examples=60, deadline=None)
 @given(states, targets, st.sampled_from(Tool), st.booleans())
 def test_the_sums_agree_in_every_report(state: LegacyState, kind: str, tool: Tool, overwrite: bool) -> None:
     """Every item that was read is migrated (perhaps changed), refused with a reason, or left by choice."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM
@@ -201,7 +201,6 @@ def topic_of(data: bytes) -> str:
     return topic if stream == DEFAULT_STREAM else f"{stream}: {topic}"
 
 
-@settings(max_examples=200, deadline=None)
 @example(
     Workload(
         [Subscriber(0, DEFAULT_STREAM, "*", False, False, None), Subscriber(1, "Sport", "*", False, False, None)],

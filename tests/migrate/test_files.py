@@ -7,7 +7,7 @@ from io import BytesIO
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from commands.explain.equivalents.traced_operations import OperationContext
 from commands.mqsc import Administration, execute, parse
@@ -117,7 +117,6 @@ def test_files_make_the_planned_state(name: str) -> None:
     ]
 
 
-@settings(max_examples=60, deadline=None)
 @given(states)
 def test_files_run_whatever_the_state(state: LegacyState) -> None:
     """Every command of every script succeeds, every message is taken; what is left over, the checklist names."""

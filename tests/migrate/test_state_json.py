@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from migrate import strmqbrk, visibility
@@ -28,7 +28,6 @@ HEAD = '{"format": "qpubsub-legacy-state", "version": 1, "qmgr": "QM1"'
 ITEM = '{"source": {"file": "x", "position": 3}, "name": "Sport"}'
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(states, min_size=1, max_size=3), st.sampled_from((None, 1, "\t")))
 def test_what_is_written_is_read(held: list[LegacyState], indent: Any) -> None:
     value = json.loads(state_json.write(held))
@@ -36,7 +35,6 @@ def test_what_is_written_is_read(held: list[LegacyState], indent: Any) -> None:
     assert state_json.read(text, "state.json") == (held, [])
 
 
-@settings(max_examples=40, deadline=None)
 @given(states, st.data())
 def test_nothing_is_read_of_a_file_that_is_cut_off(held: LegacyState, data: st.DataObject) -> None:
     text = state_json.write([held]).rstrip()

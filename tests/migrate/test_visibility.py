@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from unittest.mock import patch
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from migrate import strmqbrk, visibility
@@ -84,7 +84,6 @@ def expected(plan: MigrationPlan) -> dict[int, tuple[Counter[str], Counter[str]]
     return found
 
 
-@settings(max_examples=120, deadline=None)
 @given(states, st.sampled_from((1, 2, 1000)))
 def test_the_indexes_find_what_trying_one_by_one_finds(state: LegacyState, few: int) -> None:
     with patch.object(visibility, "_FEW", few):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rfh2 import CapturedMessage, CaptureError, Mqmd
@@ -184,7 +184,6 @@ messages = st.builds(
 
 @pytest.mark.parametrize("form", ["jsonl", "parquet"])
 @given(st.lists(messages, min_size=1, max_size=5), st.one_of(st.none(), st.datetimes()), st.one_of(st.none(), names))
-@settings(deadline=None)
 def test_everything_survives(form: str, given: list[CapturedMessage], time: datetime | None, user: str | None) -> None:
     utc = None if time is None else time.replace(tzinfo=UTC)
     given = [m.model_copy(update={"time": utc, "user": user}) for m in given]
@@ -193,13 +192,11 @@ def test_everything_survives(form: str, given: list[CapturedMessage], time: date
 
 @pytest.mark.parametrize("form", ["mqmd", "hex"])
 @given(st.lists(messages.filter(lambda m: m.md is not None), min_size=1, max_size=5))
-@settings(deadline=None)
 def test_descriptor_and_data_survive_byte_for_byte(form: str, given: list[CapturedMessage]) -> None:
     assert [(m.md, m.body) for m in _found(read(written(given, form)))] == [(m.md, m.body) for m in given]
 
 
 @given(st.lists(messages, min_size=1, max_size=5))
-@settings(deadline=None)
 def test_qload_keeps_every_field_but_not_the_form_of_the_descriptor(given: list[CapturedMessage]) -> None:
     found = _found(read(written(given, "qload"), "qload"))
     assert [(m.queue, m.qmgr, m.body) for m in found] == [(m.queue, m.qmgr, m.body) for m in given]
@@ -228,7 +225,6 @@ def _found(records: list[CaptureRecord]) -> list[CapturedMessage]:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 @given(st.data())
-@settings(max_examples=60, deadline=None)
 def test_damage_gives_records_and_nothing_else(path: Path, data: st.DataObject) -> None:
     golden = bytearray(path.read_bytes())
     form = detect(bytes(golden), path.name)
@@ -253,7 +249,6 @@ def test_a_column_of_parquet_whose_name_is_damaged_in_its_row_group_alone() -> N
 
 @pytest.mark.parametrize("form", [name for name in FORMATS if name not in ("raw",)])
 @given(st.binary(max_size=300))
-@settings(max_examples=60, deadline=None)
 def test_any_bytes_in_any_format_give_records(form: str, data: bytes) -> None:
     assert all(isinstance(record, CaptureRecord) for record in read(data, form))
 

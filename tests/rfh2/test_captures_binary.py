@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
 
@@ -93,7 +93,6 @@ def test_what_is_longer_than_a_message_is_told_and_the_next_is_read(monkeypatch:
 
 
 @given(st.lists(st.binary(max_size=30).map(lambda b: b.replace(b"MD", b"#@#@#")), max_size=6), st.integers(1, 50))
-@settings(deadline=None)
 def test_separators_are_found_wherever_chunks_end(bodies: list[bytes], chunk: int) -> None:
     data = b"#@#@#".join(MD1 + body for body in bodies)
     before, mqmd._CHUNK_BYTES = mqmd._CHUNK_BYTES, chunk

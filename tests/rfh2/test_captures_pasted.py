@@ -134,14 +134,13 @@ def a_message(draw: st.DrawFn) -> bytes:
 
 @pytest.mark.parametrize("shape", SHAPES)
 @given(data=a_message(), dressing=st.sampled_from(sorted(DRESSINGS)))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_any_message_in_any_shape_and_dressing_is_found(shape: str, data: bytes, dressing: str) -> None:
     page = DRESSINGS[dressing](SHAPES[shape](data)).encode()
     assert bodies(read(page)) == [data]
 
 
 @given(st.lists(a_message(), min_size=2, max_size=3), st.lists(st.sampled_from(sorted(SHAPES)), min_size=3, max_size=3))
-@settings(max_examples=40, deadline=None)
 def test_several_messages_of_several_shapes_are_on_a_page(messages: list[bytes], shapes: list[str]) -> None:
     parts = [
         f"Number {n}:\n\n{SHAPES[shape](data)}\n" for n, (data, shape) in enumerate(zip(messages, shapes, strict=False))
@@ -185,7 +184,7 @@ PIECES = [
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
 @given(data=st.data())
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 def test_a_damaged_page_gives_records_that_can_be_shown(path: Path, data: st.DataObject) -> None:
     page = bytearray(path.read_bytes())
     for _ in range(data.draw(st.integers(1, 4))):
@@ -207,12 +206,10 @@ def test_a_damaged_page_gives_records_that_can_be_shown(path: Path, data: st.Dat
 @example("82, 70, 72, 32,")
 @example("UkZIIA==")
 @example("00000000: 5246 4820\n*\n")
-@settings(max_examples=200, deadline=None)
 def test_any_text_gives_records(text: str) -> None:
     assert all(isinstance(record, CaptureRecord) for record in read(text.encode("utf-8", "surrogatepass")))
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=40).map("".join))
-@settings(max_examples=200, deadline=None)
 def test_pieces_of_shapes_in_any_order_give_records(text: str) -> None:
     assert all(isinstance(record, CaptureRecord) for record in read(text.encode()))

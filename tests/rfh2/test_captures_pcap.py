@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 import dpkt
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rfh2.captures import detect
@@ -51,7 +51,6 @@ def found_bodies(frames: Iterable[Frame]) -> list[bytes]:
 
 
 @given(st.data(), st.sampled_from([0, 1, 0xFFFFFF00, 0x7FFFFFFF]), st.booleans())
-@settings(max_examples=60, deadline=None)
 def test_packets_come_late_twice_and_cut_differently(data: st.DataObject, seq: int, syn: bool) -> None:
     session, bodies = puts(12, 700, seq=seq, mss=500, syn=syn)
     frames = list(session.frames)

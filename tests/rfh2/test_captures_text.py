@@ -9,7 +9,7 @@ from pathlib import Path
 from shutil import which
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rfh2 import CapturedMessage, CaptureError, Mqmd
@@ -356,7 +356,6 @@ def listing(*messages: bytes) -> bytes:
 
 
 @given(st.lists(st.one_of(st.binary(max_size=40), st.binary(min_size=500, max_size=1200)), min_size=1, max_size=4))
-@settings(max_examples=50, deadline=None)
 def test_listings_of_any_data(data: list[bytes]) -> None:
     assert bodies(read(listing(*data), "auto")) == data
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rfh2 import DecodeError, Folder, Mqmd
@@ -26,7 +26,6 @@ from tests.rfh2.explained import captured, damaged, message, messages
 PSC = "<psc><Command>Publish</Command><Topic>a/b</Topic></psc>"
 
 
-@settings(max_examples=200, deadline=None)
 @given(damaged())
 def test_what_decodes_is_read_as_decode_reads_it_and_the_rest_as_far_as_it_goes(given: Any) -> None:
     partial = read_message(given)
@@ -59,7 +58,6 @@ def test_a_broken_descriptor_leaves_the_body_to_be_read_by_itself() -> None:
     assert [located.header.kind for located in partial.headers] == ["MQRFH2"]
 
 
-@settings(max_examples=200, deadline=None)
 @given(messages())
 def test_every_element_stands_where_its_offset_says(given: Any) -> None:
     for located in read_message(given).headers:
@@ -129,7 +127,6 @@ def shown(text: str) -> Any:
     return describe_folder(Folder.of(text)).values
 
 
-@settings(max_examples=200, deadline=None)
 @given(_VALUES, _VALUES)
 @example({"a": False}, {"a": "false"})
 def test_values_that_were_edited_are_read_back(before: dict[str, Any], after: dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from rfh2 import CapturedMessage, Dlh, EncodeError, Folder, Message, Mqmd, Rfh2, decode, encode
 from rfh2.explain.describe import described
@@ -47,13 +47,11 @@ def test_every_fixture_comes_back(source: str, given: CapturedMessage) -> None:
     assert back(shown(given)) == given, source
 
 
-@settings(max_examples=300, deadline=None)
 @given(messages())
 def test_any_message_comes_back(given: CapturedMessage) -> None:
     assert back(shown(given)) == given
 
 
-@settings(max_examples=300, deadline=None)
 @given(damaged())
 def test_a_message_that_cannot_be_decoded_comes_back_too(given: CapturedMessage) -> None:
     assert back(shown(given)) == given

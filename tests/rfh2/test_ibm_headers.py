@@ -60,7 +60,7 @@ pytestmark = [pytest.mark.slow, needs_ibm_java]
 Ask = Callable[..., Any]
 Representation = tuple[int, int]
 
-generated = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+generated = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @pytest.fixture(scope="module")

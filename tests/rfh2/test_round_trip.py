@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rfh2 import (
@@ -138,7 +138,6 @@ def messages(draw: st.DrawFn) -> Message:
 
 
 @given(messages())
-@settings(suppress_health_check=[HealthCheck.too_slow])
 def test_valid_chains_are_decoded_to_what_they_were_made_of(message: Message) -> None:
     raw = encode(message)
     again = decode(raw, message.mqmd)
@@ -225,7 +224,6 @@ def _read_everything(message: Message, length: int) -> None:
 
 
 @given(message=messages(), data=st.data())
-@settings(suppress_health_check=[HealthCheck.too_slow])
 def test_mutated_messages_decode_exactly_or_are_refused_inside(message: Message, data: st.DataObject) -> None:
     raw = bytearray(encode(message))
     for _ in range(data.draw(st.integers(1, 4)) if raw else 0):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from commands.explain.reading import explained, readable_command
@@ -141,7 +141,6 @@ def test_only_so_many_faults_are_looked_behind() -> None:
 
 
 @given(damaged())
-@settings(max_examples=150, deadline=None)
 def test_whatever_is_damaged_can_be_shown(captured: CapturedMessage) -> None:
     found = explained(captured)
     assert found.form("x", 0)["captured"] is captured
@@ -152,7 +151,6 @@ def test_whatever_is_damaged_can_be_shown(captured: CapturedMessage) -> None:
 
 
 @given(st.binary(max_size=80), st.integers(0, len(WHOLE)), st.integers(0, len(WHOLE)))
-@settings(max_examples=200, deadline=None)
 def test_any_bytes_in_place_of_some_can_be_shown(data: bytes, start: int, end: int) -> None:
     body = WHOLE[:start] + data + WHOLE[end:]
     found = explained(partial(body).captured)

@@ -8,7 +8,7 @@ from random import Random
 from unittest import mock
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rfh2.errors import CommandError
@@ -45,7 +45,6 @@ def ids(found: Collection[Subscription]) -> list[int]:
     return [int.from_bytes(s.sub_id, "big") for s in found]
 
 
-@settings(max_examples=300)
 @given(patterns=st.lists(PATTERNS, max_size=12), topics=st.lists(TOPICS, max_size=8), blocking=BLOCKS)
 @example(patterns=[("#/a/#", T), ("#/#/a", T), ("a/#/a", T)], topics=["a", "a/a", "a/a/a"], blocking=frozenset())
 @example(patterns=[("*\0abc", C), ("abc*", C)], topics=["x\0abc", "\0abc", "abc"], blocking=frozenset())
@@ -66,7 +65,6 @@ def test_the_index_finds_what_the_guides_words_find(
 
 @mock.patch("streams.topic_tree._FREE_STEPS", 0)
 @mock.patch("streams.topic_tree._STEPS", 0)
-@settings(max_examples=200)
 @given(patterns=st.lists(TOPIC_PATTERNS, max_size=12), topics=st.lists(TOPICS, max_size=8))
 def test_the_same_where_the_walk_is_given_up(
     reaches: Reaches, subscription: Make, patterns: list[tuple[str, WildcardScheme]], topics: list[str]
@@ -127,7 +125,6 @@ STEPS = st.lists(
 
 @pytest.mark.parametrize("cached", [200_000, 3, 0])
 @mock.patch("streams.index.STALE", 0)
-@settings(max_examples=80)
 @given(steps=STEPS)
 def test_a_kept_answer_is_the_one_found_anew(
     reaches: Reaches,

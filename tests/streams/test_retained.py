@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from datetime import datetime, timedelta
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from streams.blocking import BlockSet
@@ -81,7 +81,6 @@ def test_what_a_pattern_finds(
     assert topics(held.match(parse_pattern(pattern, scheme), now)) == sorted(expected)
 
 
-@settings(max_examples=300)
 @given(
     stored=st.lists(joined("a", "b", "bc", ""), max_size=15),
     cleared=st.lists(joined("a", "b", "bc", ""), max_size=5),

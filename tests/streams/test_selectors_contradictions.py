@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from streams.selectors import Lookup, compile_selector
 from streams.selectors.contradictions import contradiction
@@ -64,7 +64,6 @@ def test_a_text_that_is_no_selection_string() -> None:
 
 
 @given(conditions, PROPERTIES)
-@settings(max_examples=300)
 def test_what_is_said_to_be_never_true_is_true_of_nothing(piece: Piece[Truth], lookup: Lookup) -> None:
     if not parse(piece.text)[1]:
         return

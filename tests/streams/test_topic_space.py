@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rfh2.errors import CommandError
@@ -564,7 +564,6 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=150)
 @given(steps=STEPS)
 def test_it_does_what_a_plain_model_does(
     selects: Callable[[str, WildcardScheme, str], bool],

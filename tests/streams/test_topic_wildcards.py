@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rfh2.errors import CommandError
@@ -119,7 +119,6 @@ def patterns_and_topics(draw: st.DrawFn) -> tuple[str, str]:
     return pattern, "/".join(topic) or "a"
 
 
-@settings(max_examples=200)
 @given(patterns_and_topics())
 def test_agrees_with_the_guides_words_on_topics_that_nearly_fit(selects: Selects, both: tuple[str, str]) -> None:
     pattern, topic = both

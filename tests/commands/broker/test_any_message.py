@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM
@@ -90,7 +90,6 @@ def check(result: Result, before: tuple[object, ...], world: Scenario, row: Row)
         assert received.topic
 
 
-@settings(max_examples=150, deadline=None)
 @given(rows=st.lists(MESSAGES, min_size=1, max_size=12), semantics=st.sampled_from(["v7", "v6"]))
 def test_any_sequence_of_commands(rows: Sequence[Row], semantics: str) -> None:
     world = Scenario(semantics)
@@ -104,7 +103,6 @@ def test_any_sequence_of_commands(rows: Sequence[Row], semantics: str) -> None:
         check(result, before, world, row)
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     body=st.one_of(st.binary(max_size=200), st.binary(max_size=100).map(lambda tail: b"RFH \2\0\0\0" + tail)),
     md=st.one_of(
@@ -125,7 +123,6 @@ def test_any_bytes(body: bytes, md: bytes | None, queue: str, user: str | None) 
     assert bool(kinds) is (result.outcome.completion is not None)
 
 
-@settings(max_examples=100, deadline=None)
 @given(text=st.text(max_size=60), word=st.sampled_from(COMMANDS))
 def test_any_text_in_a_folder(text: str, word: str) -> None:
     queue = DEFAULT_STREAM if word in ("Publish", "DeletePub") else CONTROL_QUEUE
@@ -134,7 +131,6 @@ def test_any_text_in_a_folder(text: str, word: str) -> None:
     assert len(result.responses) == 1
 
 
-@settings(max_examples=100, deadline=None)
 @given(seqs=st.lists(st.integers(0, 2**63 - 1), min_size=1, max_size=6, unique=True))
 def test_identifiers_ascend_with_any_arrival_numbers(seqs: list[int]) -> None:
     broker = Broker("A.LONG.QUEUE.MANAGER")
@@ -150,7 +146,6 @@ def test_identifiers_ascend_with_any_arrival_numbers(seqs: list[int]) -> None:
     assert ids == sorted(set(ids))
 
 
-@settings(max_examples=100, deadline=None)
 @given(user=st.text(max_size=30))
 def test_any_user_may_subscribe(user: str) -> None:
     world = Scenario()
@@ -158,7 +153,6 @@ def test_any_user_may_subscribe(user: str) -> None:
     assert len(world.publish("a").publications) == 1
 
 
-@settings(max_examples=100, deadline=None)
 @given(expiry=st.integers(-(2**31), 2**31 - 1), at=st.sampled_from([KICK_OFF, datetime(9999, 12, 31, tzinfo=UTC)]))
 def test_any_expiry(expiry: int, at: datetime) -> None:
     world = Scenario()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.commands.scenario import Scenario
@@ -226,7 +226,6 @@ def held_by(world: Scenario) -> list[Held]:
     ]
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.lists(commands(), min_size=1, max_size=14))
 def test_the_broker_knows_who_is_who(asked: list[Asked]) -> None:
     world, model = Scenario(), Model()

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM
@@ -160,7 +160,6 @@ def _workloads(draw: st.DrawFn) -> list[CommandSpec]:
 
 
 @given(_workloads(), st.sampled_from(["v7", "v6"]))
-@settings(max_examples=60, deadline=None)
 def test_tracing_changes_nothing_and_accounts_for_every_publication(
     workload: Sequence[CommandSpec], semantics: str
 ) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from commands.broker.undo import Undo
@@ -66,7 +66,6 @@ def _state(space: TopicSpace) -> object:
     return space.subscriptions(), space.retained_publications(), matches, found, names, identities
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.data(), st.sampled_from(["v7", "v6"]))
 def test_the_state_before_comes_back(data: st.DataObject, semantics: str) -> None:
     objects = TopicObjects([TopicObject("B", "a/b", wildcard=Wildcard.BLOCK)])

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from commands.explain.build import CommandSpec, command_message
 from commands.explain.equivalents.consequences import consequences
@@ -267,7 +267,6 @@ def test_colour_is_for_terminals_only() -> None:
     assert "\x1b[" in run("decode", stdin=line(PSC), terminal=True).out
 
 
-@settings(max_examples=100, deadline=None)
 @given(damaged())
 def test_nothing_in_a_message_reaches_the_terminal_as_control(message: CapturedMessage) -> None:
     found = explained(message)

@@ -70,7 +70,7 @@ def test_captures(path: Path) -> None:
     check([record.message for record in read_captures(path) if record.message is not None][:40])
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(captures(most=2), st.lists(st.tuples(st.integers(0, 80), st.integers(0, 400), st.integers(0, 255)), max_size=30))
 def test_generated_and_damaged_messages(messages: list[CapturedMessage], damage: list[tuple[int, int, int]]) -> None:
     """A damaged message beside the sound one: they differ in one byte, which may be one that a key leaves out."""

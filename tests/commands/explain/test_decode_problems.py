@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM
 from commands.explain.problems import MOST_REFUSALS
@@ -414,7 +414,6 @@ def test_offsets_in_utf_16_count_bytes() -> None:
     assert [(p.code, p.offset) for p in found] == [("unknown-tag", 40 + 2 * (86 - 40))]
 
 
-@settings(max_examples=200, deadline=None)
 @given(damaged())
 def test_any_bytes_give_known_problems_with_offsets_inside_the_message(message: CapturedMessage) -> None:
     for problem in explained(message).problems:
@@ -422,7 +421,6 @@ def test_any_bytes_give_known_problems_with_offsets_inside_the_message(message: 
         assert 0 <= problem.offset <= len(message.body if problem.part == "body" else message.md or b"")
 
 
-@settings(max_examples=100, deadline=None)
 @given(messages())
 def test_a_message_with_an_error_in_its_bytes_is_not_one_that_decodes_cleanly(message: CapturedMessage) -> None:
     codes = {problem.code for problem in explained(message).problems}

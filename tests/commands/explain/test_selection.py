@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from commands.explain.build import CommandSpec, command_message
@@ -253,7 +253,6 @@ FORMS: Final[st.SearchStrategy[Form]] = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(FORMS)
 def test_a_condition_selects_what_a_filter_of_decodes_json_selects(form: Form) -> None:
     text, truth = form

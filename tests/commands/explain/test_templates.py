@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from commands.explain.reading import explained
@@ -270,7 +270,6 @@ def strings(draw: st.DrawFn) -> list[CapturedMessage]:
     ]
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.lists(programs() | strings(), min_size=1, max_size=3))
 def test_any_publication_is_shown_as_if_it_were_the_first(found: list[list[CapturedMessage]]) -> None:
     messages = [message for program in found for message in program]

@@ -281,7 +281,6 @@ def subscriptions(draw: st.DrawFn) -> Subscription:
 
 
 # docs/conformance.md: MIG-7
-@settings(max_examples=40, deadline=None)
 @given(subscriptions())
 def test_a_script_of_define_sub_makes_the_subscription(subscription: Subscription) -> None:
     script = "\n".join(to_mqsc(Subscribe(subscription, True), CONTEXT))
@@ -293,7 +292,7 @@ def test_a_script_of_define_sub_makes_the_subscription(subscription: Subscriptio
     assert replace(made, sub_id=subscription.sub_id, admin=False) == subscription
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(subscriptions(), subscriptions())
 def test_a_script_of_alter_sub_makes_the_other_subscription(before: Subscription, other: Subscription) -> None:
     after = replace(other, name=before.name, topic_string=before.topic_string, selector=before.selector)
@@ -307,7 +306,6 @@ def test_a_script_of_alter_sub_makes_the_other_subscription(before: Subscription
     assert replace(made, sub_id=after.sub_id, admin=False) == after
 
 
-@settings(max_examples=100, deadline=None)
 @given(subscriptions())
 def test_pcf_is_what_its_bytes_say(subscription: Subscription) -> None:
     for operation in (Subscribe(subscription, True), AlterSubscription(subscription, False), Unsubscribe(subscription)):
@@ -315,7 +313,6 @@ def test_pcf_is_what_its_bytes_say(subscription: Subscription) -> None:
             assert decode_pcf(message.encode()) == message
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(["TOPICSTR", "USERDATA"]), _LONG), max_size=2, unique_by=lambda v: v[0]))
 def test_no_line_of_a_script_is_too_long_and_each_is_one_command(values: list[tuple[str, str]]) -> None:
     try:
@@ -480,7 +477,6 @@ def test_json_holds_every_operation() -> None:
     assert {"source", "index", "seq", "command", "completion", "reason", "operations", "notes"} <= objects[0].keys()
 
 
-@settings(max_examples=100, deadline=None)
 @given(damaged(), st.sampled_from(DIALECTS))
 def test_any_bytes_are_rendered(message: CapturedMessage, dialect: str) -> None:
     at_home = CapturedMessage(seq=1, queue="", md_hex=message.md_hex, body_hex=message.body_hex)

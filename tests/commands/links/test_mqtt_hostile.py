@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from commands.broker.objects import QueueManager
@@ -149,7 +149,6 @@ PACKETS = st.builds(
 )
 
 
-@settings(max_examples=200)
 @given(PACKETS, st.sampled_from(["", "MYFMT"]))
 def test_any_native_publication_is_a_command_or_has_a_reason_why_not(
     packet: MqttPublication, default_format: str
@@ -165,7 +164,6 @@ def test_any_native_publication_is_a_command_or_has_a_reason_why_not(
         assert message.body == native.payload
 
 
-@settings(max_examples=100)
 @given(st.lists(PACKETS, max_size=4))
 def test_any_retained_native_publication_is_usable_or_passed_over(packets: list[MqttPublication]) -> None:
     natives = [native for packet in packets if (native := native_of(packet, "", "bridge")) is not None]

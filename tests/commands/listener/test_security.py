@@ -175,11 +175,7 @@ def segments_of_a_program(client: MqiClient) -> list[bytes]:
 CHANGES = st.lists(st.tuples(st.integers(0, 9_999), st.integers(0, 255)), max_size=4)
 
 
-@settings(
-    max_examples=60,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     plan=st.lists(
         st.tuples(st.integers(0, 99), CHANGES, st.floats(0.1, 1)),

@@ -153,7 +153,6 @@ def _kept(state: dict[object, object], answer: Answer) -> dict[object, object]:
     return after
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.lists(commands(), min_size=1, max_size=4))
 def test_any_command_is_answered_and_its_changes_are_all_there_is(script: list[str]) -> None:
     administration = _desk()
@@ -178,7 +177,7 @@ def test_the_strategy_reaches_what_succeeds() -> None:
     """The property above would say little if every command were refused."""
     seen: set[tuple[str, str]] = set()
 
-    @settings(max_examples=800, deadline=None, database=None, derandomize=True)
+    @settings(max_examples=800, database=None, derandomize=True)
     @given(commands())
     def collect(command: str) -> None:
         [statement] = parse(command)

@@ -9,7 +9,7 @@ from random import Random
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commands.broker.objects import QueueManager
@@ -388,7 +388,7 @@ def _topic(topic: TopicObject) -> str:
 
 
 @given(st.integers(0, 10_000))
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=8)
 def test_whatever_changes_ends_as_if_it_had_always_been_so(seed: int) -> None:
     """Members, topics and subscriptions come and go, and queue managers stop, in any order."""
     random = Random(seed)

@@ -10,7 +10,7 @@ from random import Random
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commands.broker.objects import ADMIN_COMMAND_QUEUE, DEFAULT_STREAM, LocalQueue
@@ -140,7 +140,7 @@ NETWORKS = [LINE, TREE, CLUSTER, MIXED, TWO]
 
 
 @given(st.sampled_from(NETWORKS), st.tuples(*[st.sampled_from(SETUPS)] * 3), st.integers(0, 10_000))
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=12)
 def test_any_workload_gives_what_its_replay_gives(
     network: tuple[QueueManagerSetup, ...], scripts: tuple[str, ...], seed: int
 ) -> None:

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from io import BytesIO
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from commands.broker.puts import Put
@@ -85,7 +85,6 @@ ACTIONS = st.lists(
 
 
 @given(plans(), ACTIONS, st.sampled_from(SETUPS), st.sampled_from([bytes(24), b"C" * 24]), st.booleans())
-@settings(max_examples=150, deadline=None)
 def test_any_workload_gives_the_same(
     plan: Plan, actions: list[tuple[str, int, str, list[str]]], setup: str, correl_id: bytes, in_a_loop: bool
 ) -> None:

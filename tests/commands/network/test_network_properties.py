@@ -11,7 +11,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from commands.mqsc.broker import Broker
@@ -123,7 +123,6 @@ ACTIONS = st.lists(
 @given(plans(), ACTIONS, st.randoms(use_true_random=False))
 @example(CHILDREN_IN_THEIR_CLUSTER, [("register", 0, "a/x", False), ("publish", 2, "a/x", False)], Random(0))
 @example(CHAIN_IN_ITS_CLUSTER, [("register", 0, "a", False), ("publish", 2, "a", False)], Random(0))
-@settings(max_examples=150, deadline=None)
 def test_each_subscriber_in_scope_gets_each_publication_exactly_once(
     plan: Plan, actions: list[tuple[str, int, str, bool]], random: Random
 ) -> None:
@@ -156,7 +155,6 @@ def test_each_subscriber_in_scope_gets_each_publication_exactly_once(
 
 
 @given(plans(hierarchies_only=True), ACTIONS, st.randoms(use_true_random=False))
-@settings(max_examples=100, deadline=None)
 def test_each_subscriber_gets_what_is_retained_exactly_once(
     plan: Plan, actions: list[tuple[str, int, str, bool]], random: Random
 ) -> None:

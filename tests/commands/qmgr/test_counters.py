@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from commands.broker.objects import LocalQueue, QueueManager
@@ -201,7 +201,6 @@ PARTS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2), st.booleans(), 
 
 
 # docs/conformance.md: ST-7
-@settings(deadline=None)
 @given(units=st.lists(st.tuples(PARTS, st.booleans()), max_size=4))
 def test_what_is_backed_out_counts_nothing(units: list[tuple[list[tuple[int, int, bool, bool]], bool]]) -> None:
     """Puts less gets are what is on the queue, however units of work and their parts ended."""

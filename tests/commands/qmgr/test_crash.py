@@ -1,6 +1,6 @@
-"""Pulling the plug: kill -9 at random moments, a full disk, a locked database. Nothing is lost, nothing is done twice.
+"""Pulling the plug: a crash at each commit, a full disk, a locked database. Nothing is lost, nothing is done twice.
 
-More kills, of the verbs too, and what they promise: ``tests/reliability/kills.py``.
+Kills at random moments, of the verbs too: ``tests/reliability/kills.py``.
 """
 
 from __future__ import annotations
@@ -12,19 +12,27 @@ import pytest
 
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore, StoreBusyError, StoreFullError
-from tests.reliability.kills import Size, of_the_processor
-from tests.reliability.workload import SEED, clock, create, drain, everything
-
-# ``python -m tests.reliability`` has 200, and 20,000 messages.
-KILLS = 30
+from tests.commands.qmgr.disk_states import disk_states
+from tests.reliability.workload import clock, create, drain, everything
 
 
 # docs/conformance.md: QM-4
-@pytest.mark.slow
-def test_killed_many_times_the_state_equals_the_uninterrupted_run(tmp_path: Path) -> None:
-    table = of_the_processor(tmp_path, Size(KILLS, 3_600), SEED)
-    print(f"\n{table.markdown()}")
-    assert not table.broken
+def test_after_a_crash_at_any_commit_the_state_becomes_that_of_an_uninterrupted_run(tmp_path: Path) -> None:
+    for name in ("whole", "crashed"):
+        create(tmp_path / name, 120)
+    drain(tmp_path / "whole")
+    whole = everything(tmp_path / "whole")
+    states = []
+    for name, home in disk_states(tmp_path / "crashed", _drained, tmp_path / "states"):
+        states.append(name)
+        _drained(home)
+        assert everything(home) == whole, name
+    assert len(states) > 3 * 120 / 7
+
+
+def _drained(home: Path) -> None:
+    with QueueManagerStore.open(home, "QM1") as store:
+        Processor(store, clock, batch=7).drain()
 
 
 def _work_until_full(store: QueueManagerStore, processor: Processor) -> None:

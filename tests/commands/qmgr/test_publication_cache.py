@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from commands.broker.context import Semantics
@@ -95,7 +95,6 @@ def repeating(draw: st.DrawFn) -> list[Arrival]:
 
 @pytest.mark.parametrize(("setup", "semantics"), [(SETUP, "v7"), (SETUP, "v6"), (EXPIRING, "v7")])
 def test_any_messages_put_again_and_again(setup: str, semantics: str) -> None:
-    @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
     @given(arrivals=repeating())
     def check(arrivals: list[Arrival]) -> None:
         pair = Pair(setup, semantics)

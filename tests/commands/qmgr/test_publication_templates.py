@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commands.broker.outcome import Arrival
@@ -197,7 +197,6 @@ class Pair:
 @pytest.mark.parametrize("effects", [True, False], ids=["effects", "puts"])
 @pytest.mark.parametrize("semantics", ["v7", "v6"])
 def test_any_publications_in_any_order(semantics: str, effects: bool) -> None:
-    @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
     @given(drawn=st.lists(published(), max_size=60), special=st.booleans(), user=st.sampled_from([None, "carl"]))
     def check(drawn: list[tuple[Program, bytes]], special: bool, user: str | None) -> None:
         pair = Pair(STREAMS + SUBSCRIBERS + (SPECIAL if special else ""), semantics, effects)
@@ -345,7 +344,7 @@ def _message(program: Program, body: bytes, number: int) -> CapturedMessage:
 
 @pytest.mark.parametrize("records", [False, True], ids=["alone", "with-authority"])
 def test_a_queue_manager_has_the_same_queues_counts_and_retained_publications(tmp_path: Path, records: bool) -> None:
-    @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+    @settings(max_examples=12)
     @given(drawn=st.lists(published(), max_size=60))
     def check(drawn: list[tuple[Program, bytes]]) -> None:
         home = tmp_path / str(len(list(tmp_path.iterdir())))

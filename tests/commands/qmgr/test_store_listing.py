@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from commands.broker.objects import QueueManager
@@ -148,7 +148,6 @@ def _expected(node: Outline) -> Iterator[tuple[str, str, bool, int, int]]:
         yield from _expected(child)
 
 
-@settings(max_examples=40, deadline=None)
 @given(TOPICS, TOPICS, TOPICS, st.integers(1, 3))
 @example([], [], ["/a", "/a/", "/a!"], 1)
 @example(["x/y/a", "x/y/a/b"], ["x/y/a!"], ["x/y/a/"], 2)

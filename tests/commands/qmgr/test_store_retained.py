@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from commands.broker.objects import LocalQueue, QueueManager
@@ -165,7 +165,6 @@ OPERATIONS = st.lists(
 
 
 @given(OPERATIONS)
-@settings(max_examples=60, deadline=None)
 def test_the_tables_are_what_a_dictionary_would_be(
     tmp_path_factory: pytest.TempPathFactory, operations: list[tuple[str, list[str], bytes]]
 ) -> None:

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from commands.broker.objects import (
@@ -155,7 +155,6 @@ PARTS = st.lists(st.tuples(MOVES, st.sampled_from([None, "done", "fails"])), max
 Parts = list[tuple[list[tuple[str, str, int]], str | None]]
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(PARTS, st.booleans()), max_size=5))
 def test_equals_a_sorted_list_with_undo(
     tmp_path_factory: pytest.TempPathFactory, units: list[tuple[Parts, bool]]

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from commands.broker.outcome import Arrival
@@ -78,7 +78,6 @@ def _read(put: Outgoing) -> ForTree | None:
     return plain
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(drawn=st.lists(published(), max_size=60))
 def test_any_publications_in_any_order(drawn: list[tuple[Program, bytes]]) -> None:
     world = World()

@@ -9,7 +9,7 @@ from io import BytesIO
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from commands.replay import LocalReplay, OutOfOrderError, divided
@@ -59,7 +59,6 @@ def _with_clocks_that_go_on(capture: Sequence[CapturedMessage]) -> list[Captured
 
 @pytest.mark.parametrize(("setup", "semantics"), [(SETUP, "v7"), (SETUP, "v6"), (EXPIRING, "v7")])
 def test_any_small_capture(setup: str, semantics: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
     @given(capture=messages(None), processes=st.integers(1, 3), run_messages=st.integers(1, 4))
     def check(capture: list[CapturedMessage], processes: int, run_messages: int) -> None:
         monkeypatch.setattr(divided, "_RUN_MESSAGES", run_messages)

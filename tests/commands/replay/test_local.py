@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from io import BytesIO
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 
 from commands.qmgr.cached_puts import CachedPuts
 from commands.replay import LocalReplay, OutOfOrderError
@@ -37,7 +37,6 @@ def _check(capture: Sequence[CapturedMessage], setup: str, semantics: str) -> in
 
 @pytest.mark.parametrize(("setup", "semantics"), [(SETUP, "v7"), (SETUP, "v6"), (EXPIRING, "v7")])
 def test_any_small_capture(setup: str, semantics: str) -> None:
-    @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
     @given(capture=messages(None))
     def check(capture: list[CapturedMessage]) -> None:
         _check(capture, setup, semantics)

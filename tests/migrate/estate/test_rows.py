@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from migrate.estate import item_rows, wanted
@@ -26,7 +26,6 @@ from tests.migrate.test_conservation import planned, targets
 tools = st.sampled_from(Tool)
 
 
-@settings(max_examples=60, deadline=None)
 @given(states, targets, tools, st.booleans())
 def test_every_item_is_in_one_sum_and_one_application(state: LegacyState, kind: str, tool: Tool, force: bool) -> None:
     plan, _ = planned(state, kind, tool, force)
@@ -45,7 +44,6 @@ def test_every_item_is_in_one_sum_and_one_application(state: LegacyState, kind: 
             assert row.reasons, f"{row.label} is {row.result} without a reason"
 
 
-@settings(max_examples=60, deadline=None)
 @given(states, targets, tools)
 def test_rows_survive_their_file(state: LegacyState, kind: str, tool: Tool) -> None:
     plan, _ = planned(state, kind, tool, False)
@@ -62,7 +60,6 @@ def test_rows_survive_their_file(state: LegacyState, kind: str, tool: Tool) -> N
     assert len(kept) == len(list(wanted.wanted_of(plan)))
 
 
-@settings(max_examples=60, deadline=None)
 @given(states, targets, tools, st.booleans())
 def test_a_plan_that_is_carried_out_is_as_wanted(state: LegacyState, kind: str, tool: Tool, force: bool) -> None:
     plan, target = planned(state, kind, tool, force)

@@ -6,7 +6,6 @@ the subscriber. ``CURES`` has the change for each reason.
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -14,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from commands.broker.objects import DEFAULT_STREAM
@@ -292,19 +291,16 @@ def no_reason_is_false(world: World) -> None:
             assert verdict.seq is None
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(worlds())
 def test_delivered_is_what_replay_puts(world: World) -> None:
     delivered_is_what_replay_puts(world)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(worlds())
 def test_no_reason_is_false(world: World) -> None:
     no_reason_is_false(world)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(worlds())
 def test_known_publications_are_explained_as_new_ones(world: World) -> None:
     again = replace(world, steps=world.steps * 2)
@@ -326,15 +322,3 @@ def test_a_publication_like_an_earlier_one_is_known(monkeypatch: pytest.MonkeyPa
     answers = World((*steps, Step("Publish", "a/b", 2), Step("Publish", "a/c"))).answers()
     assert known == [3, 6]
     assert [(verdict.seq, verdict.reason) for verdict in answers] == [(seq, Reason.DELIVERED) for seq in range(2, 7)]
-
-
-@pytest.mark.slow
-@settings(
-    max_examples=int(os.environ.get("QPUBSUB_WHY_CAPTURES", "120")),
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow],
-)
-@given(worlds())
-def test_both_in_many_captures(world: World) -> None:
-    delivered_is_what_replay_puts(world)
-    no_reason_is_false(world)

@@ -32,7 +32,7 @@ def _of_publications(verdicts: list[Verdict]) -> list[Verdict]:
     return [v for v in verdicts if v.seq is not None and f"RegSub {v.seq} was refused" not in v.detail]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(worlds(), st.sets(st.integers(1, 20), min_size=1))
 def test_the_same_answers_about_these_messages(world: World, seqs: set[int]) -> None:
     selection = MessageSelection(seqs=SeqRanges(tuple((seq, seq) for seq in sorted(seqs))))

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from hypothesis import given, settings
+from hypothesis import given
 
 from commands.broker.objects import ADMIN_STREAM, CONTROL_QUEUE, DEFAULT_STREAM
 from commands.cli import main
@@ -294,7 +294,6 @@ def test_a_difference_names_the_program_and_the_subscribers_user() -> None:
 
 
 @given(capture=captures(most=2))
-@settings(deadline=None, max_examples=60)
 def test_nothing_that_differs_goes_untold(capture: list[CapturedMessage]) -> None:
     """There are differences at a message exactly where the two replays put something else, identifiers aside."""
     _, found = compared(capture)
@@ -317,7 +316,6 @@ def _plain(put: dict[str, Any]) -> str:
 
 
 @given(capture=captures(most=2))
-@settings(deadline=None, max_examples=60)
 def test_no_findings(capture: list[CapturedMessage]) -> None:
     """Whatever differs between the versions is one of the known differences."""
     _, found = compared(capture)

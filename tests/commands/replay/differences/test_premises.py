@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Final
 
-import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from commands.broker.objects import DEFAULT_STREAM
 from commands.explain.reading import command_of
@@ -126,22 +125,17 @@ def test_every_rule_that_shows_in_puts_has_a_premise() -> None:
     assert set(PREMISES) == {rule.id for rule in RULES.values() if rule.seen is Seen.PUTS}
 
 
-@pytest.mark.parametrize("examples", [60, pytest.param(300, marks=pytest.mark.slow)])
-def test_what_a_rule_is_about_is_in_the_capture(examples: int) -> None:
-    @settings(deadline=None, max_examples=examples)
-    @given(capture=captures(most=2))
-    def check(capture: list[CapturedMessage]) -> None:
-        differences = LocalDifferences(SETUP)
-        so_far: dict[str, list[Said]] = {}
-        for message in capture:
-            commands = so_far.setdefault(message.qmgr or DEFAULT_QMGR, [])
-            if (command := said(message)) is not None:
-                commands.append(command)
-            for found in differences.compare(message):
-                until = message.seq if found.since is None else found.since
-                before = [each for each in commands if each.seq <= until]
-                assert found.rule in PREMISES, found
-                assert PREMISES[found.rule](before), found
-                assert found.since is None or isinstance(before[-1].command, SUBSCRIBING), found
-
-    check()
+@given(capture=captures(most=2))
+def test_what_a_rule_is_about_is_in_the_capture(capture: list[CapturedMessage]) -> None:
+    differences = LocalDifferences(SETUP)
+    so_far: dict[str, list[Said]] = {}
+    for message in capture:
+        commands = so_far.setdefault(message.qmgr or DEFAULT_QMGR, [])
+        if (command := said(message)) is not None:
+            commands.append(command)
+        for found in differences.compare(message):
+            until = message.seq if found.since is None else found.since
+            before = [each for each in commands if each.seq <= until]
+            assert found.rule in PREMISES, found
+            assert PREMISES[found.rule](before), found
+            assert found.since is None or isinstance(before[-1].command, SUBSCRIBING), found

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 pytest.importorskip("pyspark")
@@ -64,7 +64,6 @@ def _found(notes: Iterable[Row], rows: Iterable[Row]) -> list[tuple[Row, frozens
     ]
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(
     capture=captures_of_several_groups().filter(bool),
     tasks=st.integers(2, 5),

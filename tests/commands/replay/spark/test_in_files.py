@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
 from pyspark.sql import SparkSession
@@ -121,7 +121,6 @@ def test_the_messages_of_one_seq_are_in_the_order_of_queue_managers_wherever_the
     assert " ".join(f"{seq}{qmgr}" for seq, qmgr in seqs(found, 3, 4)) == "3A 3B 3C 3D"
 
 
-@settings(deadline=None)
 @given(
     groups=st.lists(st.lists(st.integers(0, 12), min_size=1, max_size=5), max_size=4),
     start=st.integers(0, 60),
@@ -254,7 +253,6 @@ def test_plain_is_the_same_for_spark_and_for_arrow(spark: SparkSession) -> None:
     check()
 
 
-@settings(deadline=None)
 @given(st.lists(messages(None), max_size=3))
 def test_what_is_plain_neither_deletes_nor_retains(found: list[list[CapturedMessage]]) -> None:
     every = [message for some in found for message in some if message.queue != CONTROL]
@@ -279,7 +277,6 @@ def _role(message: CapturedMessage) -> FirstPassRole:
     return FirstPassRole.RETAINING if retains else FirstPassRole.NONE
 
 
-@settings(deadline=None)
 @given(times=st.lists(st.lists(st.none() | st.integers(0, 20), min_size=1, max_size=6), min_size=1, max_size=4))
 def test_the_clock_is_that_of_every_message(times: list[list[int | None]]) -> None:
     surveyor = _Surveyor(ReplaySetup(), 0, True)

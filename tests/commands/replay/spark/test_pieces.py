@@ -82,7 +82,7 @@ def test_one_load_of_all_formats_counts_on_from_file_to_file() -> None:
 
 @pytest.mark.parametrize("form", [entry.name for entry in FORMATS.values() if entry.writer is not None])
 @given(piece_bytes=st.integers(500, 60_000), cut=st.integers(0, 60))
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 def test_however_it_is_cut(tmp_path_factory: pytest.TempPathFactory, form: str, piece_bytes: int, cut: int) -> None:
     directory = tmp_path_factory.mktemp("capture")
     written(directory / f"a.{form}", MESSAGES[:cut], form)
@@ -133,7 +133,6 @@ BAD_LINES = [
     lines=st.lists(st.sampled_from([*BAD_LINES, b'{"seq": 5, "queue": "Q", "body_hex": "00"}\n']), max_size=12),
     piece_bytes=st.integers(1, 200),
 )
-@settings(deadline=None)
 def test_bad_records_are_rows_with_their_line(
     tmp_path_factory: pytest.TempPathFactory, lines: list[bytes], piece_bytes: int
 ) -> None:

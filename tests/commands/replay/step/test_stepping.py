@@ -75,7 +75,6 @@ def plainly(messages: Sequence[CapturedMessage], setup: str, semantics: str) -> 
     return forms
 
 
-@settings(max_examples=60, deadline=None)
 @given(captures(3), VERSIONS, st.integers(1, 9), st.lists(st.integers(0, 200), min_size=1, max_size=30))
 def test_any_message_by_checkpoints_is_what_a_plain_replay_gives(
     messages: list[CapturedMessage], semantics: str, shortest: int, visits: list[int]
@@ -88,7 +87,6 @@ def test_any_message_by_checkpoints_is_what_a_plain_replay_gives(
         assert step_form(at, step, state_form(line.before(at)), state_form(line.after(at))) == plain[at]
 
 
-@settings(max_examples=60, deadline=None)
 @given(captures(3), VERSIONS)
 def test_changes_lead_from_each_state_to_the_next_and_back(messages: list[CapturedMessage], semantics: str) -> None:
     stepper = Stepper(LocalReplay(EXPIRING, semantics))
@@ -104,7 +102,6 @@ def test_changes_lead_from_each_state_to_the_next_and_back(messages: list[Captur
         state.apply(step.changes)
 
 
-@settings(max_examples=60, deadline=None)
 @given(captures(3), VERSIONS, st.integers(0, 200))
 def test_a_replay_goes_on_from_a_snapshot_with_the_same_puts(
     messages: list[CapturedMessage], semantics: str, after: int
@@ -288,7 +285,7 @@ def test_numbers_are_found() -> None:
 
 
 @given(captures(2), VERSIONS)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_facts_that_were_kept_are_those_of_the_steps(messages: list[CapturedMessage], semantics: str) -> None:
     line = stepped(messages, EXPIRING, semantics)
     assert [line.facts(at) for at in range(len(line))] == [line.step(at).facts for at in range(len(line))]
