@@ -1,4 +1,4 @@
-"""Which tests are tried twice: those with servers or measured time, and none that breaks something on purpose."""
+"""Which tests are of the night, and which are tried twice: none that breaks something on purpose."""
 
 from __future__ import annotations
 
@@ -46,21 +46,24 @@ def test_what_breaks_a_server_on_purpose_is_marked() -> None:
 def test_one_that_starts_no_server_and_measures_nothing_is_tried_once(request: pytest.FixtureRequest) -> None:
     assert not may_be_tried_again(request.node)
     assert request.node.get_closest_marker("flaky") is None
+    assert request.node.get_closest_marker("nightly") is None
 
 
 @pytest.mark.measured
-def test_one_that_measures_is_tried_twice(request: pytest.FixtureRequest) -> None:
+def test_one_that_measures_is_of_the_night_and_tried_twice(request: pytest.FixtureRequest) -> None:
     assert may_be_tried_again(request.node)
+    assert request.node.get_closest_marker("nightly") is not None
 
 
 @needs_mosquitto
-def test_one_that_does_is_tried_twice(request: pytest.FixtureRequest) -> None:
-    assert may_be_tried_again(request.node)
+def test_one_with_a_server_is_of_the_gate_and_tried_twice(request: pytest.FixtureRequest) -> None:
     assert request.node.get_closest_marker("flaky").kwargs == {"reruns": 1}
+    assert request.node.get_closest_marker("nightly") is None
 
 
 @needs_mosquitto
 @pytest.mark.faults
-def test_one_that_breaks_something_is_tried_once(request: pytest.FixtureRequest) -> None:
+def test_one_that_breaks_something_is_of_the_night_and_tried_once(request: pytest.FixtureRequest) -> None:
     assert request.node.get_closest_marker("servers") is not None
     assert request.node.get_closest_marker("flaky") is None
+    assert request.node.get_closest_marker("nightly") is not None

@@ -9,6 +9,7 @@ from pathlib import Path
 from extension.markdown import NOTHING, Table, code, escape
 from rfh2.constants import REASON_NAMES
 from rfh2.explain.reasons import reason_text
+from tests.rules import rules
 
 CONFORMANCE = Path(__file__).parents[1] / "conformance.md"
 _SECTION = re.compile(r"^\d+(?:\.\d+)+$")
@@ -38,5 +39,5 @@ def sections(number: int, name: str) -> list[str]:
 
 @cache
 def _rules() -> list[tuple[list[str], str]]:
-    rows = [line.split(" | ") for line in CONFORMANCE.read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
-    return [([part for part in row[1].split(", ") if _SECTION.match(part)], row[2]) for row in rows if len(row) >= 4]
+    rows = rules(CONFORMANCE.read_text(encoding="utf-8"))
+    return [([part for part in row.section.split(", ") if _SECTION.match(part)], row.text) for row in rows]

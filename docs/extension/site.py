@@ -17,7 +17,7 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.util.docutils import SphinxDirective
 
-from extension import contents, metrics, mqsc, options, reasons, verbs
+from extension import contents, metrics, mqsc, options, reasons, rules, verbs
 from extension.markdown import Table
 
 TABLES: dict[str, Callable[..., Table]] = {
@@ -26,6 +26,7 @@ TABLES: dict[str, Callable[..., Table]] = {
     "mqsc-attributes": mqsc.attribute_table,
     "options": options.table,
     "reasons": reasons.table,
+    "rules": rules.table,
 }
 """What ``from-code`` can show: its first word, and the function that takes the words behind it."""
 
