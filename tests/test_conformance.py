@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.rules import DOCUMENT, Rule, code_of, rules, marked_tests
+from tests.rules import DOCUMENT, Rule, code_of, marked_tests, rules
 
 ROWS = rules(DOCUMENT.read_text())
 

@@ -88,7 +88,7 @@ def _environment(at: Path) -> Path:
     return at / "bin"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_installed_as_the_readme_says_it_works_away_from_the_checkout(checkout: Path, tmp_path: Path) -> None:
     assert "/bin/pip install .\n" in README
     programs, elsewhere = _environment(tmp_path / "environment"), tmp_path / "elsewhere"
@@ -109,7 +109,7 @@ def test_installed_as_the_readme_says_it_works_away_from_the_checkout(checkout: 
     assert len((elsewhere / "puts.jsonl").read_text().splitlines()) == 28
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_type_checkers_find_an_editable_install(checkout: Path, tmp_path: Path) -> None:
     programs, elsewhere = _environment(tmp_path / "environment"), tmp_path / "elsewhere"
     elsewhere.mkdir()

@@ -67,7 +67,7 @@ def _there(line: str, directory: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("line", WORKS, ids=lambda line: line.split()[0])
 def test_without_a_queue_manager_it_works(line: str, directory: Path) -> None:
     here = subprocess.run(
@@ -82,7 +82,7 @@ def test_without_a_queue_manager_it_works(line: str, directory: Path) -> None:
     assert (there.returncode, there.stdout) == (here.returncode, here.stdout)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("line", NEEDS_A_QUEUE_MANAGER, ids=lambda line: line.split()[0])
 def test_a_verb_that_needs_a_queue_manager_says_so_in_one_line(line: str, directory: Path) -> None:
     refused = _there(line, directory)

@@ -75,7 +75,7 @@ def test_what_a_page_says_is_printed(output: str, missing: str | None) -> None:
     assert not_printed(output, "a\nb  \nc\nd\n") == missing
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("spark", [False, True], ids=["plain", "spark"])
 def test_everything_printed_runs(spark: bool, tmp_path: Path) -> None:
     # The page on Spark stands for all that starts it: half a minute each. `python -m tests.tour --spark` runs them all.

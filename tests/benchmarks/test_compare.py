@@ -11,7 +11,7 @@ from tests.benchmarks import compare
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("room", compare.ROOMS)
 def test_each_room_is_measured_in_a_process_of_its_own(room: str) -> None:
     figures = compare.measured(ROOT, room)

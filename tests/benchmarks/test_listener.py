@@ -9,7 +9,7 @@ import pytest
 
 from tests.benchmarks import listener
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 
 def test_idle_connections_are_measured() -> None:

@@ -36,7 +36,7 @@ from tests.commands.links.mosquitto import Mosquitto, Native, mosquitto, needs_m
 from tests.commands.links.nats_server import NatsNative, NatsServer, nats_server, needs_nats
 from tests.waiting import until
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 CONTROL, STREAM = "SYSTEM.BROKER.CONTROL.QUEUE", "SYSTEM.BROKER.DEFAULT.STREAM"
 PAYLOAD = b"x" * 200

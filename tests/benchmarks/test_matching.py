@@ -101,7 +101,7 @@ def _size(benchmark: BenchmarkFixture, full: int) -> int:
 
 
 @pytest.mark.parametrize("workload", WORKLOADS)
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_topic_patterns_beside_mqtt_matcher(benchmark: BenchmarkFixture, workload: Workload) -> None:
     """Wanted: fresh 1.2 times the floor, repeated 10 times, at equal hits."""
     matcher = pytest.importorskip("paho.mqtt.matcher").MQTTMatcher()
@@ -125,7 +125,7 @@ def test_topic_patterns_beside_mqtt_matcher(benchmark: BenchmarkFixture, workloa
     )
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_topic_space_as_a_whole(benchmark: BenchmarkFixture) -> None:
     """The same, seen from outside: TopicSpace.match, and with WILDCARD(BLOCK) on a tenth of the first levels."""
     matcher = pytest.importorskip("paho.mqtt.matcher").MQTTMatcher()
@@ -154,7 +154,7 @@ def test_the_topic_space_as_a_whole(benchmark: BenchmarkFixture) -> None:
 
 
 @pytest.mark.parametrize("workload", WORKLOADS)
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_memory_a_subscription(benchmark: BenchmarkFixture, workload: Workload) -> None:
     """Wanted: at most 600 bytes of index a subscription; the subscriptions themselves are there before."""
     matcher_type = pytest.importorskip("paho.mqtt.matcher").MQTTMatcher
@@ -175,7 +175,7 @@ def test_memory_a_subscription(benchmark: BenchmarkFixture, workload: Workload) 
 
 
 @pytest.mark.parametrize("workload", WORKLOADS)
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_one_change_among_many(benchmark: BenchmarkFixture, workload: Workload) -> None:
     """Wanted: one subscription removed or added costs no more than a few matches, and keeps other topics' answers."""
     subscriptions, topics = workload.make(_size(benchmark, 100_000), 2000)
@@ -215,7 +215,7 @@ RETAINED_PATTERNS = [
 
 
 @pytest.mark.parametrize(("shape", "scheme"), RETAINED_PATTERNS)
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_retained_publications_under_a_wildcard(
     benchmark: BenchmarkFixture, shape: str, scheme: WildcardScheme
 ) -> None:
@@ -285,7 +285,7 @@ CHAR_WORKLOADS = [
 
 
 @pytest.mark.parametrize("workload", CHAR_WORKLOADS)
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_char_patterns_beside_re(benchmark: BenchmarkFixture, workload: CharWorkload) -> None:
     """Wanted: 100 times as fast as trying each pattern with ``re``. A set of google-re2 is shown beside, where it is
     installed: warm (the same topics again) it is fast, but a topic that it has not seen makes it build states.

@@ -53,7 +53,7 @@ def _bridged(home: Path, count: int) -> float:
 
 @only_measured
 @needs_rabbitmq
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.servers
 def test_rabbitmq(benchmark: BenchmarkFixture, tmp_path: Path) -> None:
     theirs: list[float] = []
@@ -73,7 +73,7 @@ def test_rabbitmq(benchmark: BenchmarkFixture, tmp_path: Path) -> None:
 
 
 @only_measured
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
 def test_tshark(benchmark: BenchmarkFixture, tmp_path: Path) -> None:
     wire, session = WIRES[0], Session()

@@ -253,7 +253,7 @@ def test_one_message_on_an_idle_processor(benchmark: BenchmarkFixture, tmp_path:
         print(f"\none command on an idle processor, FULL: p50 {deciles[49]:.1f} ms, p99 {deciles[98]:.1f} ms")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_start_with_100_000_subscriptions(benchmark: BenchmarkFixture, tmp_path: Path) -> None:
     with QueueManagerStore.create(tmp_path, QueueManager("QM1")) as store:
         with store.unit_of_work() as unit:

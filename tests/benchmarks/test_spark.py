@@ -33,7 +33,7 @@ from commands.replay.spark.schemas import CAPTURED, DECODED
 from commands.replay.workload import Workload, WorkloadOptions, setup_script
 from rfh2.captures import write_captures
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 MESSAGES = int(os.environ.get("QPUBSUB_SPARK_MESSAGES", "10000"))
 FILE_MESSAGES = 500_000

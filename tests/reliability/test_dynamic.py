@@ -12,7 +12,7 @@ from tests.reliability.dynamic import come_and_go
 
 @pytest.mark.parametrize(
     "count",
-    [pytest.param(300, id="a-few"), pytest.param(4_000, id="many", marks=pytest.mark.slow)],
+    [pytest.param(300, id="a-few"), pytest.param(4_000, id="many", marks=pytest.mark.nightly)],
 )
 def test_nothing_is_left_of_those_who_came_and_went(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, count: int

@@ -65,7 +65,7 @@ def test_time_grows_in_proportion(name: str) -> None:
 TWELFTH = [name for n, name in enumerate(CASES) if n % 12 == int(os.environ.get("QPUBSUB_TEST_SEED", "0")) % 12]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.measured
 @pytest.mark.parametrize("name", TWELFTH)
 def test_time_grows_in_proportion_up_to_64_kib(name: str) -> None:

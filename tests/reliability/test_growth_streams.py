@@ -12,7 +12,7 @@ from tests.reliability.growth_streams import CASES, FACTOR, Case, grown
 LENIENCE = 0.7
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.measured
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_time_grows_as_documented(case: Case) -> None:

@@ -9,7 +9,7 @@ import pytest
 from tests.commands.links.kafka_server import needs_kafka
 from tests.reliability.kafka_cuts import trial
 
-pytestmark = [needs_kafka, pytest.mark.faults, pytest.mark.slow]
+pytestmark = [needs_kafka, pytest.mark.faults, pytest.mark.nightly]
 
 
 def test_killed_bridges_and_servers_and_broken_networks_lose_and_double_nothing(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from rfh2.mqi_constants import MQOO_INPUT_SHARED, MQOO_OUTPUT, MQSO_CREATE, MQSO
 from tests.commands.listener.mqi_client import MqiClient
 from tests.reliability.listener_kills import Service, trial
 
-pytestmark = [pytest.mark.slow, pytest.mark.faults]
+pytestmark = [pytest.mark.nightly, pytest.mark.faults]
 
 
 def test_nothing_is_lost_and_nothing_is_done_twice(tmp_path: Path) -> None:

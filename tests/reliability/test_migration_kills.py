@@ -6,7 +6,7 @@ import pytest
 
 from tests.reliability.migration_kills import SCENARIOS, kills
 
-pytestmark = [pytest.mark.slow, pytest.mark.faults]
+pytestmark = [pytest.mark.nightly, pytest.mark.faults]
 
 
 def test_thirty_kills_at_random_moments() -> None:

@@ -9,7 +9,7 @@ import pytest
 from tests.commands.links.nats_server import needs_nats
 from tests.reliability.nats_cuts import trial
 
-pytestmark = [needs_nats, pytest.mark.faults, pytest.mark.slow]
+pytestmark = [needs_nats, pytest.mark.faults, pytest.mark.nightly]
 
 
 def test_killed_bridges_and_servers_and_broken_networks_lose_and_double_nothing(tmp_path: Path) -> None:

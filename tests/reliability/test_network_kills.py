@@ -9,7 +9,7 @@ import pytest
 from commands.network.topology import Topology
 from tests.reliability.network_kills import SHAPES, trial
 
-pytestmark = [pytest.mark.slow, pytest.mark.faults]
+pytestmark = [pytest.mark.nightly, pytest.mark.faults]
 
 
 # docs/conformance.md: DIS-24

@@ -13,8 +13,8 @@ pytestmark = [needs_mosquitto, pytest.mark.faults]
 
 TRIALS = [
     pytest.param(3, 600, 3, id="one of each"),
-    pytest.param(10, 2_500, 1, id="10 restarts", marks=pytest.mark.slow),
-    pytest.param(3, 3_000, 5_000, id="5,000 subscriptions", marks=pytest.mark.slow),
+    pytest.param(10, 2_500, 1, id="10 restarts", marks=pytest.mark.nightly),
+    pytest.param(3, 3_000, 5_000, id="5,000 subscriptions", marks=pytest.mark.nightly),
 ]
 
 

@@ -9,7 +9,7 @@ import pytest
 from tests.reliability.segments import soak
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.servers
 @pytest.mark.faults
 def test_changed_segments_stop_nobody(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from tests.commands.links.mosquitto import needs_mosquitto
 from tests.reliability.shared_tree_kills import trial
 
-pytestmark = [needs_mosquitto, pytest.mark.slow, pytest.mark.faults]
+pytestmark = [needs_mosquitto, pytest.mark.nightly, pytest.mark.faults]
 
 
 # docs/conformance.md: DIS-26

@@ -8,7 +8,7 @@ import pytest
 
 from tests.reliability.shares import KINDS, out_of_order, trial
 
-pytestmark = [pytest.mark.slow, pytest.mark.faults]
+pytestmark = [pytest.mark.nightly, pytest.mark.faults]
 
 
 # docs/conformance.md: QM-19

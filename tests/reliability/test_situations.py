@@ -20,7 +20,7 @@ def test_a_situation_ends_as_it_must(name: str) -> None:
     assert all(step.memory_bytes > 10_000_000 for step in steps), "of this process, at least"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", SITUATIONS)
 def test_a_larger_one_too(name: str) -> None:
     table = situations(LARGER, (name,))

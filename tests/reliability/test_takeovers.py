@@ -8,7 +8,7 @@ import pytest
 
 from tests.reliability.takeovers import KINDS, trial
 
-pytestmark = [pytest.mark.slow, pytest.mark.faults]
+pytestmark = [pytest.mark.nightly, pytest.mark.faults]
 
 
 # docs/conformance.md: QM-15

@@ -31,7 +31,7 @@ KILLS = [
 ]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", KILLS)
 def test_kills_over_a_transport(name: str) -> None:
     table = transports(12, 20261122, (name,))

@@ -197,7 +197,7 @@ def bombs() -> Iterator[tuple[str, str, bytes]]:
     yield "parquet", "stock.parquet", with_a_list_of(990_000)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", ["json-line", "raw", "dump", "parquet"])
 def test_memory_is_bounded(name: str, tmp_path: Path) -> None:
     ((small, data),) = [(small, data) for each, small, data in bombs() if each == name]

@@ -19,7 +19,7 @@ LIMIT_BYTES = 24 << 20
 FILE_BYTES = 64 << 20
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.nightly,
     pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="peak memory is read from /proc"),
 ]
 

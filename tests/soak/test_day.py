@@ -52,7 +52,7 @@ def test_quiet_samples_of_both_halves_are_compared() -> None:
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.faults
 @needs_mosquitto
 def test_half_a_minute_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -60,7 +60,7 @@ def test_some_mutants() -> None:
     _judge(hunt(corpus(SEEDS, FOUND), BATCHES, 2_000))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_many_mutants() -> None:
     found = corpus(SEEDS, FOUND)
     with ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as pool:

@@ -162,11 +162,11 @@ def test_a_full_disk_behind_stdout_is_told(tmp_path: Path) -> None:
 VERBS_THAT_WAIT = [
     ("put", "-m", "QM1", "Q"),
     *[
-        pytest.param((verb,), marks=pytest.mark.slow)
+        pytest.param((verb,), marks=pytest.mark.nightly)
         for verb in ("decode", "replay", "analyse", "differences", "encode")
     ],
-    pytest.param(("convert", "--to", "hex"), marks=pytest.mark.slow),
-    pytest.param(("strmqbrk", "-m", "QM1", "--rehearse", "-"), marks=pytest.mark.slow),
+    pytest.param(("convert", "--to", "hex"), marks=pytest.mark.nightly),
+    pytest.param(("strmqbrk", "-m", "QM1", "--rehearse", "-"), marks=pytest.mark.nightly),
 ]
 
 

@@ -17,7 +17,7 @@ from tests.reliability.takeovers import Pair
 from tests.reliability.workload import CONTROL, STREAM, put
 from tests.waiting import until
 
-pytestmark = [pytest.mark.slow, pytest.mark.faults]
+pytestmark = [pytest.mark.nightly, pytest.mark.faults]
 
 WAYS = ("kill", "stop", "stop worker")
 LEASE = ("--lease", "1")

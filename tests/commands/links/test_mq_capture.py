@@ -157,7 +157,7 @@ def test_looks_go_on_after_a_lost_connection(tmp_path: Path, mq: StandIn, progra
 
 
 @pytest.mark.faults
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_killed_capture_goes_on(tmp_path: Path, mq: StandIn, programs: MqMessages) -> None:
     directory, expected = tmp_path / "day", [str(number) for number in range(200)]
     for first in range(0, 200, 20):

@@ -81,7 +81,9 @@ PHASES = {"get": "G", "put": "1", "commit": "M"}
 REASONS = (2009, 2033, 2053, 2161, 2195)
 
 
-@pytest.mark.parametrize("skip", [0, pytest.param(1, marks=pytest.mark.slow), pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "skip", [0, pytest.param(1, marks=pytest.mark.nightly), pytest.param(3, marks=pytest.mark.nightly)]
+)
 @pytest.mark.parametrize("reason", REASONS)
 @pytest.mark.parametrize("phase", PHASES)
 def test_a_reason_in_a_phase_of_a_unit_of_work(

@@ -454,7 +454,7 @@ def test_the_bridge_ends_on_either_side_of_mqcmit(
 @pytest.mark.faults
 @pytest.mark.parametrize("op", ["G", "1", "M"])
 @pytest.mark.parametrize("when", ["before", "after"])
-@pytest.mark.parametrize("skip", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, 10))])
+@pytest.mark.parametrize("skip", [0, *(pytest.param(n, marks=pytest.mark.nightly) for n in range(1, 10))])
 @pytest.mark.parametrize("paying", [False, True], ids=["owing", "paying"])
 def test_2009_wherever_the_connection_breaks_all_arrives_in_order_and_once(
     world: World, op: str, when: str, skip: int, paying: bool
@@ -516,7 +516,7 @@ def test_nothing_is_delivered_past_what_the_queue_manager_has_not_decided(world:
 
 
 @pytest.mark.faults
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_killed_again_and_again_each_subscriber_gets_all_in_order_and_once(world: World) -> None:
     wanted = [str(n).encode() for n in range(300)]
     publish(world, *wanted)

@@ -123,7 +123,7 @@ def test_the_results_service_with_native_programs_on_both_sides(tmp_path: Path, 
 
 
 @needs_mosquitto
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_results_service_with_the_broker_restarted_and_the_bridge_killed_in_the_middle(
     tmp_path: Path, store: QueueManagerStore
 ) -> None:
@@ -219,7 +219,7 @@ KILLS = [
 ]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(("kind", "count", "once"), KILLS)
 def test_the_bridge_killed_and_the_broker_restarted_lose_nothing(
     tmp_path: Path, store: QueueManagerStore, kind: str, count: int, once: bool

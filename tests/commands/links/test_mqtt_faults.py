@@ -173,7 +173,7 @@ def _users(directory: Path, password: str, *rules: str) -> tuple[str, ...]:
 
 
 @needs_mosquitto
-@pytest.mark.parametrize("given", ["file", pytest.param("env", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("given", ["file", pytest.param("env", marks=pytest.mark.nightly)])
 def test_user_and_password_come_from_a_file_or_the_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str
 ) -> None:
@@ -251,7 +251,7 @@ def test_a_broker_that_is_away_at_regsub_greets_later(tmp_path: Path, broker: Mo
 
 @needs_mosquitto
 @pytest.mark.parametrize(
-    "forgets", ["restarted without persistence", pytest.param("session expired", marks=pytest.mark.slow)]
+    "forgets", ["restarted without persistence", pytest.param("session expired", marks=pytest.mark.nightly)]
 )
 def test_a_broker_that_forgot_the_session_is_told_of_and_asked_again(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, forgets: str
@@ -507,7 +507,7 @@ def test_no_more_is_on_its_way_than_the_broker_takes_at_once(receive_maximum: in
 
 
 @needs_mosquitto
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_password_is_nowhere_that_others_see_it(tmp_path: Path) -> None:
     """As a person runs it: neither the arguments of the process nor what it says have the password."""
     import sys

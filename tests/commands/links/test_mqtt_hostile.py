@@ -400,7 +400,7 @@ def test_pauses_grow_to_a_bound_and_begin_anew() -> None:
 
 
 @needs_mosquitto
-@pytest.mark.parametrize("kills", [2, pytest.param(6, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [2, pytest.param(6, marks=pytest.mark.nightly)])
 def test_a_broker_that_is_killed_makes_no_publication_a_dead_letter(
     tmp_path: Path, broker: Mosquitto, kills: int
 ) -> None:

@@ -80,7 +80,7 @@ def _states(native: Native) -> list[dict[str, Any]]:
 
 
 @needs_mosquitto
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.faults
 def test_the_state_follows_the_bridge(home: Path, broker: Mosquitto) -> None:
     watcher = Native(broker, "watcher", TOPIC)

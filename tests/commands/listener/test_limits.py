@@ -104,14 +104,14 @@ def test_a_connection_that_says_nothing_is_ended(home: Path) -> None:
         assert is_ended(silent)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_connection_without_a_program_is_ended(home: Path) -> None:
     """It has agreed on everything, and keeps its place without MQCONN."""
     with listener_at(home, first_s=5) as port, MqiClient(port) as client:
         assert client.receive() is None
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_program_may_be_quiet_for_longer(home: Path) -> None:
     with listener_at(home, first_s=5) as port, MqiClient(port) as client:
         assert client.connect() == 0
@@ -119,7 +119,7 @@ def test_a_program_may_be_quiet_for_longer(home: Path) -> None:
         assert client.commit() == 0
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_shared_connection_may_stay_when_its_programs_have_gone(home: Path) -> None:
     end = Structure.new(SOCKET_ACTION, "little")
     end["ConversationId"], end["Type"] = 1, 2
@@ -134,7 +134,7 @@ def test_a_shared_connection_may_stay_when_its_programs_have_gone(home: Path) ->
         assert received[0].kind == SegmentType.HEARTBEAT
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_tls_handshakes_that_do_not_end_count_as_connections_and_are_ended(
     home: Path, certificate: tuple[Path, Path]
 ) -> None:

@@ -60,7 +60,7 @@ def test_run_once_carries_out_and_answers(home: Path, tmp_path: Path) -> None:
     assert "TOPICSTR(a/b)" in shown.out
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_processor_that_waits_answers_at_once_and_after_a_kill(home: Path) -> None:
     command = [sys.executable, "-m", "commands.cli", "run", "-m", "QM1", "--home", str(home)]
     for kill in (signal.SIGKILL, signal.SIGTERM):
@@ -109,7 +109,7 @@ with QueueManagerStore.create(home, QueueManager("QM1")) as store:
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_answers_to_an_inquiry_are_not_held_in_memory(tmp_path: Path) -> None:
     """20,000 responses of 1,100 bytes would be 22 MB, and as rows and parameters ten times as much."""
     arguments = [sys.executable, "-c", _MANY, str(tmp_path), "20000"]

@@ -244,7 +244,7 @@ def test_two_that_are_interrupted_while_they_synchronise_do_it_again(
         agrees(world)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("seed", range(12))
 def test_any_workload_with_a_backup_in_it_leaves_a_network_that_agrees(tmp_path: Path, seed: int) -> None:
     random = Random(seed)

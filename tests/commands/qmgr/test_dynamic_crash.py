@@ -44,7 +44,9 @@ def _processing(home: Path) -> Callable[[], None]:
     return work
 
 
-@pytest.mark.parametrize("kills", [pytest.param(12, id="some"), pytest.param(150, id="many", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "kills", [pytest.param(12, id="some"), pytest.param(150, id="many", marks=pytest.mark.nightly)]
+)
 def test_the_processor_is_killed_while_queues_go(tmp_path: Path, kills: int) -> None:
     """Who stays gets each publication once and in order; of who goes, nothing is left."""
     QueueManagerStore.create(tmp_path, QueueManager("QM1")).close()

@@ -398,7 +398,7 @@ def test_a_processor_that_runs_delivers_nothing_more_to_a_subscription_that_is_g
             assert held(home)[0][ND] == before + gained
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_killed_at_any_moment_and_run_again_it_ends_as_if_nothing_had_happened(tmp_path: Path) -> None:
     """What goes is gone, what stays is there, whenever the plug is pulled."""
 

@@ -328,7 +328,7 @@ def test_what_a_failing_commit_would_have_delivered_is_still_owed(
     assert (_told(store, "S"), _owed(store)) == (["1"], {})
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_killed_again_and_again_each_subscriber_gets_all_in_order_and_once(tmp_path: Path) -> None:
     wanted = [str(n) for n in range(600)]
     chance = random.Random(20261122)

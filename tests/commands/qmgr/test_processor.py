@@ -441,7 +441,7 @@ def _everything(store: QueueManagerStore) -> Counter[tuple[object, ...]]:
     return out
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_killed_in_the_middle_of_10_000_commands_nothing_is_lost_or_doubled(tmp_path: Path) -> None:
     homes = [tmp_path / "whole", tmp_path / "killed"]
     for home in homes:

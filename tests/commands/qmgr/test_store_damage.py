@@ -109,6 +109,6 @@ def test_damage_is_said_in_a_line_that_names_the_file(home: Path, whole: bytes) 
     assert try_verbs(home, whole, range(4)).get(2, 0) >= 4
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_damage_is_said_in_a_line_that_names_the_file_many_times(home: Path, whole: bytes) -> None:
     assert try_verbs(home, whole, range(100, 160)).get(2, 0) >= 100

@@ -302,7 +302,7 @@ def test_the_database_grows_with_the_message_and_not_with_its_topics(store: Queu
     assert (store.directory / DATABASE).stat().st_size < 5 * size + 150 * topics
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("arguments", [("mqsc",), ("topics",), ("status",), ("run", "--once")], ids=lambda a: a[0])
 def test_the_memory_of_a_verb_does_not_grow_with_what_is_retained(
     store: QueueManagerStore, arguments: tuple[str, ...]

@@ -84,7 +84,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_memory_does_not_grow_with_the_workload() -> None:
     peaks_kib = []
     for messages in (50_000, 400_000):

@@ -24,7 +24,7 @@ CONTROL, STREAM = "SYSTEM.BROKER.CONTROL.QUEUE", "SYSTEM.BROKER.DEFAULT.STREAM"
 DEAD = "SYSTEM.DEAD.LETTER.QUEUE"
 OVER_BUDGET, POISON = 2102, 2362
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 
 def _put(unit: UnitOfWork, queue: str, psc: str, data: str = "data") -> None:

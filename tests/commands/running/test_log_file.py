@@ -66,7 +66,7 @@ def test_where_no_new_file_can_be_opened_the_old_one_goes_on_for_now(tmp_path: P
     assert [len(each.read_text().splitlines()) for each in (tmp_path / "gone" / "log", path)] == [2, 1]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_sighup_to_run_opens_its_log_again_and_ends_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("QPUBSUB_HOME", str(tmp_path))
     assert run("create", "QM1").code == 0

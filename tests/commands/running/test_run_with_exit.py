@@ -136,7 +136,7 @@ def _is_exit(pid: str) -> bool:
         return False
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.faults
 @pytest.mark.skipif(sys.platform != "linux", reason="the processes are found in /proc")
 @pytest.mark.parametrize("victim", ["exit", "bridge"])

@@ -189,7 +189,7 @@ def test_an_earlier_version_is_told_why_it_cannot_start(home: Path) -> None:
     assert "Traceback" not in refused.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_standby_answers_probes_as_one(home: Path, started: list[Instance]) -> None:
     pytest.importorskip("prometheus_client")
     started.append(Instance(home, "active", *QUICK))
@@ -229,7 +229,7 @@ def test_once_and_standby_exclude_each_other(home: Path) -> None:
     assert (refused.code, "--standby" in refused.talk) == (2, True)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_clients_connect_again_at_the_same_port(home: Path, started: list[Instance]) -> None:
     """Only one process can listen there: so the instance that is stopped is ended."""
     with closing(socket.create_server(("127.0.0.1", 0))) as free:

@@ -13,7 +13,7 @@ import pytest
 from tests.migrate.estate import live_kills
 from tests.migrate.estate.kills import kills
 
-pytestmark = [pytest.mark.slow, pytest.mark.faults]
+pytestmark = [pytest.mark.nightly, pytest.mark.faults]
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="workers are found in /proc")

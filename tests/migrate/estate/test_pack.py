@@ -208,7 +208,7 @@ def test_the_runbook_names_the_checklists_of_files_for_ibm_mq(place: Place) -> N
     assert "## In this order" in Path(path).read_text()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_page_of_100_000_subscriptions_is_below_1_mb(tmp_path: Path) -> None:
     (tmp_path / "estate.toml").write_text('[[queue_manager]]\nname = "QM1"\nsource = "none"\n')
     results = [Result.REFUSED, Result.CHANGED, Result.LEFT, Result.MIGRATED]
