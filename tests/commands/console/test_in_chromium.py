@@ -146,6 +146,7 @@ def _many(home: Path) -> None:
         unit.counters.add(counts)
 
 
+@pytest.mark.nightly
 def test_100000_topics_and_subscriptions_fill_no_page(browser: Browser, tmp_path: Path) -> None:
     _many(tmp_path)
     with served(tmp_path) as there:

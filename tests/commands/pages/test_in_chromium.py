@@ -164,6 +164,7 @@ def analysis(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.nightly
 def test_an_analysis_of_many_rows_answers_at_once(browser: Browser, analysis: Path) -> None:
     browser.open(analysis)
     assert browser.complaints == []

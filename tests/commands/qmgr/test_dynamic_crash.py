@@ -78,6 +78,7 @@ def test_the_processor_is_killed_while_queues_go(tmp_path: Path, kills: int) -> 
         assert rows(store) == {"subscriptions": 1}
 
 
+@pytest.mark.nightly
 def test_programs_are_killed_while_they_open_and_register(tmp_path: Path) -> None:
     """A restart takes off what they left: queues, subscriptions, messages; the others' stays."""
     QueueManagerStore.create(tmp_path, QueueManager("QM1")).close()

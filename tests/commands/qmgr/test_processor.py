@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -439,32 +437,6 @@ def _everything(store: QueueManagerStore) -> Counter[tuple[object, ...]]:
         out.update(("subscription", s.sub_id, s.topic_string, s.dest_queue) for s in subscriptions)
         out.update(("retained", r.topic_string, r.publication.message.body) for r in retained)
     return out
-
-
-@pytest.mark.nightly
-def test_killed_in_the_middle_of_10_000_commands_nothing_is_lost_or_doubled(tmp_path: Path) -> None:
-    homes = [tmp_path / "whole", tmp_path / "killed"]
-    for home in homes:
-        with _store(home) as store:
-            _load(store, 10_000)
-    run = [sys.executable, "-m", "commands.cli", "--quiet", "run", "-m", "QM1", "--once", "--home"]
-    subprocess.run([*run, str(homes[0])], check=False, capture_output=True, timeout=300)
-    kills = 0
-    for delay_s in (0.6, 0.7, 0.9, 1.1, 1.3):
-        process = subprocess.Popen([*run, str(homes[1])], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        time.sleep(delay_s)
-        if process.poll() is None:
-            os.kill(process.pid, signal.SIGKILL)
-            kills += 1
-        process.wait()
-    with QueueManagerStore.open(homes[1], "QM1") as store:
-        assert kills > 0, "the machine was too fast for this test"
-        left = _depths(store, STREAM)[0]
-    print(f"killed {kills} times; {left} of 10,000 commands were left")
-    subprocess.run([*run, str(homes[1])], check=False, capture_output=True, timeout=300)
-    with QueueManagerStore.open(homes[0], "QM1") as whole, QueueManagerStore.open(homes[1], "QM1") as killed:
-        assert _depths(whole, STREAM, CONTROL) == [0, 0]
-        assert _everything(killed) == _everything(whole)
 
 
 def test_sigterm_stops_a_waiting_processor_and_a_new_message_wakes_it(tmp_path: Path) -> None:
