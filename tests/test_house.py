@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -27,6 +28,7 @@ EDGE = (
     "commands/listener/",
     "migrate/",
 )
+_TEMPORARY = ("TMPDIR", "/tmp", "/var/tmp")
 WORLD = {"os", "socket", "random", "time", "sqlite3", "subprocess", "secrets", "uuid", "tempfile"}
 
 ROOMS = [
@@ -41,8 +43,19 @@ def _modules() -> Iterator[Path]:
         yield from sorted((ROOT / package).rglob("*.py"))
 
 
+@cache
+def _nodes(path: Path) -> tuple[ast.AST, ...]:
+    """Those nodes of a module that a rule is about; a module is parsed once for all rules."""
+    kinds = ast.Import | ast.ImportFrom | ast.ClassDef | ast.Attribute | ast.Call
+    return tuple(
+        node
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, kinds) or (isinstance(node, ast.Constant) and node.value in _TEMPORARY)
+    )
+
+
 def _imports(path: Path) -> Iterator[tuple[int, str]]:
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in _nodes(path):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
@@ -100,7 +113,7 @@ def _folder_graph() -> dict[str, set[str]]:
         here = str(path.relative_to(ROOT).parent)
         if path.name == "__init__.py" and here in ORDER:
             continue
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in _nodes(path):
             if not isinstance(node, ast.ImportFrom) or not node.module:
                 continue
             for alias in node.names:
@@ -121,7 +134,7 @@ def test_nobody_subclasses_the_topic_space() -> None:
     spies = [
         f"{path.relative_to(ROOT)}:{node.lineno} {node.name}"
         for path in _modules()
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in _nodes(path)
         if isinstance(node, ast.ClassDef)
         if any(isinstance(base, ast.Name) and base.id == "TopicSpace" for base in node.bases)
     ]
@@ -144,7 +157,7 @@ def test_the_core_reads_no_clock() -> None:
         f"{path.relative_to(ROOT)}:{node.lineno}"
         for path in _modules()
         if not str(path.relative_to(ROOT)).startswith(EDGE)
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in _nodes(path)
         if isinstance(node, ast.Attribute) and node.attr in ("now", "utcnow", "today")
         if isinstance(node.value, ast.Name) and node.value.id in ("datetime", "date")
     ]
@@ -162,25 +175,27 @@ def test_nothing_is_shown_past_the_console() -> None:
         f"{path.relative_to(ROOT)}:{node.lineno}"
         for path in _modules()
         if str(path.relative_to(ROOT)) not in _TALKING
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.Call)
-        if ".".join(ast.unparse(node.func).split(".")[-2:]) in _PAST_THE_CONSOLE or ast.unparse(node.func) == "print"
+        for node in _nodes(path)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute)
+        if (called := ast.unparse(node.func)) == "print" or ".".join(called.split(".")[-2:]) in _PAST_THE_CONSOLE
     ]
     assert past == []
 
 
 def test_no_stream_but_the_consoles_is_handed_out() -> None:
     """``console.stdout`` is flushed and closed elsewhere, and never written to: ``console.binary`` is."""
-    allowed = {"flush", "isatty", "fileno"}
-    handed = [
-        f"{path.relative_to(ROOT)}:{node.lineno}"
-        for path in _modules()
-        if str(path.relative_to(ROOT)) not in _TALKING
-        for node in ast.walk(ast.parse(path.read_text()))
-        for child in ast.iter_child_nodes(node)
-        if isinstance(child, ast.Attribute) and ast.unparse(child) in ("console.stdout", "console.stderr", "sys.stdout")
-        if not (isinstance(node, ast.Attribute) and node.attr in allowed)
-    ]
+    streams = {("console", "stdout"), ("console", "stderr"), ("sys", "stdout")}
+    handed = []
+    for path in _modules():
+        if str(path.relative_to(ROOT)) not in _TALKING:
+            attributes = [node for node in _nodes(path) if isinstance(node, ast.Attribute)]
+            allowed = {id(node.value) for node in attributes if node.attr in ("flush", "isatty", "fileno")}
+            handed += [
+                f"{path.relative_to(ROOT)}:{node.lineno}"
+                for node in attributes
+                if isinstance(node.value, ast.Name) and (node.value.id, node.attr) in streams
+                if id(node) not in allowed
+            ]
     assert handed == []
 
 
@@ -188,8 +203,8 @@ def test_no_file_has_a_name_that_others_can_know_in_the_temporary_directory() ->
     known = [
         f"{path.relative_to(ROOT)}:{node.lineno}"
         for path in _modules()
-        for node in ast.walk(ast.parse(path.read_text()))
-        if (isinstance(node, ast.Attribute) and node.attr in ("gettempdir", "gettempdirb", "mktemp", "tempdir"))
-        or (isinstance(node, ast.Constant) and node.value in ("TMPDIR", "/tmp", "/var/tmp"))
+        for node in _nodes(path)
+        if isinstance(node, ast.Constant)
+        or (isinstance(node, ast.Attribute) and node.attr in ("gettempdir", "gettempdirb", "mktemp", "tempdir"))
     ]
     assert known == []
