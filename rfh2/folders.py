@@ -26,6 +26,7 @@ from rfh2.constants import MQRC_RFH_FORMAT_ERROR
 from rfh2.errors import DecodeError, EncodeError
 from rfh2.frozen import maker, quick
 from rfh2.late_dataclass import dataclass
+from rfh2.patterns import repeated
 
 Scalar = str | int | float | bool | bytes | None
 Value = Scalar | dict[str, Any] | list[Any]
@@ -40,7 +41,8 @@ _NAME = re.compile(r"[\s\ufeff]*<([^\s<>/&\"'=]+)")
 _BARE_AMPERSAND = re.compile(r"&(?![A-Za-z_][\w.-]*;|#[0-9]+;|#x[0-9A-Fa-f]+;)")
 _PREFIX = re.compile(r"[<\s/]([^\W\d][\w.-]*):[^\W\d]")
 # No quantifier gives back what it took (``++``, ``*+``), because no other division of the text can match.
-_TAG = re.compile(r"""<(/?)([^\s<>/&"'=]++)((?:\s++[^\s<>/&"'=]++\s*+=\s*+(?:"[^"<]*+"|'[^'<]*+'))*+)\s*+(/?)>""")
+_ATTRIBUTES = repeated(r"""\s++[^\s<>/&"'=]++\s*+=\s*+(?:"[^"<]*+"|'[^'<]*+')""")
+_TAG = re.compile(rf"""<(/?)([^\s<>/&"'=]++){_ATTRIBUTES}\s*+(/?)>""")
 _FORBIDDEN_CHARACTER = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _ENTITY = re.compile(r"&([^;&<]*);")
 _PARSER = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
@@ -49,10 +51,11 @@ _PARSER = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=Fals
 _LEAF_NAME = r"[A-Za-z_][A-Za-z0-9_.-]*+"
 LEAF_CHARACTER = r"[^<&>\x00-\x08\x0b-\x1f\ud800-\udfff\ufffe\uffff]"
 """A character of text that XML neither changes nor refuses, nor takes for the beginning of anything else."""
-_DT = r"(?: dt=(?:'[A-Za-z0-9.]*+'|\"[A-Za-z0-9.]*+\"))?+"
-_LEAVES = re.compile(rf"<({_LEAF_NAME})>(?:<({_LEAF_NAME})>{LEAF_CHARACTER}*+</\2>)*+</\1>")
+_DT = r"(?: dt=(?:'[A-Za-z0-9.]*+'|\"[A-Za-z0-9.]*+\"))?"
+# Each leaf that is given back is refused by its first characters, so these need no ``repeated``.
+_LEAVES = re.compile(rf"<({_LEAF_NAME})>(?:<({_LEAF_NAME})>{LEAF_CHARACTER}*+</\2>)*</\1>")
 _LEAF = re.compile(r"<([^>]*+)>([^<]*+)<")
-_TYPED_LEAVES = re.compile(rf"<({_LEAF_NAME})>(?:<({_LEAF_NAME}){_DT}>{LEAF_CHARACTER}*+</\2>)*+</\1>")
+_TYPED_LEAVES = re.compile(rf"<({_LEAF_NAME})>(?:<({_LEAF_NAME}){_DT}>{LEAF_CHARACTER}*+</\2>)*</\1>")
 _TYPED_LEAF = re.compile(r"<([^<>/ ]+)(?: dt=.([^<>/]*).)?>([^<]*)</")
 _RECENT_SIZE = 4_096
 _LEAVES_SIZE = 100_000  # well below the size at which the parser refuses a text node
@@ -65,7 +68,7 @@ _BITS = {"i1": 8, "i2": 16, "i4": 32, "i8": 64, "int": 64}
 _INTEGER = re.compile(r"[+-]?[0-9]{1,20}")
 # Two neighbours match digits. Without ``++`` each division of the digits is tried: the square of their number.
 _FLOAT = re.compile(r"[+-]?(?:[0-9]++\.?[0-9]*+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?")
-_HEX = re.compile(r"(?:[0-9A-Fa-f]{2})*+")
+_HEX = re.compile(r"[0-9A-Fa-f]*+")
 
 # To get one value lxml walks the attributes from the first: all values take the square of their number. XPath does not.
 _MANY_ATTRIBUTES = 32
@@ -278,7 +281,7 @@ def _too_deep(text: str) -> bool:
     for tag in _TAG.finditer(text):
         if tag[1]:
             depth -= 1
-        elif not tag[4]:
+        elif not tag[3]:
             depth += 1
             if depth > MAX_DEPTH:
                 return True
@@ -297,7 +300,7 @@ def _fault(text: str, otherwise: str) -> tuple[int, str]:
         tag = _TAG.match(text, left)
         if tag is None:
             return left, "not a tag"
-        closing, name, _attributes, empty = tag.groups()
+        closing, name, empty = tag.groups()
         if closing:
             if not open_tags or open_tags[-1] != name:
                 return left, f"expected </{open_tags[-1]}>" if open_tags else f"</{name}> closes nothing"
@@ -367,7 +370,7 @@ def typed_value(text: str, kind: str) -> Scalar:
     if kind in ("r4", "r8") and _FLOAT.fullmatch(plain):
         real = float(plain)
         return real if isfinite(real) else text
-    if kind == "bin.hex" and _HEX.fullmatch(plain):
+    if kind == "bin.hex" and len(plain) % 2 == 0 and _HEX.fullmatch(plain):
         return bytes.fromhex(plain)
     if kind == "boolean" and plain in _TRUE + _FALSE:
         return plain in _TRUE

@@ -20,8 +20,10 @@ from typing import NamedTuple
 
 from rfh2.constants import MQRC_RFH_STRING_ERROR
 from rfh2.errors import DecodeError, EncodeError
+from rfh2.patterns import repeated
 
-_TOKEN = re.compile(r'([^ "\0]+)|"((?:[^"\0]++|"")*+)"')
+_DOUBLED = repeated(r'""[^"\0]*+')
+_TOKEN = re.compile(rf'([^ "\0]+)|"([^"\0]*+{_DOUBLED})"')
 
 
 class NameValue(NamedTuple):

@@ -10,10 +10,12 @@ import re
 
 from rfh2.errors import DecodeError
 from rfh2.folders import Folder
+from rfh2.patterns import repeated
 
 # A tag without its end matches too, and no quantifier gives back what it took (``++``, ``*+``): the search goes on
 # where the tag broke off, and looks at each character once. Backtracking takes the square of the length of "<aaa...".
-_TAG = re.compile(r"""<(/?)([^\s<>/&"'=]++)(?:[^<>/"']++|/(?!>)|"[^"]*+"|'[^']*+')*+(/?>)?""")
+_REST = repeated(r"""(?:/(?!>)|"[^"]*+"|'[^']*+')[^<>/"']*+""")
+_TAG = re.compile(rf"""<(/?)([^\s<>/&"'=]++)[^<>/"']*+{_REST}(/?>)?""")
 
 
 def split_roots(folder: Folder) -> tuple[Folder, ...]:

@@ -12,10 +12,12 @@ from typing import Final
 
 from rfh2.captures.pasted_page import Page
 from rfh2.captures.pasted_piece import BEGINNINGS, Piece
+from rfh2.patterns import repeated
 
 _COMMENT: Final = r"(?:/\*[^*\n]{0,80}+\*/|//[^\n]{0,120}+(?=\n))"
 _CAST: Final = r"(?:\((?:byte|sbyte|char|uint8_t|unsigned char)\)[ ]?)?"
-_BLANK: Final = rf"(?:[ \t]++|{_COMMENT})*+"
+_COMMENTS: Final = repeated(rf"{_COMMENT}[ \t]*+")
+_BLANK: Final = rf"[ \t]*+{_COMMENTS}"
 # Two line ends in a row end an array.
 _BETWEEN: Final = rf"(?:{_BLANK}[,;]{_BLANK}\n?{_BLANK}|{_BLANK}\n{_BLANK}|[ \t]++){_CAST}"
 _NUMBER: Final = re.compile(

@@ -6,10 +6,12 @@ import base64
 import binascii
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Final
 
 from rfh2.captures.pasted_page import Page
 from rfh2.captures.pasted_piece import BEGINNINGS, Piece, begins_like_a_message
+from rfh2.patterns import repeated
 
 _HEX_BEGINNINGS: Final = tuple(
     dict.fromkeys(text.encode() for data in BEGINNINGS for text in (data.hex(), data.hex().upper()))
@@ -24,10 +26,15 @@ def _encoded(data: bytes) -> str:
 _BEGINNING: Final = re.compile(
     rf"(?<![A-Za-z0-9+/_-])(?:{'|'.join(dict.fromkeys(map(_encoded, (*BEGINNINGS, *_HEX_BEGINNINGS))))})"
 )
-_RUN: Final = re.compile(r"(?:[A-Za-z0-9+_-]|\\?/)++={0,2}+")
-_FOLD: Final = re.compile(r"(?:\\r|\\n|[\"'+,])*+[ \t]*+\n(?:[ \t\"']|\+(?=[ \t\"']))*+(?=[A-Za-z0-9+/_-])")
+_DIGIT: Final = "[A-Za-z0-9+/_-]"
+_ESCAPED: Final = repeated(rf"\\/{_DIGIT}*+")
+_RUN: Final = re.compile(rf"(?:{_DIGIT}|\\/){_DIGIT}*+{_ESCAPED}={{0,2}}+")
+_MARKS: Final = r"[\"'+,]*+"
+_INDENT: Final = r"[ \t\"']"
+_LINE_ENDS: Final = repeated(rf"\\[rn]{_MARKS}")
+_PLUSES: Final = repeated(rf"\+{_INDENT}++")
+_FOLD: Final = re.compile(rf"{_MARKS}{_LINE_ENDS}[ \t]*+\n{_INDENT}*+{_PLUSES}(?={_DIGIT})")
 _NARROWEST: Final = 20
-_HEX: Final = re.compile(rb"(?:[0-9A-Fa-f]{2}\s*+)++")
 
 
 def find_base64(page: Page) -> Iterator[Piece]:
@@ -44,7 +51,7 @@ def find_base64(page: Page) -> Iterator[Piece]:
             continue
         data += rest
         shape, why = "base64", "the last characters of the base64 are missing" if len(digits) % 4 == 1 else None
-        if _HEX.fullmatch(data) is not None:
+        with suppress(ValueError):
             data, shape = bytes.fromhex(data.decode("ascii")), "base64 of hex text"
         if begins_like_a_message(data):
             why = why or ("its author left out the rest" if text.startswith("...", at) else None)

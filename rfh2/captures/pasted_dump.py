@@ -22,7 +22,7 @@ _FIRST: Final = re.compile(
 )
 _HEX_BEFORE: Final = re.compile(r"(?:^|[ \t:])(?:[0-9A-Fa-f]{2}){1,4}[ \t]*\Z")
 _OFFSET: Final = re.compile(r"(?<![0-9A-Za-z])(?:0[xX])?([0-9A-Fa-f]{4,16})[hH]?(?=[:|\s]|\Z)")
-_GROUP: Final = re.compile(r"[ \t|-]{0,4}+((?:[0-9A-Fa-f]{2}){1,16}+)(?![0-9A-Za-z])")
+_GROUP: Final = re.compile(r"[ \t|-]{0,4}+((?:[0-9A-Fa-f]{2}){1,16})(?![0-9A-Za-z])")
 _OCTAL_WORD: Final = re.compile(r"[ \t]{0,3}+([01][0-7]{5})(?![0-9A-Za-z])")
 _LEFT_OUT: Final = re.compile(r"[\s\[(<]*+(?:\.{2,}|snip|cut)", re.IGNORECASE)
 _TEXT_COLUMN: Final = re.compile(r"(?<=[0-9A-Fa-f])(?:[ \t]{3,}|[ \t]++[|>'])")

@@ -11,12 +11,21 @@ from typing import Final
 
 from rfh2.captures.pasted_page import Page
 from rfh2.captures.pasted_piece import Piece, begins_like_a_message
+from rfh2.patterns import repeated
 
 # Only literals that can begin with a StrucId, in letters or escaped.
 _BEGINNING: Final = re.compile(
     r"(?<![\\\w])(?:[bB]|u8)?(?P<quote>[\"'])(?=(?:MD  |RFH |DLH |XQH |MDE |TSH[ MC]|\\(?:x|u00)?[0-9A-Fa-f]{2}))"
 )
-_INSIDE: Final = {quote: re.compile(rf"(?:[^{quote}\\\n]|\\[^\n])*+(?P<end>{quote})?") for quote in ("'", '"')}
+
+
+def _inside(quote: str) -> re.Pattern[str]:
+    plain = rf"[^{quote}\\\n]"
+    escaped = repeated(rf"\\[^\n]{plain}*+")
+    return re.compile(rf"{plain}*+{escaped}(?P<end>{quote})?")
+
+
+_INSIDE: Final = {quote: _inside(quote) for quote in ("'", '"')}
 _JOINED: Final = re.compile(r"\s{0,200}+(?:[+.&\\]\s{0,200}+)?(?:[bB]|u8)?(?P<quote>[\"'])")
 _ESCAPE: Final = re.compile(r"\\(?:x([0-9A-Fa-f]{1,2})|u00([0-9A-Fa-f]{2})|([0-7]{1,3})|(.))")
 _SPECIAL: Final = {"n": "\n", "r": "\r", "t": "\t", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "e": "\x1b"}

@@ -15,6 +15,7 @@ from itertools import accumulate
 from typing import Final
 
 from rfh2.captures.text_lines import as_utf8
+from rfh2.patterns import repeated
 
 _CONTROL: Final = re.compile(
     r"\x1b(?:\[[0-9;?]*+[ -/]*+[@-~]|\][^\x07\x1b]*+(?:\x07|\x1b\\)|[@-Z\\^_=>])|[\x00-\x08\x0e-\x1a]"
@@ -35,7 +36,8 @@ _TAGS: Final = re.compile(
     r"</?(?:br|pre|code|span|p|div|td|th|tr|tt|table|tbody|li|ul|font|b|i|em|strong)\b[^<>]*+>", re.I
 )
 _IS_HTML: Final = re.compile(r"<(?:br|pre|code|span|td|tt)\b[^<>]*+>", re.I)
-_QUOTED: Final = re.compile(r"[ \t]*+(?:[>|][ \t]?)++")
+_MARK: Final = r"[>|][ \t]?"
+_QUOTED: Final = re.compile(rf"[ \t]*+{_MARK}{repeated(_MARK)}")
 _COMMENT: Final = re.compile(r"[ \t]*+(?://(?=[ \t])|#|--|;|\*(?=[ \t]+[^ \t])|\+(?=[ \t]))[ \t]?")
 _PRINTABLE: Final = frozenset(range(0x20, 0x7F)) | {0x09, 0x0A, 0x0D, 0x1B}
 _DOUBLED: Final = 0.8

@@ -25,6 +25,7 @@ from rfh2.captures.printed_fields import BYTES, NUMBERS, SPANS, PrintedDescripto
 from rfh2.captures.record import MAX_MESSAGE_BYTES, Item, ReadingPosition, Refusal
 from rfh2.captures.text_lines import numbered_lines
 from rfh2.errors import CaptureError, DecodeError
+from rfh2.patterns import repeated
 
 # In the order in which they are written; ApplIdentityData and ApplOriginData as hex, as is the tools' default.
 _ATTRIBUTES: dict[str, str] = {
@@ -65,7 +66,8 @@ _FIRST_ATTRIBUTE = re.compile(rb"A (?:VER|RPT) -?\d+[^\S\n]*+$", re.MULTILINE)
 # Where two neighbours match blanks, the first takes them all (``*+``): to try each division takes the square.
 _ORIGIN = re.compile(rb"\*\s*+(Qmgr|Queue)\s*+=(.*)\Z", re.DOTALL)
 _HEX_LINE = re.compile(rb"\s*+([0-9A-Fa-f]*+)\s*+(?:<.*)?\Z", re.DOTALL)
-_QUOTED = re.compile(rb'"((?:[^"~]++|~["~])*+)"\s*+\Z')
+_MARKED = repeated('~["~][^"~]*+')
+_QUOTED = re.compile(rf'"([^"~]*+{_MARKED})"\s*+\Z'.encode())
 _ESCAPED = re.compile(rb'~(["~])')
 _LINE_BYTES = 25
 
