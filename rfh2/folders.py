@@ -2,9 +2,9 @@
 
 A folder keeps its original bytes; its text is read only when it is needed. The syntax is that of XML, with additions
 that programs use: prefixes without a declaration (``xsi:nil``), several roots, blanks or nulls after the last tag, an
-``&`` that is not escaped. It lacks what XML has beyond elements, attributes, the five entities and character
-references: a DTD, a processing instruction, a comment or another entity is refused, so that nothing can be made to
-grow.
+``&`` that is not escaped, tags that are names in Java alone (``$price``, a JMS property). It lacks what XML has beyond
+elements, attributes, the five entities and character references: a DTD, a processing instruction, a comment or another
+entity is refused, so that nothing can be made to grow.
 
 lxml reads the text as it is. If that fails, the text is repaired (``_mended``) and read again. If that fails too,
 ``_fault`` looks for the fault. Offsets in errors point into the message as it was given.
@@ -48,7 +48,7 @@ _ENTITY = re.compile(r"&([^;&<]*);")
 _PARSER = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
 
 # Names in ASCII, no attributes but dt, no references; no character that XML forbids, or changes (a carriage return).
-_LEAF_NAME = r"[A-Za-z_][A-Za-z0-9_.-]*+"
+_LEAF_NAME = r"[A-Za-z_$][A-Za-z0-9_.$-]*+"
 LEAF_CHARACTER = r"[^<&>\x00-\x08\x0b-\x1f\ud800-\udfff\ufffe\uffff]"
 """A character of text that XML neither changes nor refuses, nor takes for the beginning of anything else."""
 _DT = r"(?: dt=(?:'[A-Za-z0-9.]*+'|\"[A-Za-z0-9.]*+\"))?"
@@ -57,6 +57,12 @@ _LEAVES = re.compile(rf"<({_LEAF_NAME})>(?:<({_LEAF_NAME})>{LEAF_CHARACTER}*+</\
 _LEAF = re.compile(r"<([^>]*+)>([^<]*+)<")
 _TYPED_LEAVES = re.compile(rf"<({_LEAF_NAME})>(?:<({_LEAF_NAME}){_DT}>{LEAF_CHARACTER}*+</\2>)*</\1>")
 _TYPED_LEAF = re.compile(r"<([^<>/ ]+)(?: dt=.([^<>/]*).)?>([^<]*)</")
+# What Java has in names and XML has not; each stands for the parser as a character of plane 13, which nobody uses.
+_NO_XML_NAME = re.compile("[$\xa2-\xa5\xaa\xb5\xba\u2054]")
+_STAND_IN = 0xD0000
+_RENAMED = "renamed"
+"""The element around a folder in whose tags they stand."""
+_STANDS_IN = re.compile(f"[{chr(_STAND_IN)}-{chr(_STAND_IN + 0xFFFF)}]")
 _RECENT_SIZE = 4_096
 _LEAVES_SIZE = 100_000  # well below the size at which the parser refuses a text node
 
@@ -151,7 +157,9 @@ class Folder:
         """
         text = self.text
         leaves = _leaves(text)
-        return [(_tag(child), child.text or "") for child in _roots(self, text)[0]] if leaves is None else list(leaves)
+        if leaves is not None:
+            return list(leaves)
+        return [(tag_of(child), child.text or "") for child in _roots(self, text)[0]]
 
     def values(self) -> dict[str, Value]:
         """Tag to value, or to a list of values where the tag repeats; several roots are merged. Raises DecodeError.
@@ -165,8 +173,8 @@ class Folder:
             return _merged(leaves)
         roots = _roots(self, text)
         if len(roots) == 1:
-            return _merged((_tag(child), _value(child)) for child in roots[0])
-        return _merged((_tag(root), _value(root)) for root in roots)
+            return _merged((tag_of(child), _value(child)) for child in roots[0])
+        return _merged((tag_of(root), _value(root)) for root in roots)
 
 
 _make = maker(Folder)
@@ -271,9 +279,19 @@ def _escaped(text: str) -> str:
 
 
 def _mended(text: str) -> str:
+    root = "folder"
+    if _NO_XML_NAME.search(text) and not _STANDS_IN.search(text):
+        text, root = _TAG.sub(_in_xml_names, text), _RENAMED
     found = dict.fromkeys(p for tag in _TAG.finditer(text) for p in _PREFIX.findall(tag[0]))
     declared = "".join(f' xmlns:{p}="{_UNDECLARED}{p}"' for p in found if p not in ("xml", "xmlns"))
-    return f"<folder{declared}>{_BARE_AMPERSAND.sub('&amp;', text)}</folder>"
+    return f"<{root}{declared}>{_BARE_AMPERSAND.sub('&amp;', text)}</{root}>"
+
+
+def _in_xml_names(tag: re.Match[str]) -> str:
+    """A tag whose name XML takes; ``tag_of`` gives the name back."""
+    start, end = (at - tag.start() for at in tag.span(2))
+    name = _NO_XML_NAME.sub(lambda found: chr(_STAND_IN + ord(found[0])), tag[2])
+    return f"{tag[0][:start]}{name}{tag[0][end:]}"
 
 
 def _too_deep(text: str) -> bool:
@@ -333,7 +351,7 @@ def _refused(offset: int, header: str, why: str, code: str) -> DecodeError:
 
 def _value(element: etree._Element) -> Value:
     if len(element):
-        return _merged((_tag(child), _value(child)) for child in element)
+        return _merged((tag_of(child), _value(child)) for child in element)
     text = element.text or ""
     kind = None
     for key, setting in attributes(element):
@@ -352,9 +370,11 @@ def attributes(element: etree._Element) -> list[tuple[str, str]]:
     return [(str(value.attrname), str(value)) for value in found]
 
 
-def _tag(element: etree._Element) -> str:
+def tag_of(element: etree._Element) -> str:
     """The tag as it is written: a prefix stays, declared or not."""
     tag = str(element.tag)
+    if not tag.isascii() and element.getroottree().getroot().tag == _RENAMED:
+        tag = _STANDS_IN.sub(lambda found: chr(ord(found[0]) - _STAND_IN), tag)
     if tag[0] != "{":
         return tag
     local = tag.rpartition("}")[2]

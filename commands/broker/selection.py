@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rfh2.message import Message
 from streams.operations import Published
-from streams.selectors import Lookup, compile_selector, message_properties
+from streams.selectors import Lookup, message_properties, registered_selector
 from streams.subscriptions import Subscription
 
 
@@ -22,7 +22,7 @@ class Selection:
 
     def __call__(self, subscription: Subscription, publication: Published, _topic_string: str) -> bool:
         """Whether *publication* matches the selector of *subscription*, which was checked when it was registered."""
-        return compile_selector(subscription.selector or "").matches(self._properties(publication.message))
+        return registered_selector(subscription.selector or "").matches(self._properties(publication.message))
 
     def _properties(self, message: Message) -> Lookup:
         last = self._last

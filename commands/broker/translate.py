@@ -60,7 +60,7 @@ from streams.operations import (
     RequestRetained,
     Unsubscribe,
 )
-from streams.selectors import compile_selector
+from streams.selectors import registered_selector
 from streams.subscriptions import MQCI_NONE, PublicationFormat, Subscription, WildcardScheme
 from streams.topic_strings import add_prefix
 from streams.topic_wildcards import check_publication_topic
@@ -242,7 +242,7 @@ def _damage(selector: str | None) -> CommandError | None:
     """3150 where the filter is not valid, so that no subscription can have it."""
     if selector:
         try:
-            compile_selector(selector)
+            registered_selector(selector)
         except CommandError as error:
             return error
     return None

@@ -21,7 +21,7 @@ from rfh2.constants import (
     MQRC_RFH_PARM_ERROR,
 )
 from rfh2.errors import CommandError, DecodeError
-from rfh2.folders import Element, Folder, write, write_nested
+from rfh2.folders import Element, Folder, tag_of, write, write_nested
 from rfh2.folders import parse as folder_roots
 from rfh2.message import Message
 from rfh2.mqmd import Mqmd
@@ -56,7 +56,7 @@ def _pairs(psc: Folder) -> list[tuple[str, str]]:
         return leaves
     for child in folder_roots(psc)[0]:
         if len(child):
-            raise CommandError(MQRC_RFH_PARM_ERROR, why=f"{child.tag} holds other elements instead of a value")
+            raise CommandError(MQRC_RFH_PARM_ERROR, why=f"{tag_of(child)} holds other elements instead of a value")
     return psc.pairs()
 
 

@@ -14,7 +14,7 @@ from commands.headers.property_names import BY_MQPS, BY_TAG
 from commands.headers.publication import Pairs
 from commands.headers.xml_text import has_room_for, in_xml
 from rfh2.errors import DecodeError
-from rfh2.folders import Element, Folder, parse, write, write_nested
+from rfh2.folders import Element, Folder, parse, tag_of, write, write_nested
 from rfh2.name_values import parse as parse_name_values
 from rfh2.name_values import write as write_name_values
 
@@ -22,7 +22,7 @@ USER: Final = "usr"
 EXTENSIONS: Final = "mqpse"
 DATA: Final = "Sid"
 
-_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
+_NAME: Final = re.compile(r"[A-Za-z_$][A-Za-z0-9_.$-]*")
 _INT32: Final = re.compile("-?[0-9]{1,9}")
 
 
@@ -111,6 +111,6 @@ def _data_of(text: str) -> Pairs | None:
 def _leaves(folder: Folder) -> tuple[list[tuple[str, str]], list[str]]:
     """(tag, text) of the properties of a folder, and the tags of its groups."""
     pairs = folder.pairs()
-    nested = [str(child.tag) for child in parse(folder)[0] if len(child)]
+    nested = [tag_of(child) for child in parse(folder)[0] if len(child)]
     groups = frozenset(nested)
     return [(tag, text) for tag, text in pairs if tag not in groups], nested

@@ -32,7 +32,7 @@ from rfh2.constants import (
 from rfh2.errors import CommandError
 from streams.char_wildcards import escape_char_pattern
 from streams.operations import AlterSubscription, Subscribe, Unsubscribe
-from streams.selectors import compile_selector
+from streams.selectors import compile_selector, registered_selector
 from streams.subscriptions import MQCI_NONE, PublicationFormat, Subscription, SubscriptionOptions, WildcardScheme
 from streams.topic_strings import construct_topic_string
 
@@ -231,7 +231,7 @@ def _check(made: Subscription, administration: Administration, new: bool) -> Non
         raise answers.failed("GROUPSUB(YES) needs a DESTCORL that all subscriptions of the group share.")
     try:
         if made.selector is not None:
-            compile_selector(made.selector)
+            (compile_selector if new else registered_selector)(made.selector)
         resolved = administration.objects.topics.resolve_subscription(made.topic_string, made.wildcard)
     except CommandError as error:
         raise answers.failed_with(error) from error

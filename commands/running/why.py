@@ -65,7 +65,8 @@ class LiveWhy:
             {sub_id: counts.delivered for sub_id, counts in subscriptions.items()},
             {sub_id: counts.filtered for sub_id, counts in subscriptions.items()},
         )
-        found = list(present_answers(broker, self._asked, self._queue_state(broker.objects), traffic))
+        state, now = self._queue_state(broker.objects), datetime.now(UTC)
+        found = list(present_answers(broker, self._asked, state, now, traffic))
         yield from found or [self._nobody(broker, self._asked.topic, "there is no subscription")]
 
     def publication(self, made_up: MadeUp) -> list[Verdict]:

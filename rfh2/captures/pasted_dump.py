@@ -70,6 +70,9 @@ def _rows(lines: tuple[str, ...], start: int, first: re.Match[str]) -> tuple[lis
         if line.strip() in ("", "*"):
             repeats, blanks = repeats or bool(line.strip()), blanks + (not line.strip())
             continue
+        if not blanks and _is_text(line, rows[-1], lines[at] if at < len(lines) else ""):
+            end = at
+            continue
         if _LEFT_OUT.match(line):
             return rows, at, "its author left out the rest of the dump"
         found = _next_row(line, rows[-1], width, radix, repeats)
@@ -81,6 +84,16 @@ def _rows(lines: tuple[str, ...], start: int, first: re.Match[str]) -> tuple[lis
         if row.offset > _MOST_BYTES or not row.rest.strip(" |:"):
             break
     return rows, end, None
+
+
+def _is_text(line: str, row: _Row, following: str) -> bool:
+    """Whether *line* is the end of the text beside *row*, which a mailer wrapped. following: the line behind it."""
+    data, end = _bytes(row.rest, None)
+    text = row.rest[end:].strip(" |<>'")
+    if not data or len(text) + len(line.strip()) > 2 * len(data) or _OFFSET.match(line.lstrip()):
+        return False
+    due = re.match(rf"\W*(?:0[xX])?0*{row.offset + len(data):x}[hH]?(?:[:|\s]|\Z)", following, re.IGNORECASE)
+    return due is not None or 0 < len(text) < len(data) - len(line.strip(" |<>'")) + 1
 
 
 def _next_row(line: str, before: _Row, width: int, radix: int, repeats: bool) -> tuple[int, _Row] | None:

@@ -1,7 +1,8 @@
 """Listings of amqsbcg as people paste them: with prompts, quotes and other text around and before their lines.
 
-A field is known by its name and a line of the dump by the offset that is due, wherever in a line they stand. What the
-author cut or left out is missing; the rest is given all the same, and said to be incomplete.
+A field is known by its name and a line of the dump by the offset that is due, wherever in a line they stand. Mailers
+wrap lines: the end of a value, of the hex digits or of the text beside them may stand on the next line. What the author
+cut or left out is missing; the rest is given all the same, and said to be incomplete.
 """
 
 from __future__ import annotations
@@ -18,17 +19,23 @@ from rfh2.captures.printed_fields import SPANS, PrintedDescriptor
 from rfh2.captures.record import MAX_MESSAGE_BYTES
 
 _SHAPE: Final = "a listing of amqsbcg"
-_OPEN: Final = re.compile(r"\bMQOPEN - '([^']*+)'")
+_OPEN: Final = re.compile(r"\bMQOPEN - '([^']*+)")
 _GET: Final = re.compile(r"\bMQGET of message number \d+")
 _END: Final = re.compile(r"\b(?:No more messages|MQCLOSE|MQDISC|MQGET \d+, failed)\b|AMQSBCG\w? - starts here")
 _SECTION: Final = re.compile(
     r"\*{0,4}\s*+\bMessage (descriptor|properties)\b\s*+\*{0,4}\s*+\Z|\*{3,4}\s*+Message\s*+\*{3,4}"
 )
 _FIELD: Final = re.compile(rf"\b(?:{'|'.join(SPANS)})\s{{0,20}}+:(?=\s|\Z)")
+_NAME_ALONE: Final = re.compile(rf"\b(?:{'|'.join(SPANS)})\s{{0,20}}+:?\s*+\Z")
+_REST_OF_TOKEN: Final = re.compile(r"\s*+[0-9A-Fa-f]*+'?\s*+")
+_TOKEN_BEGINS: Final = re.compile(r"X'[0-9A-Fa-f]*+(?:'|\Z)")
+_CUT_TOKEN: Final = re.compile(r"X'[0-9A-Fa-f]*+\Z")
 _TOKEN: Final = re.compile(r"X'([0-9A-Fa-f]*+)'")
 _LENGTH: Final = re.compile(r"\blength - (\d{1,9})(?: of (\d{1,9}))? bytes")
 _ROW: Final = re.compile(r"(?<![0-9A-Za-z])([0-9A-Fa-f]{8}):[ \t]")
 _LEFT_OUT: Final = re.compile(r"[\s\[(<*]*+(?:\.{2,}|snip|cut)", re.IGNORECASE)
+_MORE_DIGITS: Final = re.compile(r"\s*+(?:(?:[0-9A-Fa-f]{2}){1,2}(?=\s|\Z)\s*+)*(?:'|\Z)")
+_ROW_DIGITS: Final = 32
 _ROOM: Final = 200  # how far into a line a field or an offset is looked for
 _MOST_FOREIGN: Final = 12
 """Lines in a row that are no part of a listing, before it counts as ended."""
@@ -60,6 +67,20 @@ def find_listings(page: Page) -> Iterator[Piece]:
         yield from message.pieces(page)
 
 
+def _is_own(head: str) -> bool:
+    """Whether a line begins something of a listing, so that it does not go on with the line before it."""
+    patterns = (_SECTION, _FIELD, _ROW, _LENGTH, _OPEN, _GET, _END)
+    return head.lstrip().startswith("** ") or any(pattern.search(head) for pattern in patterns)
+
+
+def _joined(held: str, line: str) -> str:
+    """A line and the one that it goes on with; a log may have put something before a token."""
+    if _CUT_TOKEN.search(held):
+        return held + line
+    token = _TOKEN_BEGINS.search(line) if _NAME_ALONE.search(held) else None
+    return f"{held} {line if token is None else line[token.start() :]}"
+
+
 def _begins(head: str) -> bool:
     found = _FIELD.search(head)
     return found is not None and found[0].startswith("StrucId") and "MD" in head[found.end() : found.end() + 8]
@@ -74,6 +95,10 @@ class _Message:
         self._descriptor = PrintedDescriptor()
         self._awaits_token = self._has_rows = self._is_closed = False
         self._foreign = 0
+        # A line whose value or hex digits go on, if it was wrapped; whether the text beside the last digits may go on.
+        self._wrapped: str | None = None
+        self._lacks_text = False
+        self._is_shortened = False
         self._data = bytearray()
         self._lengths: tuple[int, int] | None = None
         self._why: str | None = None
@@ -89,13 +114,44 @@ class _Message:
 
     def add(self, index: int, line: str) -> None:
         """Take one line that is not blank."""
-        if self._take(line):
+        lacks_text, self._lacks_text = self._lacks_text, False
+        held, self._wrapped = self._wrapped, None
+        if held is not None:
+            if self._goes_on(held, line):
+                line = _joined(held.rstrip(), line.strip())
+            else:
+                self._take(held)
+        if self._is_wrapped(line):
+            self._wrapped, self._last = line, index
+            self._foreign = 0
+        elif self._take(line):
             self._foreign, self._last = 0, index
+        elif lacks_text and not _is_own(line[:_ROOM]):
+            self._last = index
         elif _LEFT_OUT.match(line):
-            self._why = self._why or "its author left out a part of the listing"
+            self._is_shortened = True
             self._last = index
         else:
             self._foreign += 1
+
+    def _is_wrapped(self, line: str) -> bool:
+        """Whether a line may go on: with hex digits that are due, or with the end of a value."""
+        head = line[:_ROOM]
+        if (row := _ROW.search(head)) is not None:
+            rest = line[row.end() :]
+            return "'" not in rest and 0 < len("".join(rest.split())) < _ROW_DIGITS
+        if self._has_rows or (_FIELD.search(head) is None and _NAME_ALONE.search(head) is None):
+            return False
+        return line.count("'") % 2 == 1 or _NAME_ALONE.search(line) is not None
+
+    def _goes_on(self, held: str, line: str) -> bool:
+        if _is_own(line[:_ROOM]):
+            return False
+        if _ROW.search(held[:_ROOM]):
+            return _MORE_DIGITS.match(line) is not None
+        if _CUT_TOKEN.search(held.rstrip()):
+            return _REST_OF_TOKEN.fullmatch(line) is not None
+        return "'" in line or line.lstrip().startswith(":") or _NAME_ALONE.search(held) is not None
 
     def _take(self, line: str) -> bool:
         head = line[:_ROOM]
@@ -144,6 +200,8 @@ class _Message:
             self._is_closed = True
             self._why = self._why or f"the bytes from {len(self._data)} to {offset} are missing in the listing"
             return True
+        text = rest.partition("'")[2].rstrip()
+        self._lacks_text = len(text) <= _ROW_DIGITS // 2 or not text.endswith("'")
         digits = hex_column(rest.strip().encode("utf-8", "replace"), colon=True).decode("utf-8", "replace")
         digits = "".join(digits.split())
         try:
@@ -157,11 +215,16 @@ class _Message:
 
     def pieces(self, page: Page) -> Iterator[Piece]:
         """The message, or what is there of it; nothing where a heading stands alone."""
+        if self._wrapped is not None:
+            self._take(self._wrapped)
+            self._wrapped = None
         if not (self.has_fields or self._data):
             return
         why = self._why
         shown, length = self._lengths or (len(self._data), len(self._data))
         missing = self._descriptor.missing()
+        if self._is_shortened and (self._lengths is None or missing or len(self._data) != shown):
+            why = "its author left out a part of the listing"
         if len(self._data) != shown and why is None:
             why = f"{len(self._data)} of {shown} bytes are there"
         elif shown < length and why is None:

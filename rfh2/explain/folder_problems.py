@@ -9,7 +9,7 @@ from typing import Final
 from rfh2.errors import DecodeError
 from rfh2.explain.codes import CODES, problem
 from rfh2.explain.form import Problem
-from rfh2.folders import Folder, parse
+from rfh2.folders import Folder, parse, tag_of
 from rfh2.rfh1 import Rfh1
 from rfh2.rfh2 import Rfh2
 
@@ -78,7 +78,7 @@ def _folder(folder: Folder) -> Iterator[Problem]:
         yield _broken(folder, error)
         return
     if len(roots) > 1:
-        names = ", ".join(str(root.tag).rpartition("}")[2] for root in roots)
+        names = ", ".join(tag_of(root).rpartition(":")[2] for root in roots)
         yield problem("several-roots", folder.offset, f"one NameValueData holds several folders: {names}")
     if ampersand := _BARE_AMPERSAND.search(text):
         at = folder.offset + len(text[: ampersand.start()].encode(folder.charset))

@@ -35,7 +35,7 @@ _STRUCTURE: Final = re.compile(
     + rb")(?:[\1\2]\0\0\0|\0\0\0[\1\2])"
 )
 _KIND_OF_STRUC_ID: Final = {"DLH ": "MQDLH", "XQH ": "MQXQH", "MDE ": "MQMDE"}
-_TAG_NAME: Final = re.compile(r"<([A-Za-z_][\w.:-]{0,200})")
+_TAG_NAME: Final = re.compile(r"<([A-Za-z_$][\w.:$-]{0,200})")
 _CHARACTERS: Final = 4096  # of a folder, in which its name is looked for
 
 

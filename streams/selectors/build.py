@@ -47,9 +47,11 @@ def position(token: Token) -> int:
 class Builder(Transformer[Token, Condition]):
     """The parser's callbacks, one a rule of grammar.lark. They hold no state and raise Refusal.
 
-    A subclass is a language with the same grammar over other names: it says what a name means (``canonical``, ``kind``)
-    and what a literal beside it means (``beside``).
+    A subclass is a language with the same grammar over other names: it says what a name means (``canonical``,
+    ``kind``), what a literal beside it means (``beside``), and which kinds of literals IN takes (``listed``).
     """
+
+    listed: frozenset[ValueKind] = frozenset({ValueKind.STRING})
 
     @staticmethod
     def canonical(text: str, at: int) -> str:
@@ -101,6 +103,9 @@ class Builder(Transformer[Token, Condition]):
 
     def is_in(self, node: Node, *elements: Literal) -> Condition:
         operand = _operand(node)
+        for element in elements:
+            if (given := kind_of(element.value)) not in self.listed:
+                raise Refusal(element.at, f"IN takes a list of strings, not a {given}; write = for each, joined by OR")
         elements = tuple(self._meant(element, operand) for element in elements)
         elements = tuple(_as_clients_write(element, operand) for element in elements)
         kind = _kind(operand) or kind_of(elements[0].value)
@@ -179,6 +184,12 @@ class Builder(Transformer[Token, Condition]):
         if isinstance(operand, Literal) and isinstance(beside, Name):
             return self.beside(operand, beside.name)
         return operand
+
+
+class EarlierBuilder(Builder):
+    """Filters as they were once taken, with any literals in a list: subscriptions that are there may have such."""
+
+    listed = frozenset(ValueKind)
 
 
 def _start(node: Node) -> int:

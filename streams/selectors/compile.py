@@ -187,7 +187,7 @@ def _is_like(get: Getter, is_like: Callable[[str], bool]) -> Test:
 
 
 def _is_unlike(get: Getter, is_like: Callable[[str], bool]) -> Test:
-    return lambda lookup: kind_of(value := get(lookup)) is not None and not (isinstance(value, str) and is_like(value))
+    return lambda lookup: isinstance(value := get(lookup), str) and not is_like(value)
 
 
 def _is_in(get: Getter, values: tuple[Value, ...]) -> Test:
@@ -198,9 +198,7 @@ def _is_in(get: Getter, values: tuple[Value, ...]) -> Test:
 
 def _is_not_in(get: Getter, values: tuple[Value, ...]) -> Test:
     sought, kind = frozenset(values), kind_of(values[0])
-    return lambda lookup: (
-        (found := kind_of(value := get(lookup))) is not None and (found is not kind or value not in sought)
-    )
+    return lambda lookup: kind_of(value := get(lookup)) is kind and value not in sought
 
 
 def _getter(operand: Operand) -> Getter:

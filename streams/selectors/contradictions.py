@@ -156,8 +156,10 @@ def _note(condition: Condition, wanted: bool, known: dict[str, _Possible]) -> No
         case IsIn(Name(_, name), values) if wanted:
             _of(name, known).one_of(values)
         case IsIn(Name(_, name), values):
-            _of(name, known).is_null = False
-            _of(name, known).unequal += values
+            possible = _of(name, known)
+            if (kind := kind_of(values[0])) is not None:
+                possible.be(kind)
+            possible.unequal += values
         case IsNull(Name(_, name)):
             possible = _of(name, known)
             possible.is_given, possible.is_null = possible.is_given and not wanted, possible.is_null and wanted
@@ -166,9 +168,7 @@ def _note(condition: Condition, wanted: bool, known: dict[str, _Possible]) -> No
         case Like(Name(_, name)) as like:
             possible = _of(name, known)
             possible.likes.append((like, wanted))
-            if wanted:
-                possible.be(ValueKind.STRING)
-            possible.is_null = False
+            possible.be(ValueKind.STRING)  # of anything else it is unknown, and so is NOT LIKE
         case _:
             pass
 

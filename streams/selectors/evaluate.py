@@ -4,8 +4,9 @@ This is the definition, written to be read; compile.py is the fast form, and a t
 
 - A comparison with NULL is UNKNOWN, and NOT leaves it so. So are BETWEEN, IN and LIKE of NULL.
 - A comparison of values of different kinds is FALSE (IBM's page "Selection behavior"; JMS 1.1, 3.8.1.2), so that NOT
-  makes it TRUE. So are IN, LIKE of anything but a string, and an order of anything but numbers. NOT BETWEEN stands
-  for two comparisons (JMS 3.8.1.1), so it is FALSE too.
+  makes it TRUE. So is an order of anything but numbers. NOT BETWEEN stands for two comparisons (JMS 3.8.1.1), so it is
+  FALSE too. IN and LIKE are for strings (JMS 3.8.1.1): of a value of another kind they are UNKNOWN, so that neither
+  they nor NOT IN and NOT LIKE select the message.
 - Numbers are compared by value, whether exact or approximate. Strings, booleans and byte strings are equal or not; they
   have no order.
 - Arithmetic on anything but numbers is NULL, and so are a division by zero and a result out of range. The quotient of
@@ -60,12 +61,12 @@ def truth(condition: Condition, lookup: Lookup) -> Truth:
             return compare(comparison, value(left, lookup), value(right, lookup))
         case IsIn(operand, values):
             chosen = value(operand, lookup)
+            if kind_of(chosen) is not kind_of(values[0]):
+                return None
             return _disjunction(compare(Comparison.EQUAL, chosen, one) for one in values)
         case Like(operand, pattern, escape):
             subject = value(operand, lookup)
-            if isinstance(subject, str):
-                return like_pattern(pattern, escape)(subject)
-            return None if kind_of(subject) is None else False
+            return like_pattern(pattern, escape)(subject) if isinstance(subject, str) else None
         case IsNull(operand):
             return value(operand, lookup) is None
         case Not(inner):

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import field
-from typing import Any, Final
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
 
 from rfh2.bounded_cache import BoundedCache
+from rfh2.errors import CommandError
 from rfh2.late_dataclass import dataclass
 from streams.selectors.errors import Refusal, filter_error
 from streams.selectors.values import Lookup
+
+if TYPE_CHECKING:
+    from streams.selectors.build import Builder
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +31,7 @@ class Selector:
     matches: Callable[[Lookup], bool] = field(compare=False, repr=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return compile_selector, (self.text,)
+        return registered_selector, (self.text,)
 
 
 _ROOM: Final = 64 << 20
@@ -51,7 +56,28 @@ def compile_selector(text: str) -> Selector:
     return selector
 
 
-def _compile(text: str) -> Selector:
+def registered_selector(text: str) -> Selector:
+    """The same for the filter of a subscription that is there: it may be one that is no longer taken.
+
+    Raises what ``compile_selector`` does for a text that never was a selection string.
+    """
+    selector = _COMPILED.get(text)
+    if selector is not None:
+        return selector
+    try:
+        return compile_selector(text)
+    except CommandError:
+        return _earlier(text)
+
+
+@lru_cache(maxsize=256)
+def _earlier(text: str) -> Selector:
+    from streams.selectors.build import EarlierBuilder  # noqa: PLC0415 - see _compile
+
+    return _compile(text, EarlierBuilder)
+
+
+def _compile(text: str, language: type[Builder] | None = None) -> Selector:
     if not text.strip():
         return Selector(text, frozenset(), lambda lookup: True)
     # lark and the grammar are slow to load, and most programs have no selection string
@@ -60,7 +86,7 @@ def _compile(text: str) -> Selector:
     from streams.selectors.parse import parse  # noqa: PLC0415
 
     try:
-        condition, names = parse(text)
+        condition, names = parse(text) if language is None else parse(text, language)
         if not names and truth(condition, lambda name: None) is not True:
             # MQ's MQRC_SELECTOR_ALWAYS_FALSE
             raise Refusal(1, "no message can meet this condition")

@@ -148,6 +148,55 @@ def test_several_messages_of_several_shapes_are_on_a_page(messages: list[bytes],
     assert bodies(read("\n".join(parts).encode())) == messages
 
 
+# ---- lines that a mailer wrapped -------------------------------------------------------------------------------------
+
+LISTING = (PAGES[0].parents[1] / "captures" / "formats" / "stock.bcg").read_text("ascii")
+
+
+def _wrapped(text: str, width: int, prefix: str) -> str:
+    """As mailers wrap: at the last blank that fits, which goes with those around it; else in the middle of a word."""
+    lines = []
+    for line in text.splitlines():
+        rest = line
+        while len(rest) > width:
+            at = rest.rfind(" ", 1, width + 1)
+            at = width if at < 0 or not rest[:at].strip() else at
+            lines.append(rest[:at].rstrip())
+            rest = rest[at:].lstrip()
+        lines.append(rest)
+    return "".join(f"{prefix}{line}\n" for line in lines)
+
+
+@pytest.mark.parametrize("prefix", ["", "> > ", "| "])
+@pytest.mark.parametrize("width", [76, 72, 70, 68, 66, 64, 60, 50, 40])
+def test_a_listing_that_a_mailer_wrapped_is_whole(width: int, prefix: str) -> None:
+    (expected,) = bodies(read(LISTING.encode(), "amqsbcg"))
+    page = f"Hello,\n\n{_wrapped(LISTING, width, prefix)}\nBest regards\n"
+    (record,) = read(page.encode())
+    assert record.problem is None
+    assert bodies([record]) == [expected]
+    assert record.message is not None
+    assert record.message.queue == "SYSTEM.BROKER.DEFAULT.STREAM"
+
+
+@pytest.mark.parametrize("prefix", ["", "> > "])
+@pytest.mark.parametrize("width", [76, 72, 68, 66, 62, 60, 58])
+@pytest.mark.parametrize("shape", ["xxd", "hexdump", "amqsbcg"])
+@pytest.mark.parametrize("data", [b"hello\1\2\3\4\5\6", bytes(20), b"."])
+def test_a_dump_that_a_mailer_wrapped_is_whole(shape: str, width: int, prefix: str, data: bytes) -> None:
+    folder = Folder.of("<psc><Command>Publish</Command><Topic>a/b</Topic></psc>")
+    message = encode(Message(Mqmd(), (Rfh2((folder,), format="MQSTR"),), data))
+    (record,) = read(f"Hello,\n\n{_wrapped(SHAPES[shape](message), width, prefix)}\nBest regards\n".encode())
+    assert (record.problem, bodies([record])) == (None, [message])
+
+
+def test_what_its_author_left_out_of_a_wrapped_listing_is_missed() -> None:
+    lines = _wrapped(LISTING, 60, "> ").splitlines()
+    at = next(at for at, line in enumerate(lines) if line.startswith("> 00000030:"))
+    (record,) = read("\n".join([*lines[:at], "> [...]", *lines[at + 4 :]]).encode())
+    assert str(record.problem).endswith("its author left out a part of the listing")
+
+
 # ---- what is on no page, and damage ---------------------------------------------------------------------------------
 
 NOTHING = [

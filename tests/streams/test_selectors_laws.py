@@ -178,10 +178,12 @@ def membership(parts: tuple[Piece[Value | None], bool, list[Piece[Value | None]]
     subject, positive, elements = parts
 
     def meaning(lookup: Lookup) -> Truth:
-        found: Truth = False
+        value, found = subject.meaning(lookup), False
+        if not isinstance(value, str):
+            return None
         for element in elements:
-            found = either(found, compared(subject.meaning(lookup), "=", element.meaning(lookup)))
-        return found if positive else fails(found)
+            found = found or value == element.meaning(lookup)
+        return found is positive
 
     listed = ", ".join(element.text for element in elements)
     return Piece(f"{subject.text} {'' if positive else 'not '}in ({listed})", meaning)
@@ -203,9 +205,7 @@ def likeness(parts: tuple[Piece[Value | None], bool, str]) -> Piece[Truth]:
 
     def meaning(lookup: Lookup) -> Truth:
         value = subject.meaning(lookup)
-        if is_null(value):
-            return None
-        return (isinstance(value, str) and fits(value, pattern, "!")) is positive
+        return fits(value, pattern, "!") is positive if isinstance(value, str) else None
 
     return Piece(f"{subject.text} {'' if positive else 'NOT '}LIKE {quoted(pattern)} ESCAPE '!'", meaning)
 
@@ -227,7 +227,7 @@ def alone(subject: Piece[Value | None]) -> Piece[Truth]:
 
 
 patterns = st.lists(st.sampled_from(["a", "b", "'", "\n", "%", "_", "!%", "!_", "!!"]), max_size=5).map("".join)
-lists = st.one_of(*(st.lists(kind, min_size=1, max_size=3) for kind in (numbers, strings, byte_strings, booleans)))
+lists = st.lists(strings, min_size=1, max_size=3)
 operators = st.sampled_from(["=", "<>", "<", "<=", ">", ">="])
 equalities = st.sampled_from(["=", "<>"])
 predicates: st.SearchStrategy[Piece[Truth]] = st.one_of(
@@ -279,7 +279,7 @@ def test_a_generated_selection_string_selects_what_it_means(piece: Piece[Truth],
 def test_the_compiled_form_agrees_with_the_definition(piece: Piece[Truth], lookup: Lookup) -> None:
     condition, _ = parse(piece.text)
     assert truth(condition, lookup) is piece.meaning(lookup)
-    assert compile_selector(f"({piece.text}) OR a IN (1) AND a NOT IN (1)").matches(lookup) is (
+    assert compile_selector(f"({piece.text}) OR a IN ('1') AND a NOT IN ('1')").matches(lookup) is (
         truth(condition, lookup) is True
     )
 
@@ -302,8 +302,7 @@ EQUIVALENT = st.sampled_from(
         ("absorption", "a OR a AND b", "a AND (a OR b)"),
         ("equal", "a = TRUE", "NOT a <> TRUE"),
         ("is-null", "NOT a IS NULL", "a IS NOT NULL"),
-        ("in", "a IN (TRUE, FALSE)", "a = TRUE OR a = FALSE"),
-        ("not-in", "a NOT IN (TRUE)", "NOT a IN (TRUE)"),
+        ("not-in", "a NOT IN ('x')", "NOT a IN ('x')"),
     ]
 )
 

@@ -109,6 +109,9 @@ def test_every_mqmd_field_has_its_kind_of_value() -> None:
 
 # (id, folders, name, value)
 UNUSUAL: list[tuple[str, tuple[str, ...], str, Value | None]] = [
+    ("dollar", ("<usr><$price dt='i4'>5</$price><Colour>red</Colour></usr>",), "usr.$price", 5),
+    ("dollar-in-another", ("<usr><my$price>5</my$price><Colour>red</Colour></usr>",), "usr.Colour", "red"),
+    ("dollar-where-there-are-groups", ("<usr><g><$a>1</$a></g></usr>",), "usr.g.$a", "1"),
     ("several-roots", ("<jms><Dst>q</Dst></jms><usr><Colour>red</Colour></usr>",), "usr.Colour", "red"),
     ("several-roots-first", ("<usr><Colour>red</Colour></usr><jms><Dst>q</Dst></jms>",), "usr.Colour", "red"),
     ("same-root-twice", ("<usr><a>1</a></usr><usr><b>2</b></usr>",), "usr.b", "2"),

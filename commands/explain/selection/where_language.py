@@ -19,7 +19,12 @@ _PROPERTIES: Final = ("JMS", "MQ")
 
 
 class WhereLanguage(Builder):
-    """The callbacks of the parser: other names than those of a Filter, and two more kinds of literals."""
+    """The callbacks of the parser: other names than those of a Filter, and two more kinds of literals.
+
+    A list may hold numbers, such as reason codes.
+    """
+
+    listed = frozenset(ValueKind)
 
     @staticmethod
     def canonical(text: str, at: int) -> str:

@@ -42,7 +42,7 @@ _CHARACTER: Final = r'[^<>&"\\\x00-\x1f\x7f]'
 # A line of the view is shown without blanks at its end.
 _TEXT: Final = rf"({_CHARACTER}++)(?<! )"
 _IN_PSC: Final = re.compile(rf"<(Topic|PubTime|SeqNum)()>{_TEXT}</\1>")
-_NAME: Final = "[A-Za-z_][A-Za-z0-9_.-]*+"
+_NAME: Final = "[A-Za-z_$][A-Za-z0-9_.$-]*+"
 _TYPE: Final = "(?: dt=(?:'[A-Za-z0-9.]*+'|\"[A-Za-z0-9.]*+\"))?"
 _IN_OTHERS: Final = re.compile(rf"<({_NAME})({_TYPE})>{_TEXT}</\1>")
 _IN_STRING: Final = re.compile("(?<![^ ])MQPS(Topic|PubTime|SeqNum)( )([!#-\\[\\]-~]++)(?![^ ])")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from itertools import product
 
 from commands.broker.authority import Action
@@ -12,7 +13,7 @@ from commands.broker.profiles import parse_profile
 from commands.explain.why.near import NearMiss, NearMisses, Publishing
 from commands.explain.why.question import Asked
 from commands.explain.why.queues import QueueState
-from commands.explain.why.rules import disabled_sentence
+from commands.explain.why.rules import disabled_sentence, expired_sentence
 from commands.explain.why.spelling import has_wildcards_of_other_scheme, wrong_wildcards
 from commands.explain.why.verdict import PLACES, Reason, Verdict
 from rfh2.captured import iso
@@ -31,11 +32,12 @@ class Traffic:
 
 
 def present_answers(
-    broker: BrokerCore, asked: Asked, queue_state: QueueState, traffic: Traffic | None = None
+    broker: BrokerCore, asked: Asked, queue_state: QueueState, now: datetime, traffic: Traffic | None = None
 ) -> Iterator[Verdict]:
     """An answer about no publication for each subscription that is asked for: what keeps all of them back, if anything.
 
     A subscription without such a reason that nothing was delivered to is compared with the topics of *traffic*.
+    *now* matters because an expired subscription is there until the next command.
     """
     traffic = Traffic() if traffic is None else traffic
     wanted = [
@@ -46,7 +48,7 @@ def present_answers(
     silent = [s for s in wanted if not traffic.delivered.get(s.sub_id) and not traffic.filtered.get(s.sub_id)]
     near = near_misses(silent, traffic.topics)
     for subscription in wanted:
-        found = _kept_back(broker, subscription, queue_state)
+        found = _kept_back(broker, subscription, queue_state, now)
         if found is None and (miss := near.get(subscription.sub_id)) is not None:
             found = miss.reason, miss.why
         reason, why = found or _as_counted(subscription, traffic)
@@ -72,8 +74,12 @@ def near_misses(subscriptions: Collection[Subscription], topics: Collection[str]
     return found
 
 
-def _kept_back(broker: BrokerCore, subscription: Subscription, queue_state: QueueState) -> tuple[Reason, str] | None:
+def _kept_back(
+    broker: BrokerCore, subscription: Subscription, queue_state: QueueState, now: datetime
+) -> tuple[Reason, str] | None:
     """What keeps every publication from a subscription."""
+    if subscription.expires_at is not None and subscription.expires_at <= now:
+        return Reason.EXPIRED_SUBSCRIPTION, expired_sentence(subscription.expires_at)
     state = queue_state(subscription.dest_qmgr, subscription.dest_queue)
     if state is not None and state[0] is not Reason.DELIVERED:
         return state

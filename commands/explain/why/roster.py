@@ -11,8 +11,8 @@ from commands.explain.why.former import Former, FormerSubscriptions
 from commands.explain.why.lapsed import LapsedPublications
 from commands.explain.why.near import NearMisses
 from commands.explain.why.question import Asked
+from commands.explain.why.rules import expired_sentence
 from commands.explain.why.verdict import Reason
-from rfh2.captured import iso
 from streams.operations import (
     Effect,
     RetainedCleared,
@@ -52,7 +52,7 @@ class Roster:
         for effect in effects:
             if isinstance(effect, SubscriptionRemoved):
                 at = effect.subscription.expires_at
-                why = f"the subscription expired at {iso(arrival.now if at is None else at)}"
+                why = expired_sentence(arrival.now if at is None else at)
                 self._removed(effect.subscription, Reason.EXPIRED_SUBSCRIPTION, arrival.seq, why)
             elif isinstance(effect, RetainedCleared):
                 self.lapsed.expired(effect.topic_string)

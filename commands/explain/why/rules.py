@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Final
 
 from rfh2.captured import iso
 from rfh2.errors import QPubSubError
 from streams.operations import PassedOver, Published, Rule
-from streams.selectors import Value, compile_selector, message_properties
+from streams.selectors import Value, message_properties, registered_selector
 from streams.subscriptions import PublicationFormat, Subscription
 from streams.topic_objects import BASE_TOPIC, TopicObjects
 from streams.topic_strings import SEPARATOR
@@ -56,6 +57,11 @@ def place_sentence(subscription: Subscription, stream: str | None, sub_point: st
     return f"the publication is on {theirs}, the subscription is to {ours}: register {register}"
 
 
+def expired_sentence(at: datetime) -> str:
+    """When a subscription expired."""
+    return f"the subscription expired at {iso(at)}"
+
+
 def block_sentence(topic: str, topics: TopicObjects) -> str:
     """Which topic object blocks wildcards at *topic*."""
     depth = topics.blocks().depth(topic)
@@ -82,7 +88,7 @@ def filter_sentence(subscription: Subscription, publication: Published) -> str:
     """The Filter of a subscription with the values that the publication has for it."""
     selector = subscription.selector or ""
     try:
-        names = sorted(compile_selector(selector).names)
+        names = sorted(registered_selector(selector).names)
         lookup = message_properties(publication.message)
     except QPubSubError as error:
         return f"the filter {selector} cannot be read: {error}"

@@ -73,7 +73,7 @@ from rfh2.mqi_constants import (
     MQRC_NOT_OPEN_FOR_SET,
     MQRC_OBJECT_TYPE_ERROR,
     MQRC_OPTIONS_ERROR,
-    MQRC_SELECTION_STRING_ERROR,
+    MQRC_SELECTOR_SYNTAX_ERROR,
     MQRC_TRUNCATED_MSG_FAILED,
 )
 from rfh2.mqmd import Mqmd
@@ -420,7 +420,7 @@ def _selector(text: str) -> Selector:
     try:
         return compile_selector(text)
     except CommandError as error:
-        raise MqiError(MQRC_SELECTION_STRING_ERROR, str(error)) from error
+        raise MqiError(MQRC_SELECTOR_SYNTAX_ERROR, str(error)) from error
 
 
 def _is_selected(handle: Handle, row: MessageRow) -> bool:

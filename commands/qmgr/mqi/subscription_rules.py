@@ -37,7 +37,7 @@ from rfh2.mqi_constants import (
     MQRC_HOBJ_ERROR,
     MQRC_IDENTITY_MISMATCH,
     MQRC_INVALID_DESTINATION,
-    MQRC_SELECTION_STRING_ERROR,
+    MQRC_SELECTOR_SYNTAX_ERROR,
     MQRC_SUBLEVEL_NOT_ALTERABLE,
     MQSO_ALTER,
     MQSO_ANY_USERID,
@@ -245,7 +245,7 @@ def _check_selector(selector: str) -> None:
     try:
         compile_selector(selector)
     except CommandError as error:
-        raise MqiError(MQRC_SELECTION_STRING_ERROR, str(error)) from error
+        raise MqiError(MQRC_SELECTOR_SYNTAX_ERROR, str(error)) from error
 
 
 def described(made: Subscription, now: datetime) -> SubscriptionDescriptor:

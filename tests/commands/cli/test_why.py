@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import subprocess
+import time
 from collections.abc import Iterator
+from datetime import datetime, tzinfo
 from pathlib import Path
 
 import pytest
@@ -105,6 +107,20 @@ def test_what_the_present_state_keeps_back(home: Path) -> None:
     assert run("run", "-m", "QM1", "--once").code in (0, 1)
     assert answers("-m", "QM1") == {**expected, "FULL": "queue-full", "CASE": "case", "RED": "filter"}
     assert answers("-m", "QM1", "--publish", "Sport/Soccer")["FULL"] == "queue-full"
+
+
+@pytest.mark.parametrize("more", [(), ("--publish", "Sport/Soccer")])
+def test_a_subscription_that_has_expired(home: Path, more: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run("mqsc", "-m", "QM1", stdin="ALTER SUB(BOARD) EXPIRY(36000)\n").code == 0
+    assert answers("-m", "QM1", "BOARD", *more) == {"BOARD": "delivered"}
+
+    class Later(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> Later:
+            return cls.fromtimestamp(time.time() + 3601, tz)
+
+    monkeypatch.setattr("commands.running.why.datetime", Later)
+    assert answers("-m", "QM1", "BOARD", *more) == {"BOARD": "expired-subscription"}
 
 
 def test_a_queue_that_does_not_exist(home: Path) -> None:

@@ -214,7 +214,7 @@ FAILURES: list[tuple[str, int, dict[str, Any], int]] = [
     ("no topic", NEW, {"topic": ""}, 2425),
     ("a topic object that is not there", NEW, {"ObjectName": "NONE"}, 2085),
     ("a bad wildcard", NEW | MQSO_WILDCARD_CHAR, {"topic": "a%b"}, 2425),
-    ("a bad selector", NEW, {"SelectionString": "a = ="}, 2519),
+    ("a bad selector", NEW, {"SelectionString": "a = ="}, 2459),
     ("nothing to resume", MQSO_RESUME | MQSO_DURABLE, {"name": "none"}, 2428),
     ("there already", KEPT, {"name": "there"}, 2432),
     ("another topic", KEPT | MQSO_RESUME, {"name": "there", "topic": "Other"}, 2510),
