@@ -86,7 +86,8 @@ def differing(
     captured: DataFrame, setup: str = "", *, ranges: int | None = None, selection: MessageSelection = EVERYTHING
 ) -> Compared:
     """Compare what versions 6 and 7 put. The arguments are those of ``replayed``, and so is what is raised."""
-    ready = prepared(captured, ReplaySetup(setup), ranges, selection)
+    # Version 6 has the streams of version 7, and more: its first pass has what both need.
+    ready = prepared(captured, ReplaySetup(setup, Semantics.V6.value), ranges, selection)
     lanes = [first_pass(ready, semantics.value) for semantics in (Semantics.V6, Semantics.V7)]
     causes = captured.sparkSession.sparkContext.broadcast(known_causes(ready))
     watched = frozenset(_watched(ready))
@@ -94,8 +95,8 @@ def differing(
 
 
 def _watched(ready: Prepared) -> list[str]:
-    """The queues with captured messages that no broker reads: deliveries are compared on no others."""
-    read = [CONTROL_QUEUE, *ready.setting.stream_queues]
+    """The queues with captured messages that no broker has to take: deliveries are compared on no others."""
+    read = [CONTROL_QUEUE, *ready.setting.listed_queues]
     others = ready.messages.where(~F.col("queue").isin(read)).select("queue").distinct()
     return [row["queue"] for row in others.collect()]
 

@@ -32,7 +32,7 @@ from commands.replay.spark.second_pass_in_files import keep_found
 from commands.replay.spark.staging import StagedCapture, staged
 from commands.replay.spark.twopass import first_pass
 
-_VERSION: Final = 5
+_VERSION: Final = 6
 _RANGES_PER_CORE: Final = 8
 _FEW_MESSAGES: Final = 100_000
 _MOST_MESSAGES: Final = 500_000

@@ -9,8 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
-from commands.broker.context import Semantics
-from commands.broker.objects import CONTROL_QUEUE
+from commands.broker.context import Semantics, has_stream
+from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM, Objects
 from commands.broker.outcome import EPOCH, Arrival
 from commands.mqsc.broker import Broker
 from commands.replay.arrivals import DEFAULT_QMGR
@@ -51,10 +51,22 @@ class ReplaySetup:
 
     @cached_property
     def stream_queues(self) -> tuple[str, ...]:
-        """The queues that publications are taken from; nothing that is captured changes them."""
-        namelist = self.broker(DEFAULT_QMGR).objects.namelists.get(QUEUE_NAMELIST)
-        names = namelist.names if namelist is not None else ()
-        return tuple(name for name in names if name and name != CONTROL_QUEUE)
+        """The queues from which publications are taken; nothing that is captured changes them.
+
+        Under ``v6`` these are those of ``v7``, and every local queue that may become a stream (guide 6.1).
+        """
+        return self._streams(Semantics(self.semantics))
+
+    @cached_property
+    def listed_queues(self) -> tuple[str, ...]:
+        """Those of them from which every message is taken, under either version."""
+        return self._streams(Semantics.V7)
+
+    def _streams(self, semantics: Semantics) -> tuple[str, ...]:
+        objects: Objects = self.broker(DEFAULT_QMGR).objects
+        namelist = objects.namelists.get(QUEUE_NAMELIST)
+        known = dict.fromkeys((DEFAULT_STREAM, *(namelist.names if namelist else ()), *objects.queues))
+        return tuple(name for name in known if name != CONTROL_QUEUE and has_stream(name, objects, semantics))
 
     @cached_property
     def expires(self) -> bool:

@@ -10,12 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
+from commands.broker.objects import DEFAULT_STREAM
+from commands.explain.build import CommandSpec, command_message
+from commands.replay import LocalReplay
 from commands.replay.differences import DifferenceReport, PutDifference
 from commands.replay.differences.local import LocalDifferences
 from commands.replay.spark import DIFFERENCES, Compared, differing
 from commands.replay.spark.differing import compare
 from commands.replay.workload import Workload, WorkloadOptions, setup_script
 from rfh2.captured import CapturedMessage
+from rfh2.mqmd import Mqmd
 from tests.commands.replay.differences.test_differences import _delivered
 from tests.commands.replay.spark.test_twopass import QUICK, difference, frame
 from tests.commands.replay.spark.worlds import SETUP, captures
@@ -52,10 +56,19 @@ def test_equal_to_local(spark: SparkSession) -> None:
 
 
 def test_a_workload_with_captured_deliveries(spark: SparkSession) -> None:
-    knobs = WorkloadOptions(messages=500, control=0.1, several=0.05, topics=40, subscribers=40, streams=1)
-    capture = _delivered("v6", list(Workload(knobs).messages()))
-    rows, report = run(differing(frame(spark, capture), setup_script(knobs), ranges=3))
-    expected_rows, expected = local(capture, setup_script(knobs))
+    """Of local queues that are in no namelist, one is a stream of version 6, and the others have the deliveries."""
+    knobs = WorkloadOptions(messages=300, control=0.1, several=0.05, topics=40, subscribers=40, streams=1, retained=0.5)
+    commands = [
+        m.model_copy(update={"queue": "X.STREAM"}) if m.queue == DEFAULT_STREAM and m.seq % 3 == 0 else m
+        for m in Workload(knobs).messages()
+    ]
+    everything = command_message(CommandSpec("RegSub", ("#",), mqmd=Mqmd(reply_to_q="LAST")))
+    commands.append(everything.model_copy(update={"seq": commands[-1].seq + 1}))
+    queues = sorted({put.queue for put in LocalReplay().puts(commands)} | {"X.STREAM"})
+    setup = "".join(f"DEFINE QLOCAL({name})\n" for name in queues)
+    capture = _delivered("v6", commands, setup)
+    rows, report = run(differing(frame(spark, capture), setup, ranges=3))
+    expected_rows, expected = local(capture, setup)
     assert not difference(rows, expected_rows)
     assert report == expected
     assert len(report.deliveries) > 10

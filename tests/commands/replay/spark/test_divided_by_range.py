@@ -15,6 +15,9 @@ from hypothesis import strategies as st
 
 pytest.importorskip("pyspark")
 
+from commands.broker.context import Semantics, has_stream
+from commands.broker.objects import ADMIN_STREAM, CONTROL_QUEUE, DEFAULT_STREAM
+from commands.broker.outcome import Arrival
 from commands.replay.spark.control import INTERVAL, LOOKUP, NOTES, WINNER, ControlPlaneSetup, notes_of
 from commands.replay.spark.first_pass_filter import FirstPassRole
 from commands.replay.spark.lookups import LookupTable, PatternLookups
@@ -25,6 +28,8 @@ from commands.replay.spark.schemas import PUTS, arrow_schema
 from commands.replay.spark.second_pass import RangeTask
 from commands.replay.spark.twopass import PutKeeper
 from rfh2.captured import CapturedMessage
+from streams.namelists import QUEUE_NAMELIST
+from streams.operations import RetainedCleared, RetainedStored
 from streams.subscriptions import WildcardScheme
 from tests.commands.replay.spark.divided import (
     NOW,
@@ -112,6 +117,40 @@ def divided(
             task_of_range.process(*(*row, None, None))
         puts += [row for batch in keeper.end() for row in columns(batch, *PUTS.names)]
     return puts
+
+
+@given(capture=captures(1, 3).filter(bool), semantics=st.sampled_from(["v6", "v7"]))
+def test_the_first_pass_has_what_changes_retained_publications(capture: list[CapturedMessage], semantics: str) -> None:
+    setting = ReplaySetup(SETUP, semantics)
+    rows = prepared_rows(capture)
+    roles = by_role(rows, setting)
+    seen = {(row[QMGR], row[SEQ]) for role in (FirstPassRole.CONTROL, FirstPassRole.RETAINING) for row in roles[role]}
+    brokers = {qmgr: setting.broker(qmgr) for qmgr in {row[QMGR] for row in rows}}
+    for seq, now, qmgr, queue, user, md, body in rows:
+        brokers[qmgr].expire(now)  # what time does is no message's doing
+        effects = brokers[qmgr].process(Arrival(seq, now, queue, md, body, user)).effects
+        if any(isinstance(effect, RetainedStored | RetainedCleared) for effect in effects):
+            assert (qmgr, seq) in seen
+
+
+# (setup, whether X is a stream of version 6, whether of version 7)
+STREAMS = [
+    ("", False, False),
+    ("DEFINE QLOCAL(X)", True, False),
+    ("DEFINE QLOCAL(X) USAGE(XMITQ)", False, False),
+    ("DEFINE QLOCAL(X)\nALTER QMGR DEADQ(X)", False, False),
+    (f"ALTER NAMELIST({QUEUE_NAMELIST}) NAMES(X, {CONTROL_QUEUE})", True, True),
+]
+
+
+@pytest.mark.parametrize(("setup", "old", "new"), STREAMS)
+def test_6_1_publications_are_taken_from_the_queues_of_the_brokers_rule(setup: str, old: bool, new: bool) -> None:
+    for semantics, is_stream in ((Semantics.V6, old), (Semantics.V7, new)):
+        setting = ReplaySetup(setup, semantics.value)
+        objects = setting.broker("QM1").objects
+        asked = {DEFAULT_STREAM, ADMIN_STREAM, "X", "UNKNOWN", *objects.queues} - {CONTROL_QUEUE}
+        assert set(setting.stream_queues) & asked == {q for q in asked if has_stream(q, objects, semantics)}
+        assert ("X" in setting.stream_queues, "X" in setting.listed_queues) == (is_stream, new)
 
 
 @given(

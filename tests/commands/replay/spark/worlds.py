@@ -1,7 +1,8 @@
 """Small generated captures in which everything happens to everything: for comparing engines.
 
 Few topics, few users and few queues, so that commands meet; clocks that stand, jump and go back; expiries of a second
-or two; retained publications, and those who ask for them or delete them; broken messages; stray ones.
+or two; retained publications, and those who ask for them or delete them; broken messages; stray ones. One local queue
+is not in the namelist: version 6 takes what programs publish there, version 7 does not.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from commands.explain.build import CommandSpec, command_message
 from commands.replay import LocalReplay
 from rfh2.captured import CapturedMessage
-from rfh2.constants import MQMT_DATAGRAM, MQMT_REQUEST, MQRO_NAN
+from rfh2.constants import MQAT_BROKER, MQMT_DATAGRAM, MQMT_REQUEST, MQRO_NAN
 from rfh2.mqmd import Mqmd
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -24,6 +25,7 @@ DEFINE TOPIC(SPORT) TOPICSTR('a/x') WILDCARD(BLOCK)
 DEFINE QLOCAL(NEWS)
 DEFINE TOPIC(NEWS) TOPICSTR('News')
 ALTER NAMELIST(SYSTEM.QPUBSUB.QUEUE.NAMELIST) NAMES(SYSTEM.BROKER.DEFAULT.STREAM, SYSTEM.BROKER.ADMIN.STREAM, NEWS)
+DEFINE QLOCAL(UNLISTED)
 DEFINE TOPIC(USD) TOPICSTR('USD')
 ALTER NAMELIST(SYSTEM.QPUBSUB.SUBPOINT.NAMELIST) NAMES(SYSTEM.BROKER.DEFAULT.SUBPOINT, USD)
 DEFINE SUB(EVERYTHING) TOPICSTR('a/#') DEST(AUDIT)
@@ -32,7 +34,7 @@ EXPIRING = SETUP + "DEFINE SUB(SOON) TOPICSTR('+/x') DEST(AUDIT) EXPIRY(30)\n"
 PATTERNS = ("a", "a/x", "a/y", "a/x/1", "b", "a/#", "#", "+/x", "a/+/1", "News/a", "News/#")
 TOPICS = ("a", "a/x", "a/y", "a/x/1", "b")
 CHAR_PATTERNS = ("a*", "*", "a/?", "b", "a/x")
-QUEUES = ("SYSTEM.BROKER.DEFAULT.STREAM", "NEWS")
+QUEUES = ("SYSTEM.BROKER.DEFAULT.STREAM", "NEWS", "UNLISTED")
 CONTROL = "SYSTEM.BROKER.CONTROL.QUEUE"
 FILTERS = ("n > 3", "n <= 3")
 
@@ -58,6 +60,7 @@ def _descriptors(draw: st.DrawFn, mark: str) -> Mqmd:
         report=draw(st.sampled_from([0, MQRO_NAN])),
         correl_id=draw(st.sampled_from([bytes(24), b"C" * 24])),
         persistence=draw(st.sampled_from([0, 1])),
+        put_appl_type=draw(st.sampled_from([0, 0, 0, MQAT_BROKER])),
     )
 
 
@@ -89,7 +92,7 @@ def _subscriber_commands(draw: st.DrawFn, mark: str) -> CommandSpec:
         SubIdentity=draw(st.sampled_from([None, None, None, "A", "B"])) if word == "RegSub" else None,
         SubPoint=None if rfh1 else draw(st.sampled_from([None, None, None, "USD"])),
         Filter=None if rfh1 else draw(st.sampled_from([None, None, *FILTERS])),
-        StreamName=draw(st.sampled_from([None, "NEWS"])) if rfh1 else None,
+        StreamName=draw(st.sampled_from([None, "NEWS", "UNLISTED"])) if rfh1 else None,
     )
     mqmd = draw(_descriptors(mark))
     return CommandSpec(
@@ -151,6 +154,9 @@ def messages(draw: st.DrawFn, qmgr: str | None, mark: str = "") -> list[Captured
     """
     commands = st.one_of(_subscriber_commands(mark), _publications(mark).map(_deletion))
     wanted = draw(st.lists(commands, max_size=40))
+    if draw(st.sampled_from([True, True, False])):
+        # Shows what is retained in the end.
+        wanted.append(CommandSpec("RegSub", ("#",), mqmd=Mqmd(reply_to_q=f"LAST{mark}")))
     clock = draw(st.sampled_from(["even", "jumping", "back", "none", "some"]))
     now = START
     found = []
