@@ -155,7 +155,8 @@ def _configured(ctx: click.Context, _parameter: click.Parameter, path: Path | No
     type=click.IntRange(min=0),
     default=_DEFAULT.size_bytes // _MEGABYTE,
     show_default=True,
-    help="Megabytes of all publications together that one command may cause. 0: no limit.",
+    help="Megabytes of all publications together that one command may cause, for which it takes two to five times as "
+    "much memory. 0: no limit.",
 )
 @click.option(
     "--queues",
