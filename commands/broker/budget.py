@@ -18,7 +18,7 @@ class Budget:
 
     time_s: seconds to read it and to work out what it causes. topics: the topics that it names. changes: the
     publications to subscribers and the changes of subscriptions and retained publications that it causes. size_bytes:
-    the size of all messages that it puts.
+    the size of all messages that it puts; the memory for them is two to five times that (docs/administration.md).
     """
 
     time_s: float = 10.0

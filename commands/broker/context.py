@@ -7,9 +7,11 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from commands.broker.authority import Action, Authority
+from commands.broker.identifiers import fitting, is_of_a_put
 from commands.broker.objects import CONTROL_QUEUE, DEAD_LETTER_QUEUE, DEFAULT_STREAM, Objects, is_object_name
 from commands.model import QueuedCommand
 from rfh2.constants import (
+    MQAT_BROKER,
     MQPER_PERSISTENCE_AS_Q_DEF,
     MQPER_PERSISTENT,
     MQPRI_PRIORITY_AS_Q_DEF,
@@ -72,6 +74,16 @@ def has_stream(queue: str, objects: Objects, semantics: Semantics) -> bool:
 def _is_listed(queue: str, objects: Objects) -> bool:
     namelist = objects.namelists.get(QUEUE_NAMELIST)
     return queue == DEFAULT_STREAM if namelist is None else is_stream_queue(queue, namelist)
+
+
+def input_queue(name: str, objects: Objects) -> str | None:
+    """The queue that *name* is, or is an alias of, if queued publish/subscribe takes commands from it; otherwise None.
+
+    A subscription must not deliver there: its publications would be published again, or carried out, without end.
+    """
+    alias = objects.aliases.get(name)
+    queue = alias.target if alias is not None and alias.target_type == "QUEUE" else name
+    return queue if queue == CONTROL_QUEUE or _is_listed(queue, objects) else None
 
 
 def _may_be_stream(queue: str, objects: Objects) -> bool:
@@ -137,6 +149,18 @@ class Context:
     def is_listed(self, queue: str) -> bool:
         """Whether *queue* is in SYSTEM.QPUBSUB.QUEUE.NAMELIST; the broker then takes every message from it."""
         return _is_listed(queue, self.objects)
+
+    @property
+    def is_own_publication(self) -> bool:
+        """Whether this queue manager put the message for a subscriber (guide 6.7.9).
+
+        A dead letter that is put back with its context is not: it keeps the MsgId that its program gave it or got.
+        """
+        mqmd = self.mqmd
+        if mqmd.put_appl_type != MQAT_BROKER or name_of(mqmd.reply_to_q):
+            return False
+        is_here = name_of(mqmd.put_appl_name) == name_of(fitting(self.qmgr, 28))
+        return is_here and is_of_a_put(mqmd.msg_id, self.qmgr)
 
     def scheme_of(self, header: PublicationFormat) -> WildcardScheme:
         """The wildcards of a command in *header*: MQRFH and PCF have the character-based ones (guide 2.5.1.1)."""
@@ -216,7 +240,8 @@ class Context:
     def check_reachable(self, destination: Destination) -> None:
         """Raises CommandError 3074 or 3076 where a strict queue manager does not know *destination*.
 
-        No queue manager delivers to a model queue, an alias of a topic, or a dynamic queue that was deleted.
+        No queue manager delivers to a model queue, an alias of a topic, or a dynamic queue that was deleted. This one
+        does not deliver to the queues from which it takes commands either.
         """
         if destination.qmgr == self.qmgr:
             self._check_is_queue(destination.queue)
@@ -239,6 +264,8 @@ class Context:
             why = "it was a dynamic queue, and was deleted"
         elif name in objects.aliases and objects.aliases[name].target_type == "TOPIC":
             why = "it is an alias of a topic; publications are delivered to queues"
+        elif (queue := input_queue(name, objects)) is not None:
+            why = f"the queue manager takes commands from {queue}, so it would publish its own publications without end"
         else:
             return
         raise CommandError(MQRCCF_Q_NAME_ERROR, why=why, tags=(("QName", name),))

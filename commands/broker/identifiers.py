@@ -32,6 +32,11 @@ def message_id(qmgr: str, seq: int, n: int) -> bytes:
     return head + (seq & _FIVE_BYTES).to_bytes(5, "big") + n.to_bytes(3, "big")
 
 
+def is_of_a_put(msg_id: bytes, qmgr: str) -> bool:
+    """Whether ``message_id`` made it for a put of *qmgr*; where a queue completes a program's, the top bit is set."""
+    return msg_id.startswith(_head(qmgr)) and msg_id[16] < 0x80
+
+
 @lru_cache(maxsize=64)
 def _head(qmgr: str) -> bytes:
     return _PRODUCT + qmgr[:12].ljust(12).encode("ascii", "replace")

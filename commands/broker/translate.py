@@ -75,6 +75,10 @@ def translate(command: Command, context: Context) -> CommandPlan:
         place = "the control queue" if wanted is InputQueueKind.CONTROL else "a stream queue"
         why = f"{command.word} must be put to {place}, not to {context.queue}"
         raise CommandError(MQRCCF_INCORRECT_Q, why=why, tags=(("Command", command.word),))
+    if context.is_own_publication:
+        # RegSub refuses such a queue, but a namelist or an alias can be altered after it.
+        why = f"this queue manager put it for a subscriber whose queue is {context.queue}: it is not published again"
+        raise CommandError(MQRCCF_INCORRECT_Q, why=why, tags=(("Command", command.word),))
     if isinstance(command, Publish):
         return _publish(command, context)
     if isinstance(command, RegisterSubscriber):

@@ -19,6 +19,7 @@ from commands.cli.options.verb import json_option, verb
 from commands.console.opening import ConsoleOptions, console_options
 from commands.console.reading.source import Source, store_of_pages
 from commands.links.engine.config import exposed_secrets, read_config
+from commands.listener.descriptors import raise_limit
 from commands.listener.serving import ListenError
 from commands.running.listening import where_of
 from commands.terminal.console import Console
@@ -90,6 +91,8 @@ def command(
     for exposed in exposed_secrets(settings):
         console.warn(exposed)
 
+    if console.is_the_process:
+        raise_limit()
     open_store = partial(store_of_pages, home, qmgr)
     open_store().close()
     open_timeline = None

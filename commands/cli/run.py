@@ -41,7 +41,7 @@ from commands.qmgr.store.errors import SupersededError
 from commands.qmgr.tally import ProcessorTally
 from commands.running.exit_opening import PublishExits
 from commands.running.instances import Plan, Worker, instance
-from commands.running.journal import Events, Journal, last_status
+from commands.running.journal import Events, Journal, last_status, reporting
 from commands.running.listening import Beside, Service, listener_beside
 from commands.running.log_file import LogFile, LogFormat
 from commands.running.recorder import Recorder
@@ -155,7 +155,8 @@ def _configured(ctx: click.Context, _parameter: click.Parameter, path: Path | No
     type=click.IntRange(min=0),
     default=_DEFAULT.size_bytes // _MEGABYTE,
     show_default=True,
-    help="Megabytes of all publications together that one command may cause. 0: no limit.",
+    help="Megabytes of all publications together that one command may cause, for which it takes two to five times as "
+    "much memory. 0: no limit.",
 )
 @click.option(
     "--queues",
@@ -231,9 +232,12 @@ def command(
     """
     budget = Budget(command_seconds, command_topics, command_puts, command_megabytes * _MEGABYTE)
     listener = listener_of(config.listener, listen, home, qmgr, Durability[durability.upper()], groups_of)
-    servers: tuple[Beside, ...] = () if listener is None else (listener_beside(listener),)
-    if console_at is not None:
-        servers += (_console(qmgr, home, console_options(config.console, console_at, "--console")),)
+    reported = partial(reporting, console, log, LogFormat(log_format))
+    beside = (
+        None if listener is None else listener_beside(listener),
+        None if console_at is None else _console(qmgr, home, console_options(config.console, console_at, "--console")),
+    )
+    servers = tuple(replace(each, reported=reported) for each in beside if each is not None)
     monitoring = Monitoring.of(config, metrics, tracing)
     if once and standby:
         raise click.UsageError("--standby waits to take over, and --once ends: give only one of them")

@@ -78,9 +78,12 @@ class Doorkeeper:
     def refuses_host(self, host: str | None) -> bool:
         """Whether nothing may be answered to a request with this Host."""
         try:
-            name = (urlsplit(f"//{host or ''}").hostname or "").lower().rstrip(".")
+            parts = urlsplit(f"//{host or ''}")
+            name = (parts.hostname or "").lower().rstrip(".")
         except ValueError:
             return True
+        if parts.netloc != host or "@" in parts.netloc:
+            return True  # more than a name and a port: no browser sends it
         if name in self._names:
             return False
         try:

@@ -13,7 +13,7 @@ from typing import Any, Final
 from urllib.parse import quote, urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from rfh2.terminal_escape import visible
 
@@ -76,7 +76,8 @@ def size(count: int) -> str:
 
 def lines(text: str | list[str]) -> Markup:
     """A text of several lines, or a list of them, with their ends."""
-    return Markup("\n").join(visible(line) for line in (text.splitlines() if isinstance(text, str) else text))
+    # Escaped as one text: a paste may have millions of lines.
+    return escape("\n".join(map(visible, text.splitlines() if isinstance(text, str) else text)))
 
 
 def _number(value: int | float | None) -> str:

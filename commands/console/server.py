@@ -19,6 +19,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from commands.console.access import HEADERS, Doorkeeper, Session
+from commands.console.connections import MOST_CONNECTIONS, protocol_of
 from commands.console.opening import ConsoleOptions
 from commands.console.pages import MENU, PAGES, Page, Query
 from commands.console.pages.dead_letters import again
@@ -26,6 +27,7 @@ from commands.console.pages.decoding import LONGEST_PASTE
 from commands.console.pages.query import NotThereError
 from commands.console.reading.source import Source
 from commands.console.rendering import ASSETS, address, asset, render
+from commands.listener.descriptors import OutOfFiles, carried, open_files
 from commands.running.listening import Service, where_of
 from rfh2.errors import QPubSubError
 
@@ -35,10 +37,15 @@ _SAFE: Final = ("GET", "HEAD")
 _LONGEST_REQUEST: Final = 512 * 1024
 # As many characters, of four bytes each, and what multipart adds.
 _LONGEST_FORM: Final = 4 * LONGEST_PASTE + 1_000_000
+# A form whose characters are %xx takes long to read; the page for pastes sends them as they are.
+_LONGEST_ENCODED: Final = 1_000_000
 _WRONG_PASSWORD_S: Final = 1.0
 _COMPARED_AT_A_TIME: Final = 2
 _STEP_S: Final = 0.01
+# asyncio accepts so many before it looks whether there are too many.
+_ACCEPTED_AT_ONCE: Final = 32
 _FAULTS: Final = {
+    400: f"This form cannot be read: it is damaged, or has more than {_LONGEST_ENCODED:,} encoded characters.",
     404: "The console has no such page.",
     405: "This cannot be done here.",
     413: f"What was sent is longer than {_LONGEST_FORM:,} bytes.",
@@ -211,7 +218,9 @@ def _methods(page: Page) -> list[str]:
 
 async def _form(request: Request) -> dict[str, str]:
     """The texts of a form; files are left out."""
-    async with request.form(max_files=0, max_fields=50, max_part_size=_LONGEST_FORM) as form:
+    is_plain = request.headers.get("content-type", "").startswith("multipart/")
+    most = _LONGEST_FORM if is_plain else _LONGEST_ENCODED
+    async with request.form(max_files=0, max_fields=50, max_part_size=most) as form:
         return {name: value for name, value in form.items() if isinstance(value, str)}
 
 
@@ -242,10 +251,15 @@ def console_service(qmgr: str, options: ConsoleOptions, make: Callable[[], Sourc
 async def serve(app: ConsoleApp, options: ConsoleOptions, ended: asyncio.Event, started: Callable[[int], None]) -> None:
     """Serve until *ended* is set. started: called with the port. Raises OSError where nothing can listen there."""
     sock = _listening(options)
-    context = options.tls
+    context, loop = options.tls, asyncio.get_running_loop()
+    most = carried(MOST_CONNECTIONS, 1, open_files())
+    where = where_of(options.host, sock.getsockname()[1])
+    loop.set_exception_handler(OutOfFiles(_log, f"the console on {where}", loop.time).handle)
     config = uvicorn.Config(
         app.asgi(),
-        http="h11",
+        http=protocol_of(most),
+        limit_concurrency=most,
+        backlog=_ACCEPTED_AT_ONCE,
         ws="none",
         lifespan="on",
         log_config=None,

@@ -14,6 +14,7 @@ from commands.listener.limits import Held, Memory
 from commands.listener.security import Identity, Security
 from commands.listener.targets import ObjectDescriptor
 from commands.listener.worker import Worker
+from commands.qmgr.event_numbers import LOGIN_REFUSED
 from commands.qmgr.mqi.async_puts import AsyncPuts
 from commands.qmgr.mqi.attributes import Values, identifier
 from commands.qmgr.mqi.calls import Program
@@ -140,6 +141,23 @@ class Conversation:
         """The same for what is nobody's fault, where the log is to have that."""
         _log.debug("%s: %s", self._trace, text)
 
+    def _log_refusal(self, application: str, reason: int) -> None:
+        """Write for an audit who may not connect: as whom, from where, by which channel, with which program."""
+        identity, credentials = self.identity, self.identity.credentials
+        user = identity.user if credentials is None else credentials.user
+        given = "without a password" if credentials is None or not credentials.password else "with a password"
+        text = "%s: user %r, %s, may not connect by channel %r: reason %d (program %r, which runs as user %r)"
+        about = {
+            "numbers": (LOGIN_REFUSED,),
+            "reason": reason,
+            "address": identity.address,
+            "channel": identity.channel,
+            "user": user,
+            "program": application,
+        }
+        words = (self._trace, user, given, identity.channel, reason, application, identity.user)
+        _log.error(text, *words, extra=about)
+
     async def connect(self, qmgr: str, application: str, kind: int, accounting_token: bytes) -> int:
         """MQCONN; the reason, 0 where it succeeds."""
         if qmgr.lstrip("*") not in _ANY_NAME and qmgr.lstrip("*") != self.qmgr:
@@ -148,7 +166,7 @@ class Conversation:
             return MQRC_Q_MGR_QUIESCING
         user, reason = await self._shared.security.user_of(self.identity)
         if reason:
-            _log.warning("%s: user %r may not connect (reason %d)", self._trace, self.identity.user, reason)
+            self._log_refusal(application, reason)
             return reason
         self._application = application
         context = Application(user, application, kind, accounting_token)

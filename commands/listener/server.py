@@ -13,6 +13,7 @@ from typing import Final
 
 from commands.broker.authority import GroupsOf, no_groups
 from commands.listener.conversation import Arrivals, Shared
+from commands.listener.descriptors import Acceptor, OutOfFiles, carried, listening_sockets, open_files
 from commands.listener.gate import give
 from commands.listener.limits import Connections, Memory
 from commands.listener.security import Security
@@ -29,6 +30,8 @@ _log: Final = logging.getLogger("qpubsub.listener")
 _HANDSHAKES_WAITING: Final = 512
 _MOST_REFUSED: Final = 32
 _REFUSED_S: Final = 1.0
+# Its socket, and the lock of a program that holds dynamic queues.
+_FILES_OF_CONNECTION: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +82,12 @@ class Listener:
         self._options, self._open_store = options, open_store
         self._arrivals = Arrivals()
         self._name, self._security = name, security
-        self._connections = Connections(options.connections, options.connections_of_address)
+        self._files = open_files()
+        most = carried(options.connections, _FILES_OF_CONNECTION, self._files)
+        self._connections = Connections(most, options.connections_of_address)
         self._is_full, self._refused = False, 0
         self._sessions: dict[asyncio.Task[None], Session | None] = {}
-        self._server: asyncio.Server | None = None
+        self._acceptor: Acceptor | None = None
         self._worker: Worker | None = None
         self._shared: Shared | None = None
 
@@ -102,10 +107,14 @@ class Listener:
         self._shared = Shared(
             *(self._name, self._worker, self._arrivals, self._security, _new_ids(), memory), topics=self._topics
         )
-        self._server = await loop.create_server(
-            lambda: _Arrival(self._admit), options.host, options.port, backlog=_HANDSHAKES_WAITING
-        )
-        port: int = self._server.sockets[0].getsockname()[1]
+        sockets = await listening_sockets(options.host, options.port, _HANDSHAKES_WAITING)
+        port: int = sockets[0].getsockname()[1]
+        most = self._connections.most
+        if most < options.connections:
+            text = "at most %d connections instead of %d: this process may have %s open files (LimitNOFILE)"
+            _log.warning(text, most, options.connections, self._files)
+        out_of_files = OutOfFiles(_log, f"the listener on {options.host}:{port}", loop.time)
+        self._acceptor = Acceptor(sockets, lambda: _Arrival(self._admit), out_of_files)
         _log.info("listening on %s:%d for queue manager %s", options.host, port, self._name)
         return port
 
@@ -114,8 +123,8 @@ class Listener:
 
         A wait for a message ends with 2161 where the program asked for that (MQGMO_FAIL_IF_QUIESCING).
         """
-        if self._server is not None:
-            self._server.close()
+        if self._acceptor is not None:
+            self._acceptor.close()
         if self._shared is not None:
             give(self._shared.quiescing)
         if self._sessions:

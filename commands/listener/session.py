@@ -32,6 +32,7 @@ from commands.listener.wire import (
     Wire,
     status,
 )
+from commands.qmgr.event_numbers import NO_CHANNEL
 from commands.qmgr.mqi.errors import MqiError
 from commands.qmgr.store.errors import QueueError
 from rfh2.ccsid import ENCODINGS, ByteOrder
@@ -131,8 +132,10 @@ class Session:
                 if not await self._take(*received):
                     break
         except (DecodeError, ProtocolError, MqiError) as error:
-            _log.warning("%s: %s; the connection is closed", self._wire.trace, error)
             code = error.code if isinstance(error, ProtocolError) else BAD_SEGMENT
+            numbers = (NO_CHANNEL,) if code == NO_SUCH_CHANNEL else ()
+            level, text = logging.ERROR if numbers else logging.WARNING, "%s: %s; the connection is closed"
+            _log.log(level, text, self._wire.trace, error, extra={"numbers": numbers})
             await self._wire.send_status(self._wire.latest, ERROR | CLOSE, code)
         except (ConnectionError, asyncio.IncompleteReadError, ssl.SSLError) as error:
             _log.info("%s: the connection broke: %s", self._wire.trace, error)

@@ -15,6 +15,7 @@ from datetime import timedelta
 from typing import Final
 
 from commands.broker.authority import RecordedAuthority
+from commands.broker.context import input_queue
 from commands.broker.objects import LocalQueue, is_object_name, new_queue
 from commands.mqsc import answers
 from commands.mqsc.administration import Administration
@@ -257,6 +258,9 @@ def _missing_queue(made: Subscription, administration: Administration) -> LocalQ
     objects, name = administration.objects, made.dest_queue
     if made.dest_qmgr != objects.qmgr.name:
         return None
+    if (read := input_queue(name, objects)) is not None:
+        why = f"The queue manager takes commands from {read}, so no subscription can deliver to it (reason 2522)."
+        raise answers.failed(why)
     found = objects.queue(name)
     if found is not None and found.is_temporary:
         why = f"{name} is a temporary dynamic queue; only a Register Subscriber command may name it (reason 2522)."

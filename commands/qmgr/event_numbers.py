@@ -1,5 +1,5 @@
-"""Numbers that IBM MQ's error log has for events of queued publish/subscribe and its instances: operators have alarms
-for these.
+"""Numbers that IBM MQ's error log has for events of queued publish/subscribe, its instances and its listener:
+operators have alarms for these.
 
 A log record has them in ``numbers``. The log shows each as IBM does, with a letter for its severity: ``AMQ5882W``.
 """
@@ -24,3 +24,7 @@ DISCARDED: Final = 5866
 """A command was discarded, as PSNPMSG says."""
 DEAD_LETTER: Final = 5882
 """A message was put on the dead-letter queue."""
+NO_CHANNEL: Final = 9519
+"""A program connected by a channel that there is not."""
+LOGIN_REFUSED: Final = 9557
+"""A program may not connect: its user, its password, its address or its channel."""

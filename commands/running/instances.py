@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from commands.listener.descriptors import raise_limit
 from commands.qmgr.store import Durability
 from commands.qmgr.store.errors import QueueManagerInUseError, StoreBusyError, SupersededError
 from commands.qmgr.store.home import directory_of
@@ -77,6 +78,7 @@ def instance(console: Console, plan: Plan) -> Worker | int:
     already; SupersededError where another one took over and this one is not to wait; StoreError, ListenError.
     """
     require_locks(f"queue manager {plan.qmgr}")
+    raise_limit()
     directory = directory_of(plan.home, plan.qmgr)
     if plan.takes_hangup:
         signal.signal(signal.SIGHUP, signal.SIG_IGN)  # while there is no worker, no log is open

@@ -21,7 +21,7 @@ from typing import Any, Final
 from commands.qmgr.link_port import ManagedLink
 from commands.qmgr.tally import ProcessorTally
 from commands.running.fixed_file import FixedFile, read_fixed
-from commands.running.log_file import LogFile
+from commands.running.log_file import LogFile, LogFormat
 from commands.terminal.console import Console
 from rfh2.captured import iso
 
@@ -33,7 +33,7 @@ _EVERY_S: Final = 0.5
 _RATE_S: Final = 2.0
 _SIGN_OF_LIFE_S: Final = 5.0
 # The fields of an event that the processor gives beside its text.
-_ABOUT: Final = ("seq", "queue", "reason", "count", "next_try_s")
+_ABOUT: Final = ("seq", "queue", "reason", "count", "next_try_s", "address", "channel", "user", "program")
 
 
 class Events(logging.Handler):
@@ -219,6 +219,26 @@ class Journal(Events):
                 self._log.close()
             if self._file is not None:
                 self._file.close()
+
+
+@contextmanager
+def reporting(console: Console, log: Path | None, style: LogFormat) -> Iterator[None]:
+    """Show the warnings and errors of a process beside the processor, and write them to the same log file.
+
+    Where the file cannot be opened, the processor says so.
+    """
+    file = None
+    with suppress(OSError):
+        file = None if log is None else LogFile(log, style, console.lines, follows=True)
+    logger = logging.getLogger("qpubsub")
+    logger.handlers, logger.propagate = [Events(console, file)], False
+    logger.setLevel(logging.WARNING)
+    try:
+        yield
+    finally:
+        logger.handlers = []
+        if file is not None:
+            file.close()
 
 
 _LETTERS: Final = {logging.INFO: "I", logging.WARNING: "W", logging.ERROR: "E"}

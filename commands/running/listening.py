@@ -16,7 +16,7 @@ import select
 import signal
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -56,12 +56,13 @@ def where_of(host: str, port: int) -> str:
 class Beside:
     """A server for a process of its own. name: for the log. make: called there. told: what people read of HOST:PORT.
 
-    make raises ListenError, StoreError where it cannot listen.
+    make raises ListenError, StoreError where it cannot listen. reported: entered in that process; takes its log.
     """
 
     name: str
     make: Callable[[], Service]
     told: str
+    reported: Callable[[], AbstractContextManager[None]] = nullcontext
 
 
 def listener_beside(make: Callable[[], Listener]) -> Beside:
@@ -102,7 +103,8 @@ class _Guardian:
             code = 1
             try:
                 die_with(self._parent)
-                code = self._guard(says)
+                with self._server.reported():
+                    code = self._guard(says)
             finally:
                 os._exit(code)
         os.close(says)

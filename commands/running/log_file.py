@@ -30,10 +30,13 @@ class LogFormat(StrEnum):
 
 
 class LogFile:
-    """Writes events to *path*, or with *show* where that is ``-``. Raises OSError where it cannot be opened."""
+    """Writes events to *path*, or with *show* where that is ``-``. Raises OSError where it cannot be opened.
 
-    def __init__(self, path: Path, style: LogFormat, show: Callable[[str], None]) -> None:
-        self._path, self._style, self._show = path, style, show
+    follows: open it again wherever it was renamed, for a process that gets no signal.
+    """
+
+    def __init__(self, path: Path, style: LogFormat, show: Callable[[str], None], follows: bool = False) -> None:
+        self._path, self._style, self._show, self._follows = path, style, show, follows
         self._is_asked = False
         self._file = self._opened()
 
@@ -55,7 +58,7 @@ class LogFile:
 
     def reopen_if_asked(self) -> None:
         """Open the file again if a signal has asked for that. Raises OSError; then the open one is kept for now."""
-        if self._is_asked and self._file is not None:
+        if self._file is not None and (self._is_asked or (self._follows and self._was_renamed(self._file))):
             file = self._opened()
             self._is_asked = False
             self._file.close()
@@ -83,6 +86,12 @@ class LogFile:
         if self._file is not None:
             with suppress(OSError):
                 self._file.close()
+
+    def _was_renamed(self, file: TextIO) -> bool:
+        try:
+            return not os.path.samestat(os.fstat(file.fileno()), self._path.stat())
+        except FileNotFoundError:
+            return True
 
     def _opened(self) -> TextIO | None:
         if self.is_stderr:

@@ -18,6 +18,13 @@ from commands.links.nats.connection import NatsConnection, Session, nothing
 from commands.links.nats.streams import Names, configs_of, make_stream, why_unfit
 from rfh2.errors import StoreError
 
+# A client gets sync_interval neither from INFO nor from JetStream's API, so this is said to everybody.
+_ON_DISK: Final = CheckResult(
+    "power failure of the server",
+    True,
+    "not checked, since a client cannot see sync_interval: by default the server answers before it writes to disk, so "
+    "publications that count as sent can be lost; 'sync_interval: always' in its jetstream block prevents that",
+)
 _BRIEFLY: Final = {"Nats-TTL": "1s"}
 
 
@@ -52,6 +59,7 @@ class NatsCheck:
             yield self._tried(f"consumer of stream {name}", self._consumer(name, subject), "allowed")
         most = self._connection.max_payload
         yield CheckResult("size of a publication", True, f"{most} bytes; larger ones are dead letters")
+        yield _ON_DISK
 
     def close(self) -> None:
         """Remove what was made, and disconnect."""

@@ -53,6 +53,20 @@ class TreeUnreachableError(StoreError):
     """The tree cannot be reached now, or does not answer; the engine may try the call again."""
 
 
+class UnansweredError(TreeUnreachableError):
+    """The tree has not answered for some publications, while it answers for others.
+
+    keys: of the messages (``message_key``) for which it has said nothing at all, not even to try again later.
+    """
+
+    def __init__(self, why: str, keys: Collection[bytes]) -> None:
+        super().__init__(why, keys)
+        self.why, self.keys = why, keys
+
+    def __str__(self) -> str:
+        return self.why
+
+
 class TreeRefusedError(StoreError):
     """The tree refuses to look up what it retains. lasting: it will refuse soon again, so do not ask it again now."""
 
@@ -224,7 +238,8 @@ class Sender(Protocol[P]):
         """Send each of *batch*, in order, and give the result of each when it is known. Raises StoreError.
 
         After an exception the engine calls again with those that have no result; with all of them if
-        Feature.UNIT_OF_WORK is done.
+        Feature.UNIT_OF_WORK is done. A sender that does not wait for one answer before it sends the next one raises
+        UnansweredError where answers are missing: the engine then sets aside what the tree never answers for.
         """
 
     def done(self) -> None:

@@ -3,26 +3,32 @@
 The pump takes an interrupted batch again. It skips the messages that the tree has answered, and sends the others again;
 after a restart of the process it sends all of them again. If the tree has units of work, it always sends all of them
 again, because the tree backed them out. Messages that the tree refuses or can never take go on the dead-letter queue.
+
+A message for which the tree does not answer must not keep those behind it waiting for ever. The pump takes more behind
+those that are answered. A message that had no answer in three rounds, while in each of them the tree answered for one
+behind it that asks for the same (to publish, to retain, to clear), goes on the dead-letter queue.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
-from typing import Generic, TypeVar
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from typing import Final, Generic, TypeVar
 
 from commands.links.engine.adapter import (
     Adapter,
     NotCarriedError,
     Sender,
     TreeUnreachableError,
+    UnansweredError,
     Waiting,
     how,
 )
 from commands.links.engine.backoff import Backoff
 from commands.links.engine.inbound_pump import FIRST_PAUSE_S, IDLE_S, LONGEST_PAUSE_S
 from commands.links.engine.link_stores import LinkStores
-from commands.links.engine.message_for_tree import for_tree, is_clearing
+from commands.links.engine.message_for_tree import ForTree, for_tree, is_clearing
 from commands.links.engine.quiescence import IdleCounter
 from commands.links.engine.spool import Refused, Spool, message_key
 from commands.qmgr.link_port import Feature, How
@@ -32,6 +38,11 @@ from rfh2.errors import DecodeError, StoreError
 
 F = TypeVar("F")
 P = TypeVar("P")
+
+# How often a message has no answer while one behind it has, until it is set aside: once may be an accident.
+_ROUNDS: Final = 3
+# Batches in memory, while one message keeps those behind it on the outgoing queue.
+_MOST_BATCHES: Final = 3
 
 
 class OutboundPump(Generic[F, P]):
@@ -43,6 +54,8 @@ class OutboundPump(Generic[F, P]):
         self._in_unit_of_work = how(adapter.capabilities, Feature.UNIT_OF_WORK) is How.DOES
         # For each answered message still on the outgoing queue, by its key: why the tree refused it, None if it has it.
         self._answers: dict[bytes, int | None] = {}
+        # For each message that had no answer while one behind it had: in how many rounds.
+        self._unanswered: dict[bytes, int] = {}
         self.counter = IdleCounter()
 
     def run(self) -> None:
@@ -84,22 +97,28 @@ class OutboundPump(Generic[F, P]):
         if messages:
             if self._in_unit_of_work:
                 self._answers.clear()
-            for sent in sender.send(self._waiting(messages, sender)):
-                if sent.reason is not None:
-                    self._log.error("%s: it is put on the dead-letter queue", sent.why)
-                self._answers[message_key(sent.message)] = sent.reason
+            waiting: dict[bytes, ForTree] = {}
+            try:
+                for sent in sender.send(self._waiting(messages, sender, waiting)):
+                    if sent.reason is not None:
+                        self._log.error("%s: it is put on the dead-letter queue", sent.why)
+                    self._answers[message_key(sent.message)] = sent.reason
+            except UnansweredError as error:
+                self._set_aside(messages, waiting, error.keys)
+                raise
             refused = self._refused(messages)
             spool.done(refused)
             self.counter.refused += len(refused)
             self._answers.clear()
+            self._unanswered.clear()
             sender.done()
         self.counter.found(len(messages))
         return len(messages)
 
     def _taken(self, spool: Spool) -> list[StoredMessage]:
-        messages = spool.take(self._batch)
         if not self._in_unit_of_work:
-            return messages
+            return spool.take(min(self._batch + len(self._answers), _MOST_BATCHES * self._batch))
+        messages = spool.take(self._batch)
         until = next((at for at, each in enumerate(messages) if is_clearing(each.md, each.body)), None)
         if until is None:
             return messages
@@ -107,8 +126,13 @@ class OutboundPump(Generic[F, P]):
         spool.undo()
         return spool.take(max(until, 1))
 
-    def _waiting(self, messages: Sequence[StoredMessage], sender: Sender[P]) -> Iterator[Waiting[P]]:
-        """Those of *messages* that must be sent; one after the other, because together they may be large."""
+    def _waiting(
+        self, messages: Sequence[StoredMessage], sender: Sender[P], waiting: dict[bytes, ForTree]
+    ) -> Iterator[Waiting[P]]:
+        """Those of *messages* that must be sent; one after the other, because together they may be large.
+
+        waiting: gets what each of them wants, without its data.
+        """
         for message in messages:
             key = message_key(message)
             if key in self._answers:
@@ -133,7 +157,28 @@ class OutboundPump(Generic[F, P]):
             if prepared.lost:
                 lost = ", ".join(prepared.lost)
                 self._log.warning("topic %s: to %s without %s", wanted.topic, self._adapter.name, lost)
+            waiting[key] = replace(wanted, payload=b"")
             yield Waiting(message, wanted, prepared.item)
+
+    def _set_aside(
+        self, messages: Sequence[StoredMessage], waiting: dict[bytes, ForTree], unanswered: Collection[bytes]
+    ) -> None:
+        """Note which of *messages* had no answer while one behind it had; make a dead letter of what never has one."""
+        answered: set[tuple[bool, bool]] = set()
+        for message in reversed(messages):
+            key = message_key(message)
+            wanted = waiting.get(key)
+            if wanted is None:
+                continue
+            kind = (wanted.clear, wanted.retain)
+            if key in self._answers:
+                answered.add(kind)
+            elif key in unanswered and kind in answered:
+                self._unanswered[key] = self._unanswered.get(key, 0) + 1
+                if self._unanswered[key] == _ROUNDS:
+                    text = "topic %.200s: %s answers for publications behind this one, and not for it"
+                    self._log.error(f"{text}: it is put on the dead-letter queue", wanted.topic, self._adapter.name)
+                    self._answers[key] = MQRCCF_COMMAND_FAILED
 
     def _refused(self, messages: Sequence[StoredMessage]) -> list[Refused]:
         answered = ((message, self._answers.get(message_key(message))) for message in messages)

@@ -24,6 +24,9 @@ _log = logging.getLogger("qpubsub.mq")
 
 # Beside what a queue may say: the topic is inhibited (2051), not valid (2425), or nobody's (2502).
 _TOPIC_REFUSED: Final = frozenset({2425, 2085, 2502, 2503, 2494})
+# The properties are too large (2465, 2469, 2478, 2513), have a name that MQ does not allow (2442), or were malformed.
+_PROPERTIES_REFUSED: Final = frozenset({2228, 2334, 2335, 2336, 2421, 2442, 2465, 2469, 2472, 2473, 2478, 2513, 2527})
+_OF_THE_PUBLICATION: Final = frozenset(REFUSED) | _TOPIC_REFUSED | _PROPERTIES_REFUSED
 
 MqPut = tuple[bytes, bytes, int]
 """The MQMD, the body and the MQPMO_* of an MQPUT to a topic; nothing of each for a clear."""
@@ -69,7 +72,7 @@ class MqSender:
         except ConnectionLostError:
             raise
         except MqError as error:
-            if error.reason not in REFUSED and error.reason not in _TOPIC_REFUSED:
+            if error.reason not in _OF_THE_PUBLICATION:
                 raise
             return Sent(message, error.reason, f"IBM MQ refuses what is to be done on topic {topic}: {error}")
         except StoreError:

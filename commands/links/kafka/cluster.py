@@ -46,6 +46,8 @@ _OF_CONSUMERS: Final[dict[str, Any]] = {
     "enable.partition.eof": True,
     "fetch.wait.max.ms": 100,
 }
+# A topic was deleted; a name of confluent-kafka is not in all its versions.
+_GONE: Final = ("UNKNOWN_TOPIC_OR_PART", "UNKNOWN_TOPIC_ID", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION")
 # The topic says what is too long, not the client.
 _OF_PRODUCERS: Final[dict[str, Any]] = {
     "transaction.timeout.ms": 30_000,
@@ -97,6 +99,7 @@ class KafkaCluster:
         try:
             yield
         except KafkaException as error:
+            self.look_if_gone(error.args[0])
             self._admin.poll(0)  # for what the library reports beside the calls
             said = f" ({self._said})" if self._is_down and self._said else ""
             why = f"Kafka at {self._address}: {error.args[0].str()}{said}"
@@ -106,6 +109,11 @@ class KafkaCluster:
         """Raise TreeUnreachableError where no broker answers: a consumer says nothing then."""
         if self._is_down:
             self.logs(self._routes.state)
+
+    def look_if_gone(self, error: KafkaError) -> None:
+        """Where *error* says that a topic is not there any more, ``make_ready`` looks for it again, and makes it."""
+        if error.code() in [getattr(KafkaError, name, None) for name in _GONE]:
+            self._is_ready = False
 
     def _failed(self, error: KafkaError) -> None:
         if error.code() == KafkaError._ALL_BROKERS_DOWN:

@@ -109,7 +109,7 @@ class KafkaSender:
             with self._cluster.asking():
                 producer.begin_transaction()
                 for number, waiting in enumerate(together):
-                    answer = partial(_answered, refused, number)
+                    answer = partial(self._answered, refused, number)
                     for each in waiting.item:
                         headers: list[tuple[str, str | bytes | None]] = [*each.headers]
                         producer.produce(each.topic, each.value, each.key, headers=headers, on_delivery=answer)
@@ -125,8 +125,9 @@ class KafkaSender:
         self._marks.sent(keys)
         return {}
 
-
-def _answered(refused: dict[int, KafkaError], number: int, error: KafkaError | None, _message: Any) -> None:
-    lasting = (KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.INVALID_RECORD, KafkaError.TOPIC_AUTHORIZATION_FAILED)
-    if error is not None and error.code() in lasting:
-        refused[number] = error
+    def _answered(self, refused: dict[int, KafkaError], number: int, error: KafkaError | None, _message: Any) -> None:
+        lasting = (KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.INVALID_RECORD, KafkaError.TOPIC_AUTHORIZATION_FAILED)
+        if error is not None and error.code() in lasting:
+            refused[number] = error
+        elif error is not None:
+            self._cluster.look_if_gone(error)

@@ -26,11 +26,15 @@ from commands.links.nats.subjects import subject_of, topic_of
 
 Headers = dict[str, str]
 
+MOST_HEADER_BYTES: Final = 65_535
+"""JetStream keeps the length of the headers in 16 bits; where there are more, it may not even answer."""
 MESSAGE_ID: Final = "Nats-Msg-Id"
 _TTL, _PROPERTIES = "Nats-TTL", "mq.Properties"
 _OPERATION, _REMOVED = "KV-Operation", "Nats-Marker-Reason"
 _NO_PROPERTY: Final = frozenset({CONTENT_TYPE, RETAIN.lower(), PERSISTENCE.lower(), _PROPERTIES.lower()})
 _NAME: Final = re.compile(r"(?!nats-|kv-|status$|description$)[!#$%&'*+\-.^_`|~0-9A-Za-z]+", re.IGNORECASE)
+# The first and the last line, and Nats-Msg-Id with the bridge's name and a MsgId as hexadecimal digits.
+_FIRST_AND_LAST, _ID_BYTES = len("NATS/1.0\r\n\r\n"), len(MESSAGE_ID) + len(": -\r\n") + 48
 _DURATION: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(ms|h|m|s)")
 _SECONDS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 # Go's longest duration is 292 years; this is 31.
@@ -51,7 +55,13 @@ class NatsPublication:
     @property
     def size(self) -> int:
         """About how many bytes count towards the longest payload that the server takes."""
-        return len(self.payload) + sum(len(name) + len(value.encode()) + 4 for name, value in self.headers.items()) + 80
+        return len(self.payload) + self.header_bytes
+
+    @property
+    def header_bytes(self) -> int:
+        """How many bytes the block of headers has at most, with ``Nats-Msg-Id``, which the sender adds."""
+        named = sum(len(name) + len(value.encode()) + 4 for name, value in self.headers.items())
+        return _FIRST_AND_LAST + named + _ID_BYTES + len(self.headers[BRIDGE])
 
 
 def message_for(wanted: ForTree, bridge: str, marker_s: int) -> NatsPublication:

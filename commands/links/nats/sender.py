@@ -12,16 +12,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, Final
 
-from commands.links.engine.adapter import NotCarriedError, Prepared, Sent, TreeUnreachableError, Waiting, too_large
+from commands.links.engine.adapter import NotCarriedError, Prepared, Sent, UnansweredError, Waiting, too_large
 from commands.links.engine.batches import batches
 from commands.links.engine.config import TopicsConfig
 from commands.links.engine.message_for_tree import ForTree
 from commands.links.nats.connection import Session, refusal
 from commands.links.nats.logs import NatsLogs
-from commands.links.nats.messages import MESSAGE_ID, NatsPublication, message_for
+from commands.links.nats.messages import MESSAGE_ID, MOST_HEADER_BYTES, NatsPublication, message_for
 from commands.links.nats.streams import Names
 from commands.links.nats.subjects import why_too_long
-from rfh2.constants import MQRC_NOT_AUTHORIZED, MQRCCF_COMMAND_FAILED, MQRCCF_TOPIC_ERROR
+from rfh2.constants import MQRC_MSG_TOO_BIG_FOR_Q, MQRC_NOT_AUTHORIZED, MQRCCF_COMMAND_FAILED, MQRCCF_TOPIC_ERROR
 
 _MOST_BYTES: Final = 4_000_000
 _BAD_REQUEST: Final = 400
@@ -43,6 +43,9 @@ class NatsSender:
         why = why_too_long(wanted.topic, self._config.longest_subject)
         if why is not None:
             raise NotCarriedError(MQRCCF_TOPIC_ERROR, f"topic {wanted.topic:.200}: {why}")
+        if item.header_bytes > MOST_HEADER_BYTES:
+            why = f"its properties take {item.header_bytes} bytes as headers, JetStream takes {MOST_HEADER_BYTES}"
+            raise NotCarriedError(MQRC_MSG_TOO_BIG_FOR_Q, f"topic {wanted.topic:.200}: {why}")
         most = self._logs.connection.max_payload
         if item.size > most:
             raise too_large(wanted.topic, item.size, most, "the NATS server")
@@ -52,13 +55,24 @@ class NatsSender:
         if self._logs.is_cluster is None:
             self._logs.make_ready()
         apart = _subject if self._logs.is_cluster else None
-        for together in batches(batch, lambda each: each.item.size, _MOST_BYTES, apart):
+        unanswered: list[bytes] = []
+        left: set[str] = set()
+        for each_batch in batches(batch, lambda each: each.item.size, _MOST_BYTES, apart):
+            # In a cluster, what is behind another one on its subject waits for that.
+            together = [each for each in each_batch if apart is None or each.item.subject not in left]
+            if not together:
+                continue
             publish = partial(self._publish, together)
             answers = self._logs.connection.call(publish, 2 * self._config.patience_s)
             known = [(each, self._sent(each, answer)) for each, answer in zip(together, answers, strict=True)]
             yield from (sent for _, sent in known if sent is not None)
-            if any(sent is None for _, sent in known):
-                raise TreeUnreachableError("the NATS server has not answered for all publications")
+            missing = [(each, answer) for (each, sent), answer in zip(known, answers, strict=True) if sent is None]
+            left.update(each.item.subject for each, _ in missing)
+            unanswered += [each.key for each, answer in missing if not any(map(_is_refused, answer))]
+            if len(missing) == len(together) and apart is None:
+                break
+        if left:
+            raise UnansweredError("the NATS server has not answered for all publications", unanswered)
 
     def done(self) -> None:
         """Nothing is remembered of a batch."""
@@ -110,6 +124,11 @@ class NatsSender:
 
 def _subject(waiting: Waiting[NatsPublication]) -> str:
     return waiting.item.subject
+
+
+def _is_refused(answer: asyncio.Future[Any]) -> bool:
+    """Whether the server has answered that it does not take it now."""
+    return answer.done() and not answer.cancelled() and answer.exception() is not None
 
 
 def _deny(answer: asyncio.Future[Any], text: str) -> None:

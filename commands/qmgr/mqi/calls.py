@@ -358,6 +358,9 @@ class Program:
             unit.uncommitted.got(queue, got.seq, self._owner(unit))
         else:
             unit.uncommitted.remove(queue, got.seq)
+        # Counted when it is got, as a put is; LGETDATE is that of the last MQGET, whatever becomes of it.
+        unit.counters.got.append(queue)
+        unit.counters.got_us.append(to_microseconds(self._clock()))
 
     # Units of work
 

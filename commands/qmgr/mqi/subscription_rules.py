@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from commands.broker.authority import Action
+from commands.broker.context import input_queue
 from commands.broker.core import BrokerCore
 from commands.broker.lifetime import tenths_until
 from commands.broker.mqsd import subscription_options
@@ -148,6 +149,9 @@ class SubscriptionRules:
             return
         if wanted.durable and found.is_temporary:
             raise MqiError(MQRC_INVALID_DESTINATION, f"{found.name} is a temporary dynamic queue")
+        if (queue := input_queue(made.dest_queue, self._broker.objects)) is not None:
+            why = f"the queue manager takes commands from {queue}, so no subscription can deliver to it"
+            raise MqiError(MQRC_INVALID_DESTINATION, why)
         if not self._broker.authority.may_put(self._user, made.dest_queue):
             raise MqiError(MQRC_NOT_AUTHORIZED, f"user {self._user} may not put on {made.dest_queue}")
 

@@ -25,6 +25,12 @@ _TURN_FILE: Final = "turn.lock"
 _CACHE_KIB: Final = 16_384
 _CHECKPOINT_PAGES: Final = 4_000
 _LOG_BYTES: Final = 64 * 1024 * 1024
+_LOG_MISSING: Final = (
+    "its write-ahead log ({0}-wal) was removed, and with it messages and definitions that were committed; put it back, "
+    "or a backup. To go on without them, end all programs that use the queue manager, and delete {0}-shm"
+)
+# Another program may be opening or closing the database between two looks.
+_LOOKS: Final = 3
 
 # Messages of SQLite about values that it cannot read may contain bytes that are not text.
 FAILURES: Final = (sqlite3.Error, UnicodeDecodeError)
@@ -65,6 +71,8 @@ class Database:
         self.failure: StoreError | None = None
         self.epoch: int | None = None
         self._turn = WriteTurn(path.with_name(_TURN_FILE))
+        if not create and _is_log_missing(path):
+            raise StoreDamagedError(self.path, _LOG_MISSING.format(path.name))
         uri = f"{path.absolute().as_uri()}?mode={'rwc' if create else 'rw'}"
         try:
             self.connection = sqlite3.connect(uri, uri=True, timeout=patience_s, isolation_level=None)
@@ -216,3 +224,18 @@ def translate_sqlite_errors(method: Callable[Concatenate[S, P], R]) -> Callable[
             raise self.database.translated(error) from error
 
     return translated
+
+
+def _is_log_missing(path: Path) -> bool:
+    """Whether the write-ahead log of *path* was removed, and not by SQLite.
+
+    SQLite makes -wal before -shm, and when the last program closes it deletes -shm before -wal. So -shm without -wal
+    is what a killed program leaves where somebody has removed the log. If both were removed, nothing tells.
+    """
+    log, index = path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm")
+    for look in range(_LOOKS):
+        if log.exists() or not index.exists():
+            return False
+        if look < _LOOKS - 1:
+            time.sleep(NAP_S)
+    return True

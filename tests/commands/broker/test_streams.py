@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from commands import Broker
-from commands.broker.objects import ADMIN_STREAM, CONTROL_QUEUE, DEFAULT_STREAM, LocalQueue
+from commands.broker.context import Semantics
+from commands.broker.objects import ADMIN_STREAM, CONTROL_QUEUE, DEFAULT_STREAM, AliasQueue, LocalQueue
 from rfh2 import CapturedMessage, Folder, Rfh2
 from rfh2.constants import MQAT_BROKER
 from rfh2.mqmd import Mqmd
@@ -148,3 +150,46 @@ def test_what_a_setup_defines_runs_out_from_the_first_message_on() -> None:
         for n, s in enumerate((0, 9, 11))
     ]
     assert received == [1, 1, 0]
+
+
+# What the broker puts is not published again
+
+
+@pytest.mark.parametrize("queue", [DEFAULT_STREAM, ADMIN_STREAM, "Sport", "TO.SPORT", CONTROL_QUEUE, "TO.CONTROL"])
+def test_3076_a_subscription_delivers_to_no_queue_that_the_broker_reads(sport: Scenario, queue: str) -> None:
+    sport.objects.put(AliasQueue("TO.SPORT", "Sport"))
+    sport.objects.put(AliasQueue("TO.CONTROL", CONTROL_QUEUE))
+    refused(sport.register("a/#", tags=[("QName", queue)]), 3076, ("QName", queue))
+    done(sport.register("a/#", reply_to="Q", tags=[("SubName", "S")]))
+    refused(sport.register("a/#", tags=[("SubName", "S"), ("QName", queue)]), 3076, ("QName", queue))
+    assert [made.dest_queue for made in sport.subscriptions] == ["Q"]
+    done(sport.register("b", tags=[("QName", queue), ("QMgrName", "QM2")]))
+
+
+@pytest.mark.parametrize("semantics", [Semantics.V7, Semantics.V6])
+def test_what_it_put_itself_is_a_dead_letter_on_a_queue_that_became_a_stream(semantics: Semantics) -> None:
+    """A namelist can be altered after the subscription was made."""
+    world = Scenario(semantics=semantics)
+    world.objects.put(LocalQueue("LATER"))
+    done(world.register("a/#", tags=[("QName", "LATER")]))
+    world.objects.put(Namelist(QUEUE_NAMELIST, (DEFAULT_STREAM, "LATER")))
+    (put,) = (each.put for each in world.publish("a/b").publications)
+    again = world.put("LATER", bytes.fromhex(put.md_hex), bytes.fromhex(put.body_hex))
+    assert ([each.put.reason for each in again.dead_letters], again.publications) == ([3079], [])
+    assert "not published again" in again.outcome.why
+
+
+NOT_ITS_OWN = [
+    ("another queue manager's", {"put_appl_name": "QM2"}),
+    ("a program's", {"put_appl_type": 6}),
+    ("a dead letter that was put back with its context", {"msg_id": b"M" * 24}),
+    ("a request", {"reply_to_q": "REPLY"}),
+]
+
+
+@pytest.mark.parametrize("fields", [row[1] for row in NOT_ITS_OWN], ids=[row[0] for row in NOT_ITS_OWN])
+def test_what_others_put_is_published(sport: Scenario, fields: dict[str, object]) -> None:
+    done(sport.register("a/#", tags=[("QName", "Q")]))
+    (put,) = (each.put for each in sport.publish("a/b").publications)
+    mqmd = replace(Mqmd.decode(bytes.fromhex(put.md_hex)), **fields)
+    assert sport.put(DEFAULT_STREAM, mqmd.encode(), bytes.fromhex(put.body_hex)).queues == ["Q"]

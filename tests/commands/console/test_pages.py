@@ -193,6 +193,18 @@ def test_decode_says_what_it_cannot_read(text: str, console: Opened) -> None:
     assert re.search("error|No message", answer.text)
 
 
+def test_a_paste_is_sent_as_it_is_and_bounded(console: Opened) -> None:
+    """As %xx, a paste of some megabytes takes seconds to read, in which nobody else is answered."""
+    assert 'enctype="multipart/form-data"' in console.client.get("/decode").text
+    token = console.token("/decode")
+    many = "{}\r\n" * 300_000
+    sent = {"text": (None, many), "token": (None, token)}
+    answer = console.client.post("/decode", files=sent, headers={"origin": ORIGIN})
+    assert (answer.status_code, answer.text.count("{}\n") > 299_000) == (200, True)
+    answer = console.client.post("/decode", data={"text": many, "token": token}, headers={"origin": ORIGIN})
+    assert (answer.status_code, "longer" in answer.text or "more than" in answer.text) == (400, True)
+
+
 def test_why_gives_the_answers_of_the_verb(console: Opened) -> None:
     found = _text(console, "/why", ask=1, publish="Sport/Soccer")
     assert _column(found, "result") == ["delivered", "delivered"]

@@ -194,6 +194,7 @@ def test_a_nats_server_where_nothing_is_missing(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     assert found["stream QPUBSUB"]["what"] == "not there; run makes it"
     assert found["publishing on mq.qpubsub.qpubsub-QM1.check"]["what"] == "allowed"
+    assert "sync_interval: always" in found["power failure of the server"]["what"]
     assert left == [], "what check made is removed"
 
 

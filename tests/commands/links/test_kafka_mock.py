@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import pytest
 
-from commands.links.engine.adapter import Waiting
+from commands.links.engine.adapter import TreeUnreachableError, Waiting
 from commands.links.engine.config import TopicsConfig
 from commands.links.engine.message_for_tree import ForTree
 from commands.links.engine.urls import parse_address
@@ -25,7 +25,7 @@ from rfh2 import Mqmd
 from tests.waiting import until
 
 try:
-    from confluent_kafka import Producer
+    from confluent_kafka import KafkaError, KafkaException, Producer
 except ImportError:
     Producer = None  # type: ignore[assignment,misc]
 
@@ -100,3 +100,25 @@ def test_the_end_of_a_partition_is_told_as_the_last_position(cluster: KafkaClust
     until(told, "the ends")
     reader.close()
     assert set(ends.values()) == {-1}, "nothing is there"
+
+
+@pytest.mark.parametrize("code", ["UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION"])
+def test_a_topic_that_is_gone_is_made_again(cluster: KafkaCluster, monkeypatch: pytest.MonkeyPatch, code: str) -> None:
+    made: list[str] = []
+    monkeypatch.setattr(cluster, "missing", lambda: [ROUTES.publications[0]])
+    monkeypatch.setattr(cluster, "make", made.append)
+    monkeypatch.setattr(cluster, "longest", lambda: None)
+    for other in (KafkaError._TIMED_OUT, KafkaError.NOT_LEADER_FOR_PARTITION):
+        with pytest.raises(TreeUnreachableError), cluster.asking():
+            raise KafkaException(KafkaError(other))
+    cluster.make_ready()
+    assert made == []
+    with pytest.raises(TreeUnreachableError), cluster.asking():
+        raise KafkaException(KafkaError(getattr(KafkaError, code)))
+    cluster.make_ready()
+    cluster.make_ready()
+    assert made == [ROUTES.publications[0]]
+    # A transaction may say no more than that it failed; what became of each record says it.
+    _sender(cluster)._answered({}, 0, KafkaError(getattr(KafkaError, code)), None)
+    cluster.make_ready()
+    assert made == 2 * [ROUTES.publications[0]]

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from commands.broker.objects import DEAD_LETTER_QUEUE, QueueManager
-from commands.links.engine.adapter import Adapter, carries, how
+from commands.links.engine.adapter import Adapter, Sent, Waiting, carries, how
 from commands.links.engine.config import Config, TopicsConfig
+from commands.links.engine.message_for_tree import ForTree
 from commands.links.engine.urls import PORTS, parse_address
+from commands.links.ibmmq.reasons import MqError, failure
+from commands.links.ibmmq.sender import MqSender
 from commands.links.opening import Places
 from commands.qmgr.link_port import Feature, How
 from commands.qmgr.store import QueueManagerStore
+from commands.qmgr.store.port import StoredMessage
+from rfh2.mqmd import Mqmd
 from streams.subscriptions import WildcardScheme
 from tests.commands.links import test_same_puts
 
@@ -83,3 +90,17 @@ def test_a_filter_selects_what_its_pattern_does_or_more(
 def test_what_the_tree_retains_can_be_cleared_and_looked_up_or_neither(adapter: Adapter[Any, Any]) -> None:
     retains = carries(adapter.capabilities, Feature.RETAIN)
     assert retains or not carries(adapter.capabilities, Feature.CLEAR)
+
+
+def test_properties_that_ibm_mq_does_not_take_are_a_dead_letter_and_a_fault_of_its_own_is_not() -> None:
+    def sent(reason: int) -> list[Sent]:
+        def publish(*_: object) -> None:
+            raise failure("MQPUT", reason, "")
+
+        sender = MqSender(SimpleNamespace(connection=SimpleNamespace(publish=publish)), False, SimpleNamespace())  # type: ignore[arg-type]
+        message = StoredMessage(1, "Q", datetime.now(UTC), None, Mqmd().encode(), b"", True, 0)
+        return list(sender.send([Waiting(message, ForTree("a"), (b"", b"", 0))]))
+
+    assert [each.reason for reason in (2478, 2442, 2051) for each in sent(reason)] == [2478, 2442, 2051]
+    with pytest.raises(MqError):
+        sent(2102)

@@ -115,10 +115,12 @@ def test_a_subject_that_is_too_long_and_data_that_is_too_large_are_dead_letters(
     ):
         bridge.publish("x" * 3_501, b"too long")
         bridge.publish("a", b"x" * 5_000)
+        bridge.publish("a", b"small", "", f"<usr><long>{'x' * 65_500}</long></usr>")
         bridge.publish("a", b"small")
-        until(lambda: bridge.depth(DEAD) == 2 and bridge.depth(OUTGOING) == 0, "the dead letters")
+        until(lambda: bridge.depth(DEAD) == 3 and bridge.depth(OUTGOING) == 0, "the dead letters")
         reasons = [message.headers[0].reason for message in bridge.browse(DEAD)]  # type: ignore[attr-defined]
-        assert reasons == [3072, 2030]
+        assert reasons == [3072, 2030, 2030]
+    assert _said(caplog, "as headers, JetStream takes 65535") == 1
     assert _said(caplog, "longer than longest_subject = 3500") == 1
 
 

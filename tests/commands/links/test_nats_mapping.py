@@ -18,7 +18,7 @@ from commands.links.engine.followed_filters import selected
 from commands.links.engine.headers import native_of
 from commands.links.engine.log_adapter import filter_of
 from commands.links.engine.message_for_tree import ForTree
-from commands.links.nats.messages import message_for, record_of
+from commands.links.nats.messages import MESSAGE_ID, message_for, record_of
 from commands.links.nats.reader import NatsReader, Place
 from commands.links.nats.subjects import cover, subject_of, topic_of, wildcards_of
 from streams.patterns import parse_pattern
@@ -312,3 +312,12 @@ def test_nothing_is_read_behind_a_gap(came: list[Any], read: list[int], lost: bo
         asyncio.run(reader._heard(each))
     assert [each.position for each in reader._came] == read
     assert bool(reader.lost) is lost
+
+
+def test_the_length_of_the_headers_is_as_they_are_sent() -> None:
+    """JetStream takes 65,535 bytes of them."""
+    wanted = ForTree("a", properties=(("colour", "r\u00f6d"), ("size", "5")), retain=True, expiry=100)
+    item = message_for(wanted, "bridge", 60)
+    headers = {**item.headers, MESSAGE_ID: f"bridge-{bytes(range(1, 25)).hex()}"}
+    lines = ["NATS/1.0", *(f"{name}: {value}" for name, value in headers.items()), "", ""]
+    assert item.header_bytes == len("\r\n".join(lines).encode())

@@ -67,6 +67,20 @@ def other(port: int) -> Iterator[MqiClient]:
         yield client
 
 
+def test_gets_are_counted(client: MqiClient, home: Path) -> None:
+    handle = client.opened("Q", IN | OUT | BROWSE)
+    for _ in range(2):
+        client.put(handle, b"hello")
+    client.get(handle, MQGMO_BROWSE_FIRST)
+    client.get(handle)
+    client.get(handle, MQGMO_SYNCPOINT)
+    assert client.commit() == 0
+    assert client.get(handle).reason == EMPTY
+    with QueueManagerStore.open(home, "QM1") as store, store.unit_of_work() as unit:
+        counts = unit.counters.queues()["Q"]
+    assert (counts.puts, counts.gets, counts.last_get is not None) == (2, 2, True)
+
+
 def test_a_message_is_put_and_got(client: MqiClient) -> None:
     handle = client.opened("Q", IN | OUT)
     reason, put = client.put(handle, b"hello", format="MQSTR", priority=3, persistence=1)

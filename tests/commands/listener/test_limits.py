@@ -5,15 +5,20 @@ Rows of docs/conformance.md: LSN-22.
 
 from __future__ import annotations
 
+import asyncio
+import errno
+import logging
 import select
 import socket
 import ssl
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from commands.listener.descriptors import Acceptor, OutOfFiles, carried, listening_sockets
 from commands.listener.limits import Connections, Held, Memory
 from commands.qmgr.mqi.errors import MqiError
 from rfh2.channel.layouts import SOCKET_ACTION
@@ -94,6 +99,83 @@ def test_room_for_a_connection_is_there_again_when_one_has_gone(home: Path) -> N
                     time.sleep(0.02)
             else:
                 raise AssertionError("the listener still counts a connection that has gone")
+
+
+# Open files
+
+
+@pytest.mark.parametrize(
+    ("wanted", "limit", "most"), [(1_000, 1_024, 480), (1_000, 4_096, 1_000), (1_000, None, 1_000), (1_000, 20, 1)]
+)
+def test_no_more_connections_than_open_files_carry(wanted: int, limit: int | None, most: int) -> None:
+    assert carried(wanted, 2, limit) == most
+
+
+def test_the_listener_says_how_many_it_carries(
+    home: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("commands.listener.server.open_files", lambda: 68)
+    with listener_at(home) as port, MqiClient(port) as one, MqiClient(port) as two:
+        with raw(port) as third:
+            assert is_ended(third)
+        assert (one.connect(), two.connect()) == (0, 0)
+    assert "at most 2 connections instead of 1000: this process may have 68 open files" in caplog.text
+
+
+class Scarce:
+    """A listening socket; *failures* of its calls find no open file."""
+
+    def __init__(self, real: socket.socket, failures: int) -> None:
+        self._real, self.failures = real, failures
+        self.fileno, self.close = real.fileno, real.close
+
+    def accept(self) -> tuple[socket.socket, Any]:
+        if self.failures:
+            self.failures -= 1
+            raise OSError(errno.EMFILE, "Too many open files")
+        return self._real.accept()
+
+
+def test_a_server_without_open_files_rests_and_says_so_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("commands.listener.descriptors._REST_S", 0.01)
+
+    async def accepted() -> None:
+        made = asyncio.Event()
+
+        class Protocol(asyncio.Protocol):
+            def connection_made(self, transport: asyncio.BaseTransport) -> None:
+                made.set()
+                transport.close()
+
+        (real,) = await listening_sockets("127.0.0.1", 0, 5)
+        sockets: Any = [Scarce(real, 3)]
+        acceptor = Acceptor(sockets, Protocol, OutOfFiles(logging.getLogger("test"), "here", lambda: 0.0))
+        with raw(real.getsockname()[1]):
+            await made.wait()
+        acceptor.close()
+        assert sockets[0].failures == 0
+
+    asyncio.run(accepted())
+    assert [record.getMessage() for record in caplog.records if record.name == "test"] == [
+        "here: no connection can be accepted: Too many open files (limit of open files, LimitNOFILE)"
+    ]
+
+
+def test_a_lack_of_open_files_is_said_once_a_minute_and_other_faults_as_ever(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    moments = [0.0, 1.0, 59.0, 60.0, 61.0]
+    out_of_files = OutOfFiles(logging.getLogger("test"), "here", iter(moments).__next__)
+    loop = asyncio.new_event_loop()
+    for _ in moments:
+        error = OSError(errno.EMFILE, "Too many open files")
+        out_of_files.handle(loop, {"message": "socket.accept()", "exception": error, "socket": None})
+    assert len(caplog.records) == 2
+    out_of_files.handle(loop, {"message": "another one", "exception": ValueError()})
+    loop.close()
+    assert caplog.records[-1].getMessage() == "another one"
 
 
 # Half-open connections

@@ -74,6 +74,31 @@ def test_a_channel_that_is_not_there(home: Path) -> None:
     assert refused.value.code == NO_SUCH_CHANNEL
 
 
+def test_who_may_not_connect_is_logged_with_what_an_audit_needs(home: Path, caplog: pytest.LogCaptureFixture) -> None:
+    users = home / "users"
+    users.write_text(f"alice: {password_hash('right')}\n", encoding="utf-8")
+    security = Security(RULES, in_users_file(users), AT_ONCE)
+    with listener_at(home, security) as port:
+        with MqiClient(port, channel="SECRET") as client:
+            client.connect("alice", password="wrong")
+        with MqiClient(port, channel="SECRET") as client:
+            client.connect("bob")
+        with pytest.raises(StatusError):
+            MqiClient(port, channel="UNKNOWN")
+    logged = [record for record in caplog.records if getattr(record, "numbers", ())]
+    about = [[getattr(each, name, None) for name in ("numbers", "address", "channel", "user")] for each in logged]
+    assert about == [
+        [(9557,), "127.0.0.1", "SECRET", "alice"],
+        [(9557,), "127.0.0.1", "SECRET", "bob"],
+        [(9519,), None, None, None],
+    ]
+    texts = [each.getMessage() for each in logged]
+    assert "user 'alice', with a password, may not connect by channel 'SECRET': reason 2035" in texts[0]
+    assert "user 'bob', without a password" in texts[1]
+    assert "UNKNOWN" in texts[2]
+    assert not any("wrong" in text for text in texts)
+
+
 def test_programs_work_as_the_users_of_their_channel(home: Path) -> None:
     with listener_at(home, Security(RULES)) as port, MqiClient(port, channel="AS.APP") as client:
         client.connect("alice")

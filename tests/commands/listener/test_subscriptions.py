@@ -223,6 +223,7 @@ FAILURES: list[tuple[str, int, dict[str, Any], int]] = [
     ("another kind of queue", MQSO_ALTER | MQSO_DURABLE, {"name": "there"}, 2533),
     ("another level", MQSO_ALTER | MQSO_DURABLE | MQSO_MANAGED, {"name": "there", "SubLevel": 3}, 2512),
     ("durable, on a temporary queue", MQSO_CREATE | MQSO_DURABLE, {"name": "new", "queue": "temporary"}, 2522),
+    ("on a queue that the queue manager reads", MQSO_CREATE, {"queue": "stream"}, 2522),
     ("a name with a null", KEPT, {"name": "a\0b"}, 2440),
     ("user data that is too long", NEW, {"SubUserData": "x" * 10_241}, 2431),
     ("no priority", NEW, {"PubPriority": 10}, 2050),
@@ -242,11 +243,11 @@ def test_calls_that_fail_change_nothing(client: MqiClient, home: Path) -> None:
     client.shut(made.hsub)
     client.shut(made.hobj)
     temporary = client.opened("SYSTEM.DEFAULT.MODEL.QUEUE", MQOO_INPUT_SHARED)
+    given = {"temporary": temporary, "stream": client.opened("SYSTEM.BROKER.DEFAULT.STREAM", QUEUE)}
     before, queues = subscriptions_of(home), managed_queues(home)
     for what, options, given_fields, reason in FAILURES:
         fields = {"topic": "Sport/Soccer"} | given_fields
-        if fields.get("queue") == "temporary":
-            fields["queue"] = temporary
+        fields["queue"] = given.get(fields.get("queue", 0), fields.get("queue", 0))
         assert client.subscribe(options, **fields).reason == reason, what
     assert (subscriptions_of(home), managed_queues(home)) == (before, queues)
 

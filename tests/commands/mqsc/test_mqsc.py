@@ -893,6 +893,17 @@ def test_a_subscription_delivers_to_no_queue_of_a_program(desk: Desk) -> None:
         assert "2522" in " ".join(answer.lines)
 
 
+def test_a_subscription_delivers_to_no_queue_that_the_queue_manager_reads(desk: Desk) -> None:
+    """It would publish its own publications again, without end."""
+    desk.must("DEFINE SUB(S) TOPICSTR('t') DEST(Q)\nDEFINE QALIAS(TO.IT) TARGET(SYSTEM.BROKER.DEFAULT.STREAM)")
+    for queue in ("SYSTEM.BROKER.DEFAULT.STREAM", "TO.IT", "SYSTEM.BROKER.CONTROL.QUEUE"):
+        for command in (f"DEFINE SUB(T) TOPICSTR('t') DEST({queue})", f"ALTER SUB(S) DEST({queue})"):
+            answer = desk.ask(command)
+            assert not answer.ok
+            assert "2522" in " ".join(answer.lines)
+    assert [each.dest_queue for each in desk.space.subscriptions()] == ["Q"]
+
+
 def test_display_sub_by_kind(desk: Desk) -> None:
     desk.space.apply(Subscribe(Subscription(b"\1" * 24, "a", "Q", "QM1", NOW), False), NOW)
     desk.must("DEFINE SUB(S1) TOPICSTR('t') DEST(SYSTEM.Q)\nDEFINE SUB(S2) TOPICSTR('t') DEST(Q)")

@@ -12,9 +12,13 @@ import pytest
 from commands.broker.dead_letter import DeadLetters
 from commands.broker.objects import LocalQueue, QueueManager
 from commands.qmgr.dead_letters import NotPutAgainError, put_again
+from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore
 from rfh2.errors import QPubSubError
 from rfh2.mqmd import Mqmd
+from streams.topic_objects import TopicObject
+from tests.commands.qmgr.test_dynamic_queues import publish, register
+from tests.commands.qmgr.test_processor import STREAM
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 DEAD = "SYSTEM.DEAD.LETTER.QUEUE"
@@ -88,3 +92,19 @@ def test_it_stays_where_it_cannot_be_put(case: str, store: QueueManagerStore) ->
     assert isinstance(refused.value, NotPutAgainError) is (case != "full")
     assert store.depth(DEAD) == 1
     assert store.find_queue("BOARD") is None or store.depth("BOARD") == 0
+
+
+def test_a_publication_that_is_put_again_is_published(store: QueueManagerStore) -> None:
+    """Its dead letter has the context of the queue manager, and so has the message that is put again."""
+    processor = Processor(store, lambda: NOW)
+    with store.unit_of_work() as unit:
+        unit.save_definition(TopicObject("CLOSED", "a", pub=False))
+    register(store, "S", option="PersAsPub")
+    publish(store)
+    processor.drain()
+    (dead,) = store.browse(DEAD)
+    with store.unit_of_work() as unit:
+        unit.save_definition(TopicObject("CLOSED", "a"))
+    assert put_again(store, DEAD, dead.seq, NOW) == STREAM
+    processor.drain()
+    assert (store.depth(DEAD), store.depth("S")) == (0, 1)

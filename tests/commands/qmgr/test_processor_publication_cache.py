@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from commands.broker.objects import LocalQueue, Objects, QueueManager
+from commands.broker.objects import AliasQueue, LocalQueue, Objects, QueueManager
 from commands.mqsc import run_setup
 from commands.qmgr.backlog import Backlog
 from commands.qmgr.cached_puts import CachedPuts
@@ -124,6 +124,28 @@ def test_nothing_is_noted_that_nobody_asks_for(tmp_path: Path, record: Any) -> N
         processor.drain()
         assert isinstance(processor._loaded.space, TopicSpace)
         assert getattr(processor._loaded.space, "published", None) is None
+
+
+@pytest.mark.parametrize("record", [None, lambda _put: None], ids=["short", "whole"])
+def test_what_it_put_itself_on_a_stream_queue_is_not_published_again(
+    tmp_path: Path, again: list[CachedPuts], record: Any
+) -> None:
+    """An alias was altered after the subscriptions were made: each publication would become two, without end."""
+    with QueueManagerStore.create(tmp_path, QueueManager("QM1")) as store:
+        processor = Processor(store, lambda: NOW, record)
+        with store.unit_of_work() as unit:
+            unit.save_definition(AliasQueue("TO.ME", "S"))
+            _register(unit, "TO.ME", "a/#")
+            _register(unit, "TO.ME", "a/+")
+        processor.drain()
+        with store.unit_of_work() as unit:
+            unit.save_definition(AliasQueue("TO.ME", STREAM))
+            for _ in range(5):
+                _publish(unit, "a/b")
+        processor.drain()
+        assert (store.depth(STREAM), store.depth(DEAD)) == (0, 10)
+        assert processor.tally.publications == 10
+        assert bool(again) is (record is None)
 
 
 def test_a_full_queue_is_a_dead_letter_on_the_short_way_too(tmp_path: Path, again: list[CachedPuts]) -> None:

@@ -112,3 +112,25 @@ def test_damage_is_said_in_a_line_that_names_the_file(home: Path, whole: bytes) 
 @pytest.mark.nightly
 def test_damage_is_said_in_a_line_that_names_the_file_many_times(home: Path, whole: bytes) -> None:
     assert try_verbs(home, whole, range(100, 160)).get(2, 0) >= 100
+
+
+def test_a_log_that_was_removed_after_a_kill_is_told(tmp_path: Path) -> None:
+    """The copy is what a kill leaves; without its log it would open as if nothing were missing."""
+    home = tmp_path / "home"
+    copy = tmp_path / "copy"
+    with QueueManagerStore.create(home, QueueManager("QM1")) as store:
+        with store.unit_of_work() as unit:
+            unit.put("S", publish("a").md, b"data")
+        shutil.copytree(home, copy)
+    log, index = (copy / "QM1" / f"{DATABASE}{end}" for end in ("-wal", "-shm"))
+    kept = log.read_bytes()
+    log.unlink()
+    for _ in range(2):
+        result = CliRunner().invoke(main, ["browse", "-m", "QM1", "--home", str(copy), "S"])
+        assert (result.exit_code, "-wal) was removed" in result.output) == (2, True)
+    log.write_bytes(kept)
+    with QueueManagerStore.open(copy, "QM1") as store:
+        assert store.depth("S") == 1
+    assert not log.exists()
+    assert not index.exists(), "SQLite removes both"
+    QueueManagerStore.open(copy, "QM1").close()

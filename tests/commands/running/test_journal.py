@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import io
+import json
 import logging
 from pathlib import Path
 from typing import Any
 
 from commands.qmgr.link_port import LinkState
 from commands.qmgr.tally import ProcessorTally
-from commands.running.journal import Journal, last_status
+from commands.running.journal import Journal, last_status, reporting
 from commands.running.log_file import LogFile, LogFormat
 from commands.terminal.console import Console
 
@@ -59,3 +60,21 @@ def test_errors_are_counted_by_reason_and_program(tmp_path: Path) -> None:
     assert len(counted) == 60
     assert (3072, "news") not in counted
     assert counted[3073, "news"] == 2
+
+
+def test_a_process_beside_the_processor_writes_to_the_same_log(tmp_path: Path) -> None:
+    shown, log = io.StringIO(), tmp_path / "log"
+    about = {"numbers": (9557,), "user": "alice", "channel": "A"}
+    with reporting(Console(io.StringIO(), shown), log, LogFormat.JSON):
+        logging.getLogger("qpubsub.listener").error("user %r may not connect", "alice", extra=about)
+        logging.getLogger("qpubsub.listener").info("nothing to report")
+    (event,) = map(json.loads, log.read_text().splitlines())
+    assert event.pop("time").endswith("Z")
+    assert event == {
+        "level": "error",
+        "ids": ["AMQ9557E"],
+        "channel": "A",
+        "user": "alice",
+        "text": "user 'alice' may not connect",
+    }
+    assert shown.getvalue().strip() == "qpubsub: user 'alice' may not connect"

@@ -16,6 +16,7 @@ from tests.commands.cli_runs import run
 from tests.waiting import until
 
 EVENT = {"time": "2026-01-02T09:11:20Z", "level": "warning", "text": "message 3 on Q: bad"}
+LOGS = ("log", "log.1", "log.2")
 LINES = [
     ("plain", EVENT, "2026-01-02T09:11:20Z WARNING message 3 on Q: bad"),
     (
@@ -49,6 +50,21 @@ def test_sighup_opens_a_new_file_between_two_events(tmp_path: Path) -> None:
     assert len((tmp_path / "log.1").read_text().splitlines()) == 2
     assert [json.loads(line)["text"] for line in path.read_text().splitlines()] == ["new"]
     assert path.stat().st_mode & 0o077 == 0
+
+
+def test_a_process_that_gets_no_signal_opens_a_new_file_where_the_old_one_was_renamed(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    log = LogFile(path, LogFormat.JSON, print, follows=True)
+    log.write(EVENT)
+    path.rename(tmp_path / "log.1")
+    log.write(EVENT | {"text": "new"})
+    log.write(EVENT | {"text": "more"})
+    path.rename(tmp_path / "log.2")
+    path.touch(0o600)
+    log.write(EVENT | {"text": "newest"})
+    log.close()
+    texts = [[json.loads(line)["text"] for line in (tmp_path / name).read_text().splitlines()] for name in LOGS]
+    assert texts == [["newest"], [EVENT["text"]], ["new", "more"]]
 
 
 def test_where_no_new_file_can_be_opened_the_old_one_goes_on_for_now(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from commands.links.engine.adapter import (
     Sent,
     Subscribed,
     TreeUnreachableError,
+    UnansweredError,
     Waiting,
 )
 from commands.links.engine.command_from_native import NativePublication
@@ -66,7 +67,8 @@ class MemoryTree:
     """The tree, and native programs on it. Tests have it go away, forget, refuse and break off.
 
     published: by the bridge, topic and data. calls: names of the calls that the bridge made. breaks_at: the next
-    publication with this data breaks the connection instead of being taken, once.
+    publication with this data breaks the connection instead of being taken, once. unanswered: topics of publications
+    for which it never answers. busy: topics of those that it would take later.
     """
 
     def __init__(self) -> None:
@@ -80,6 +82,8 @@ class MemoryTree:
         self.calls: list[str] = []
         self.refused_topics: set[str] = set()
         self.refused_filters: set[str] = set()
+        self.unanswered: set[str] = set()
+        self.busy: set[str] = set()
         self.breaks_at: bytes | None = None
         self.connected: Callable[[bool], None] = lambda remembered: None
 
@@ -299,11 +303,15 @@ class MemorySender:
 
     def send(self, batch: Iterable[Waiting[ForTree]]) -> Iterator[Sent]:
         unit: list[ForTree] = []
+        missing: list[Waiting[ForTree]] = []
         for each in batch:
             self._tree.called("publish")
             if each.wanted.payload == self._tree.breaks_at:
                 self._tree.breaks_at = None
                 raise TreeUnreachableError("the connection is broken")
+            if each.wanted.topic in self._tree.unanswered | self._tree.busy:
+                missing.append(each)
+                continue
             if each.wanted.topic in self._tree.refused_topics:
                 yield Sent(each.message, MQRC_NOT_AUTHORIZED, f"the tree refuses topic {each.wanted.topic}")
                 continue
@@ -314,6 +322,9 @@ class MemorySender:
             yield Sent(each.message)
         for wanted in unit:
             self._tree.take(wanted)
+        if missing:
+            keys = [each.key for each in missing if each.wanted.topic in self._tree.unanswered]
+            raise UnansweredError("the tree has not answered for all", keys)
 
     def done(self) -> None:
         pass

@@ -18,19 +18,24 @@ from typing import Any
 import pytest
 
 from commands.broker.objects import DEAD_LETTER_QUEUE, QueueManager
-from commands.links.engine.adapter import Arrivals
+from commands.links.engine.adapter import Arrivals, UnansweredError
 from commands.links.engine.command_from_native import NativePublication
 from commands.links.engine.config import Config, TopicsConfig
 from commands.links.engine.followed_filters import Positions
 from commands.links.engine.inbound_pump import InboundPump
 from commands.links.engine.inbound_writer import InboundWriter, Unreadable
 from commands.links.engine.link import Link
+from commands.links.engine.message_for_tree import publishing
+from commands.links.engine.outbound_pump import OutboundPump
 from commands.links.opening import Places
 from commands.qmgr.link_port import Feature, How
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import Durability, QueueManagerStore
 from rfh2.constants import MQRC_FORMAT_ERROR, MQRC_NOT_AUTHORIZED, MQRCCF_COMMAND_FAILED, MQRCCF_TOPIC_ERROR
 from rfh2.errors import StoreError
+from rfh2.message import Message, decode
+from rfh2.mqmd import Mqmd
+from streams.operations import Publication, PublishToTopic
 from streams.topic_objects import TopicObjects
 from tests.commands.links.engine.memory_tree import (
     ANSWERS_FOR_EACH,
@@ -206,6 +211,94 @@ def test_what_is_refused_is_a_dead_letter_and_what_is_behind_it_passes(
     reasons = [message.headers[0].reason for message in world.browse(DEAD_LETTER_QUEUE)]  # type: ignore[attr-defined]
     assert reasons == ([] if reason is None else [reason])
     assert world.link.refused == len(reasons)
+
+
+class Rounds:
+    """The work of the thread outward, a round at a time."""
+
+    def __init__(self, tmp_path: Path, tree: MemoryTree, batch: int = 3) -> None:
+        self.tree = tree
+        self.store = QueueManagerStore.create(tmp_path, QueueManager("QM1"), durability=Durability.NORMAL)
+        adapter = MemoryAdapter(tree, ANSWERS_FOR_EACH)
+        config = Config(topics=TopicsConfig(batch=batch))
+        stores = Places.of(tmp_path, "QM1", config, None, "mqtt://nowhere", Durability.NORMAL).stores(DEAD_LETTER_QUEUE)
+        self.pump: OutboundPump[Filter, Any] = OutboundPump(adapter, stores, batch, threading.Event())
+        self.spool = stores.spool()
+        self.sender = adapter.sender(self.spool, threading.Event())
+
+    def publish(self, topic: str, data: bytes, retain: bool = False) -> None:
+        message = Message(Mqmd(), (), data)
+        publication = Publication(message, datetime(2026, 1, 2, tzinfo=UTC))
+        put = publishing(PublishToTopic(topic, publication, retain), "QM1", OUTGOING, False)
+        with self.store.unit_of_work() as unit:
+            unit.put(put.queue, put.message.mqmd.encode(), put.body)
+
+    def round(self) -> bool:
+        """Whether the tree answered for all."""
+        try:
+            self.pump.one_batch(self.spool, self.sender)
+        except UnansweredError:
+            self.spool.undo()
+            return False
+        return True
+
+    def data(self) -> list[bytes]:
+        return [data for _, data in self.tree.published]
+
+    def dead(self) -> list[int]:
+        if self.store.find_queue(DEAD_LETTER_QUEUE) is None:
+            return []
+        return [decode(each.body, each.md).headers[0].reason for each in self.store.browse(DEAD_LETTER_QUEUE)]  # type: ignore[attr-defined]
+
+
+@pytest.fixture
+def rounds(tmp_path: Path, tree: MemoryTree) -> Iterator[Rounds]:
+    made = Rounds(tmp_path, tree)
+    yield made
+    made.spool.close()
+    made.store.close()
+
+
+def test_what_has_no_answer_while_those_behind_it_have_is_set_aside(rounds: Rounds, tree: MemoryTree) -> None:
+    tree.unanswered.add("odd")
+    rounds.publish("odd", b"odd")
+    for n in range(3):
+        rounds.publish("a", b"%d" % n)
+        assert not rounds.round()
+        assert rounds.data() == [b"%d" % n for n in range(n + 1)]
+    assert rounds.dead() == []
+    assert rounds.round()
+    assert (rounds.dead(), rounds.store.depth(OUTGOING)) == ([MQRCCF_COMMAND_FAILED], 0)
+    assert rounds.data() == [b"0", b"1", b"2"]
+
+
+def test_it_does_not_keep_more_than_a_batch_waiting(rounds: Rounds, tree: MemoryTree) -> None:
+    tree.unanswered.add("odd")
+    rounds.publish("odd", b"odd")
+    for n in range(20):
+        rounds.publish("a", b"%d" % n)
+    assert [rounds.round() for _ in range(4)] == [False, False, False, True]
+    while rounds.store.depth(OUTGOING):
+        assert rounds.round()
+    assert rounds.data() == [b"%d" % n for n in range(20)]
+    assert rounds.dead() == [MQRCCF_COMMAND_FAILED]
+
+
+@pytest.mark.parametrize("why", ["nothing is behind it", "only others are behind it", "it would be taken later"])
+def test_what_may_be_the_trees_fault_stays(rounds: Rounds, tree: MemoryTree, why: str) -> None:
+    """A tree that keeps what is retained in a place of its own may not answer for that alone."""
+    (tree.busy if why == "it would be taken later" else tree.unanswered).add("odd")
+    rounds.publish("odd", b"odd", retain=why == "only others are behind it")
+    for n in range(6):
+        if why != "nothing is behind it":
+            rounds.publish("a", b"%d" % n)
+        assert not rounds.round()
+    tree.unanswered.clear()
+    tree.busy.clear()
+    while rounds.store.depth(OUTGOING):
+        assert rounds.round()
+    assert rounds.dead() == []
+    assert rounds.data().count(b"odd") == 1
 
 
 def test_a_filter_that_is_refused_is_tried_again_when_it_may_be_granted(
