@@ -13,6 +13,8 @@ from commands.listener.strings import read_string, write_strings
 from rfh2.ccsid import ENCODINGS, ByteOrder
 from rfh2.channel.layouts import (
     API_HEADER,
+    ASYNC_CONTINUED_BYTES,
+    ASYNC_MESSAGE,
     FCNO,
     ID_BEGIN,
     ID_MORE,
@@ -26,6 +28,9 @@ from rfh2.channel.layouts import (
     MQSD,
     MQSRO,
     MQSTS,
+    NOTIFICATION,
+    REQUEST_MSGS,
+    SELECTION,
     SPI_BLOCK,
     UID_LONG,
 )
@@ -41,8 +46,8 @@ from rfh2.channel.segments import (
     split,
 )
 from rfh2.channel.structure import Structure
-from rfh2.layouts import Layout
-from rfh2.mqi_constants import MQGMO_WAIT
+from rfh2.layouts import MQMD2, Layout
+from rfh2.mqi_constants import MQGMO_WAIT, MQMO_MATCH_MSG_TOKEN
 from rfh2.mqmd import Mqmd, decode_mqmd
 from rfh2.pcf_admin_names import MQOT_Q, MQOT_TOPIC
 
@@ -73,6 +78,18 @@ class Message:
     mqmd: Mqmd
     body: bytes
     length: int
+
+
+@dataclass(frozen=True)
+class Streamed:
+    """What answers REQUEST_MSGS. length: of all of the data. segments: how long each was. notified: code and value."""
+
+    reason: int
+    body: bytes
+    length: int
+    seq: int
+    segments: tuple[int, ...]
+    notified: tuple[int, int] | None
 
 
 @dataclass(frozen=True)
@@ -114,6 +131,18 @@ class MqiClient:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def share_connection(self, number: int = 1) -> None:
+        """Go on in conversation *number* of a shared connection, which is begun unless it is the first."""
+        if number != 1:
+            action = b"".join(map(self.long, (number, 0, 1, 0, 0)))
+            self.send(
+                replace(self.header(SegmentType.SOCKET_ACTION), conversation=None, of_connection=True).write(action)
+            )
+            answered = self.receive()
+            assert answered is not None
+            assert answered[0].kind == SegmentType.SOCKET_ACTION, answered
+        self.conversation = number
 
     def close(self) -> None:
         """End the connection at once, as a program that is killed does."""
@@ -318,6 +347,55 @@ class MqiClient:
         sts = Structure(MQSTS, bytearray(reply.body), 4, self.order)
         counts = sts["PutSuccessCount"], sts["PutFailureCount"]
         return reply.reason, sts["Reason"], *counts, sts.text("ObjectName").strip("\0")
+
+    def request_message(self, handle: int, options: int = 0, wait_ms: int = 0, longest: int = -1, seq: int = 0) -> None:
+        """Ask for one message, as Java programs do whose connection is shared. seq: as its token says, 0 for any."""
+        fields = Structure.new(REQUEST_MSGS, self.order)
+        fields["Version"], fields["ObjectHandle"], fields["BytesRequested"], fields["MaxMsgLength"] = (
+            1,
+            handle,
+            1,
+            longest,
+        )
+        fields["Options"], fields["WaitInterval"] = options | (MQGMO_WAIT if wait_ms else 0), wait_ms
+        fields["Flags"] = 0x18
+        chosen = Structure.new(SELECTION, self.order)
+        chosen["SelectionIndex"], chosen["MqmdVersion"], chosen["MatchOptions"] = (
+            1,
+            2,
+            MQMO_MATCH_MSG_TOKEN if seq else 0,
+        )
+        token = seq.to_bytes(16, "big") if seq else b""
+        header = replace(self.header(SegmentType.REQUEST_MSGS), request=1)
+        self.send(header.write(bytes(fields) + bytes(chosen) + token))
+
+    def streamed(self) -> Streamed:
+        """What answers it."""
+        data, first, lengths = b"", None, []
+        while True:
+            received = self.receive()
+            assert received is not None, "the connection was closed"
+            header, payload = received
+            lengths.append(header.size + len(payload))
+            if header.kind == SegmentType.NOTIFICATION:
+                fields = Structure(NOTIFICATION, bytearray(payload), 0, self.order)
+                return Streamed(0, b"", 0, 0, tuple(lengths), (fields["Code"], fields["Value"]))
+            assert header.kind == SegmentType.ASYNC_MESSAGE, header
+            if first is None:
+                fields = first = Structure(ASYNC_MESSAGE, bytearray(payload), 0, self.order)
+                length = first["NameLength"]
+                at = fields.end + length + -(fields.end + length) % 4 + MQMD2.size
+            else:
+                at = ASYNC_CONTINUED_BYTES
+                fields = Structure(
+                    ASYNC_MESSAGE, bytearray(payload[:at].ljust(ASYNC_MESSAGE.size, b"\0")), 0, self.order
+                )
+            data += payload[at : at + fields["SegmentDataLength"]]
+            if header.flags & LAST:
+                sent, actual = first["TotalMsgLength"], first["ActualMsgLength"]
+                seq = int.from_bytes(first["MsgToken"], "big")
+                assert sent == len(data)
+                return Streamed(first["Reason"], data, actual, seq, tuple(lengths), None)
 
     def commit(self) -> int:
         return self.call(SegmentType.MQCMIT).reason
