@@ -187,8 +187,8 @@ def _named(fixed: bytes, queue: str) -> bytes:
 def _message(request: Request, handle: int, stream: Stream, got: Got, largest: int) -> Iterator[bytes]:
     header = replace(_header(request.header, SegmentType.ASYNC_MESSAGE), request=_STREAM_REQUEST)
     fields = _fields(request, handle, stream, got.reason)
-    # What is sent of the message, and how long it is on its queue. IBM's classes give the second to the program. They ask
-    # for ever for a message that is cut (2080), if the first is more than their buffer holds.
+    # What is sent of the message, and how long it is on its queue. IBM's classes give the second to the program. They
+    # ask for ever for a message that is cut (2080), if the first is more than their buffer holds.
     fields["TotalMsgLength"], fields["ActualMsgLength"] = len(got.body), got.length
     fields["MsgToken"] = got.seq.to_bytes(16, "big")
     described = request.in_own_terms(got.mqmd, stream.selection.mqmd_version)

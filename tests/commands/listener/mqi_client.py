@@ -31,6 +31,7 @@ from rfh2.channel.layouts import (
     NOTIFICATION,
     REQUEST_MSGS,
     SELECTION,
+    SPI,
     SPI_BLOCK,
     UID_LONG,
 )
@@ -120,6 +121,7 @@ class MqiClient:
         self.order, self.largest, self._heartbeat_s = order, 0x7FEC, heartbeat_s
         self.heartbeats = 0
         self.conversation: int | None = None
+        self.connection_id = b""
         plain = socket.create_connection(("127.0.0.1", port), 20)
         self.socket = plain if tls is None else tls.wrap_socket(plain, server_hostname="localhost")
         self.terms = self.negotiate(channel, sharing)
@@ -220,7 +222,9 @@ class MqiClient:
         conn.put_text("ApplName", application)
         conn["ApplType"], conn["Options"] = 6, 1
         Structure(FCNO, body, MQCONN.size, self.order)["StrucId"] = b"FCNO"
-        return self.call(SegmentType.MQCONN, body).reason
+        reply = self.call(SegmentType.MQCONN, body)
+        self.connection_id = Structure(FCNO, bytearray(reply.body), MQCONN.size, self.order)["ConnTag"][:24]
+        return reply.reason
 
     # Calls
 
@@ -255,8 +259,9 @@ class MqiClient:
             assert bool(header.flags & FIRST) is not bool(data)
             data += payload
         fields = Structure(API_HEADER, bytearray(data), 0, self.order)
-        assert int.from_bytes(fields["ReplyLength"], "big") == 28 + len(data)
-        return Reply(fields["CompCode"], fields["Reason"], fields["ObjectHandle"], data[API_HEADER.size :])
+        length = int.from_bytes(fields["ReplyLength"], "big") - 28
+        assert len(data) == (length if self.conversation is None else length + -length % 4)
+        return Reply(fields["CompCode"], fields["Reason"], fields["ObjectHandle"], data[API_HEADER.size : length])
 
     def long(self, value: int) -> bytes:
         return struct.pack(">i" if self.order == "big" else "<i", value)
@@ -426,14 +431,22 @@ class MqiClient:
     def share(self, options: int, topic: str, name: str) -> Subscribed:
         """The SPI call by which JMS programs make a shared subscription."""
         lsd = self.structure(LSD, "LSD ", 1, Options=0x50, QName="", QMgrName="")
-        described = self.long(0) + bytes(lsd) + self.sd(options, topic, name)
-        heads = self.structure(SPI_BLOCK, "SPBU", 1, StrucLength=SPI_BLOCK.size)
-        block = self.structure(SPI_BLOCK, "SPBI", 1, StrucLength=SPI_BLOCK.size + len(described))
-        spi = b"".join(map(self.long, (7, 1, 536)))
-        reply = self.call(SegmentType.SPI, spi + bytes(heads) + bytes(block) + described)
-        at = len(spi) + 2 * SPI_BLOCK.size
+        reply = self.spi(7, "SPB", self.long(0) + bytes(lsd) + self.sd(options, topic, name))
+        at = SPI.size + 2 * SPI_BLOCK.size
         given_back = Structure(MQSD, bytearray(reply.body), at + 4 + LSD.size, self.order)
         return Subscribed(reply.reason, int.from_bytes(reply.body[at : at + 4], self.order), reply.handle, given_back)
+
+    def spi(self, verb: int, name: str, data: bytes, version: int = 1) -> Reply:
+        """An SPI call. name: of its blocks, as in SPBU and SPBI. data: behind the head of the second."""
+        self.request_spi(verb, name, data, version)
+        return self.reply(SegmentType.SPI)
+
+    def request_spi(self, verb: int, name: str, data: bytes, version: int = 1) -> None:
+        """Send an SPI call."""
+        heads = self.structure(SPI_BLOCK, f"{name}U", 1, StrucLength=SPI_BLOCK.size)
+        block = self.structure(SPI_BLOCK, f"{name}I", version, StrucLength=SPI_BLOCK.size + len(data))
+        spi = b"".join(map(self.long, (verb, version, 536)))
+        self.request(SegmentType.SPI, spi + bytes(heads) + bytes(block) + data)
 
     def sd(self, options: int, topic: str, name: str, **fields: Any) -> bytes:
         """An MQSD and its strings."""
