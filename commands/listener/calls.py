@@ -41,6 +41,7 @@ from rfh2.pcf_admin_names import MQOT_Q_MGR
 
 Call = Callable[[Conversation, Request], Awaitable[bytes]]
 _START: Final = API_HEADER.size
+_MOST_SELECTORS: Final = 256
 NO_REPLY: Final = b""
 """Of a put whose program does not wait for an answer."""
 ERROR_QUEUE: Final = "SYSTEM.PROTECTION.ERROR.QUEUE"
@@ -191,6 +192,8 @@ async def _inquire(conversation: Conversation, request: Request) -> bytes:
     text = b"".join(
         value[:length].ljust(length).encode(request.header.charset, "replace") for length, value in characters
     )
+    # Clients before 9.1 ask for one integer more than there are, and look for the characters behind that.
+    integers += [0] * (min(head["IntAttrCount"], _MOST_SELECTORS) - len(integers))
     head["IntAttrCount"], head["CharAttrLength"] = len(integers), len(text)
     values = b"".join(request.bytes_of(value) for value in integers)
     body = bytes(head) + bytes(request.data[head.end : head.end + 4 * len(selectors)]) + values + text
@@ -212,8 +215,8 @@ def _selectors(request: Request) -> tuple[Structure, list[int]]:
     """What MQINQ and MQSET begin with."""
     head = request.structure(MQINQ, _START)
     count = head["SelectorCount"]
-    if not 0 <= count <= 256:
-        raise DecodeError(_START, "MQINQ", f"SelectorCount is {count}, not 0 to 256")
+    if not 0 <= count <= _MOST_SELECTORS:
+        raise DecodeError(_START, "MQINQ", f"SelectorCount is {count}, not 0 to {_MOST_SELECTORS}")
     return head, [request.long(head.end + 4 * n) for n in range(count)]
 
 

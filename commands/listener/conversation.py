@@ -7,7 +7,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from commands.listener.gate import Gate, Signal, give, new_signal
 from commands.listener.limits import Held, Memory
@@ -45,6 +45,7 @@ from rfh2.pcf_admin_names import MQOT_Q_MGR, MQOT_TOPIC
 
 _log: Final = logging.getLogger("qpubsub.listener")
 _ANY_NAME: Final = ("", "*")
+_CONNECTION_ID_BYTES: Final = 24
 # Beside the time for which a request may wait: to carry it out.
 _ANSWERED_S: Final = 10
 
@@ -70,7 +71,7 @@ class Arrivals:
         return expected
 
 
-async def _first_of(seconds: float | None, *signals: Signal | None) -> None:
+async def _first_of(seconds: float | None, *signals: asyncio.Future[Any] | None) -> None:
     """Wait until one of *signals* is given, or *seconds* have passed."""
     given = [signal for signal in signals if signal is not None]
     await asyncio.wait(given, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
@@ -78,7 +79,10 @@ async def _first_of(seconds: float | None, *signals: Signal | None) -> None:
 
 @dataclass(slots=True)
 class Shared:
-    """What all conversations share. new_id: 24 bytes that nothing else has. quiescing: given when the listener ends."""
+    """What all conversations share. new_id: 24 bytes that nothing else has. quiescing: given when the listener ends.
+
+    connected: the conversations of programs, by the identifiers of their connections.
+    """
 
     name: str
     worker: Worker
@@ -91,6 +95,7 @@ class Shared:
     topics: TopicDefinitions = field(default_factory=TopicDefinitions)
     holder: ProgramConnection | None = None
     numbers: int = 0
+    connected: dict[bytes, Conversation] = field(default_factory=dict)
 
     def next_number(self) -> int:
         """The number of a new conversation, unique in this process."""
@@ -108,6 +113,7 @@ class Conversation:
         self._unique = shared.new_id()[-8:]
         self._application = ""
         self._waits = 0
+        self._getting: set[asyncio.Future[int]] = set()
         self.was_connected = False
         self.qmgr = shared.name
 
@@ -181,15 +187,26 @@ class Conversation:
             )
 
         self._program = await shared.worker.alone(made)
+        shared.connected[self.connection_id[:_CONNECTION_ID_BYTES]] = self
         self.was_connected = True
         return 0
 
     async def disconnect(self, commit: bool) -> None:
         """MQDISC, or with *commit* false the end of a broken connection."""
         program, self._program = self._program, None
+        self._shared.connected.pop(self.connection_id[:_CONNECTION_ID_BYTES], None)
         if program is not None:
             queues = await self._shared.worker.alone(lambda store: program.disconnect(store.unit_of_work, commit))
             self._shared.arrivals.wake(queues)
+
+    def cancel_waits(self, connection_id: bytes, reason: int) -> None:
+        """End with *reason* the calls of another conversation of this user that wait for a message."""
+        other = self._shared.connected.get(connection_id)
+        if other is None or other._connected().application.user != self._connected().application.user:
+            return
+        for getting in other._getting:
+            if not getting.done():
+                getting.set_result(reason)
 
     def _connected(self) -> Program:
         if self._program is None:
@@ -341,28 +358,37 @@ class Conversation:
         lasting = not asked.options & (MQGMO_SYNCPOINT | MQGMO_ANY_BROWSE)
         queue = program.handle(handle).queue
         end = None if wait_ms < 0 else time.monotonic() + wait_ms / 1000
-        while True:
-            # Whatever comes from here on is noticed, also while the queue is looked at.
-            self._fail_if_quiescing(asked.options)
-            arrived = self._shared.arrivals.expect(queue)
-            changed = None if gate is None else gate.change()
-            if gate is not None and not await gate.enter():
-                return None
-            try:
-                return await self._shared.worker.do(lambda unit: _held(program.get(unit, handle, asked), held), lasting)
-            except MqiError as error:
-                left = None if end is None else end - time.monotonic()
-                if error.reason != MQRC_NO_MSG_AVAILABLE or (left is not None and left <= 0):
-                    raise
-            finally:
-                if gate is not None:
-                    gate.leave()
-            quiescing = self._shared.quiescing if asked.options & MQGMO_FAIL_IF_QUIESCING else None
-            self._waits += 1
-            try:
-                await _first_of(left, arrived, changed, quiescing)
-            finally:
-                self._waits -= 1
+        cancelled: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self._getting.add(cancelled)
+        try:
+            while True:
+                # Whatever comes from here on is noticed, also while the queue is looked at.
+                self._fail_if_quiescing(asked.options)
+                arrived = self._shared.arrivals.expect(queue)
+                changed = None if gate is None else gate.change()
+                if gate is not None and not await gate.enter():
+                    return None
+                try:
+                    return await self._shared.worker.do(
+                        lambda unit: _held(program.get(unit, handle, asked), held), lasting
+                    )
+                except MqiError as error:
+                    left = None if end is None else end - time.monotonic()
+                    if error.reason != MQRC_NO_MSG_AVAILABLE or (left is not None and left <= 0):
+                        raise
+                finally:
+                    if gate is not None:
+                        gate.leave()
+                quiescing = self._shared.quiescing if asked.options & MQGMO_FAIL_IF_QUIESCING else None
+                self._waits += 1
+                try:
+                    await _first_of(left, arrived, changed, quiescing, cancelled)
+                finally:
+                    self._waits -= 1
+                if cancelled.done():
+                    raise MqiError(cancelled.result(), "the program has ended the wait")
+        finally:
+            self._getting.discard(cancelled)
 
     async def commit(self) -> None:
         """MQCMIT."""

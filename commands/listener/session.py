@@ -11,8 +11,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from typing import Final
 
 from commands.listener import calls, spi, streaming
@@ -20,6 +20,7 @@ from commands.listener.conversation import Conversation, Shared
 from commands.listener.gate import Gate
 from commands.listener.heartbeat import Beat, Pulse
 from commands.listener.limits import Held
+from commands.listener.line import MOST_WAITING, Line
 from commands.listener.negotiation import CCSID, FAP_OF_PLAIN_PASSWORDS, HIGHEST_FAP, Most, Terms, answer, turned
 from commands.listener.request import Request
 from commands.listener.security import Credentials, Identity
@@ -57,8 +58,6 @@ _FIRST_CALL: Final = 0x80
 _START, _STARTED, _END = 1, 8, 2
 _MARGIN_BYTES: Final = 65_536
 _CAUT_NEW_BYTES: Final = 8
-# A program waits for the reply before its next call, except where it asks for messages.
-_MOST_WAITING: Final = 64
 
 
 class ProtocolError(QPubSubError):
@@ -70,26 +69,6 @@ class ProtocolError(QPubSubError):
 
     def __str__(self) -> str:
         return self.why
-
-
-@dataclass(slots=True)
-class _Line:
-    """A conversation on this connection, what is half received for it, and the calls that wait for their turn."""
-
-    conversation: Conversation
-    requests: asyncio.Queue[Request] = field(default_factory=lambda: asyncio.Queue(_MOST_WAITING))
-    streams: dict[int, streaming.Stream] = field(default_factory=dict)
-    partial: Request | None = None
-    task: asyncio.Task[None] | None = None
-    pulls: set[asyncio.Task[None]] = field(default_factory=set)
-    is_started: bool = False
-
-    def release(self) -> None:
-        """Hold no memory for calls that are not answered any more."""
-        if self.partial is not None:
-            self.partial.held.release()
-        while not self.requests.empty():
-            self.requests.get_nowait().held.release()
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +93,7 @@ class Session:
         self._wire, self._shared, self._bounds, self._random = wire, shared, bounds, random
         self._identity = Identity("", wire.address)
         self._terms: Terms | None = None
-        self._lines: dict[int | None, _Line] = {}
+        self._lines: dict[int | None, Line] = {}
         self._pulse: Pulse | None = None
         self._had_program = False
         self._clock = asyncio.get_running_loop().time
@@ -178,7 +157,7 @@ class Session:
         self._lines.clear()
         self._wire.close()
 
-    async def _end_line(self, line: _Line) -> None:
+    async def _end_line(self, line: Line) -> None:
         tasks = [task for task in (line.task, *line.pulls) if task is not None]
         for task in tasks:
             task.cancel()
@@ -218,8 +197,8 @@ class Session:
         self._begin_line(first)
         self._begin_heartbeats(self._terms.heartbeat_s)
 
-    def _begin_line(self, number: int | None) -> _Line:
-        line = self._lines[number] = _Line(Conversation(self._shared, self._identity, self._wire.trace))
+    def _begin_line(self, number: int | None) -> Line:
+        line = self._lines[number] = Line(Conversation(self._shared, self._identity, self._wire.trace))
         line.task = asyncio.create_task(self._serve(line))
         return line
 
@@ -251,11 +230,12 @@ class Session:
             self._pull(line, Request(header, bytearray(payload), Held(self._shared.memory)))
         elif kind >= _FIRST_CALL:
             self._collect(line, header, payload)
+            await self._catch_up(line)
         else:
             raise ProtocolError(BAD_SEGMENT, f"segment type {kind:#04x} has no place on a client channel")
         return True
 
-    def _collect(self, line: _Line, header: SegmentHeader, payload: bytes) -> None:
+    def _collect(self, line: Line, header: SegmentHeader, payload: bytes) -> None:
         if header.flags & FIRST:
             line.partial = Request(header, bytearray(payload), Held(self._shared.memory))
         elif line.partial is None or line.partial.header.kind != header.kind:
@@ -271,9 +251,15 @@ class Session:
             request, line.partial = line.partial, None
             if len(request.data) < API_HEADER.size:
                 raise DecodeError(len(request.data), "API header", "it is cut")
-            if line.requests.full():
-                raise ProtocolError(BAD_SEGMENT, f"more than {_MOST_WAITING} calls of one conversation wait")
-            line.requests.put_nowait(request)
+            line.add(request)
+
+    async def _catch_up(self, line: Line) -> None:
+        """Read nothing more while too much of *line* waits: its program puts without waiting for answers."""
+        while line.is_behind and line.task is not None and not line.task.done():
+            await asyncio.wait((line.taken, line.task), return_when=asyncio.FIRST_COMPLETED)
+            # It may have answered a heartbeat, which is not read yet.
+            if self._pulse is not None:
+                self._pulse.hear(self._clock())
 
     async def _socket_action(self, header: SegmentHeader, payload: bytes) -> bool:
         action = Structure(SOCKET_ACTION, bytearray(payload), 0, header.order)
@@ -294,16 +280,16 @@ class Session:
         await self._wire.send(started.write(bytes(action)))
         return True
 
-    async def _serve(self, line: _Line) -> None:
+    async def _serve(self, line: Line) -> None:
         """Answer the calls of one conversation, one after the other."""
         while True:
-            request = await line.requests.get()
+            request = await line.next()
             try:
                 await self._answer(line, request)
             finally:
                 request.held.release()
 
-    async def _answer(self, line: _Line, request: Request) -> None:
+    async def _answer(self, line: Line, request: Request) -> None:
         assert self._terms is not None
         stream = line.streams.pop(request.handle, None) if request.header.kind == SegmentType.MQCLOSE else None
         if stream is not None:
@@ -326,9 +312,13 @@ class Session:
             return
         if stream is not None:
             payload = request.reply(handle=request.handle)
-        await self._wire.send(*split(request.reply_header(), payload, self._terms.largest))
+        await self._send(line, split(request.reply_header(), payload, self._terms.largest))
 
-    async def _notified(self, line: _Line, header: SegmentHeader, payload: bytes) -> None:
+    async def _send(self, line: Line, segments: Iterable[bytes]) -> None:
+        async with line.sending:
+            await self._wire.send_long(segments)
+
+    async def _notified(self, line: Line, header: SegmentHeader, payload: bytes) -> None:
         fields = Structure(NOTIFICATION, bytearray(payload), 0, header.order)
         code, value = fields["Code"], fields["Value"]
         if code == streaming.CONN_STATE:
@@ -336,16 +326,16 @@ class Session:
             for stream in line.streams.values():
                 await stream.consumer.set_open(line.is_started)
         if header.request != 1 and code in (streaming.CONN_STATE, streaming.Q_STATE):
-            await self._wire.send(streaming.notification(header, fields["ObjectHandle"], code + 1, value))
+            await self._send(line, (streaming.notification(header, fields["ObjectHandle"], code + 1, value),))
 
-    def _pull(self, line: _Line, request: Request) -> None:
+    def _pull(self, line: Line, request: Request) -> None:
         wanted = streaming.read_request(request)
         stream = line.streams.get(wanted.handle)
         if stream is None:
             stream = streaming.Stream(streaming.Selection(), Gate(line.is_started), Gate(True))
             line.streams[wanted.handle] = stream
-        if len(line.pulls) >= _MOST_WAITING:
-            raise ProtocolError(BAD_SEGMENT, f"more than {_MOST_WAITING} requests of one conversation wait")
+        if len(line.pulls) >= MOST_WAITING:
+            raise ProtocolError(BAD_SEGMENT, f"more than {MOST_WAITING} requests of one conversation wait")
         if wanted.selection is not None:
             stream.selection = wanted.selection
         task = asyncio.create_task(self._send_message(line, request, wanted, stream))
@@ -353,12 +343,12 @@ class Session:
         task.add_done_callback(line.pulls.discard)
 
     async def _send_message(
-        self, line: _Line, request: Request, wanted: streaming.Wanted, stream: streaming.Stream
+        self, line: Line, request: Request, wanted: streaming.Wanted, stream: streaming.Stream
     ) -> None:
         assert self._terms is not None
         largest = self._terms.largest
         try:
-            await self._wire.send(*await streaming.sent_message(line.conversation, request, wanted, stream, largest))
+            await self._send(line, await streaming.sent_message(line.conversation, request, wanted, stream, largest))
         finally:
             request.held.release()
 

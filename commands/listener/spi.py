@@ -11,20 +11,20 @@ from commands.listener.request import Request
 from commands.listener.subscribing import read_descriptor, written
 from commands.listener.targets import object_descriptor
 from commands.qmgr.mqi.errors import MqiError
-from rfh2.channel.layouts import API_HEADER, LPOO, LSD, MQPMO, SPAI, SPI, SPI_BLOCK, SPI_DATA, SPRI
+from rfh2.channel.layouts import API_HEADER, LPOO, LSD, MQPMO, SPAI, SPI, SPI_BLOCK, SPI_DATA, SPNI, SPRI
 from rfh2.channel.structure import Structure
 from rfh2.mqi_constants import MQCC_FAILED, MQPMO_SYNCPOINT, MQRC_DATA_LENGTH_ERROR, MQRC_FUNCTION_NOT_SUPPORTED
 from rfh2.pcf import Pcf
 from rfh2.pcf_parameters import Cfin, Cfst
 
 _IN_SYNCPOINT, _DEFERRED = 0x2, 0x4
-_CANCEL = 2
+_CANCEL, _CANCEL_WAIT = 2, 1
 # A program counts in three bytes of its identifiers, from this one on, the first being number 1.
 _COUNTS_FROM: Final = 21
 _MOST_RESERVED: Final = (1 << 24) - 1
 # What JMS sets for a shared subscription, and for no other.
 _SHARED: Final = 0x50
-_QUERY, _PUT, _ACTIVATE, _RESERVE, _SUBSCRIBE, _OPEN = 1, 2, 4, 6, 7, 12
+_QUERY, _PUT, _ACTIVATE, _RESERVE, _SUBSCRIBE, _NOTIFY, _OPEN = 1, 2, 4, 6, 7, 11, 12
 # Verb, the highest versions of its input-output, input and output part, and flags: as queue managers list them, though
 # only two are answered.
 _VERBS: Final = (
@@ -38,6 +38,8 @@ async def answered(conversation: Conversation, request: Request) -> bytes:
     spi = request.structure(SPI, API_HEADER.size)
     if spi["Verb"] == _QUERY:
         return _query(request, spi)
+    if spi["Verb"] == _NOTIFY:
+        return _notify(conversation, request, spi)
     if spi["Verb"] == _OPEN:
         return await _open(conversation, request, spi)
     if spi["Verb"] == _PUT:
@@ -64,19 +66,32 @@ def _query(request: Request, spi: Structure) -> bytes:
     return request.reply(bytes(spi) + head + listed)
 
 
+def _notify(conversation: Conversation, request: Request, spi: Structure) -> bytes:
+    """End the calls of another conversation that wait for a message: a program closes what its other thread uses."""
+    asked = request.structure(SPNI, spi.end + SPI_BLOCK.size)
+    if asked["Action"] != _CANCEL_WAIT:
+        raise MqiError(MQRC_FUNCTION_NOT_SUPPORTED, f"action {asked['Action']} on another connection is not known")
+    conversation.cancel_waits(asked["ConnectionId"], asked["Reason"])
+    blocks = _block(request, "SPNU", 1, SPI_BLOCK.size) + _block(request, "SPNO", 1, SPI_BLOCK.size)
+    return request.reply(bytes(spi) + blocks)
+
+
 async def _open(conversation: Conversation, request: Request, spi: Structure) -> bytes:
-    lpoo_at = spi.end + 2 * SPI_BLOCK.size
-    lpoo = request.structure(LPOO, lpoo_at)
+    """Like MQOPEN. Clients before 9.1.5 ask in version 1, and read its answer only in that: without the policy."""
+    asked = request.structure(SPI_BLOCK, spi.end + SPI_BLOCK.size)
+    lpoo = request.versioned(LPOO, asked.end)
     od, end = object_descriptor(request, lpoo.end)
     handle = await conversation.open(od, lpoo["Options"])
     lpoo["DefPersistence"], lpoo["DefPutResponseType"] = 0, 1
     lpoo["DefReadAhead"], lpoo["PropertyControl"] = 0, 0
-    lpoo.put_text("ErrorQName", ERROR_QUEUE)
-    described = SPI_BLOCK.size + LPOO.size + (end - lpoo.end)
-    policy = _policy(od.structure.text("ObjectName"))
-    lpoo["ExtraOffset"], lpoo["ExtraLength"] = described, len(policy)
-    head = _block(request, "SPOU", 1, SPI_BLOCK.size) + _block(request, "SPOO", 2, described + len(policy))
-    body = bytes(spi) + head + bytes(lpoo) + bytes(request.data[lpoo.end : end]) + policy
+    described, policy = end - asked.at, b""
+    if lpoo["Version"] > 1:
+        lpoo.put_text("ErrorQName", ERROR_QUEUE)
+        policy = _policy(od.structure.text("ObjectName"))
+        lpoo["ExtraOffset"], lpoo["ExtraLength"] = described, len(policy)
+    made = _block(request, "SPOO", asked["Version"], described + len(policy))
+    head = _block(request, "SPOU", 1, SPI_BLOCK.size) + made
+    body = bytes(spi) + head + bytes(request.data[lpoo.at : end]) + policy
     return request.reply(body, handle=handle)
 
 

@@ -6,7 +6,9 @@ sent: nothing is read ahead that it might not take.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Final
 
 from commands.listener.conversation import Conversation
@@ -17,7 +19,7 @@ from commands.qmgr.mqi.got import GetOptions, Got
 from commands.qmgr.store.errors import QueueError
 from rfh2.ccsid import ENCODINGS
 from rfh2.channel.layouts import ASYNC_CONTINUED_BYTES, ASYNC_MESSAGE, NOTIFICATION, REQUEST_MSGS, SELECTION
-from rfh2.channel.segments import FIRST, LAST, WHOLE, SegmentHeader, SegmentType
+from rfh2.channel.segments import FIRST, LAST, WHOLE, SegmentHeader, SegmentType, padded
 from rfh2.channel.structure import Structure
 from rfh2.errors import DecodeError
 from rfh2.mqi_constants import (
@@ -125,7 +127,7 @@ def _selection(request: Request, at: int) -> Selection:
 
 async def sent_message(
     conversation: Conversation, request: Request, wanted: Wanted, stream: Stream, largest: int
-) -> list[bytes]:
+) -> Iterable[bytes]:
     """The segments that answer a REQUEST_MSGS: a message, or that there is none."""
     chosen = stream.selection
     conversation.debug(f"REQUEST_MSGS: {wanted}")
@@ -145,7 +147,7 @@ async def sent_message(
     stream.sent += 1
     segments = _message(request, wanted.handle, stream, got, largest)
     if wanted.checks:
-        segments.append(notification(request.header, wanted.handle, CHECK_MSG, 0))
+        return chain(segments, (notification(request.header, wanted.handle, CHECK_MSG, 0),))
     return segments
 
 
@@ -182,22 +184,25 @@ def _named(fixed: bytes, queue: str) -> bytes:
     return fixed[:-1] + bytes((len(name),)) + name + padding
 
 
-def _message(request: Request, handle: int, stream: Stream, got: Got, largest: int) -> list[bytes]:
+def _message(request: Request, handle: int, stream: Stream, got: Got, largest: int) -> Iterator[bytes]:
     header = replace(_header(request.header, SegmentType.ASYNC_MESSAGE), request=_STREAM_REQUEST)
     fields = _fields(request, handle, stream, got.reason)
-    fields["TotalMsgLength"], fields["ActualMsgLength"] = got.length, len(got.body)
+    # What is sent of the message, and how long it is on its queue. IBM's classes give the second to the program. They
+    # ask for ever for a message that is cut (2080), if the first is more than their buffer holds.
+    fields["TotalMsgLength"], fields["ActualMsgLength"] = len(got.body), got.length
     fields["MsgToken"] = got.seq.to_bytes(16, "big")
     described = request.in_own_terms(got.mqmd, stream.selection.mqmd_version)
     queue = got.queue if stream.sent == 1 else ""
-    room = largest - header.size - len(_named(bytes(fields), queue)) - len(described)
-    part, rest = got.body[:room], got.body[room:]
-    fields["SegmentDataLength"] = len(part)
-    first = _named(bytes(fields), queue) + described + part
-    segments = [replace(header, flags=FIRST | (0 if rest else LAST)).write(first)]
-    index, room = 1, largest - header.size - ASYNC_CONTINUED_BYTES
-    while rest:
-        part, rest = rest[:room], rest[room:]
-        fields["SegmentDataLength"], fields["SegmentIndex"] = len(part), index
-        segments.append(replace(header, flags=0 if rest else LAST).write(bytes(fields)[:ASYNC_CONTINUED_BYTES] + part))
-        index += 1
-    return segments
+    head = _named(bytes(fields), queue) + described
+    room = largest - header.size - len(head) & ~3
+    data = memoryview(got.body)
+    fields["SegmentDataLength"] = len(data[:room])
+    rest = data[room:]
+    first = _named(bytes(fields), queue) + described
+    yield padded(replace(header, flags=FIRST | (0 if rest else LAST)), first + data[:room])
+    room = largest - header.size - ASYNC_CONTINUED_BYTES & ~3
+    for index, at in enumerate(range(0, len(rest), room), 1):
+        part = rest[at : at + room]
+        fields["SegmentDataLength"], fields["SegmentIndex"] = len(part), index & 0xFFFF
+        flags = LAST if at + room >= len(rest) else 0
+        yield padded(replace(header, flags=flags), bytes(fields)[:ASYNC_CONTINUED_BYTES] + part)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
+from itertools import islice
 from typing import Final
 
 from rfh2.ccsid import ENCODINGS
@@ -21,6 +23,8 @@ from rfh2.channel.segments import (
 
 _log: Final = logging.getLogger("qpubsub.listener")
 
+# Segments of one message or reply that are sent in one turn: at most 1 MiB.
+_TOGETHER: Final = 32
 # Codes of STATUS.
 NO_SUCH_CHANNEL, WRONG_CHANNEL_TYPE, TERMINATING, BAD_SEGMENT, CHANNEL_UNAVAILABLE = 0x01, 0x02, 0x05, 0x0D, 0x16
 
@@ -59,6 +63,14 @@ class Wire:
                 await self._writer.drain()
         except TimeoutError:
             self.break_off(f"it took nothing of what was sent to it in {self._send_s:g} s")
+
+    async def send_long(self, segments: Iterable[bytes]) -> None:
+        """The same for what may be many segments: others have their turn between them. Raises ConnectionError."""
+        left = iter(segments)
+        while together := tuple(islice(left, _TOGETHER)):
+            await self.send(*together)
+            if len(together) == _TOGETHER:
+                await asyncio.sleep(0)
 
     def write(self, segment: bytes) -> None:
         """Send *segment* without waiting until the other end takes it."""

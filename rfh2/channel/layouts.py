@@ -241,10 +241,17 @@ def _spri(long: Any) -> tuple[Any, ...]:
     return (*_spi_block(long), "TagSize" / long, "Count" / long)
 
 
-def _lpoo(long: Any) -> tuple[Any, ...]:
+def _spni(long: Any) -> tuple[Any, ...]:
+    return (*_spi_block(long), "Action" / long, "Reason" / long, "ConnectionId" / c.Bytes(24))
+
+
+def _lpoo1(long: Any) -> tuple[Any, ...]:
     names = ("Version", "Options", "LpiOptions", "DefPersistence", "DefPutResponseType", "DefReadAhead")
-    parts = (name / long for name in (*names, "PropertyControl"))
-    return ("StrucId" / c.Bytes(4), *parts, "ErrorQName" / c.Bytes(48), "ExtraOffset" / long, "ExtraLength" / long)
+    return ("StrucId" / c.Bytes(4), *(name / long for name in (*names, "PropertyControl")))
+
+
+def _lpoo3(long: Any) -> tuple[Any, ...]:
+    return (*_lpoo1(long), "ErrorQName" / c.Bytes(48), "ExtraOffset" / long, "ExtraLength" / long)
 
 
 def _sd(long: Any) -> tuple[Any, ...]:
@@ -362,7 +369,8 @@ SPI_BLOCK = Layout("SPI block", _spi_block)
 SPI_DATA = Layout("SPPI or SPGO", _spi_data)  # the data of the message follows
 SPAI = Layout("SPAI", _spai)
 SPRI = Layout("SPRI", _spri)
-LPOO = Layout("LPOO", _lpoo)
+SPNI = Layout("SPNI", _spni)
+LPOO = {1: Layout("LPOO", _lpoo1), 3: Layout("LPOO", _lpoo3)}
 MQSD = Layout("MQSD", _sd)
 LSD = Layout("LSD", _lsd)
 MQSRO = Layout("MQSRO", _sro)

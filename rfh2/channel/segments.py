@@ -8,7 +8,7 @@ itself (``TSHC``); where it is not shared, to none (``TSH ``).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Final, NamedTuple
 
@@ -163,16 +163,21 @@ def read_segment(data: bytes) -> tuple[SegmentHeader, bytes]:
     return header, data[header.size :]
 
 
+def padded(header: SegmentHeader, payload: bytes | bytearray) -> bytes:
+    """A segment that ends a call or a message.
+
+    Where the connection is shared, it is as long as a multiple of 4. Java clients read several segments into one
+    buffer, and look for the fields of a structure at multiples of 4 of that: behind any other length they read amiss.
+    """
+    return header.write(payload if header.conversation is None else payload + bytes(-len(payload) % 4))
+
+
 def split(header: SegmentHeader, payload: bytes | bytearray, largest: int) -> Iterator[bytes]:
     """The segments of a call or a reply: none is longer than *largest* bytes, and one that fits is one."""
-    room = largest - header.size
+    room = largest - header.size & ~3
     if len(payload) <= room:
-        yield header.write(payload)
+        yield padded(header, payload)
         return
     for at in range(0, len(payload), room):
         flags = (FIRST if at == 0 else 0) | (LAST if at + room >= len(payload) else 0)
-        part = SegmentHeader(
-            *(header.kind, flags, header.flags2, header.order, header.encoding, header.ccsid, header.conversation),
-            *(header.request, header.charset),
-        )
-        yield part.write(payload[at : at + room])
+        yield padded(replace(header, flags=flags), payload[at : at + room])

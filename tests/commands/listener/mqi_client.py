@@ -13,6 +13,8 @@ from commands.listener.strings import read_string, write_strings
 from rfh2.ccsid import ENCODINGS, ByteOrder
 from rfh2.channel.layouts import (
     API_HEADER,
+    ASYNC_CONTINUED_BYTES,
+    ASYNC_MESSAGE,
     FCNO,
     ID_BEGIN,
     ID_MORE,
@@ -26,6 +28,10 @@ from rfh2.channel.layouts import (
     MQSD,
     MQSRO,
     MQSTS,
+    NOTIFICATION,
+    REQUEST_MSGS,
+    SELECTION,
+    SPI,
     SPI_BLOCK,
     UID_LONG,
 )
@@ -41,8 +47,8 @@ from rfh2.channel.segments import (
     split,
 )
 from rfh2.channel.structure import Structure
-from rfh2.layouts import Layout
-from rfh2.mqi_constants import MQGMO_WAIT
+from rfh2.layouts import MQMD2, Layout
+from rfh2.mqi_constants import MQGMO_WAIT, MQMO_MATCH_MSG_TOKEN
 from rfh2.mqmd import Mqmd, decode_mqmd
 from rfh2.pcf_admin_names import MQOT_Q, MQOT_TOPIC
 
@@ -76,6 +82,18 @@ class Message:
 
 
 @dataclass(frozen=True)
+class Streamed:
+    """What answers REQUEST_MSGS. length: of all of the data. segments: how long each was. notified: code and value."""
+
+    reason: int
+    body: bytes
+    length: int
+    seq: int
+    segments: tuple[int, ...]
+    notified: tuple[int, int] | None
+
+
+@dataclass(frozen=True)
 class Subscribed:
     """What MQSUB gives: two handles, and the MQSD."""
 
@@ -103,6 +121,7 @@ class MqiClient:
         self.order, self.largest, self._heartbeat_s = order, 0x7FEC, heartbeat_s
         self.heartbeats = 0
         self.conversation: int | None = None
+        self.connection_id = b""
         plain = socket.create_connection(("127.0.0.1", port), 20)
         self.socket = plain if tls is None else tls.wrap_socket(plain, server_hostname="localhost")
         self.terms = self.negotiate(channel, sharing)
@@ -114,6 +133,18 @@ class MqiClient:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def share_connection(self, number: int = 1) -> None:
+        """Go on in conversation *number* of a shared connection, which is begun unless it is the first."""
+        if number != 1:
+            action = b"".join(map(self.long, (number, 0, 1, 0, 0)))
+            self.send(
+                replace(self.header(SegmentType.SOCKET_ACTION), conversation=None, of_connection=True).write(action)
+            )
+            answered = self.receive()
+            assert answered is not None
+            assert answered[0].kind == SegmentType.SOCKET_ACTION, answered
+        self.conversation = number
 
     def close(self) -> None:
         """End the connection at once, as a program that is killed does."""
@@ -191,7 +222,9 @@ class MqiClient:
         conn.put_text("ApplName", application)
         conn["ApplType"], conn["Options"] = 6, 1
         Structure(FCNO, body, MQCONN.size, self.order)["StrucId"] = b"FCNO"
-        return self.call(SegmentType.MQCONN, body).reason
+        reply = self.call(SegmentType.MQCONN, body)
+        self.connection_id = Structure(FCNO, bytearray(reply.body), MQCONN.size, self.order)["ConnTag"][:24]
+        return reply.reason
 
     # Calls
 
@@ -226,8 +259,9 @@ class MqiClient:
             assert bool(header.flags & FIRST) is not bool(data)
             data += payload
         fields = Structure(API_HEADER, bytearray(data), 0, self.order)
-        assert int.from_bytes(fields["ReplyLength"], "big") == 28 + len(data)
-        return Reply(fields["CompCode"], fields["Reason"], fields["ObjectHandle"], data[API_HEADER.size :])
+        length = int.from_bytes(fields["ReplyLength"], "big") - 28
+        assert len(data) == (length if self.conversation is None else length + -length % 4)
+        return Reply(fields["CompCode"], fields["Reason"], fields["ObjectHandle"], data[API_HEADER.size : length])
 
     def long(self, value: int) -> bytes:
         return struct.pack(">i" if self.order == "big" else "<i", value)
@@ -319,6 +353,55 @@ class MqiClient:
         counts = sts["PutSuccessCount"], sts["PutFailureCount"]
         return reply.reason, sts["Reason"], *counts, sts.text("ObjectName").strip("\0")
 
+    def request_message(self, handle: int, options: int = 0, wait_ms: int = 0, longest: int = -1, seq: int = 0) -> None:
+        """Ask for one message, as Java programs do whose connection is shared. seq: as its token says, 0 for any."""
+        fields = Structure.new(REQUEST_MSGS, self.order)
+        fields["Version"], fields["ObjectHandle"], fields["BytesRequested"], fields["MaxMsgLength"] = (
+            1,
+            handle,
+            1,
+            longest,
+        )
+        fields["Options"], fields["WaitInterval"] = options | (MQGMO_WAIT if wait_ms else 0), wait_ms
+        fields["Flags"] = 0x18
+        chosen = Structure.new(SELECTION, self.order)
+        chosen["SelectionIndex"], chosen["MqmdVersion"], chosen["MatchOptions"] = (
+            1,
+            2,
+            MQMO_MATCH_MSG_TOKEN if seq else 0,
+        )
+        token = seq.to_bytes(16, "big") if seq else b""
+        header = replace(self.header(SegmentType.REQUEST_MSGS), request=1)
+        self.send(header.write(bytes(fields) + bytes(chosen) + token))
+
+    def streamed(self) -> Streamed:
+        """What answers it."""
+        data, first, lengths = b"", None, []
+        while True:
+            received = self.receive()
+            assert received is not None, "the connection was closed"
+            header, payload = received
+            lengths.append(header.size + len(payload))
+            if header.kind == SegmentType.NOTIFICATION:
+                fields = Structure(NOTIFICATION, bytearray(payload), 0, self.order)
+                return Streamed(0, b"", 0, 0, tuple(lengths), (fields["Code"], fields["Value"]))
+            assert header.kind == SegmentType.ASYNC_MESSAGE, header
+            if first is None:
+                fields = first = Structure(ASYNC_MESSAGE, bytearray(payload), 0, self.order)
+                length = first["NameLength"]
+                at = fields.end + length + -(fields.end + length) % 4 + MQMD2.size
+            else:
+                at = ASYNC_CONTINUED_BYTES
+                fields = Structure(
+                    ASYNC_MESSAGE, bytearray(payload[:at].ljust(ASYNC_MESSAGE.size, b"\0")), 0, self.order
+                )
+            data += payload[at : at + fields["SegmentDataLength"]]
+            if header.flags & LAST:
+                sent, actual = first["TotalMsgLength"], first["ActualMsgLength"]
+                seq = int.from_bytes(first["MsgToken"], "big")
+                assert sent == len(data)
+                return Streamed(first["Reason"], data, actual, seq, tuple(lengths), None)
+
     def commit(self) -> int:
         return self.call(SegmentType.MQCMIT).reason
 
@@ -348,14 +431,22 @@ class MqiClient:
     def share(self, options: int, topic: str, name: str) -> Subscribed:
         """The SPI call by which JMS programs make a shared subscription."""
         lsd = self.structure(LSD, "LSD ", 1, Options=0x50, QName="", QMgrName="")
-        described = self.long(0) + bytes(lsd) + self.sd(options, topic, name)
-        heads = self.structure(SPI_BLOCK, "SPBU", 1, StrucLength=SPI_BLOCK.size)
-        block = self.structure(SPI_BLOCK, "SPBI", 1, StrucLength=SPI_BLOCK.size + len(described))
-        spi = b"".join(map(self.long, (7, 1, 536)))
-        reply = self.call(SegmentType.SPI, spi + bytes(heads) + bytes(block) + described)
-        at = len(spi) + 2 * SPI_BLOCK.size
+        reply = self.spi(7, "SPB", self.long(0) + bytes(lsd) + self.sd(options, topic, name))
+        at = SPI.size + 2 * SPI_BLOCK.size
         given_back = Structure(MQSD, bytearray(reply.body), at + 4 + LSD.size, self.order)
         return Subscribed(reply.reason, int.from_bytes(reply.body[at : at + 4], self.order), reply.handle, given_back)
+
+    def spi(self, verb: int, name: str, data: bytes, version: int = 1) -> Reply:
+        """An SPI call. name: of its blocks, as in SPBU and SPBI. data: behind the head of the second."""
+        self.request_spi(verb, name, data, version)
+        return self.reply(SegmentType.SPI)
+
+    def request_spi(self, verb: int, name: str, data: bytes, version: int = 1) -> None:
+        """Send an SPI call."""
+        heads = self.structure(SPI_BLOCK, f"{name}U", 1, StrucLength=SPI_BLOCK.size)
+        block = self.structure(SPI_BLOCK, f"{name}I", version, StrucLength=SPI_BLOCK.size + len(data))
+        spi = b"".join(map(self.long, (verb, version, 536)))
+        self.request(SegmentType.SPI, spi + bytes(heads) + bytes(block) + data)
 
     def sd(self, options: int, topic: str, name: str, **fields: Any) -> bytes:
         """An MQSD and its strings."""

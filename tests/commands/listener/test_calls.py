@@ -359,6 +359,9 @@ def test_inquiry(client: MqiClient) -> None:
     assert client.inquire(queue, 9999).reason == 2067
     qmgr = client.opened("", INQUIRE, MQOT_Q_MGR)
     assert client.inquire(qmgr, 31, 2015, integers=1, characters=48).body[20:] == client.long(943) + b"QM1".ljust(48)
+    # Clients 9.0 ask for one integer more than there are, and read the characters behind that.
+    reply = client.inquire(qmgr, 31, 2015, integers=2, characters=48)
+    assert reply.body == b"".join(map(client.long, (2, 2, 48, 31, 2015, 943, 0))) + b"QM1".ljust(48)
 
 
 @pytest.mark.parametrize(("name", "kind"), [("T", MQOT_TOPIC), ("T.ALIAS", 1)])

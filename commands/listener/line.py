@@ -1,0 +1,65 @@
+"""One conversation of a connection, as its session sees it: what is received for it, and whose turn it is.
+
+A program waits for the reply before its next call, except where it asks for messages, and where it puts without an
+answer. Of such calls only so many are read before their turn: what comes behind them waits in the socket.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Final
+
+from commands.listener.conversation import Conversation
+from commands.listener.gate import Signal, give, new_signal
+from commands.listener.request import Request
+from commands.listener.streaming import Stream
+
+MOST_WAITING: Final = 64
+"""Calls that are read before their turn; also requests for messages that may wait."""
+_MOST_WAITING_BYTES: Final = 4 * 1024 * 1024
+
+
+@dataclass(slots=True)
+class Line:
+    """partial: what is half received. requests: the calls that wait for their turn. streams: by handle.
+
+    sending: held while a message or a reply is sent, so that their segments do not come between each other.
+    taken: given when a call has had its turn.
+    """
+
+    conversation: Conversation
+    requests: asyncio.Queue[Request] = field(default_factory=asyncio.Queue)
+    waiting_bytes: int = 0
+    sending: asyncio.Lock = field(default_factory=asyncio.Lock)
+    taken: Signal = field(default_factory=new_signal)
+    streams: dict[int, Stream] = field(default_factory=dict)
+    partial: Request | None = None
+    task: asyncio.Task[None] | None = None
+    pulls: set[asyncio.Task[None]] = field(default_factory=set)
+    is_started: bool = False
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether so much waits that nothing more should be read."""
+        return self.requests.qsize() >= MOST_WAITING or self.waiting_bytes >= _MOST_WAITING_BYTES
+
+    def add(self, request: Request) -> None:
+        """Let a call wait for its turn."""
+        self.waiting_bytes += len(request.data)
+        self.requests.put_nowait(request)
+
+    async def next(self) -> Request:
+        """The call whose turn it is."""
+        request = await self.requests.get()
+        self.waiting_bytes -= len(request.data)
+        taken, self.taken = self.taken, new_signal()
+        give(taken)
+        return request
+
+    def release(self) -> None:
+        """Hold no memory for calls that are not answered any more."""
+        if self.partial is not None:
+            self.partial.held.release()
+        while not self.requests.empty():
+            self.requests.get_nowait().held.release()

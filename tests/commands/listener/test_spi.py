@@ -1,0 +1,103 @@
+"""SPI calls: what Java programs use beside the MQI, in each version in which they ask.
+
+Rows of docs/conformance.md: LSN-41, LSN-42.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from select import select
+
+import pytest
+
+from rfh2.channel.layouts import LPOO, MQOD, SPI, SPI_BLOCK
+from rfh2.channel.segments import SegmentType
+from rfh2.channel.structure import Structure
+from rfh2.mqi_constants import MQOO_INPUT_SHARED, MQOO_OUTPUT, MQRC_FUNCTION_NOT_SUPPORTED, MQRC_NO_MSG_AVAILABLE
+from tests.commands.listener.mqi_client import MqiClient
+
+XWAIT_CANCELED = 2107
+_OPEN, _NOTIFY = 12, 11
+
+
+@pytest.fixture(params=[0, 10], ids=["alone", "shared"])
+def client(port: int, request: pytest.FixtureRequest) -> Iterator[MqiClient]:
+    """A connected program, whose connection is shared or not."""
+    with MqiClient(port, sharing=request.param) as client:
+        if request.param:
+            client.share_connection()
+        assert client.connect() == 0
+        yield client
+
+
+@pytest.mark.parametrize(("spoi", "version", "policy"), [(1, 1, 0), (2, 3, 216)])
+def test_an_open_is_answered_in_the_version_that_was_asked(
+    client: MqiClient, spoi: int, version: int, policy: int
+) -> None:
+    """IBM's Java classes 9.0 and 9.1.0 ask in version 1, later ones in version 3."""
+    lpoo = client.structure(LPOO[version], "LPOO", version, Options=MQOO_INPUT_SHARED | MQOO_OUTPUT)
+    reply = client.spi(_OPEN, "SPO", bytes(lpoo) + client.od("Q"), spoi)
+    assert reply.reason == 0
+    at = SPI.size + SPI_BLOCK.size
+    block = Structure(SPI_BLOCK, bytearray(reply.body), at, client.order)
+    assert (block["StrucId"], block["Version"], block["StrucLength"]) == (b"SPOO", spoi, len(reply.body) - at)
+    opened = Structure(MQOD[2], bytearray(reply.body), block.end + LPOO[version].size, client.order)
+    assert (opened["StrucId"], opened.text("ObjectName"), opened["KnownDestCount"]) == (b"OD  ", "Q", 1)
+    assert len(reply.body) - opened.end == policy
+    assert client.put(reply.handle, b"x")[0] == 0
+    assert client.get(reply.handle).body == b"x"
+
+
+def request_cancel(client: MqiClient, connection_id: bytes, action: int = 1) -> None:
+    """End the waits of the program whose connection has that identifier."""
+    client.request_spi(_NOTIFY, "SPN", client.long(action) + client.long(XWAIT_CANCELED) + connection_id)
+
+
+def cancel(client: MqiClient, connection_id: bytes, action: int = 1) -> int:
+    """The same; the reason."""
+    request_cancel(client, connection_id, action)
+    return client.reply(SegmentType.SPI).reason
+
+
+def answers(client: MqiClient) -> bool:
+    """Whether anything has come for it, or comes soon."""
+    return bool(select([client.socket], [], [], 0.1)[0])
+
+
+def test_a_wait_is_ended_by_another_thread_of_the_program(client: MqiClient, port: int) -> None:
+    """A thread closes what another one is receiving from: the wait ends with the reason that it gives."""
+    handle = client.opened("Q", MQOO_INPUT_SHARED | MQOO_OUTPUT)
+    with MqiClient(port) as other:
+        assert other.connect() == 0
+        assert cancel(other, client.connection_id) == 0  # nothing waits
+        client.request_get(handle, wait_ms=-1)
+        while not answers(client):
+            assert cancel(other, client.connection_id) == 0
+        assert client.reply(SegmentType.MQGET).reason == XWAIT_CANCELED
+        assert client.get(handle).reason == MQRC_NO_MSG_AVAILABLE
+        assert cancel(other, bytes(24)) == 0
+        assert cancel(other, client.connection_id, action=2) == MQRC_FUNCTION_NOT_SUPPORTED
+
+
+def test_a_streamed_wait_is_ended_too(port: int) -> None:
+    with MqiClient(port, sharing=10) as client:
+        client.share_connection()
+        assert client.connect() == 0
+        handle, waiting = client.opened("Q", MQOO_INPUT_SHARED | MQOO_OUTPUT), client.connection_id
+        client.share_connection(3)
+        assert client.connect() == 0
+        client.conversation = 1
+        client.request_message(handle, wait_ms=-1)
+        client.conversation = 3
+        assert cancel(client, waiting) == 0
+        assert client.streamed().reason == XWAIT_CANCELED
+
+
+def test_another_user_ends_no_wait(client: MqiClient, port: int) -> None:
+    handle = client.opened("Q", MQOO_INPUT_SHARED | MQOO_OUTPUT)
+    client.request_get(handle, wait_ms=-1)
+    with MqiClient(port) as other:
+        assert other.connect("bob") == 0
+        assert cancel(other, client.connection_id) == 0
+        assert other.put1("Q", b"x") == 0
+    assert client.reply(SegmentType.MQGET).reason == 0
