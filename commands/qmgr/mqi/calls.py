@@ -44,6 +44,7 @@ from rfh2.mqi_constants import (
     MQCC_WARNING,
     MQCO_DELETE,
     MQCO_DELETE_PURGE,
+    MQCO_REMOVE_SUB,
     MQGMO_ANY_BROWSE,
     MQGMO_BROWSE_FIRST,
     MQGMO_BROWSE_MSG_UNDER_CURSOR,
@@ -52,6 +53,7 @@ from rfh2.mqi_constants import (
     MQGMO_SYNCPOINT,
     MQGMO_SYNCPOINT_IF_PERSISTENT,
     MQGMO_UNLOCK,
+    MQGMO_UNMARKED_BROWSE_MSG,
     MQMO_MATCH_CORREL_ID,
     MQMO_MATCH_GROUP_ID,
     MQMO_MATCH_MSG_ID,
@@ -211,6 +213,8 @@ class Program:
         handle = self.handle(number)
         if handle.made is not None:
             self._connection.close(handle.made, _close_option(options))
+        if handle.subscription is not None and options & MQCO_REMOVE_SUB:
+            self.subscriber.removed(number)
         self._forget(number)
 
     def _forget(self, number: int) -> None:
@@ -388,6 +392,7 @@ class Program:
         self._open_queues.unlock(handle)
         if browses:
             handle.cursor = (row[RANK], row[SEQ])
+            self._open_queues.mark(handle, message.seq, options, to_microseconds(self._clock()))
             if options & MQGMO_LOCK:
                 self._open_queues.locks[message.seq] = handle
         elif got.reason != MQRC_TRUNCATED_MSG_FAILED:
@@ -412,7 +417,10 @@ class Program:
             after = handle.cursor
         locks = self._open_queues.locks
         while (row := unit.uncommitted.find(handle.queue, now_us, match, after)) is not None:
-            if locks.get(row[SEQ], handle) is handle and _is_selected(handle, row):
+            is_passed = bool(options & MQGMO_UNMARKED_BROWSE_MSG) and self._open_queues.is_marked(
+                handle, row[SEQ], now_us
+            )
+            if not is_passed and locks.get(row[SEQ], handle) is handle and _is_selected(handle, row):
                 return row
             after = (row[RANK], row[SEQ])
         if under_cursor:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ from commands.listener.strings import read_string, write_strings
 from commands.mqsc import parse
 from commands.mqsc.runner import StatementRunner
 from commands.qmgr.mqi.subscription_requests import SubscriptionDescriptor, SubscriptionRequest, Verb
+from commands.qmgr.mqi.subscription_rules import described
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.sqlite import utc_now
 from rfh2.channel.layouts import MQSD
@@ -44,6 +47,7 @@ from rfh2.mqi_constants import (
     MQSO_PUBLICATIONS_ON_REQUEST,
     MQSO_RESUME,
     MQSO_SET_CORREL_ID,
+    MQSO_SET_IDENTITY_CONTEXT,
     MQSO_WILDCARD_CHAR,
     MQSO_WILDCARD_TOPIC,
 )
@@ -179,7 +183,53 @@ def test_2_4_2_a_durable_subscription_is_resumed(port: int, other: MqiClient, ho
         )
         assert subscriptions_of(home)[0].user_data is None
         assert client.shut(altered.hsub, MQCO_REMOVE_SUB) == 0
+        assert (client.shut(resumed.hobj), client.shut(altered.hobj)) == (0, 0)
         assert gone(home)
+
+
+def test_2_4_2_a_program_gets_the_original_expiry() -> None:
+    begun = utc_now()
+    made = Subscription(bytes(24), "t", "Q", "QM1", begun, expires_at=begun + timedelta(seconds=600))
+    assert described(made).expiry == 6000
+    assert described(replace(made, renewed=begun + timedelta(seconds=60))).expiry == 5400
+    assert described(replace(made, expires_at=None)).expiry == -1
+
+
+def test_4_3_a_managed_queue_is_read_to_its_end_after_its_durable_subscription(
+    client: MqiClient, other: MqiClient, home: Path
+) -> None:
+    made = client.subscribed(KEPT, "Sport/Soccer", "scores")
+    other.publish("Sport/Soccer", b"one", persistence=1)
+    other.publish("Sport/Soccer", b"two", persistence=1)
+    assert got(client, made.hobj).body == b"one"
+    assert client.shut(made.hsub, MQCO_REMOVE_SUB) == 0
+    assert (subscriptions_of(home), len(managed_queues(home))) == ([], 1)
+    assert got(client, made.hobj).body == b"two"
+    assert client.shut(made.hobj) == 0
+    assert managed_queues(home) == []
+
+
+def test_4_3_what_is_left_on_it_goes_with_the_program(port: int, other: MqiClient, home: Path) -> None:
+    with MqiClient(port) as client:
+        assert client.connect() == 0
+        made = client.subscribed(KEPT, "Sport/Soccer", "scores")
+        other.publish("Sport/Soccer", b"one")
+        assert client.shut(made.hsub, MQCO_REMOVE_SUB) == 0
+        assert len(managed_queues(home)) == 1
+    assert gone(home)
+
+
+def test_5_2_who_resumes_a_subscription_of_any_user_gives_it_his_identity(
+    client: MqiClient, other: MqiClient, home: Path
+) -> None:
+    context = {"PubAccountingToken": b"t".ljust(32, b"\0"), "PubApplIdentityData": "data"}
+    options = KEPT | MQSO_ANY_USERID | MQSO_SET_IDENTITY_CONTEXT
+    client.shut(client.subscribed(options, "Sport/Soccer", "scores", **context).hsub)
+    resumed = other.subscribed(MQSO_RESUME | MQSO_DURABLE, "", "scores")
+    client.publish("Sport/Soccer", b"goal")
+    mqmd = got(other, resumed.hobj).mqmd
+    assert (mqmd.user_identifier, mqmd.accounting_token, mqmd.appl_identity_data) == ("bob", bytes(32), "")
+    assert [each.user for each in subscriptions_of(home)] == ["bob"]
 
 
 def test_4_2_3_a_subscription_to_a_queue_of_the_program(client: MqiClient, other: MqiClient, home: Path) -> None:
@@ -206,6 +256,7 @@ FAILURES: list[tuple[str, int, dict[str, Any], int]] = [
     ("both kinds of wildcard", NEW | MQSO_WILDCARD_CHAR | MQSO_WILDCARD_TOPIC, {}, 2046),
     ("new only, and on request", NEW | MQSO_NEW_PUBLICATIONS_ONLY | MQSO_PUBLICATIONS_ON_REQUEST, {}, 2046),
     ("a group with a managed queue", NEW | MQSO_GROUP_SUB | MQSO_SET_CORREL_ID, {}, 2046),
+    ("a CorrelId with a managed queue", NEW | MQSO_SET_CORREL_ID, {}, 2046),
     ("a group without a CorrelId", MQSO_CREATE | MQSO_GROUP_SUB, {}, 2046),
     ("no queue", MQSO_CREATE, {}, 2019),
     ("a queue that is not open", MQSO_CREATE, {"queue": 40}, 2019),
