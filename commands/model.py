@@ -125,7 +125,7 @@ class TopicPut(BaseModel):
     program's subscriptions, in hexadecimal.
     """
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     level: int = 9
     suppress_reply_to: bool = False

@@ -29,7 +29,9 @@ from rfh2.rfh2 import Rfh2
 _PUBLICATION: Final = b"<mqps>"
 _OF_PUBLICATION: Final = frozenset({"mqps", "mqpse"})
 # Folders whose content are message properties, whoever wrote them (IBM's description of property folders).
-_OF_PROPERTIES: Final = _OF_PUBLICATION | {"jms", "mcd", "usr", "mqext", "mq", "mq_usr", "mqema", "mqtt", "sib"}
+_OF_PROPERTIES: Final = _OF_PUBLICATION | frozenset(
+    ["jms", "mcd", "usr", "mq", "mq_svc", "mq_usr", "mqema", "mqext", "mqtt", "sib", "sib_context", "sib_usr"]
+)
 
 
 def given(mqmd: Mqmd, body: bytes, options: int) -> tuple[Mqmd, bytes]:

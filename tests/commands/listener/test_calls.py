@@ -1,6 +1,6 @@
 """MQI calls over a channel, one after the other, as a program's: what each does and what it gives.
 
-Rows of docs/conformance.md: LSN-1, LSN-2, LSN-3, LSN-4, LSN-5, LSN-15.
+Rows of docs/conformance.md: LSN-1, LSN-2, LSN-3, LSN-4, LSN-5, LSN-15, LSN-18.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """MQSUB, MQSUBRQ and MQCLOSE of subscriptions over a channel, on the embedded topic space (guide 2.4, 4.2, 4.8).
 
-Rows of docs/conformance.md: LSN-10, LSN-11, LSN-12, LSN-13.
+Rows of docs/conformance.md: APP-4a, APP-4b, APP-6a, APP-6b, QM-7, SEC-8a, LSN-10 to LSN-13, LSN-13a, LSN-13b.
 """
 
 from __future__ import annotations
