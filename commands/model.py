@@ -118,10 +118,25 @@ class RequestUpdate(_ByName):
     filter: str | None = None
 
 
+class TopicPut(BaseModel):
+    """What MQPUT said of a publication that no tag of a command says (guide 4.6.1, 4.7).
+
+    level: PubLevel. suppress_reply_to: MQPMO_SUPPRESS_REPLYTO. own_subs: MQPMO_NOT_OWN_SUBS, the identifiers of the
+    program's subscriptions, in hexadecimal.
+    """
+
+    model_config = ConfigDict(frozen=True, defer_build=True)
+
+    level: int = 9
+    suppress_reply_to: bool = False
+    own_subs: tuple[str, ...] = ()
+
+
 class Publish(QueuedCommand):
     """Publish (guide 6.7.3). anonymous, direct_requests: Anon and DirectReq, which MQRFH and PCF alone have.
 
-    user_tags: tags of a psc folder that are the program's own, with their texts, in order: subscribers get them.
+    put: where the command stands for an MQPUT that said more than a command can. user_tags: tags of a psc folder that
+    are the program's own, with their texts, in order: subscribers get them.
     """
 
     word = "Publish"
@@ -133,6 +148,7 @@ class Publish(QueuedCommand):
     seq_num: str | None = None
     anonymous: bool = False
     direct_requests: bool = False
+    put: TopicPut | None = None
     user_tags: tuple[tuple[str, str], ...] = ()
 
     def has(self, option: PubOpt) -> bool:

@@ -15,6 +15,10 @@ from rfh2.late_dataclass import dataclass
 from rfh2.message import Message, decode
 from streams.subscriptions import Subscription, WildcardScheme
 
+Excluded = tuple[str, str, bytes | None] | frozenset[bytes] | None
+"""Whom a publication does not go to: a destination (queue manager, queue, and correlation identifier or None for any),
+or the subscriptions with these sub_ids."""
+
 
 class Published(Protocol):
     """A publication for code that forwards it: a ``Publication``, or one whose message is stored elsewhere.
@@ -119,16 +123,15 @@ class Unsubscribe:
 class PublishToTopic:
     """MQPUT to a topic.
 
-    retain: MQPMO_RETAIN. not_to: MQPMO_NOT_OWN_SUBS, as the destination (queue manager, queue, and correlation
-    identifier or None for any) that is left out. pub_level: guide 4.6.1. came_from: the neighbour that sent it on, ""
-    for a publication made at this queue manager. was_retained: the neighbour sends what it retains, for a new proxy
-    subscription (guide 3.5).
+    retain: MQPMO_RETAIN. not_to: OtherSubsOnly, MQPMO_NOT_OWN_SUBS: what is left out. pub_level: guide 4.6.1.
+    came_from: the neighbour that sent it on, "" for a publication made at this queue manager. was_retained: the
+    neighbour sends what it retains, for a new proxy subscription (guide 3.5).
     """
 
     topic_string: str
     publication: Publication
     retain: bool = False
-    not_to: tuple[str, str, bytes | None] | None = None
+    not_to: Excluded = None
     pub_level: int = 9
     came_from: str = ""
     was_retained: bool = False

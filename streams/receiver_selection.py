@@ -13,15 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from streams.operations import Excluded
 from streams.patterns import parse_pattern
 from streams.subscriptions import MQCI_NONE, Subscription
 
-Destination = tuple[str, str, bytes | None]
 
-
-def choose(
-    matching: Sequence[Subscription], pub_level: int, not_to: Destination | None
-) -> tuple[list[Subscription], int | None]:
+def choose(matching: Sequence[Subscription], pub_level: int, not_to: Excluded) -> tuple[list[Subscription], int | None]:
     """Those of *matching* that get the publication, in the same order, and the level that took it.
 
     pub_level: PubLevel, 0 to 9. The level is None where no subscription is at or below it.
@@ -38,11 +35,13 @@ def choose(
     return [s for s in chosen if not is_at(s, not_to)], level
 
 
-def is_at(subscription: Subscription, destination: Destination | None) -> bool:
-    """Whether a subscription delivers to this queue manager, queue and, unless None, correlation identifier."""
-    if destination is None:
+def is_at(subscription: Subscription, excluded: Excluded) -> bool:
+    """Whether a subscription is one of those that the publisher left out."""
+    if excluded is None:
         return False
-    qmgr, queue, correl_id = destination
+    if isinstance(excluded, frozenset):
+        return subscription.sub_id in excluded
+    qmgr, queue, correl_id = excluded
     return (
         subscription.dest_queue == queue
         and subscription.dest_qmgr == qmgr

@@ -70,7 +70,8 @@ class Subscription:
     topic_string: complete, the prefix of a stream or a subscription point included. prefix: that prefix, taken off
     again from what goes back to the subscriber; empty where there is none. correl_id: MQCI_NONE unless it is part
     of the identity. selector: the Filter. identities: the identity set (JoinShared, JoinExcl). sub_level, grouped,
-    destination class: only MQSC sets them. expires_at, created: UTC; None means unlimited. Of DEFINE SUB alone,
+    destination class: only MQSC sets them. expires_at, created: UTC; None means unlimited. renewed: when expires_at was
+    set, if that was after it was created. Of DEFINE SUB alone,
     too: topic_object, the TOPICOBJ it was made with; pub_priority, the PUBPRTY of what is delivered, None as
     published, -1 as the queue's default; keep_correl_id, DESTCORL of zeros: the publisher's CorrelId reaches the
     subscriber. temporary: it goes with its queue, a temporary dynamic one (guide 6.7.2), or with its program: of MQSUB,
@@ -105,6 +106,7 @@ class Subscription:
     pub_priority: int | None = None
     keep_correl_id: bool = False
     temporary: bool = False
+    renewed: datetime | None = None
 
     @property
     def managed(self) -> bool:

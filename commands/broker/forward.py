@@ -17,7 +17,7 @@ from commands.broker.objects import DEFAULT_STREAM, Objects
 from commands.broker.puts import Outgoing, PutKind
 from commands.headers.publication import Content, DeliveryForm, RenderedPublication
 from commands.headers.registry import content_of, render
-from commands.model import Command
+from commands.model import Command, TopicPut
 from rfh2.bounded_cache import BoundedCache
 from rfh2.constants import MQEI_UNLIMITED, MQMT_DATAGRAM, MQPER_PERSISTENT, MQPRI_PRIORITY_AS_Q_DEF
 from rfh2.message import Message, encode
@@ -138,7 +138,7 @@ class Forwarder:
                 self._made[key] = made
         rendered, body = made
         self.lost += [f"{delivery.subscription.dest_queue}: {what}" for what in rendered.lost]
-        mqmd = self._descriptor(delivery, published.mqmd, rendered.message.mqmd, msg_id, queue_default)
+        mqmd = self._descriptor(delivery, published.mqmd, rendered, msg_id, queue_default)
         return Message(mqmd, rendered.message.headers, rendered.message.body), body
 
     def _rendered(self, delivery: Delivery, message: Message, form: DeliveryForm) -> tuple[RenderedPublication, bytes]:
@@ -154,7 +154,7 @@ class Forwarder:
                 key = (header, form, mqmd.coded_char_set_id, *reply_to)
                 like, head = self._headers.render(key, lambda: self._header_content(id(publication), key, command))
                 same = Message(_described(mqmd, like.message.mqmd), like.message.headers, message.body)
-                return RenderedPublication(same, like.lost), head + message.body
+                return replace(like, message=same), head + message.body
         content = self._contents.get(id(publication))
         if content is None:
             content = self._contents[id(publication)] = content_of(message, command)
@@ -179,12 +179,15 @@ class Forwarder:
                 self._header_contents[publication] = content
         return content
 
-    def _descriptor(self, delivery: Delivery, published: Mqmd, body: Mqmd, msg_id: bytes, queue_default: int) -> Mqmd:
+    def _descriptor(
+        self, delivery: Delivery, published: Mqmd, rendered: RenderedPublication, msg_id: bytes, queue_default: int
+    ) -> Mqmd:
         """The descriptor (guide 6.7.9); priority and persistence were resolved when the publication was published.
 
-        published: of the publication. body: the fields that describe the body.
+        published: of the publication.
         """
-        subscription, publication = delivery.subscription, delivery.publication
+        subscription, publication, body = delivery.subscription, delivery.publication, rendered.message.mqmd
+        reply_to_q, reply_to_qmgr = self._reply_to(published, rendered.put)
         return Mqmd(
             msg_type=MQMT_DATAGRAM,
             expiry=remaining_expiry(published.expiry, publication.published_at, self._now),
@@ -195,7 +198,8 @@ class Forwarder:
             persistence=_persistence(subscription, published.persistence, queue_default),
             msg_id=msg_id,
             correl_id=_correl_id(subscription, published),
-            reply_to_qmgr=self._qmgr,
+            reply_to_q=reply_to_q,
+            reply_to_qmgr=reply_to_qmgr,
             user_identifier=fitting(subscription.user, 12),
             accounting_token=subscription.accounting_token,
             appl_identity_data=subscription.appl_identity_data,
@@ -206,6 +210,12 @@ class Forwarder:
             order=published.order,
             charset=published.charset,
         )
+
+    def _reply_to(self, published: Mqmd, put: TopicPut | None) -> tuple[str, str]:
+        """ReplyToQ and ReplyToQMgr: a program's MQPUT gives its own to subscribers, a command does not (4.7, 7.2.4)."""
+        if put is None:
+            return "", self._qmgr
+        return ("", "") if put.suppress_reply_to else (published.reply_to_q, published.reply_to_qmgr or self._qmgr)
 
 
 _IN_HEADERS = (PublicationFormat.RFH2, PublicationFormat.RFH1)

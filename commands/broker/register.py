@@ -378,7 +378,8 @@ def _alter(request: _Request, before: Subscription, moved: Subscription, context
     )
     identity_sets.check_alteration(before, after, command, members)
     again = before.options.new_pubs_only and not after.options.new_pubs_only and not after.options.pub_on_req_only
-    after = replace(after, expires_at=context.expires_at, **members.fields())
+    renewed = None if context.expires_at is None else context.now
+    after = replace(after, expires_at=context.expires_at, renewed=renewed, **members.fields())
     return AlterSubscription(after, send_retained=again)
 
 

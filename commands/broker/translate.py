@@ -36,6 +36,7 @@ from commands.model import (
     RegisterSubscriber,
     RegOpt,
     RequestUpdate,
+    TopicPut,
 )
 from rfh2.constants import (
     MQRC_PUT_INHIBITED,
@@ -55,6 +56,7 @@ from streams.char_wildcards import MANY, ONE
 from streams.operations import (
     AlterSubscription,
     ClearRetained,
+    Excluded,
     Publication,
     PublishToTopic,
     RequestRetained,
@@ -64,8 +66,6 @@ from streams.selectors import registered_selector
 from streams.subscriptions import MQCI_NONE, PublicationFormat, Subscription, WildcardScheme
 from streams.topic_strings import add_prefix
 from streams.topic_wildcards import check_publication_topic
-
-_Key = tuple[str, str, bytes]
 
 
 def translate(command: Command, context: Context) -> CommandPlan:
@@ -94,6 +94,7 @@ def translate(command: Command, context: Context) -> CommandPlan:
 
 def _publish(command: Publish, context: Context) -> CommandPlan:
     prefix, publication, not_to = _publication(command, context)
+    level = _level(command)
     scheme = context.scheme_of(command.header)
     operations = []
     refused: list[Warned] = []
@@ -107,12 +108,16 @@ def _publish(command: Publish, context: Context) -> CommandPlan:
             continue
         if not context.objects.topics.resolve(full).pub:
             raise CommandError(MQRC_PUT_INHIBITED, topic, "PUB(DISABLED)", (("Topic", topic),))
-        operations.append(PublishToTopic(full, publication, command.has(PubOpt.RETAIN_PUB), not_to))
+        operations.append(PublishToTopic(full, publication, command.has(PubOpt.RETAIN_PUB), not_to, level))
     return CommandPlan(tuple(operations), warnings_or_error(refused, bool(operations)))
 
 
-def _publication(command: Publish, context: Context) -> tuple[str, Publication, _Key | None]:
-    """What a Publish does not repeat for each topic: prefix, publication, and the destination that is left out."""
+def _level(command: Publish) -> int:
+    return TopicPut().level if command.put is None else command.put.level
+
+
+def _publication(command: Publish, context: Context) -> tuple[str, Publication, Excluded]:
+    """What a Publish does not repeat for each topic: prefix, publication, and what is left out."""
     if command.user_tags and context.objects.qmgr.strict_tags:
         raise CommandError(MQRC_RFH_PARM_ERROR, why=f"Publish takes no {command.user_tags[0][0]}")
     check_stream(command, context)
@@ -130,6 +135,8 @@ def _publication(command: Publish, context: Context) -> tuple[str, Publication, 
         message = replace(message, mqmd=replace(context.mqmd, priority=resolved[0], persistence=resolved[1]))
     local = command.has(PubOpt.LOCAL)
     publication = Publication(message, context.now, context.expires_at, local, stream, command.sub_point)
+    if command.put is not None and command.put.own_subs:
+        return prefix, publication, frozenset(map(bytes.fromhex, command.put.own_subs))
     return prefix, publication, destination.key if own else None
 
 
@@ -140,7 +147,10 @@ def unrefused(command: Publish, context: Context) -> tuple[PublishToTopic, ...]:
     """
     prefix, publication, not_to = _publication(command, context)
     retain = command.has(PubOpt.RETAIN_PUB)
-    return tuple(PublishToTopic(add_prefix(prefix, topic), publication, retain, not_to) for topic in command.topics)
+    level = _level(command)
+    return tuple(
+        PublishToTopic(add_prefix(prefix, topic), publication, retain, not_to, level) for topic in command.topics
+    )
 
 
 def _delete(command: DeletePublication, context: Context) -> CommandPlan:

@@ -98,4 +98,9 @@ def _marked(partial: PartialMessage) -> Command | None:
 
 def command_json(command: Command | None) -> dict[str, Any] | None:
     """A command as JSON: its word, and what the program asked for."""
-    return None if command is None else {"word": command.word, **command.model_dump(mode="json")}
+    if command is None:
+        return None
+    fields = command.model_dump(mode="json")
+    if fields.get("put", "") is None:
+        del fields["put"]  # only a program's MQPUT has it
+    return {"word": command.word, **fields}

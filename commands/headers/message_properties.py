@@ -13,10 +13,11 @@ from commands.headers.psc import with_folders
 from commands.headers.publication import Content, DeliveryForm, RenderedPublication
 from commands.headers.user_folders import EXTENSIONS, user_folder
 from commands.headers.xml_text import in_xml
+from commands.model import TopicPut
 from rfh2.folders import Element, write_nested
 
 PROPERTIES: Final = "mqps"
-_PUB_LEVEL: Final = 9
+_DEFAULT: Final = TopicPut()
 
 
 def render(content: Content, form: DeliveryForm) -> RenderedPublication:
@@ -28,7 +29,7 @@ def render(content: Content, form: DeliveryForm) -> RenderedPublication:
     properties += (
         Element("Ret", str(int(form.from_retained)), "boolean"),
         Element("Pub", str(content.put_options), "i4"),
-        Element("Pbl", str(_PUB_LEVEL), "i4"),
+        Element("Pbl", str((content.put or _DEFAULT).level), "i4"),
     )
     text = write_nested(Element(PROPERTIES, properties))
     return with_folders(replace(content, folders=own), (text,), content.time_and_number)

@@ -16,6 +16,7 @@ from typing import Any
 
 from pydantic import BaseModel, TypeAdapter
 
+from commands.headers.put_to_topic import PUT_TAG, parse_put
 from commands.model import (
     Command,
     DeletePublication,
@@ -105,6 +106,14 @@ def _model(model: type[BaseModel]) -> Callable[[Mapping[str, Any]], Any]:
     return make
 
 
+_publish = _model(Publish)
+
+
+def _published(fields: Mapping[str, Any]) -> Any:
+    put = fields.get("put")
+    return _publish(fields if put is None else {**fields, "put": parse_put(put)})
+
+
 _QUEUE = {"QMgrName": "qmgr_name", "QName": "q_name"}
 
 RULES: dict[str, Rules] = {
@@ -173,8 +182,8 @@ RULES: dict[str, Rules] = {
         {"RegOpt": _options(MQRCCF_REG_OPTIONS_ERROR, RegOpt.CORREL_AS_ID, RegOpt.NONE, RegOpt.VARIABLE_USER_ID)},
     ),
     "Publish": Rules(
-        _model(Publish),
-        {**_QUEUE, "SubPoint": "sub_point", "PubTime": "pub_time", "SeqNum": "seq_num"},
+        _published,
+        {**_QUEUE, "SubPoint": "sub_point", "PubTime": "pub_time", "SeqNum": "seq_num", PUT_TAG: "put"},
         {"Topic": "topics"},
         {
             "PubOpt": _options(

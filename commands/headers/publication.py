@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from commands.model import TopicPut
 from rfh2.ccsid import ByteOrder, byte_order, field_codec, is_ebcdic
 from rfh2.chain import Header, ccsid_behind, describing
 from rfh2.constants import MQCCSI_DEFAULT, MQCCSI_INHERIT
@@ -119,7 +120,8 @@ class Content:
     form: the kind of header that it arrived in, None for none. header: that header. publisher: QMgrName and QName,
     where subscribers may put requests. data: IntData and StringData, in order. user: the pairs of an MQRFH whose names
     do not belong to publish/subscribe. user_tags: the program's own tags in a psc folder. folders: the folders of an
-    MQRFH2 other than psc. put_options: the MQPMO_* that are equal to the publisher's options.
+    MQRFH2 other than psc. put_options: the MQPMO_* that are equal to the publisher's options. put: what a program's
+    MQPUT said beside them.
     """
 
     form: PublicationFormat | None
@@ -133,6 +135,7 @@ class Content:
     user_tags: Pairs = ()
     folders: tuple[Folder, ...] = ()
     put_options: int = 0
+    put: TopicPut | None = None
 
     @property
     def time_and_number(self) -> Pairs:
@@ -145,11 +148,12 @@ class Content:
 class RenderedPublication:
     """A publication in a subscriber's format. Only those fields of its descriptor count that describe the body.
 
-    lost: the parts that the format cannot hold, in words for people.
+    lost: the parts that the format cannot hold, in words for people. put: as in ``Content``.
     """
 
     message: Message
     lost: tuple[str, ...] = ()
+    put: TopicPut | None = None
 
 
 def frame_around(message: Message, at: int) -> Frame:

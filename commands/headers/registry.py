@@ -110,14 +110,15 @@ def content_of(message: Message, command: Command | None = None) -> Content:
             content = read(message, at, publish)
     if content is None:
         return Content(None, frame_before(message))
-    options = 0 if publish is None else _put_options(publish)
-    return replace(content, put_options=options) if options else content
+    options, put = (0, None) if publish is None else (_put_options(publish), publish.put)
+    return replace(content, put_options=options, put=put) if options or put else content
 
 
 def render(content: Content, form: DeliveryForm) -> RenderedPublication:
     """The publication in this form."""
     keep = form.keep_pcf and content.form is _PCF
-    return RENDERERS[_PCF if keep else form.format](content, form)
+    rendered = RENDERERS[_PCF if keep else form.format](content, form)
+    return rendered if content.put is None else replace(rendered, put=content.put)
 
 
 # MQPMO_* of the put that replaces a Publish command (guide 7.2.4, 7.2.5).

@@ -14,6 +14,7 @@ from commands.listener.conversation import Conversation
 from commands.listener.request import Request
 from commands.listener.subscribing import request_retained, subscribe
 from commands.listener.targets import ObjectDescriptor, object_descriptor
+from commands.qmgr.mqi.calls import NO_FIELDS, PutFields
 from commands.qmgr.mqi.errors import MqiError
 from commands.qmgr.mqi.got import GetOptions, Got
 from commands.qmgr.store.errors import QueueError
@@ -140,11 +141,16 @@ async def _put_at(conversation: Conversation, request: Request, at: int, od: Obj
     if length < 0 or len(body) < length:
         raise MqiError(MQRC_DATA_LENGTH_ERROR, f"{len(body)} of {length} bytes of the message came")
     if pmo["Options"] & MQPMO_ASYNC_RESPONSE:
-        await conversation.put_unanswered(od, request.handle, mqmd, pmo["Options"], body)
+        await conversation.put_unanswered(od, request.handle, mqmd, pmo["Options"], body, put_fields(pmo))
         return NO_REPLY
-    put, queue = await conversation.put(od, request.handle, mqmd, pmo["Options"], body)
+    put, queue = await conversation.put(od, request.handle, mqmd, pmo["Options"], body, fields=put_fields(pmo))
     written = put_written(conversation, request, pmo, replace(put, version=mqmd.version), queue)
     return request.reply(written + request.bytes_of(length), handle=request.handle)
+
+
+def put_fields(pmo: Structure) -> PutFields:
+    """What an MQPMO says beside its options."""
+    return PutFields(pmo["PubLevel"] if pmo["Version"] >= 3 else NO_FIELDS.level, pmo["Context"])
 
 
 def put_written(conversation: Conversation, request: Request, pmo: Structure, put: Mqmd, queue: str) -> bytes:

@@ -17,7 +17,7 @@ from commands.listener.worker import Worker
 from commands.qmgr.event_numbers import LOGIN_REFUSED
 from commands.qmgr.mqi.async_puts import AsyncPuts
 from commands.qmgr.mqi.attributes import Values, identifier
-from commands.qmgr.mqi.calls import Program
+from commands.qmgr.mqi.calls import NO_FIELDS, Program, PutFields
 from commands.qmgr.mqi.context import Application
 from commands.qmgr.mqi.errors import MqiError
 from commands.qmgr.mqi.got import GetOptions, Got
@@ -301,6 +301,7 @@ class Conversation:
         options: int,
         body: bytes,
         deferred: bool = False,
+        fields: PutFields = NO_FIELDS,
     ) -> tuple[Mqmd, str]:
         """MQPUT, or MQPUT1 with *od*; the descriptor as put, and the queue. deferred: as ``Program.put`` says."""
         self._fail_if_quiescing(options)
@@ -309,22 +310,30 @@ class Conversation:
         lasting = deferred or not (options & MQPMO_SYNCPOINT or mqmd.persistence == MQPER_NOT_PERSISTENT)
         if od is not None:
             target = od.target
-            put = await worker.do(lambda unit: program.put1(unit, target, mqmd, options, body), lasting)
+            put = await worker.do(lambda unit: program.put1(unit, target, mqmd, options, body, fields), lasting)
             queue = target.name
         else:
             opened = program.handle(handle)
-            put = await worker.do(lambda unit: program.put(unit, handle, mqmd, options, body, deferred), lasting)
+            put = await worker.do(
+                lambda unit: program.put(unit, handle, mqmd, options, body, deferred, fields), lasting
+            )
             queue = opened.queue or opened.name
         self._shared.arrivals.wake((queue,))
         return put, queue
 
     async def put_unanswered(
-        self, od: ObjectDescriptor | None, handle: int, mqmd: Mqmd, options: int, body: bytes
+        self,
+        od: ObjectDescriptor | None,
+        handle: int,
+        mqmd: Mqmd,
+        options: int,
+        body: bytes,
+        fields: PutFields = NO_FIELDS,
     ) -> None:
         """The same for a program that does not wait for the answer: MQSTAT gives it."""
         program = self._connected()
         try:
-            await self.put(od, handle, mqmd, options, body)
+            await self.put(od, handle, mqmd, options, body, fields=fields)
         except (MqiError, QueueError) as error:
             target = od.target if od is not None else program.handle(handle)
             program.async_puts.fail(error.reason, target.object_type, target.name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from commands.listener.calls import ERROR_QUEUE, put_written
+from commands.listener.calls import ERROR_QUEUE, put_fields, put_written
 from commands.listener.conversation import Conversation
 from commands.listener.request import Request
 from commands.listener.subscribing import read_descriptor, written
@@ -107,7 +107,13 @@ async def _put(conversation: Conversation, request: Request, spi: Structure) -> 
     if start < block.end or length < 0 or len(body) < length:
         raise MqiError(MQRC_DATA_LENGTH_ERROR, f"{len(body)} of {length} bytes of the message came")
     put, queue = await conversation.put(
-        None, request.handle, mqmd, _put_options(pmo["Options"], options), body, bool(options & _DEFERRED)
+        None,
+        request.handle,
+        mqmd,
+        _put_options(pmo["Options"], options),
+        body,
+        bool(options & _DEFERRED),
+        put_fields(pmo),
     )
     written = put_written(conversation, request, pmo, replace(put, version=mqmd.version), queue)
     reply = bytes(spi) + _block(request, "SPPU", 1, SPI_BLOCK.size + len(written)) + written

@@ -45,7 +45,7 @@ _IDS: Final = (
     (MQMO_MATCH_GROUP_ID, "group_id", 24),
     (MQMO_MATCH_MSG_TOKEN, "token", 16),
 )
-CONN_STATE, CONN_STATE_REPLY, Q_STATE, Q_STATE_REPLY, CHECK_MSG = 3, 4, 5, 6, 11
+CONN_STATE, CONN_STATE_REPLY, Q_STATE, Q_STATE_REPLY, CHECK_MSG, FAILURE = 3, 4, 5, 6, 11, 14
 
 
 @dataclass(slots=True)
@@ -141,6 +141,13 @@ async def sent_message(
     except (MqiError, QueueError) as error:
         if error.reason == MQRC_NO_MSG_AVAILABLE:
             return [notification(request.header, wanted.handle, CHECK_MSG, 0)]
+        if wanted.checks:
+            # What answers such a request is the notification behind it, and the failure comes as a message would.
+            header = replace(request.header, request=_STREAM_REQUEST)
+            failure = notification(header, wanted.handle, FAILURE, error.reason)
+            return [failure, notification(request.header, wanted.handle, CHECK_MSG, 0)]
+        if wanted.for_call:
+            return [notification(request.header, wanted.handle, FAILURE, error.reason)]
         return [_failed(request, wanted.handle, stream, error.reason)]
     if got is None:
         return []

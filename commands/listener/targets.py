@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from commands.listener.request import Request
 from commands.listener.strings import read_string, span
 from commands.qmgr.mqi.calls import Target
+from commands.qmgr.mqi.refusals import check_destinations
 from rfh2.channel.layouts import MQOD
 from rfh2.channel.structure import Structure
 
@@ -41,8 +42,10 @@ class ObjectDescriptor:
 
 
 def object_descriptor(request: Request, at: int) -> tuple[ObjectDescriptor, int]:
-    """The MQOD at *at*, and where it and its strings end. Raises DecodeError."""
+    """The MQOD at *at*, and where it and its strings end. Raises DecodeError, MqiError 2298."""
     fields = request.versioned(MQOD, at)
+    if fields["Version"] >= 2:
+        check_destinations(fields["RecsPresent"])
     end = fields.end
     strings: dict[str, str] = {}
     if fields["Version"] >= 4:

@@ -136,10 +136,12 @@ def _pattern(command: Command, administration: Administration) -> Subscription:
         subscription = administration.topic_space.by_name(source)
         if subscription is None:
             raise answers.not_found(source)
-        lifetime = None if subscription.expires_at is None else subscription.expires_at - subscription.created
+        begun, end = subscription.renewed or subscription.created, subscription.expires_at
+        lifetime = None if end is None else end - begun
         return replace(
             subscription,
             expires_at=None if lifetime is None else administration.now + lifetime,
+            renewed=None,
             stream=None,
             sub_point=None,
             prefix="",
@@ -169,7 +171,8 @@ def _changed(subscription: Subscription, settings: Settings, administration: Adm
     if "lifetime" in fields:
         lifetime = fields.pop("lifetime")
         left = None if lifetime is None else administration.now + timedelta(milliseconds=100 * lifetime)
-        fields["expires_at"] = left
+        begins_now = left is None or subscription.created == administration.now
+        fields |= {"expires_at": left, "renewed": None if begins_now else administration.now}
     if "correl_id" in fields:
         given = fields["correl_id"]
         fields["correl_id"] = given or MQCI_NONE

@@ -123,6 +123,9 @@ TAGS: Final[dict[str, dict[str, Equivalent]]] = {
         "QName": Equivalent("MQMD.ReplyToQ"),
         "QMgrName": Equivalent("MQMD.ReplyToQMgr", "set by the queue manager without MQPMO_SUPPRESS_REPLYTO"),
         "SubPoint": Equivalent("ObjectName of a topic object", "the subscription point's, or its prefix"),
+        "MQPut": Equivalent(
+            "MQPMO.PubLevel", "and MQPMO_SUPPRESS_REPLYTO, MQPMO_NOT_OWN_SUBS: the command stands for an MQPUT"
+        ),
         "PubTime": Equivalent("MQPubTime", "a message property"),
         "SeqNum": Equivalent("MQPubSeqNum", "a message property"),
         "IntData": Equivalent("MQPubStrIntData", "a message property"),

@@ -15,7 +15,7 @@ from commands.explain.equivalents.topics import BLANK_TOPIC
 from commands.explain.equivalents.traced_operations import OperationContext
 from commands.headers.registry import content_of, parse
 from commands.headers.user_folders import data_text
-from commands.model import Command, DeregisterPublisher, Publish, RegisterPublisher
+from commands.model import Command, DeregisterPublisher, Publish, RegisterPublisher, TopicPut
 from rfh2.constants import MQEI_UNLIMITED
 from rfh2.errors import QPubSubError
 from rfh2.message import Message
@@ -211,6 +211,8 @@ def _publishing(operation: PublishToTopic) -> Iterator[MqiCall]:
     options = _put_options(operation, publication)
     fields = [("MQOD.ObjectType", "MQOT_TOPIC"), ("MQOD.ObjectString", f"'{operation.topic_string}'")]
     fields.append(_options("MQPMO.Options", options))
+    if operation.pub_level != TopicPut().level:
+        fields.append(("MQPMO.PubLevel", str(operation.pub_level)))
     if properties:
         fields.append(("MQPMO.OriginalMsgHandle", "Hmsg"))
     fields += _descriptor(message)
@@ -227,7 +229,7 @@ def _put_options(operation: PublishToTopic, publication: Publication) -> list[st
         words.append("MQPMO_NOT_OWN_SUBS")
     if publication.local:
         words.append("MQPMO_SCOPE_QMGR")
-    if command is not None and command.anonymous:
+    if command is not None and (command.anonymous or (command.put is not None and command.put.suppress_reply_to)):
         words.append("MQPMO_SUPPRESS_REPLYTO")
     return words
 

@@ -12,11 +12,13 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Final
 
 from commands.broker.objects import DEFAULT_STREAM
 from commands.broker.puts import Outgoing, PutKind
 from commands.broker.transmission import transmitted
 from commands.headers.put_to_topic import publish_command
+from commands.model import TopicPut
 from commands.qmgr.mqi.async_puts import AsyncPuts
 from commands.qmgr.mqi.attributes import QueueUse, Values, changed_queue, of_queue, of_queue_manager
 from commands.qmgr.mqi.context import Application, put_descriptor
@@ -24,6 +26,7 @@ from commands.qmgr.mqi.errors import MqiError
 from commands.qmgr.mqi.got import NO_ID, GetOptions, Got, as_asked
 from commands.qmgr.mqi.handles import Handle, Handles, OpenQueues
 from commands.qmgr.mqi.properties import given
+from commands.qmgr.mqi.refusals import check_get, check_put
 from commands.qmgr.mqi.subscriptions import Subscriber
 from commands.qmgr.mqi.topic_definitions import TopicDefinitions
 from commands.qmgr.store.connection import ProgramConnection
@@ -41,15 +44,16 @@ from rfh2.mqi_constants import (
     MQCC_WARNING,
     MQCO_DELETE,
     MQCO_DELETE_PURGE,
+    MQCO_REMOVE_SUB,
     MQGMO_ANY_BROWSE,
     MQGMO_BROWSE_FIRST,
     MQGMO_BROWSE_MSG_UNDER_CURSOR,
     MQGMO_LOCK,
     MQGMO_MSG_UNDER_CURSOR,
-    MQGMO_SET_SIGNAL,
     MQGMO_SYNCPOINT,
     MQGMO_SYNCPOINT_IF_PERSISTENT,
     MQGMO_UNLOCK,
+    MQGMO_UNMARKED_BROWSE_MSG,
     MQMO_MATCH_CORREL_ID,
     MQMO_MATCH_GROUP_ID,
     MQMO_MATCH_MSG_ID,
@@ -60,9 +64,16 @@ from rfh2.mqi_constants import (
     MQOO_OUTPUT,
     MQOO_SAVE_ALL_CONTEXT,
     MQOO_SET,
+    MQPMO_NO_CONTEXT,
+    MQPMO_NOT_OWN_SUBS,
+    MQPMO_PASS_ALL_CONTEXT,
+    MQPMO_PASS_IDENTITY_CONTEXT,
     MQPMO_RETAIN,
     MQPMO_SCOPE_QMGR,
+    MQPMO_SUPPRESS_REPLYTO,
     MQPMO_SYNCPOINT,
+    MQRC_CONTEXT_HANDLE_ERROR,
+    MQRC_CONTEXT_NOT_AVAILABLE,
     MQRC_NO_MSG_AVAILABLE,
     MQRC_NO_MSG_LOCKED,
     MQRC_NO_MSG_UNDER_CURSOR,
@@ -73,6 +84,7 @@ from rfh2.mqi_constants import (
     MQRC_NOT_OPEN_FOR_SET,
     MQRC_OBJECT_TYPE_ERROR,
     MQRC_OPTIONS_ERROR,
+    MQRC_PMO_ERROR,
     MQRC_SELECTOR_SYNTAX_ERROR,
     MQRC_TRUNCATED_MSG_FAILED,
 )
@@ -90,6 +102,17 @@ class Target:
     qmgr: str = ""
     topic: str = ""
     selector: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PutFields:
+    """What MQPMO says beside its options. level: PubLevel. context: the handle whose message's context is passed on."""
+
+    level: int = TopicPut().level
+    context: int = 0
+
+
+NO_FIELDS: Final = PutFields()
 
 
 class Program:
@@ -190,6 +213,8 @@ class Program:
         handle = self.handle(number)
         if handle.made is not None:
             self._connection.close(handle.made, _close_option(options))
+        if handle.subscription is not None and options & MQCO_REMOVE_SUB:
+            self.subscriber.removed(number)
         self._forget(number)
 
     def _forget(self, number: int) -> None:
@@ -223,7 +248,14 @@ class Program:
     # Messages
 
     def put(
-        self, unit: SqliteUnitOfWork, number: int, mqmd: Mqmd, options: int, body: bytes, deferred: bool = False
+        self,
+        unit: SqliteUnitOfWork,
+        number: int,
+        mqmd: Mqmd,
+        options: int,
+        body: bytes,
+        deferred: bool = False,
+        fields: PutFields = NO_FIELDS,
     ) -> Mqmd:
         """MQPUT; the descriptor as it was put. Raises MqiError, QueueError, StoreError.
 
@@ -231,13 +263,21 @@ class Program:
         """
         handle = self.handle(number)
         handle.requires(MQOO_OUTPUT, MQRC_NOT_OPEN_FOR_OUTPUT)
-        return self._put(unit, handle, mqmd, options, body, deferred)
+        return self._put(unit, handle, mqmd, options, body, fields, deferred)
 
     def activate(self, unit: SqliteUnitOfWork, msg_id: bytes, put: bool) -> list[str]:
         """Put a deferred message, or with *put* false take it back; returns the queues that have it."""
         return unit.uncommitted.activate(self._owner(unit), msg_id, put)
 
-    def put1(self, unit: SqliteUnitOfWork, target: Target, mqmd: Mqmd, options: int, body: bytes) -> Mqmd:
+    def put1(
+        self,
+        unit: SqliteUnitOfWork,
+        target: Target,
+        mqmd: Mqmd,
+        options: int,
+        body: bytes,
+        fields: PutFields = NO_FIELDS,
+    ) -> Mqmd:
         """MQPUT1; the descriptor as it was put. Raises MqiError, QueueError, StoreError."""
         if target.object_type == MQOT_TOPIC:
             topic = self._topic(unit, target)
@@ -247,26 +287,40 @@ class Program:
         else:
             queue, topic = self._local(unit, target.name, MQOO_OUTPUT)
             handle = self._publishing(unit, Handle(MQOT_Q, target.name, MQOO_OUTPUT, queue=queue, topic=topic))
-        return self._put(unit, handle, mqmd, options, body)
+        return self._put(unit, handle, mqmd, options, body, fields)
 
     def _put(
-        self, unit: SqliteUnitOfWork, handle: Handle, mqmd: Mqmd, options: int, body: bytes, deferred: bool = False
+        self,
+        unit: SqliteUnitOfWork,
+        handle: Handle,
+        mqmd: Mqmd,
+        options: int,
+        body: bytes,
+        fields: PutFields,
+        deferred: bool = False,
     ) -> Mqmd:
+        check_put(mqmd, options, body, on_topic=bool(handle.topic), leaves=bool(handle.qmgr))
         if handle.topic:
             self._topics.check_topic(unit, handle.topic)
-        mqmd = put_descriptor(mqmd, options, self.application, self._new_id(), handle.passed)
+        passed = self._passed(options, fields.context)
+        mqmd = put_descriptor(mqmd, options, self.application, self._new_id(), passed)
         queue, described = handle.queue, mqmd
-        if handle.object_type == MQOT_TOPIC:
+        user: str | None = self.application.user
+        if handle.topic:
             queue = DEFAULT_STREAM
             retain, local = bool(options & MQPMO_RETAIN), bool(options & MQPMO_SCOPE_QMGR)
-            described, body = publish_command(handle.topic, mqmd, body, retain, local)
-        elif handle.topic:
-            queue = handle.name
+            put = self._topic_put(options, fields.level)
+            described, body = publish_command(handle.topic, mqmd, body, retain, local, put)
+        elif not queue:
+            queue = handle.name  # an alias of a topic without a topic string, which takes nothing
         elif handle.qmgr:
             message = Message(mqmd, (), body)
-            put = transmitted(Outgoing(PutKind.PUBLICATION, handle.qmgr, handle.name, message, body))
-            described, body = put.message.mqmd, put.body
-        seq = unit.put(queue, described.encode(), body, user=self.application.user, application=self.application.name)
+            sent = transmitted(Outgoing(PutKind.PUBLICATION, handle.qmgr, handle.name, message, body))
+            described, body = sent.message.mqmd, sent.body
+        application = self.application.name
+        if options & MQPMO_NO_CONTEXT and not handle.topic:
+            user, application = None, ""  # nobody is named; who publishes is known all the same
+        seq = unit.put(queue, described.encode(), body, user=user, application=application)
         row = unit.uncommitted.message(seq)
         if deferred:
             self._defers = True
@@ -285,12 +339,37 @@ class Program:
             put_time=kept.put_time,
         )
 
+    def _passed(self, options: int, number: int) -> Mqmd | None:
+        """The descriptor whose context is passed on; None where none is. Raises MqiError 2097, 2098."""
+        if not options & (MQPMO_PASS_IDENTITY_CONTEXT | MQPMO_PASS_ALL_CONTEXT):
+            return None
+        try:
+            source = self.handle(number)
+        except MqiError as error:
+            raise MqiError(MQRC_CONTEXT_HANDLE_ERROR, f"MQPMO Context: {error.why}") from error
+        if not source.options & MQOO_SAVE_ALL_CONTEXT:
+            raise MqiError(MQRC_CONTEXT_HANDLE_ERROR, f"{source.name} is not open with MQOO_SAVE_ALL_CONTEXT")
+        if source.passed is None:
+            raise MqiError(MQRC_CONTEXT_NOT_AVAILABLE, f"nothing was got from {source.name} that has a context")
+        return source.passed
+
+    def _topic_put(self, options: int, level: int) -> TopicPut:
+        """What no command says of a publication. Raises MqiError 2173."""
+        if not 0 <= level <= TopicPut().level:
+            raise MqiError(MQRC_PMO_ERROR, f"PubLevel is {level}, not 0 to 9")
+        opened = (self._handles[number].subscription for number in self._handles)
+        own = sorted(each.sub_id.hex().upper() for each in opened if each is not None)
+        return TopicPut(
+            level=level,
+            suppress_reply_to=bool(options & MQPMO_SUPPRESS_REPLYTO),
+            own_subs=tuple(own) if options & MQPMO_NOT_OWN_SUBS else (),
+        )
+
     def get(self, unit: SqliteUnitOfWork, number: int, asked: GetOptions) -> Got:
         """MQGET without its wait. Raises MqiError 2033 where there is no such message, and as the others do."""
         handle = self.handle(number)
         options = asked.options
-        if options & MQGMO_SET_SIGNAL:
-            raise MqiError(MQRC_OPTIONS_ERROR, "signals are not supported")
+        check_get(options, asked.match)
         if options & MQGMO_UNLOCK:
             return self._unlocked(handle)
         browses = options & MQGMO_ANY_BROWSE
@@ -313,6 +392,7 @@ class Program:
         self._open_queues.unlock(handle)
         if browses:
             handle.cursor = (row[RANK], row[SEQ])
+            self._open_queues.mark(handle, message.seq, options, to_microseconds(self._clock()))
             if options & MQGMO_LOCK:
                 self._open_queues.locks[message.seq] = handle
         elif got.reason != MQRC_TRUNCATED_MSG_FAILED:
@@ -337,7 +417,10 @@ class Program:
             after = handle.cursor
         locks = self._open_queues.locks
         while (row := unit.uncommitted.find(handle.queue, now_us, match, after)) is not None:
-            if locks.get(row[SEQ], handle) is handle and _is_selected(handle, row):
+            is_passed = bool(options & MQGMO_UNMARKED_BROWSE_MSG) and self._open_queues.is_marked(
+                handle, row[SEQ], now_us
+            )
+            if not is_passed and locks.get(row[SEQ], handle) is handle and _is_selected(handle, row):
                 return row
             after = (row[RANK], row[SEQ])
         if under_cursor:

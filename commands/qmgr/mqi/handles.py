@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Final
 
 from commands.qmgr.mqi.errors import MqiError
 from commands.qmgr.store.connection import OpenQueue, ProgramConnection
+from commands.qmgr.store.dynamic_queues import Close
 from commands.qmgr.store.uncommitted import BEFORE_ALL
 from rfh2.mqi_constants import (
+    MQGMO_MARK_BROWSE_CO_OP,
+    MQGMO_MARK_BROWSE_HANDLE,
+    MQGMO_UNMARK_BROWSE_CO_OP,
+    MQGMO_UNMARK_BROWSE_HANDLE,
     MQOO_ANY_INPUT,
+    MQOO_CO_OP,
     MQOO_INPUT_EXCLUSIVE,
     MQOO_OUTPUT,
     MQRC_HOBJ_ERROR,
@@ -20,20 +27,27 @@ from rfh2.mqi_constants import (
 from rfh2.mqmd import Mqmd
 from streams.selectors import Selector
 
+MARKED_US: Final = 5_000_000
+"""How long a mark lasts that programs share: MARKINT, whose default this is."""
+
 
 @dataclass(slots=True)
 class ManagedQueue:
-    """The temporary dynamic queue of a managed subscription. maker: closes it. users: the handles that keep it."""
+    """The queue of a managed subscription: a temporary dynamic one, or that of a durable one that was removed.
+
+    maker: closes it, with *option*. users: the handles that keep it.
+    """
 
     opened: OpenQueue
     maker: ProgramConnection
     users: int = 0
+    option: Close = Close.NONE
 
     def release(self) -> None:
         """One handle of it is closed; with the last one it goes. Raises QueueError, StoreError."""
         self.users -= 1
         if not self.users:
-            self.maker.close(self.opened)
+            self.maker.close(self.opened, self.option)
 
 
 @dataclass(slots=True)
@@ -63,6 +77,7 @@ class Handle:
     qmgr: another queue manager, to which the messages go; "" for this one. made: the dynamic queue that was made.
     cursor: rank and seq of the message browsed last. passed: descriptor of the message got last, where its context is
     saved. managed: the queue that goes when all handles of it are closed. subscription: of a handle that MQSUB gave.
+    sub_id: of a queue's handle that MQSUB gave. marks: messages that were marked for this handle alone.
     """
 
     object_type: int
@@ -77,6 +92,8 @@ class Handle:
     selector: Selector | None = None
     managed: ManagedQueue | None = None
     subscription: OpenSubscription | None = None
+    sub_id: bytes = b""
+    marks: set[int] = field(default_factory=set)
 
     def requires(self, options: int, reason: int) -> None:
         """Raises MqiError with *reason* where the object was opened with none of *options*."""
@@ -123,6 +140,24 @@ class OpenQueues:
         self._exclusive: set[str] = set()
         self.subscriptions: dict[str, SubscriptionUse] = {}
         self.locks: dict[int, Handle] = {}  # messages that a program has browsed with MQGMO_LOCK, by seq
+        self._marks: dict[int, int] = {}  # when marks end that programs share, in microseconds, by seq, the first first
+
+    def is_marked(self, handle: Handle, seq: int, now_us: int) -> bool:
+        """Whether a message is marked for *handle*: by itself, or by any that shares marks as it does (MQOO_CO_OP)."""
+        return seq in handle.marks or bool(handle.options & MQOO_CO_OP and self._marks.get(seq, 0) > now_us)
+
+    def mark(self, handle: Handle, seq: int, options: int, now_us: int) -> None:
+        """Mark a message that was browsed, or take its marks away, as *options* say (MQGMO_*)."""
+        if options & MQGMO_MARK_BROWSE_HANDLE:
+            handle.marks.add(seq)
+        if options & MQGMO_UNMARK_BROWSE_HANDLE:
+            handle.marks.discard(seq)
+        if options & (MQGMO_MARK_BROWSE_CO_OP | MQGMO_UNMARK_BROWSE_CO_OP):
+            self._marks.pop(seq, None)
+        if options & MQGMO_MARK_BROWSE_CO_OP:
+            self._marks[seq] = now_us + MARKED_US
+            while (first := next(iter(self._marks))) != seq and self._marks[first] <= now_us:
+                del self._marks[first]
 
     def unlock(self, handle: Handle) -> bool:
         """Let go of what *handle* has locked; whether there was anything."""

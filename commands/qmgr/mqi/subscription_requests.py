@@ -51,6 +51,7 @@ _ONE_OF: Final = (
     (MQSO_WILDCARD_CHAR, MQSO_WILDCARD_TOPIC),
     (MQSO_READ_AHEAD, MQSO_NO_READ_AHEAD),
     (MQSO_GROUP_SUB, MQSO_MANAGED),
+    (MQSO_SET_CORREL_ID, MQSO_MANAGED),
 )
 
 
@@ -132,7 +133,8 @@ class SubscriptionRequest(BaseModel):
     """One request. sub_id: of the subscription; not for ``SUBSCRIBE``.
 
     qmgr, queue: where the publications go; "" if an existing subscription says it, or the processor makes a managed
-    queue. reply: whether the program waits for the answer.
+    queue. reply: whether the program waits for the answer. keeper: the number of the connection that has the managed
+    queue of a durable subscription open; the queue stays until it is closed there, 0 for none.
     """
 
     model_config = ConfigDict(frozen=True, ser_json_bytes="hex", val_json_bytes="hex")
@@ -143,6 +145,7 @@ class SubscriptionRequest(BaseModel):
     qmgr: str = ""
     queue: str = ""
     reply: bool = True
+    keeper: int = 0
 
 
 class SubscriptionAnswer(BaseModel):

@@ -178,6 +178,7 @@ class SubscriptionRules:
             appl_identity_data=wanted.identity_data.rstrip() if sets_context else "",
             pub_priority=None if wanted.priority == MQPRI_PRIORITY_AS_PUBLISHED else wanted.priority,
             expires_at=None if lifetime is None else self._now + lifetime,
+            renewed=None if lifetime is None or made.created == self._now else self._now,
         )
 
     # One that is there
@@ -191,7 +192,10 @@ class SubscriptionRules:
         if not wanted.has(MQSO_ALTER):
             if request.queue and (request.qmgr, request.queue) != (existing.dest_qmgr, existing.dest_queue):
                 raise MqiError(MQRC_HOBJ_ERROR, f"subscription {existing.name} delivers to {existing.dest_queue}")
-            return existing
+            if existing.user == self._user:
+                return existing
+            # Its publications now have the default identity context of the user who has it (guide 5.2).
+            return replace(existing, user=self._user, accounting_token=bytes(32), appl_identity_data="")
         altered = self._with_attributes(existing, wanted)
         if request.queue:
             altered = replace(altered, dest_qmgr=request.qmgr, dest_queue=request.queue)
@@ -252,10 +256,10 @@ def _check_selector(selector: str) -> None:
         raise MqiError(MQRC_SELECTOR_SYNTAX_ERROR, str(error)) from error
 
 
-def described(made: Subscription, now: datetime) -> SubscriptionDescriptor:
-    """The MQSD that a program gets back."""
+def described(made: Subscription) -> SubscriptionDescriptor:
+    """The MQSD that a program gets back. SubExpiry is the whole time, not what is left of it (guide 2.4.2)."""
     keeps = made.keep_correl_id or made.correl_id != MQCI_NONE
-    expiry = tenths_until(made.expires_at, now)
+    expiry = tenths_until(made.expires_at, made.renewed or made.created)
     return SubscriptionDescriptor(
         options=subscription_options(made),
         topic=made.topic_string,

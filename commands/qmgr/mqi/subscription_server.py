@@ -122,6 +122,8 @@ class _Work:
             self._rules.check_owner(subscription)
         if request.verb is Verb.REMOVE:
             if subscription is not None:
+                if request.keeper and subscription.managed and not subscription.temporary:
+                    self._unit.dynamic.adopt(subscription.dest_queue, request.keeper)
                 self._apply(Unsubscribe(subscription))
             return SubscriptionAnswer()
         if subscription is None:
@@ -181,7 +183,7 @@ class _Work:
             made = self._rules.resumed(request, existing)
             if made != existing:
                 self._apply(AlterSubscription(made, send_retained=False))
-        descriptor = described(made, self._arrival.now)
+        descriptor = described(made)
         return SubscriptionAnswer(sub_id=made.sub_id, descriptor=descriptor, qmgr=made.dest_qmgr, queue=made.dest_queue)
 
     def _apply(self, operation: Operation) -> None:

@@ -30,6 +30,7 @@ from commands.qmgr.mqi.subscription_requests import (
 from commands.qmgr.mqi.subscription_rules import scheme_of, topic_of
 from commands.qmgr.mqi.topic_definitions import TopicDefinitions
 from commands.qmgr.store.connection import OpenQueue, ProgramConnection
+from commands.qmgr.store.dynamic_queues import Close
 from commands.qmgr.store.errors import QueueError, UnknownQueueError
 from commands.qmgr.store.rows import BODY, MD, SEQ
 from commands.qmgr.store.state import to_microseconds
@@ -187,6 +188,7 @@ class Subscriber:
                 self._let_go(pending)
                 raise
             hobj = self._handles.add(Handle(MQOT_Q, answer.queue, _MANAGED_OPTIONS, queue=queue.name, managed=managed))
+            self._handles[hobj].sub_id = answer.sub_id
         self._pending.remove(pending)
         opened = OpenSubscription(answer.sub_id, pending.name, answer.descriptor.durable, hobj, pending.deferred)
         subscription = Handle(MQOT_TOPIC, pending.name, 0, subscription=opened, managed=managed)
@@ -236,10 +238,27 @@ class Subscriber:
             return None
         if not subscription.durable and use is not None and use.users > 1:
             return None  # other programs share it
-        request = SubscriptionRequest(verb=Verb.REMOVE, sub_id=subscription.sub_id)
+        keeper = self._connection.number(unit) if self._kept_queues(subscription) else 0
+        request = SubscriptionRequest(verb=Verb.REMOVE, sub_id=subscription.sub_id, keeper=keeper)
         if subscription.deferred is not None:
             unit.uncommitted.activate(self._owner(unit), subscription.deferred, put=False)
         return Pending(self._put(unit, request)[1])
+
+    def removed(self, number: int) -> None:
+        """A subscription was removed: its managed queue, if it was durable, goes when the program closes that too."""
+        handles = self._kept_queues(self._subscription(number))
+        if handles:
+            opened = self._connection.adopted(handles[0].queue)
+            kept = ManagedQueue(opened, self._connection, users=len(handles), option=Close.PURGE)
+            for handle in handles:
+                handle.managed = kept
+
+    def _kept_queues(self, subscription: OpenSubscription) -> list[Handle]:
+        """What the program still has open of the managed queue of a durable subscription (guide 4.3)."""
+        if not subscription.durable:
+            return []
+        opened = (self._handles[number] for number in self._handles)
+        return [each for each in opened if each.sub_id == subscription.sub_id and each.queue.startswith(MANAGED_PREFIX)]
 
     def take_answer(self, pending: Pending, unit: SqliteUnitOfWork) -> SubscriptionAnswer | None:
         """The answer, which leaves its queue; None while there is none."""

@@ -158,7 +158,8 @@ def publication(flow: PublicationFlow) -> Outgoing:
     pairs += [] if expires_at is None else [("Until", str(to_microseconds(expires_at)))]
     pairs += [] if published.stream is None else [_pair("Stream", published.stream)]
     pairs += [] if published.sub_point is None else [_pair("SubPoint", published.sub_point)]
-    if operation.not_to is not None:
+    # The subscriptions that MQPMO_NOT_OWN_SUBS leaves out are all of the publisher's queue manager.
+    if isinstance(operation.not_to, tuple):
         qmgr, queue, correl_id = operation.not_to
         pairs += [("NotQMgr", qmgr), ("NotQueue", queue)]
         pairs += [] if correl_id is None else [("NotCorrelId", correl_id.hex())]

@@ -82,6 +82,12 @@ class ProgramConnection:
         opened = self._open[self._handles] = OpenQueue(self._handles, name, model is not None)
         return opened
 
+    def adopted(self, queue: str) -> OpenQueue:
+        """A handle of a permanent dynamic queue that now goes with this connection (``DynamicQueues.adopt``)."""
+        self._handles += 1
+        opened = self._open[self._handles] = OpenQueue(self._handles, queue, made=True)
+        return opened
+
     def close(self, queue: OpenQueue, option: Close = Close.NONE) -> bool:
         """Close a queue (MQCLOSE); whether it was deleted.
 

@@ -39,6 +39,9 @@ _MODEL: Final = "SELECT state FROM definitions WHERE kind = 'qmodel' AND name = 
 _IS_TAKEN: Final = "SELECT 1 FROM definitions WHERE kind IN ('qlocal', 'qalias', 'qmodel') AND name = ?"
 _INSERT: Final = "INSERT INTO dynamic_queues (number, name, connection) VALUES (?, ?, ?)"
 _OF_CONNECTION: Final = "SELECT name FROM dynamic_queues WHERE connection = ?"
+_ADOPT: Final = """UPDATE dynamic_queues
+    SET connection = (SELECT number FROM connections WHERE number = ?) WHERE name = ?"""
+_IS_ADOPTED: Final = "SELECT 1 FROM dynamic_queues WHERE name = ? AND connection IS NOT NULL"
 _END_SUBSCRIPTIONS: Final = (
     "INSERT OR IGNORE INTO ended_subscriptions SELECT sub_id FROM temporary_subscriptions WHERE queue = ?",
     "DELETE FROM temporary_subscriptions WHERE queue = ?",
@@ -117,6 +120,15 @@ class DynamicQueues:
                 raise QueueError(MQRC_Q_NOT_EMPTY, queue.name, "it holds messages")
         self._delete(queue)
         return True
+
+    def adopt(self, name: str, connection: int) -> None:
+        """Give the permanent dynamic queue *name* to a connection, if that is still there: it goes when that ends."""
+        self._settle()
+        self._connection.execute(_ADOPT, (connection, name))
+
+    def is_adopted(self, name: str) -> bool:
+        """Whether *name* is given to a connection."""
+        return self._connection.execute(_IS_ADOPTED, (name,)).fetchone() is not None
 
     def connect(self) -> int:
         """The number of a new connection, never given twice."""

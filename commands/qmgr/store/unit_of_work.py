@@ -551,8 +551,11 @@ class SqliteUnitOfWork:
         return True
 
     def _delete_managed(self, queue: str) -> None:
-        """The subscription for which a permanent dynamic queue was made is gone, and so is the queue (guide 2.4.1)."""
-        if self.find_queue(queue) is not None:
+        """The subscription for which a permanent dynamic queue was made is gone, and so is the queue (guide 2.4.1).
+
+        Unless a program has it open (guide 4.3).
+        """
+        if self.find_queue(queue) is not None and not self.dynamic.is_adopted(queue):
             self.dynamic.close(queue, maker=False, option=Close.PURGE)
 
     def _emptied(self, queue: str) -> None:

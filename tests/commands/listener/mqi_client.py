@@ -299,9 +299,9 @@ class MqiClient:
     def md(self, **fields: Any) -> bytes:
         return Mqmd(version=2, order=self.order, **fields).encode()
 
-    def put(self, handle: int, body: bytes, options: int = 0, **fields: Any) -> tuple[int, Mqmd]:
+    def put(self, handle: int, body: bytes, options: int = 0, context: int = 0, **fields: Any) -> tuple[int, Mqmd]:
         """MQPUT; the reason, and the descriptor that came back."""
-        pmo = bytes(self.structure(MQPMO[2], "PMO ", 2, Options=options))
+        pmo = bytes(self.structure(MQPMO[2], "PMO ", 2, Options=options, Context=context))
         reply = self.call(SegmentType.MQPUT, self.md(**fields) + pmo + self.long(len(body)) + body, handle)
         return reply.reason, decode_mqmd(reply.body[:364])[0]
 
@@ -413,10 +413,10 @@ class MqiClient:
 
     # Topics
 
-    def publish(self, topic: str, body: bytes, options: int = 0, **fields: Any) -> int:
-        """MQPUT1 on a topic string; the reason."""
+    def publish(self, topic: str, body: bytes, options: int = 0, level: int = 9, **fields: Any) -> int:
+        """MQPUT1 on a topic string; the reason. level: PubLevel."""
         od = self.structure(MQOD[4], "OD  ", 4, ObjectType=MQOT_TOPIC, ObjectName="", ObjectQMgrName="")
-        pmo = bytes(self.structure(MQPMO[2], "PMO ", 2, Options=options))
+        pmo = bytes(self.structure(MQPMO[3], "PMO ", 3, Options=options, PubLevel=level))
         opened = write_strings(od, {"ObjectString": topic}, ["ObjectString"])
         return self.call(SegmentType.MQPUT1, opened + self.md(**fields) + pmo + self.long(len(body)) + body).reason
 

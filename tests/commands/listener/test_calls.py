@@ -1,6 +1,6 @@
 """MQI calls over a channel, one after the other, as a program's: what each does and what it gives.
 
-Rows of docs/conformance.md: LSN-1, LSN-2, LSN-3, LSN-4, LSN-5, LSN-15.
+Rows of docs/conformance.md: LSN-1, LSN-2, LSN-3, LSN-4, LSN-5, LSN-15, LSN-18.
 """
 
 from __future__ import annotations
@@ -14,30 +14,45 @@ import pytest
 
 from commands.broker.objects import AliasQueue, LocalQueue
 from commands.listener import conversation
+from commands.qmgr.mqi.handles import MARKED_US, Handle, OpenQueues
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.errors import QueueError
 from commands.qmgr.store.sqlite import utc_now
+from rfh2 import Folder, Rfh2, decode
 from rfh2.ccsid import ByteOrder
 from rfh2.mqi_constants import (
     MQGMO_ACCEPT_TRUNCATED_MSG,
     MQGMO_BROWSE_FIRST,
     MQGMO_BROWSE_NEXT,
     MQGMO_LOCK,
+    MQGMO_MARK_BROWSE_CO_OP,
+    MQGMO_MARK_BROWSE_HANDLE,
     MQGMO_MSG_UNDER_CURSOR,
+    MQGMO_NO_PROPERTIES,
     MQGMO_SET_SIGNAL,
     MQGMO_SYNCPOINT,
     MQGMO_UNLOCK,
+    MQGMO_UNMARK_BROWSE_CO_OP,
+    MQGMO_UNMARK_BROWSE_HANDLE,
+    MQGMO_UNMARKED_BROWSE_MSG,
     MQMO_MATCH_CORREL_ID,
     MQMO_MATCH_MSG_ID,
     MQOO_BROWSE,
+    MQOO_CO_OP,
     MQOO_INPUT_EXCLUSIVE,
     MQOO_INPUT_SHARED,
     MQOO_INQUIRE,
     MQOO_OUTPUT,
+    MQOO_PASS_ALL_CONTEXT,
+    MQOO_SAVE_ALL_CONTEXT,
     MQOO_SET,
+    MQOO_SET_ALL_CONTEXT,
     MQPMO_ASYNC_RESPONSE,
     MQPMO_NEW_CORREL_ID,
+    MQPMO_NO_CONTEXT,
+    MQPMO_PASS_ALL_CONTEXT,
+    MQPMO_PASS_IDENTITY_CONTEXT,
     MQPMO_SET_ALL_CONTEXT,
     MQPMO_SYNCPOINT,
     MQSO_CREATE,
@@ -341,6 +356,79 @@ def test_the_context_that_a_program_may_set(client: MqiClient) -> None:
     first, second = client.get(handle).mqmd, client.get(handle).mqmd
     assert (first.user_identifier, first.put_appl_name, first.put_date == "20200102") == ("alice", "test", False)
     assert {name: getattr(second, name) for name in own} == own
+
+
+def test_the_context_of_a_message_is_passed_on(client: MqiClient, other: MqiClient) -> None:
+    theirs = other.opened("IN", OUT | MQOO_SET_ALL_CONTEXT)
+    source, plain = client.opened("IN", IN | MQOO_SAVE_ALL_CONTEXT), client.opened("IN", IN)
+    target = client.opened("Q", IN | OUT | MQOO_PASS_ALL_CONTEXT)
+    passes_all, passes_identity = MQPMO_PASS_ALL_CONTEXT, MQPMO_PASS_IDENTITY_CONTEXT
+    assert client.put(target, b"", passes_all, context=source)[0] == 2098  # nothing was got yet
+    assert client.put(target, b"", passes_all, context=plain)[0] == 2097
+    assert client.put(target, b"", passes_all, context=88)[0] == 2097
+    own = {"user_identifier": "carol", "put_appl_name": "theirs", "appl_identity_data": "data"}
+    other.put(theirs, b"", MQPMO_SET_ALL_CONTEXT, **own)
+    assert client.get(source).reason == 0
+    for options in (passes_all, passes_identity, MQPMO_NO_CONTEXT, 0):
+        assert client.put(target, b"", options, context=source)[0] == 0
+    passed, identity, none, default = (client.get(target).mqmd for _ in range(4))
+    assert {name: getattr(passed, name) for name in own} == own
+    assert (identity.user_identifier, identity.appl_identity_data, identity.put_appl_name) == ("carol", "data", "test")
+    assert (none.user_identifier, none.put_appl_name, none.put_appl_type) == ("", "", 0)
+    assert (default.user_identifier, default.put_appl_name) == ("alice", "test")
+
+
+COOPERATES = MQGMO_BROWSE_FIRST | MQGMO_UNMARKED_BROWSE_MSG | MQGMO_MARK_BROWSE_CO_OP
+
+
+def test_programs_that_browse_together_get_each_message_once(client: MqiClient, other: MqiClient) -> None:
+    mine = client.opened("Q", IN | OUT | BROWSE | MQOO_CO_OP)
+    theirs, alone = other.opened("Q", BROWSE | MQOO_CO_OP), other.opened("Q", BROWSE)
+    for body in (b"a", b"b", b"c"):
+        client.put(mine, body)
+    assert client.get(mine, COOPERATES).body == b"a"
+    assert other.get(theirs, COOPERATES).body == b"b"
+    assert other.get(theirs, MQGMO_BROWSE_FIRST).body == b"a"  # who does not ask, sees all
+    assert other.get(alone, MQGMO_BROWSE_FIRST | MQGMO_UNMARKED_BROWSE_MSG).body == b"a"  # nor does it share the marks
+    assert client.get(mine, MQGMO_BROWSE_FIRST | MQGMO_UNMARK_BROWSE_CO_OP).body == b"a"
+    assert [other.get(theirs, COOPERATES).body for _ in range(2)] == [b"a", b"c"]
+    assert other.get(theirs, COOPERATES).reason == EMPTY
+
+
+def test_a_program_marks_what_it_has_browsed(client: MqiClient, other: MqiClient) -> None:
+    mine, theirs = client.opened("Q", OUT | BROWSE), other.opened("Q", BROWSE)
+    for body in (b"a", b"b"):
+        client.put(mine, body)
+    marks = MQGMO_BROWSE_FIRST | MQGMO_UNMARKED_BROWSE_MSG | MQGMO_MARK_BROWSE_HANDLE
+    assert [client.get(mine, marks).body for _ in range(2)] == [b"a", b"b"]
+    assert client.get(mine, marks).reason == EMPTY
+    assert other.get(theirs, marks).body == b"a"
+    assert client.get(mine, MQGMO_BROWSE_FIRST | MQGMO_UNMARK_BROWSE_HANDLE).body == b"a"
+    assert client.get(mine, marks).body == b"a"
+
+
+def test_marks_that_programs_share_end_by_themselves() -> None:
+    queues, handle = OpenQueues(), Handle(1, "Q", MQOO_CO_OP)
+    queues.mark(handle, 1, MQGMO_MARK_BROWSE_CO_OP, 0)
+    assert [queues.is_marked(handle, 1, at) for at in (0, MARKED_US - 1, MARKED_US)] == [True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("folders", "left"),
+    [
+        (("<jms><Dst>q</Dst></jms>", "<usr><a>1</a></usr>"), []),
+        (("<mcd><Msd>jms_text</Msd></mcd>", "<mine><a>1</a></mine>"), ["mine"]),
+        (("<mine><a>1</a></mine>",), ["mine"]),
+    ],
+)
+def test_a_get_without_properties(client: MqiClient, folders: tuple[str, ...], left: list[str]) -> None:
+    handle = client.opened("Q", IN | OUT)
+    header = Rfh2(tuple(map(Folder.of, folders)), coded_char_set_id=1208, format="MQSTR")
+    client.put(handle, header.encode() + b"text", format="MQHRF2", encoding=546, coded_char_set_id=1208)
+    got = client.get(handle, MQGMO_NO_PROPERTIES)
+    message = decode(got.body, got.mqmd.encode())
+    assert (message.body, message.body_format) == (b"text", "MQSTR")
+    assert [folder.name for header in message.headers for folder in header.folders] == left
 
 
 def test_a_correl_id_is_made(client: MqiClient) -> None:

@@ -184,6 +184,8 @@ def test_attributes_and_puts_without_an_answer(port: int, classpath: str) -> Non
         "inhibited 1 1",
         "2051, 0 done, 3 failed",
         "0, 0 done, 0 failed",
+        "get 2 2016",
+        "get 2 2016",
         "trigger 2067",
         "depth 3",
     ]

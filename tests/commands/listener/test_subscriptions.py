@@ -1,12 +1,14 @@
 """MQSUB, MQSUBRQ and MQCLOSE of subscriptions over a channel, on the embedded topic space (guide 2.4, 4.2, 4.8).
 
-Rows of docs/conformance.md: LSN-10, LSN-11, LSN-12, LSN-13.
+Rows of docs/conformance.md: APP-4a, APP-4b, APP-6a, APP-6b, QM-7, SEC-8a, LSN-10 to LSN-13, LSN-13a, LSN-13b.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -20,19 +22,25 @@ from commands.listener.strings import read_string, write_strings
 from commands.mqsc import parse
 from commands.mqsc.runner import StatementRunner
 from commands.qmgr.mqi.subscription_requests import SubscriptionDescriptor, SubscriptionRequest, Verb
+from commands.qmgr.mqi.subscription_rules import described
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.sqlite import utc_now
 from rfh2.channel.layouts import MQSD
 from rfh2.channel.structure import Structure
+from rfh2.constants import MQRO_PAN
 from rfh2.mqi_constants import (
     MQCO_KEEP_SUB,
     MQCO_REMOVE_SUB,
     MQGMO_NO_PROPERTIES,
     MQGMO_PROPERTIES_FORCE_MQRFH2,
+    MQMF_MSG_IN_GROUP,
     MQOO_INPUT_EXCLUSIVE,
     MQOO_INPUT_SHARED,
     MQOO_OUTPUT,
+    MQOO_SAVE_ALL_CONTEXT,
+    MQPMO_NOT_OWN_SUBS,
     MQPMO_RETAIN,
+    MQPMO_SUPPRESS_REPLYTO,
     MQSO_ALTER,
     MQSO_ANY_USERID,
     MQSO_CREATE,
@@ -44,6 +52,7 @@ from rfh2.mqi_constants import (
     MQSO_PUBLICATIONS_ON_REQUEST,
     MQSO_RESUME,
     MQSO_SET_CORREL_ID,
+    MQSO_SET_IDENTITY_CONTEXT,
     MQSO_WILDCARD_CHAR,
     MQSO_WILDCARD_TOPIC,
 )
@@ -179,7 +188,53 @@ def test_2_4_2_a_durable_subscription_is_resumed(port: int, other: MqiClient, ho
         )
         assert subscriptions_of(home)[0].user_data is None
         assert client.shut(altered.hsub, MQCO_REMOVE_SUB) == 0
+        assert (client.shut(resumed.hobj), client.shut(altered.hobj)) == (0, 0)
         assert gone(home)
+
+
+def test_2_4_2_a_program_gets_the_original_expiry() -> None:
+    begun = utc_now()
+    made = Subscription(bytes(24), "t", "Q", "QM1", begun, expires_at=begun + timedelta(seconds=600))
+    assert described(made).expiry == 6000
+    assert described(replace(made, renewed=begun + timedelta(seconds=60))).expiry == 5400
+    assert described(replace(made, expires_at=None)).expiry == -1
+
+
+def test_4_3_a_managed_queue_is_read_to_its_end_after_its_durable_subscription(
+    client: MqiClient, other: MqiClient, home: Path
+) -> None:
+    made = client.subscribed(KEPT, "Sport/Soccer", "scores")
+    other.publish("Sport/Soccer", b"one", persistence=1)
+    other.publish("Sport/Soccer", b"two", persistence=1)
+    assert got(client, made.hobj).body == b"one"
+    assert client.shut(made.hsub, MQCO_REMOVE_SUB) == 0
+    assert (subscriptions_of(home), len(managed_queues(home))) == ([], 1)
+    assert got(client, made.hobj).body == b"two"
+    assert client.shut(made.hobj) == 0
+    assert managed_queues(home) == []
+
+
+def test_4_3_what_is_left_on_it_goes_with_the_program(port: int, other: MqiClient, home: Path) -> None:
+    with MqiClient(port) as client:
+        assert client.connect() == 0
+        made = client.subscribed(KEPT, "Sport/Soccer", "scores")
+        other.publish("Sport/Soccer", b"one")
+        assert client.shut(made.hsub, MQCO_REMOVE_SUB) == 0
+        assert len(managed_queues(home)) == 1
+    assert gone(home)
+
+
+def test_5_2_who_resumes_a_subscription_of_any_user_gives_it_his_identity(
+    client: MqiClient, other: MqiClient, home: Path
+) -> None:
+    context = {"PubAccountingToken": b"t".ljust(32, b"\0"), "PubApplIdentityData": "data"}
+    options = KEPT | MQSO_ANY_USERID | MQSO_SET_IDENTITY_CONTEXT
+    client.shut(client.subscribed(options, "Sport/Soccer", "scores", **context).hsub)
+    resumed = other.subscribed(MQSO_RESUME | MQSO_DURABLE, "", "scores")
+    client.publish("Sport/Soccer", b"goal")
+    mqmd = got(other, resumed.hobj).mqmd
+    assert (mqmd.user_identifier, mqmd.accounting_token, mqmd.appl_identity_data) == ("bob", bytes(32), "")
+    assert [each.user for each in subscriptions_of(home)] == ["bob"]
 
 
 def test_4_2_3_a_subscription_to_a_queue_of_the_program(client: MqiClient, other: MqiClient, home: Path) -> None:
@@ -206,6 +261,7 @@ FAILURES: list[tuple[str, int, dict[str, Any], int]] = [
     ("both kinds of wildcard", NEW | MQSO_WILDCARD_CHAR | MQSO_WILDCARD_TOPIC, {}, 2046),
     ("new only, and on request", NEW | MQSO_NEW_PUBLICATIONS_ONLY | MQSO_PUBLICATIONS_ON_REQUEST, {}, 2046),
     ("a group with a managed queue", NEW | MQSO_GROUP_SUB | MQSO_SET_CORREL_ID, {}, 2046),
+    ("a CorrelId with a managed queue", NEW | MQSO_SET_CORREL_ID, {}, 2046),
     ("a group without a CorrelId", MQSO_CREATE | MQSO_GROUP_SUB, {}, 2046),
     ("no queue", MQSO_CREATE, {}, 2019),
     ("a queue that is not open", MQSO_CREATE, {"queue": 40}, 2019),
@@ -475,3 +531,90 @@ def test_strings_behind_a_descriptor_are_read_as_they_were_written(texts: list[s
 def test_a_request_is_read_as_it_was_written(descriptor: SubscriptionDescriptor, verb: Verb, sub_id: bytes) -> None:
     request = SubscriptionRequest(verb=verb, descriptor=descriptor, sub_id=sub_id)
     assert SubscriptionRequest.model_validate_json(request.model_dump_json()) == request
+
+
+INTERCEPTS = MQSO_CREATE | MQSO_SET_CORREL_ID
+
+
+def test_4_6_1_an_interceptor_publishes_again_at_a_lower_level(client: MqiClient, other: MqiClient) -> None:
+    """The program of the guide: it gets the context, the options and the topic, and passes them on."""
+    save = MQOO_INPUT_SHARED | MQOO_SAVE_ALL_CONTEXT
+    queue = client.opened("INTERCEPTED", save | MQOO_OUTPUT)
+    client.subscribed(INTERCEPTS, "Sport/#", queue=queue, SubLevel=9)
+    middle = client.subscribed(NEW, "Sport/#", SubLevel=5)
+    final = other.subscribed(NEW, "Sport/#")
+    nobody = other.subscribed(NEW, "Sport/#", SubLevel=0)
+    correl_id = b"publisher".ljust(24, b"\0")
+
+    assert other.publish("Sport/Soccer", b"one", MQPMO_RETAIN, correl_id=correl_id) == 0
+    first = client.get(queue, MQGMO_PROPERTIES_FORCE_MQRFH2, PATIENCE_MS)
+    assert b"""<Pub dt="i4">2097152</Pub><Pbl dt="i4">9</Pbl>""" in first.body
+    assert first.mqmd.correl_id == correl_id
+    assert client.publish("Sport/Soccer", b"two", MQPMO_RETAIN, level=8, correl_id=correl_id) == 0
+    second = client.get(middle.hobj, MQGMO_PROPERTIES_FORCE_MQRFH2, PATIENCE_MS)
+    assert b"""<Pbl dt="i4">8</Pbl>""" in second.body
+    assert client.publish("Sport/Soccer", b"three", MQPMO_RETAIN, level=4) == 0
+    assert got(other, final.hobj).body == b"three"
+    # A subscription that is made now has its place behind all of these.
+    late = other.subscribed(NEW, "Sport/#")
+    assert got(other, late.hobj).body == b"three"  # retained at the end, below the interceptors
+    for handle in (queue, middle.hobj):
+        assert client.get(handle).reason == EMPTY
+    for handle in (final.hobj, nobody.hobj):
+        assert other.get(handle).reason == EMPTY
+
+
+def test_4_6_1_the_catchall_gets_what_is_published_at_level_0(client: MqiClient, other: MqiClient) -> None:
+    first, nobody = client.subscribed(NEW, "Sport"), client.subscribed(NEW, "Sport", SubLevel=0)
+    assert [other.publish("Sport", b"%d" % level, level=level) for level in (0, 1)] == [0, 0]
+    assert (got(client, nobody.hobj).body, got(client, first.hobj).body) == (b"0", b"1")
+    assert [other.publish("Sport", b"x", level=level) for level in (-1, 10)] == [2173, 2173]
+
+
+REPLY_TO: dict[str, Any] = {"reply_to_q": "R.Q", "reply_to_qmgr": "QM2"}
+
+
+def test_4_7_reply_to_reaches_subscribers_unless_it_is_suppressed(client: MqiClient, other: MqiClient) -> None:
+    replies: list[tuple[int, dict[str, Any], tuple[str, str]]] = [
+        (0, REPLY_TO, ("R.Q", "QM2")),
+        (0, {"reply_to_q": "R.Q"}, ("R.Q", "QM1")),
+        (0, {}, ("", "QM1")),
+        (MQPMO_SUPPRESS_REPLYTO, REPLY_TO, ("", "")),
+        (MQPMO_SUPPRESS_REPLYTO, {}, ("", "")),
+    ]
+    made = client.subscribed(NEW, "Sport/Soccer")
+    for options, fields, expected in replies:
+        assert other.publish("Sport/Soccer", b"x", options, **fields) == 0
+        mqmd = got(client, made.hobj).mqmd
+        assert (mqmd.reply_to_q, mqmd.reply_to_qmgr) == expected
+    other.publish("Sport/Golf", b"kept", MQPMO_RETAIN, **REPLY_TO)
+    late = client.subscribed(NEW, "Sport/Golf")
+    assert got(client, late.hobj).mqmd.reply_to_q == "R.Q"
+    assert other.publish("Sport/Soccer", b"x", MQPMO_SUPPRESS_REPLYTO, report=MQRO_PAN, **REPLY_TO) == 2027
+
+
+def test_6_7_9_reply_to_of_a_command_does_not(client: MqiClient, other: MqiClient) -> None:
+    made = client.subscribed(NEW, "Sport/Soccer")
+    stream = other.opened("SYSTEM.BROKER.DEFAULT.STREAM", MQOO_OUTPUT)
+    other.put(stream, rfh2(SCORES) + b"x", format="MQHRF2", encoding=273, coded_char_set_id=1208, **REPLY_TO)
+    mqmd = got(client, made.hobj).mqmd
+    assert (mqmd.reply_to_q, mqmd.reply_to_qmgr) == ("", "QM1")
+
+
+def test_7_2_4_own_subscriptions_are_left_out(client: MqiClient, other: MqiClient) -> None:
+    mine, theirs = client.subscribed(NEW, "Sport/Soccer"), other.subscribed(NEW, "Sport/#")
+    assert client.publish("Sport/Soccer", b"not mine", MQPMO_NOT_OWN_SUBS) == 0
+    assert client.publish("Sport/Soccer", b"mine too") == 0
+    assert [got(other, theirs.hobj).body for _ in range(2)] == [b"not mine", b"mine too"]
+    assert got(client, mine.hobj).body == b"mine too"
+
+
+def test_what_is_put_on_an_alias_of_a_topic_keeps_its_options(client: MqiClient, other: MqiClient, home: Path) -> None:
+    define(home, TopicObject("SPORT", topic_string="Sport"), AliasQueue("TO.SPORT", "SPORT", "TOPIC"))
+    other.put(other.opened("TO.SPORT", MQOO_OUTPUT), b"kept", MQPMO_RETAIN)
+    made = client.subscribed(NEW, "Sport")
+    assert got(client, made.hobj).body == b"kept"
+
+
+def test_4_5_a_message_of_a_group_is_not_published(client: MqiClient) -> None:
+    assert client.publish("Sport", b"x", msg_flags=MQMF_MSG_IN_GROUP, group_id=b"g".ljust(24)) == 2562

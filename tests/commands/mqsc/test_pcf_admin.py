@@ -99,7 +99,7 @@ CHANGES: list[tuple[str, list[Request], Request, Request, list[Numbers]]] = [
         [],
         (
             c.MQCMD_CREATE_Q,
-            (queue("Q"), LOCAL, Cfin(c.MQIA_MAX_Q_DEPTH, 10), Cfin(c.MQIA_DEF_PERSISTENCE, 1), Cfin(24, 1)),
+            (queue("Q"), LOCAL, Cfin(c.MQIA_MAX_Q_DEPTH, 10), Cfin(c.MQIA_DEF_PERSISTENCE, 1), Cfin(8, 1)),
         ),
         (c.MQCMD_INQUIRE_Q, (queue("Q"),)),
         [{c.MQIA_Q_TYPE: 1, c.MQIA_MAX_Q_DEPTH: 10, c.MQIA_DEF_PERSISTENCE: 1, c.MQIA_CURRENT_Q_DEPTH: 0}],
@@ -653,6 +653,18 @@ REFUSED: list[tuple[str, int, int | None, int, tuple[Parameter, ...], dict[str, 
     ("group", 3014, 8001, c.MQCMD_INQUIRE_TOPIC, (topic("T"), Cfgr(8001)), NO_HEADER),
     ("value", 4005, 182, c.MQCMD_CREATE_TOPIC, (topic("T"), topic_string("a"), Cfin(182, 9)), NO_HEADER),
     ("range", 4005, None, c.MQCMD_CREATE_Q, (queue("Q"), LOCAL, Cfin(c.MQIA_MAX_Q_DEPTH, -5)), NO_HEADER),
+    *[
+        (
+            f"without-effect-{number}",
+            4005,
+            number,
+            c.MQCMD_CREATE_Q,
+            (queue("Q"), LOCAL, Cfin(number, value)),
+            NO_HEADER,
+        )
+        # FIFO, NOSHARE, TRIGGER, PROPCTL(NONE)
+        for number, value in ((16, 1), (23, 0), (24, 1), (190, 1))
+    ],
     ("length", 3011, None, c.MQCMD_CREATE_Q, (queue("Q"), LOCAL, Cfst.of(c.MQCA_Q_DESC, "x" * 65)), NO_HEADER),
     ("object-name", 4008, None, c.MQCMD_CREATE_Q, (queue("Q-1"), LOCAL), NO_HEADER),
     ("unknown-object", 2085, None, c.MQCMD_CHANGE_TOPIC, (topic("NONE"),), NO_HEADER),

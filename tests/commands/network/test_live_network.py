@@ -1,4 +1,7 @@
-"""Several embedded queue managers as a network, live: the same as its replay, whatever is interrupted or changed."""
+"""Several embedded queue managers as a network, live: the same as its replay, whatever is interrupted or changed.
+
+Rows of docs/conformance.md: PUB-3, QM-5.
+"""
 
 from __future__ import annotations
 

@@ -10,10 +10,10 @@ import pytest
 from commands.broker.objects import AliasQueue, QueueManager
 from commands.headers.put_to_topic import publish_command
 from commands.headers.registry import parse
-from commands.model import Publish, PubOpt
+from commands.model import Publish, PubOpt, TopicPut
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueError, QueueManagerStore
-from rfh2 import Folder, Mqmd, Rfh2, decode
+from rfh2 import CommandError, Folder, Message, Mqmd, Rfh2, decode
 from streams.topic_objects import TopicObject
 from tests.commands.qmgr.test_dynamic_queues import depth, register, send
 from tests.commands.qmgr.test_processor import CONTROL, DEAD, NOW
@@ -141,3 +141,27 @@ def test_7_2_the_options_of_a_put_are_those_of_the_command(retain: bool, local: 
     command = parse(decode(body, mqmd))
     assert isinstance(command, Publish)
     assert (command.has(PubOpt.RETAIN_PUB), command.has(PubOpt.LOCAL)) == (retain, local)
+
+
+PUTS = [
+    (TopicPut(level=8), "8"),
+    (TopicPut(suppress_reply_to=True), "9 R"),
+    (TopicPut(level=0, suppress_reply_to=True, own_subs=("AB" * 24, "00" * 24)), f"0 R {'AB' * 24} {'00' * 24}"),
+]
+
+
+@pytest.mark.parametrize(("put", "text"), PUTS)
+def test_4_7_what_an_mqput_says_is_in_a_tag_of_its_own(put: TopicPut, text: str) -> None:
+    mqmd, body = publish_command("Sport", Mqmd(format="MQSTR"), b"goal", put=put)
+    assert f"<MQPut>{text}</MQPut>".encode() in body
+    command = parse(decode(body, mqmd.encode()))
+    assert isinstance(command, Publish)
+    assert command.put == put
+
+
+@pytest.mark.parametrize("text", ["", "10", "8R", "8 X", "8 AB", "-1", "8 " + "ab" * 24])
+def test_another_text_in_the_tag_is_refused(text: str) -> None:
+    psc = f"<psc><Command>Publish</Command><Topic>Sport</Topic><MQPut>{text}</MQPut></psc>"
+    with pytest.raises(CommandError) as refused:
+        parse(Message(Mqmd(), (Rfh2((Folder.of(psc),)),)))
+    assert refused.value.reason == 2337

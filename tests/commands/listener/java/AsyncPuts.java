@@ -1,5 +1,6 @@
 import com.ibm.mq.MQAsyncStatus;
 import com.ibm.mq.MQException;
+import com.ibm.mq.MQGetMessageOptions;
 import com.ibm.mq.MQMessage;
 import com.ibm.mq.MQPutMessageOptions;
 import com.ibm.mq.MQQueue;
@@ -38,6 +39,16 @@ public class AsyncPuts {
       show(queueManager);
     }
     show(queueManager);
+    MQGetMessageOptions waits = new MQGetMessageOptions();
+    waits.options |= CMQC.MQGMO_WAIT;
+    waits.waitInterval = 60_000;
+    for (MQGetMessageOptions get : new MQGetMessageOptions[] {new MQGetMessageOptions(), waits}) {
+      try {
+        queue.get(new MQMessage(), get);
+      } catch (MQException error) {
+        System.out.println("get " + error.completionCode + " " + error.reasonCode);
+      }
+    }
     try {
       queue.setTriggerControl(1);
     } catch (MQException error) {

@@ -1,0 +1,197 @@
+"""What a program asks for and would not get: IBM's reason says so at once, and the call does nothing.
+
+A queue manager does these things, and the bridge does not. A program that asks for one relies on it: a report that
+never comes, or a group that is not complete, is worse than a call that fails. Each row is in docs/listener.md too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from commands.qmgr.mqi.errors import MqiError
+from rfh2.chain import decode_chain
+from rfh2.constants import MQFMT_RF_HEADER_2, MQRO_NAN, MQRO_PAN
+from rfh2.errors import DecodeError
+from rfh2.mqi_constants import (
+    MQGMO_ALL_MSGS_AVAILABLE,
+    MQGMO_ALL_SEGMENTS_AVAILABLE,
+    MQGMO_COMPLETE_MSG,
+    MQGMO_LOGICAL_ORDER,
+    MQGMO_MARK_SKIP_BACKOUT,
+    MQGMO_NO_SYNCPOINT,
+    MQGMO_SET_SIGNAL,
+    MQGMO_SYNCPOINT,
+    MQGMO_SYNCPOINT_IF_PERSISTENT,
+    MQMF_LAST_MSG_IN_GROUP,
+    MQMF_LAST_SEGMENT,
+    MQMF_MSG_IN_GROUP,
+    MQMF_SEGMENT,
+    MQMO_MATCH_MSG_SEQ_NUMBER,
+    MQMO_MATCH_OFFSET,
+    MQPMO_DEFAULT_CONTEXT,
+    MQPMO_LOGICAL_ORDER,
+    MQPMO_NO_CONTEXT,
+    MQPMO_NO_SYNCPOINT,
+    MQPMO_PASS_ALL_CONTEXT,
+    MQPMO_PASS_IDENTITY_CONTEXT,
+    MQPMO_SET_ALL_CONTEXT,
+    MQPMO_SET_IDENTITY_CONTEXT,
+    MQPMO_SUPPRESS_REPLYTO,
+    MQPMO_SYNCPOINT,
+    MQPMO_WARN_IF_NO_SUBS_MATCHED,
+    MQRC_FUNCTION_NOT_SUPPORTED,
+    MQRC_GROUPING_NOT_ALLOWED,
+    MQRC_MATCH_OPTIONS_ERROR,
+    MQRC_MISSING_REPLY_TO_Q,
+    MQRC_MSG_TYPE_ERROR,
+    MQRC_OPTIONS_ERROR,
+    MQRC_REPORT_OPTIONS_ERROR,
+    MQRC_SEGMENTS_NOT_SUPPORTED,
+    MQRO_ACTIVITY,
+    MQRO_COA,
+    MQRO_COD,
+    MQRO_EXCEPTION,
+    MQRO_EXPIRATION,
+)
+from rfh2.mqmd import Mqmd, name_of
+from rfh2.rfh2 import Rfh2
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """One row. bits: any of them is refused; 0 where the option is no bit. why: what the program would not get."""
+
+    option: str
+    bits: int
+    reason: int
+    why: str
+
+
+_NO_GROUPS: Final = "groups are not kept in order, nor together"
+_NO_SEGMENTS: Final = "messages are not put together from segments"
+_NO_REPORTS: Final = "no such report is made"
+
+OF_PUT: Final = (
+    Refusal("MQPMO_LOGICAL_ORDER", MQPMO_LOGICAL_ORDER, MQRC_OPTIONS_ERROR, _NO_GROUPS),
+    Refusal(
+        *("MQPMO_WARN_IF_NO_SUBS_MATCHED", MQPMO_WARN_IF_NO_SUBS_MATCHED, MQRC_OPTIONS_ERROR),
+        "a publication is matched after its MQPUT has succeeded",
+    ),
+)
+OF_REPORT: Final = (
+    Refusal("MQRO_COA", MQRO_COA, MQRC_REPORT_OPTIONS_ERROR, _NO_REPORTS),
+    Refusal("MQRO_COD", MQRO_COD, MQRC_REPORT_OPTIONS_ERROR, _NO_REPORTS),
+    Refusal("MQRO_EXPIRATION", MQRO_EXPIRATION, MQRC_REPORT_OPTIONS_ERROR, _NO_REPORTS),
+)
+OF_REPORT_ELSEWHERE: Final = (
+    Refusal("MQRO_EXCEPTION to another queue manager", MQRO_EXCEPTION, MQRC_REPORT_OPTIONS_ERROR, _NO_REPORTS),
+)
+OF_FLAGS: Final = (
+    Refusal(
+        "MQMF_SEGMENT, MQMF_LAST_SEGMENT", MQMF_SEGMENT | MQMF_LAST_SEGMENT, MQRC_SEGMENTS_NOT_SUPPORTED, _NO_SEGMENTS
+    ),
+)
+OF_GET: Final = (
+    Refusal("MQGMO_SET_SIGNAL", MQGMO_SET_SIGNAL, MQRC_OPTIONS_ERROR, "no signal is sent"),
+    Refusal("MQGMO_MARK_SKIP_BACKOUT", MQGMO_MARK_SKIP_BACKOUT, MQRC_OPTIONS_ERROR, "a backout leaves nothing out"),
+    Refusal("MQGMO_LOGICAL_ORDER", MQGMO_LOGICAL_ORDER, MQRC_OPTIONS_ERROR, _NO_GROUPS),
+    Refusal("MQGMO_ALL_MSGS_AVAILABLE", MQGMO_ALL_MSGS_AVAILABLE, MQRC_OPTIONS_ERROR, _NO_GROUPS),
+    Refusal("MQGMO_COMPLETE_MSG", MQGMO_COMPLETE_MSG, MQRC_OPTIONS_ERROR, _NO_SEGMENTS),
+    Refusal("MQGMO_ALL_SEGMENTS_AVAILABLE", MQGMO_ALL_SEGMENTS_AVAILABLE, MQRC_OPTIONS_ERROR, _NO_SEGMENTS),
+)
+OF_MATCH: Final = (
+    Refusal("MQMO_MATCH_MSG_SEQ_NUMBER", MQMO_MATCH_MSG_SEQ_NUMBER, MQRC_MATCH_OPTIONS_ERROR, _NO_GROUPS),
+    Refusal("MQMO_MATCH_OFFSET", MQMO_MATCH_OFFSET, MQRC_MATCH_OPTIONS_ERROR, _NO_SEGMENTS),
+)
+DELAY: Final = Refusal(
+    "JMS setDeliveryDelay (mqext.Dly)", 0, MQRC_FUNCTION_NOT_SUPPORTED, "a message is there as soon as it is committed"
+)
+DISTRIBUTION_LIST: Final = Refusal(
+    "a distribution list (MQOD RecsPresent)", 0, MQRC_FUNCTION_NOT_SUPPORTED, "a put goes to one queue"
+)
+ALL: Final = (*OF_PUT, *OF_REPORT, *OF_REPORT_ELSEWHERE, *OF_FLAGS, DELAY, *OF_GET, *OF_MATCH, DISTRIBUTION_LIST)
+
+# What IBM's queue managers refuse too.
+_ON_TOPICS: Final = (
+    Refusal(
+        *("a message of a group", MQMF_MSG_IN_GROUP | MQMF_LAST_MSG_IN_GROUP, MQRC_GROUPING_NOT_ALLOWED),
+        "no message of a group can be published (guide 4.5)",
+    ),
+)
+# MQRO_REJECT_UNSUP_MASK without MQRO_EXCEPTION and its data.
+_UNKNOWN_REPORTS: Final = (
+    Refusal("MQMD Report", 0x101C_0000, MQRC_REPORT_OPTIONS_ERROR, "no such report option is known"),
+)
+_ONE_OF_PUT: Final = (
+    (MQPMO_SYNCPOINT, MQPMO_NO_SYNCPOINT),
+    (
+        *(MQPMO_DEFAULT_CONTEXT, MQPMO_NO_CONTEXT, MQPMO_PASS_IDENTITY_CONTEXT, MQPMO_PASS_ALL_CONTEXT),
+        *(MQPMO_SET_IDENTITY_CONTEXT, MQPMO_SET_ALL_CONTEXT),
+    ),
+)
+_ONE_OF_GET: Final = ((MQGMO_SYNCPOINT, MQGMO_NO_SYNCPOINT, MQGMO_SYNCPOINT_IF_PERSISTENT),)
+_REQUEST: Final = 1
+_MESSAGE_TYPES: Final = frozenset({_REQUEST, 2, 4, 8, 112, 113})
+_OF_APPLICATIONS: Final = range(65_536, 1_000_000_000)
+_NEEDS_REPLY_TO: Final = MQRO_PAN | MQRO_NAN | MQRO_ACTIVITY | MQRO_EXCEPTION
+_DELAY_FOLDER, _DELAY_TAG = "mqext", "Dly"
+
+
+def check_put(mqmd: Mqmd, options: int, body: bytes, *, on_topic: bool, leaves: bool) -> None:
+    """Raises MqiError for what MQPUT refuses. on_topic: a publication. leaves: for another queue manager.
+
+    The reasons are those of the rows, 2046 for options that exclude each other, 2029 for a MsgType, 2061 for a report
+    option that is not known, and 2027 where a ReplyToQ is missing (guide 4.7).
+    """
+    _exclude(options, _ONE_OF_PUT)
+    _refuse(options, OF_PUT)
+    _refuse(mqmd.report, (*OF_REPORT, *_UNKNOWN_REPORTS, *(OF_REPORT_ELSEWHERE if leaves else ())))
+    _refuse(mqmd.msg_flags, (*OF_FLAGS, *(_ON_TOPICS if on_topic else ())))
+    if mqmd.msg_type not in _MESSAGE_TYPES and mqmd.msg_type not in _OF_APPLICATIONS:
+        raise MqiError(MQRC_MSG_TYPE_ERROR, f"MsgType is {mqmd.msg_type}")
+    if mqmd.msg_type == _REQUEST and not name_of(mqmd.reply_to_q):
+        raise MqiError(MQRC_MISSING_REPLY_TO_Q, "a request has no ReplyToQ")
+    if options & MQPMO_SUPPRESS_REPLYTO and mqmd.report & _NEEDS_REPLY_TO:
+        raise MqiError(MQRC_MISSING_REPLY_TO_Q, "a report needs the ReplyToQ that MQPMO_SUPPRESS_REPLYTO removes")
+    if _is_delayed(mqmd, body):
+        raise MqiError(DELAY.reason, f"{DELAY.option}: {DELAY.why}")
+
+
+def check_get(options: int, match: int) -> None:
+    """Raises MqiError for what MQGET refuses: as the rows say, and 2046 for options that exclude each other."""
+    _exclude(options, _ONE_OF_GET)
+    _refuse(options, OF_GET)
+    _refuse(match, OF_MATCH)
+
+
+def check_destinations(records: int) -> None:
+    """Raises MqiError 2298 for an MQOD with object records."""
+    if records:
+        raise MqiError(DISTRIBUTION_LIST.reason, f"{DISTRIBUTION_LIST.option}: {DISTRIBUTION_LIST.why}")
+
+
+def _refuse(value: int, rows: tuple[Refusal, ...]) -> None:
+    for row in rows:
+        if value & row.bits:
+            raise MqiError(row.reason, f"{row.option}: {row.why}")
+
+
+def _exclude(options: int, groups: tuple[tuple[int, ...], ...]) -> None:
+    for group in groups:
+        given = [option for option in group if options & option]
+        if len(given) > 1:
+            raise MqiError(MQRC_OPTIONS_ERROR, f"options {given[0]:#x} and {given[1]:#x} exclude each other")
+
+
+def _is_delayed(mqmd: Mqmd, body: bytes) -> bool:
+    """Whether a JMS client asks for a delay: it says so in a folder of the message, and nowhere else."""
+    if name_of(mqmd.format) != name_of(MQFMT_RF_HEADER_2) or b"<Dly" not in body:
+        return False
+    try:
+        headers, _ = decode_chain(body, mqmd.format, mqmd.coded_char_set_id)
+        first = headers[0] if headers else None
+        folder = first.folder(_DELAY_FOLDER) if isinstance(first, Rfh2) else None
+        return folder is not None and any(tag == _DELAY_TAG and text.strip("0 ") for tag, text in folder.pairs())
+    except DecodeError:
+        return False
