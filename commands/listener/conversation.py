@@ -16,6 +16,7 @@ from commands.listener.targets import ObjectDescriptor
 from commands.listener.worker import Worker
 from commands.qmgr.mqi.async_puts import AsyncPuts
 from commands.qmgr.mqi.attributes import Values, identifier
+from commands.qmgr.mqi.authority import OpenAuthority
 from commands.qmgr.mqi.calls import Program
 from commands.qmgr.mqi.context import Application
 from commands.qmgr.mqi.errors import MqiError
@@ -155,6 +156,8 @@ class Conversation:
         shared = self._shared
 
         def made(store: QueueManagerStore) -> Program:
+            with store.unit_of_work() as unit:
+                OpenAuthority(shared.topics, user).connect(unit)
             if shared.holder is None:
                 shared.holder = store.connect()
             return Program(
@@ -162,7 +165,11 @@ class Conversation:
                 *(shared.new_id, store.clock, shared.topics),
             )
 
-        self._program = await shared.worker.alone(made)
+        try:
+            self._program = await shared.worker.alone(made)
+        except MqiError as error:
+            self.log(str(error))
+            return error.reason
         self.was_connected = True
         return 0
 
