@@ -29,7 +29,7 @@ from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.connection import ProgramConnection
 from commands.qmgr.store.errors import QueueError
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
-from rfh2.constants import MQPER_NOT_PERSISTENT, MQRC_RESOURCE_PROBLEM
+from rfh2.constants import MQPER_NOT_PERSISTENT, MQRC_NOT_AUTHORIZED, MQRC_RESOURCE_PROBLEM
 from rfh2.mqi_constants import (
     MQGMO_ANY_BROWSE,
     MQGMO_FAIL_IF_QUIESCING,
@@ -98,11 +98,23 @@ class Shared:
         return self.numbers
 
 
+@dataclass(slots=True)
+class Attempts:
+    """Those to connect, of all conversations of a connection: one at a time, and none after a wrong password.
+
+    connected: the programs that are. A wrong password of another one does not end their connection.
+    """
+
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    has_failed: bool = False
+    connected: int = 0
+
+
 class Conversation:
     """identity: who the session says that its program is. trace: of the connection, for the log."""
 
-    def __init__(self, shared: Shared, identity: Identity, trace: str) -> None:
-        self._shared, self.identity, self._trace = shared, identity, trace
+    def __init__(self, shared: Shared, identity: Identity, trace: str, attempts: Attempts) -> None:
+        self._shared, self.identity, self._trace, self._attempts = shared, identity, trace, attempts
         self._number = shared.next_number()
         self._program: Program | None = None
         self._unique = shared.new_id()[-8:]
@@ -147,9 +159,8 @@ class Conversation:
             return MQRC_Q_MGR_NAME_ERROR
         if self._shared.quiescing.done():
             return MQRC_Q_MGR_QUIESCING
-        user, reason = await self._shared.security.user_of(self.identity)
+        user, reason = await self._admitted()
         if reason:
-            _log.warning("%s: user %r may not connect (reason %d)", self._trace, self.identity.user, reason)
             return reason
         self._application = application
         context = Application(user, application, kind, accounting_token)
@@ -171,12 +182,27 @@ class Conversation:
             self.log(str(error))
             return error.reason
         self.was_connected = True
+        self._attempts.connected += 1
         return 0
+
+    async def _admitted(self) -> tuple[str, int]:
+        """The user as whom the program works, and the reason for which it may not connect."""
+        async with self._attempts.turn:
+            if self._attempts.has_failed:
+                return "", MQRC_NOT_AUTHORIZED
+            admission = await self._shared.security.admission(self.identity)
+            self._attempts.has_failed = admission.is_wrong_password and not self._attempts.connected
+        user, reason = admission.user, admission.reason
+        if reason:
+            text = "%s: user %r may not connect (reason %d): %s"
+            _log.warning(text, self._trace, self.identity.user or user, reason, admission.why)
+        return user, reason
 
     async def disconnect(self, commit: bool) -> None:
         """MQDISC, or with *commit* false the end of a broken connection."""
         program, self._program = self._program, None
         if program is not None:
+            self._attempts.connected -= 1
             queues = await self._shared.worker.alone(lambda store: program.disconnect(store.unit_of_work, commit))
             self._shared.arrivals.wake(queues)
 
