@@ -11,8 +11,8 @@ the other one is, so two queue managers that carry to each other cannot block ea
 With each batch goes its sequence number, by which a database that was replaced is noticed (``sequence``).
 
 A message arrives as one of the user who put it here, whatever name its descriptor has: that is whose authorities count
-if it is a command there. What queue managers send each other has no user. A program's message to their queues, or to
-those of the bridge itself, needs authority there.
+if it is a command there. What queue managers send each other is put by mqm. A program's message to their queues, or
+to those of the bridge itself, needs authority there.
 """
 
 from __future__ import annotations
@@ -226,11 +226,11 @@ class Carrier:
         user = message.user or ""
         if header.remote_qmgr_name != name:
             queue, mqmd, body = header.remote_qmgr_name, outer, message.body  # it goes on from there
-        elif user and queue.startswith(_OWN_QUEUES) and not self._definitions.authority(unit).may_put(user, queue):
+        if queue.startswith(_OWN_QUEUES) and not self._definitions.authority(unit).may_put(user, queue):
             _log.error("a message of user %s at %s becomes a dead letter: no authority for %s", user, sender, queue)
             self._dead(unit, mqmd, body, MQRC_NOT_AUTHORIZED, message, queue)
             return
-        elif queue in INTER_QMGR_QUEUES:
+        if queue in INTER_QMGR_QUEUES:
             self._require(unit, queue)
         try:
             unit.put(queue, mqmd.encode(), body, user=user, expires_at=message.expires_at)

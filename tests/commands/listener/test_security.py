@@ -246,6 +246,7 @@ CHANGES = st.lists(st.tuples(st.integers(0, 9_999), st.integers(0, 255)), max_si
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(
+    is_connected=st.booleans(),
     plan=st.lists(
         st.tuples(st.integers(0, 99), CHANGES, st.floats(0.1, 1)),
         min_size=1,
@@ -253,7 +254,7 @@ CHANGES = st.lists(st.tuples(st.integers(0, 9_999), st.integers(0, 255)), max_si
     )
 )
 def test_mutated_segments_end_one_connection_at_most(
-    port: int, plan: list[tuple[int, list[tuple[int, int]], float]]
+    port: int, is_connected: bool, plan: list[tuple[int, list[tuple[int, int]], float]]
 ) -> None:
     """Bytes changed, cut and repeated: the peer may be sent away, others are served as before.
 
@@ -262,6 +263,8 @@ def test_mutated_segments_end_one_connection_at_most(
     with MqiClient(port) as model:
         sent = segments_of_a_program(model)
     with MqiClient(port) as peer, suppress(OSError):
+        if is_connected:
+            peer.connect()
         for which, changes, share in plan:
             segment = bytearray(sent[which % len(sent)])
             for at, value in changes:

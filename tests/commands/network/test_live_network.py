@@ -371,11 +371,14 @@ def test_what_a_queue_refuses_is_a_dead_letter_there(tmp_path: Path) -> None:
 
 
 def sent_to_qm2(world: LiveWorld, queue: str, user: str, body: bytes, **fields: object) -> None:
-    """A message for *queue* of QM2, as a program of *user* puts it to the transmission queue at QM1."""
-    mqmd = Mqmd(user_identifier="mqm", **fields)  # type: ignore[arg-type]
+    """A message for *queue* of QM2, as a program of *user* puts it to the transmission queue at QM1.
+
+    user: "" for one that says nothing of itself, in its descriptor neither.
+    """
+    mqmd = Mqmd(user_identifier="mqm" if user else "", **fields)  # type: ignore[arg-type]
     put = transmitted(Outgoing(PutKind.PUBLICATION, "QM2", queue, Message(mqmd, (), body), body))
     with world.queue_managers["QM1"].store.unit_of_work() as unit:
-        unit.put(put.queue, put.message.mqmd.encode(), put.body, user=user)
+        unit.put(put.queue, put.message.mqmd.encode(), put.body, user=user or None)
     world.settle()
 
 
@@ -384,7 +387,7 @@ def reasons_at_qm2(world: LiveWorld) -> list[int]:
     return [letter.reason for letter in letters]  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize(("user", "is_deleted"), [("mallory", False), ("alice", True), ("mqm", True)])
+@pytest.mark.parametrize(("user", "is_deleted"), [("mallory", False), ("", False), ("alice", True), ("mqm", True)])
 def test_a_command_for_another_queue_manager_acts_as_who_put_it(tmp_path: Path, user: str, is_deleted: bool) -> None:
     """Not as the user in its descriptor, which a program may have set."""
     rights = """
@@ -400,15 +403,16 @@ def test_a_command_for_another_queue_manager_acts_as_who_put_it(tmp_path: Path, 
         assert (there.store.find_queue("SECRET") is None) is is_deleted
 
 
+@pytest.mark.parametrize("user", ["mallory", ""])
 @pytest.mark.parametrize(
     "queue", ["SYSTEM.INTER.QMGR.CONTROL", "SYSTEM.INTER.QMGR.PUBS", "SYSTEM.QPUBSUB.MQSUB.REQUEST"]
 )
-def test_programs_may_not_put_to_the_queues_of_queue_managers_elsewhere(tmp_path: Path, queue: str) -> None:
+def test_programs_may_not_put_to_the_queues_of_queue_managers_elsewhere(tmp_path: Path, queue: str, user: str) -> None:
     rights = "SET AUTHREC PROFILE(X) OBJTYPE(QUEUE) PRINCIPAL('alice') AUTHADD(PUT)"
     with LiveWorld(tmp_path, at("QM1"), at("QM2", "QM1", setup=rights)) as world:
         world.settle()
         before = world.proxies("QM2")
-        sent_to_qm2(world, queue, "mallory", _flow("<Word>subscribe</Word><From>QM1</From><Topic>#</Topic>"))
+        sent_to_qm2(world, queue, user, _flow("<Word>subscribe</Word><From>QM1</From><Topic>#</Topic>"))
         assert reasons_at_qm2(world) == [2035]
         assert world.proxies("QM2") == before
         world.put(message("RegSub", "QM1", "a", "BOARD"))
