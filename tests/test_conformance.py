@@ -199,7 +199,6 @@ NAMED_ALIKE = {
     "ST-5": {"handle": "of an open object", "share": "of a workload"},
     "V7-10": {"decision": "about a statement of a plan"},
     "D-34b": {"model": "of commands", "setup": "which the row names"},
-    "CMD-4": {"control": "of the Spark replay"},
     "PUB-3": {
         "network": "which queue managers an estate has",
         "pub": "the verb",
@@ -216,7 +215,6 @@ NAMED_ALIKE = {
     "D-14c": {"note": "of a dialect", "replay": "which the row names", "sign": "which the row names"},
     "D-16": {"hierarchy": "the runbook, which the row names", "runbook": "which the row names"},
     "D-17": {"capture": "what is replayed", "dynamic": "queues of a queue manager; a replay has none"},
-    "DIS-9": {"neighbour": "which DISPLAY PUBSUB shows"},
     "D-22": {"capture": "what is replayed"},
     "D-28": {"processor": "which the row names", "replay": "which the row names"},
 }

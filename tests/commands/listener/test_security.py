@@ -251,7 +251,7 @@ CHANGES = st.lists(st.tuples(st.integers(0, 9_999), st.integers(0, 255)), max_si
         st.tuples(st.integers(0, 99), CHANGES, st.floats(0.1, 1)),
         min_size=1,
         max_size=6,
-    )
+    ),
 )
 def test_mutated_segments_end_one_connection_at_most(
     port: int, is_connected: bool, plan: list[tuple[int, list[tuple[int, int]], float]]

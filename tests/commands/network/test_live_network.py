@@ -389,7 +389,7 @@ def reasons_at_qm2(world: LiveWorld) -> list[int]:
 
 @pytest.mark.parametrize(("user", "is_deleted"), [("mallory", False), ("", False), ("alice", True), ("mqm", True)])
 def test_a_command_for_another_queue_manager_acts_as_who_put_it(tmp_path: Path, user: str, is_deleted: bool) -> None:
-    """Not as the user in its descriptor, which a program may have set."""
+    """SEC-16. Not as the user in its descriptor, which a program may have set."""
     rights = """
         DEFINE QLOCAL(SECRET)
         SET AUTHREC PROFILE(SECRET) OBJTYPE(QUEUE) PRINCIPAL('alice') AUTHADD(DLT)
@@ -408,6 +408,7 @@ def test_a_command_for_another_queue_manager_acts_as_who_put_it(tmp_path: Path, 
     "queue", ["SYSTEM.INTER.QMGR.CONTROL", "SYSTEM.INTER.QMGR.PUBS", "SYSTEM.QPUBSUB.MQSUB.REQUEST"]
 )
 def test_programs_may_not_put_to_the_queues_of_queue_managers_elsewhere(tmp_path: Path, queue: str, user: str) -> None:
+    """DIS-9."""
     rights = "SET AUTHREC PROFILE(X) OBJTYPE(QUEUE) PRINCIPAL('alice') AUTHADD(PUT)"
     with LiveWorld(tmp_path, at("QM1"), at("QM2", "QM1", setup=rights)) as world:
         world.settle()

@@ -1,6 +1,6 @@
 """What a program's user may open once there are authority records: IBM's authorizations for MQI calls (guide 5).
 
-Rows of docs/conformance.md: CMD-4, LSN-40, LSN-41.
+Rows of docs/conformance.md: CMD-4, SEC-10, SEC-11, SEC-13, SEC-14, SEC-15.
 """
 
 from __future__ import annotations
