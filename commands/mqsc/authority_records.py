@@ -35,8 +35,8 @@ _ADMIN: Final = {
 _ORDER: Final = ("PROFILE", "ENTITY", "ENTTYPE", "OBJTYPE", "AUTHLIST")
 _OBJECT_TYPES: Final = tuple(_MQI)
 _CHECKED_FROM_NOW_ON: Final = (
-    "authority is checked from now on: of publish/subscribe commands, of PCF commands, and when a program that connects "
-    "opens a queue, a topic or a subscription. For the verbs of qpubsub the files of the queue manager count"
+    "authority is checked from now on: of publish/subscribe and PCF commands, and of what programs that connect open. "
+    "The verbs of qpubsub are not checked: for them the files of the queue manager count"
 )
 
 
