@@ -224,11 +224,12 @@ def messages_asked_for(peer: MqiClient) -> None:
 
 @pytest.mark.parametrize("sends", [mqput_begun, mqconn_begun, mqput_whole, long_segment, long_user, messages_asked_for])
 def test_a_stranger_is_sent_away_with_anything_but_a_short_mqconn(
-    port: int, sends: Callable[[MqiClient], None]
+    port: int, caplog: pytest.LogCaptureFixture, sends: Callable[[MqiClient], None]
 ) -> None:
     with MqiClient(port) as peer:
         sends(peer)
         assert is_ended(peer.socket)
+    assert "the program is not connected" in caplog.text or "no more than 4096 is taken yet" in caplog.text
     assert is_served(port)
 
 
