@@ -1,4 +1,4 @@
-"""Who may publish and subscribe where (guide 5): answered from the queue manager's authority records.
+"""Who may do what with topics, queues and the queue manager (guide 5): answered from its authority records.
 
 Nothing is checked until the first record is set. After that, everything that no record allows is refused. Authorities
 on topics are those of topic objects and apply to all topics below: a user has what the object at a topic grants, or any
@@ -6,6 +6,9 @@ object above it up to SYSTEM.BASE.TOPIC, and no object below can revoke it. If s
 match an object's name, only the one with the most specific profile applies, even if it grants less
 (``commands.broker.profiles``). A user has the sum of what three kinds of records grant: his own record, those of his
 groups, and that of group ``nobody``, to which every user belongs. ``mqm``, as user or group, may do everything.
+
+Some queues need no record. A dynamic queue is its owner's. A managed queue (``SYSTEM.MANAGED.*``) is its owner's alone,
+and the queues of the bridge itself (``SYSTEM.QPUBSUB.*``) are nobody's but mqm's, whatever records say.
 """
 
 from __future__ import annotations
@@ -16,13 +19,17 @@ from typing import Protocol
 
 from commands.broker.objects import AuthorityRecord, Objects
 from commands.broker.profiles import parse_profile
+from streams.subscriptions import MANAGED_PREFIX
 
 GroupsOf = Callable[[str], Collection[str]]
 
 _EVERYBODY = "nobody"
 _MOST_KNOWN = 4_096
+_TO_CONNECT = frozenset({"CONNECT", "INQ"})
 ADMINISTRATOR = "mqm"
 """The user, and the group, that may do everything."""
+OWN_PREFIX = "SYSTEM.QPUBSUB."
+"""The queues that the bridge uses itself: what stands on them is no business of programs."""
 
 
 class Action(StrEnum):
@@ -41,6 +48,17 @@ class Authority(Protocol):
 
     def may_put(self, user: str, queue: str) -> bool:
         """Whether *user* may put to *queue*."""
+
+    def may_set_identity(self, user: str, queue: str) -> bool:
+        """Whether *user* may set the identity context of what is put to *queue*."""
+
+
+def queue_on_the_way(qmgr: str, queue: str, here: str) -> str:
+    """The queue of queue manager *here* that a message for *queue* of *qmgr* is put to, for which it needs authority.
+
+    That for another queue manager is put to the transmission queue, which has its name.
+    """
+    return queue if qmgr == here else qmgr
 
 
 def no_groups(_user: str) -> Collection[str]:
@@ -67,9 +85,43 @@ class RecordedAuthority:
         return any(enough & self._granted("TOPIC", topic_object, entities) for topic_object in covering)
 
     def may_put(self, user: str, queue: str) -> bool:
-        """Whether a record for the queue, or a generic one that fits it, has PUT."""
+        """Whether *user* has PUT authority for *queue*."""
+        found = self._objects.queues.get(queue)
+        return self.may_use_queue(user, queue, ("PUT",), "" if found is None else found.owner)
+
+    def may_set_identity(self, user: str, queue: str) -> bool:
+        """IBM MQ wants SETID for the queue and for the queue manager."""
+        needed = ("SETID",)
+        return self.may_use_queue(user, queue, needed) and self.may_use_queue_manager(user, needed)
+
+    def may_use_queue(self, user: str, queue: str, authorities: Collection[str], owner: str = "") -> bool:
+        """Whether *user* has all *authorities* (``GET``, ``PUT`` ...) for *queue*. owner: of a dynamic queue."""
         entities = self._entities(user)
-        return entities is None or "PUT" in self._granted("QUEUE", queue, entities)
+        if entities is None:
+            return True
+        if queue.startswith(OWN_PREFIX):
+            return False
+        if owner and owner == user:
+            return True
+        return not queue.startswith(MANAGED_PREFIX) and self._granted("QUEUE", queue, entities).issuperset(authorities)
+
+    def may_use_queue_manager(self, user: str, authorities: Collection[str]) -> bool:
+        """Whether *user* has all *authorities* (``ALTUSR``, ``SETALL`` ...) for the queue manager itself.
+
+        CONNECT and INQ are asked for only once a record grants CONNECT to somebody: without one, nobody could connect
+        where only topics and queues have records.
+        """
+        entities = self._entities(user)
+        if entities is None:
+            return True
+        asked = set(authorities)
+        if not self._restricts_connecting():
+            asked -= _TO_CONNECT
+        return not asked or asked <= self._granted("QMGR", self._objects.qmgr.name, entities)
+
+    def _restricts_connecting(self) -> bool:
+        records = self._objects.authorities.values()
+        return any(each.object_type == "QMGR" and "CONNECT" in each.authorities for each in records)
 
     def checks(self, user: str) -> bool:
         """Whether there is anything that *user* may not do."""

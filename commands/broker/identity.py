@@ -12,6 +12,7 @@ Where the guide contradicts itself, docs/conformance.md has the decision:
 
 from __future__ import annotations
 
+from commands.broker.authority import queue_on_the_way
 from commands.broker.context import Context, Destination, Semantics
 from commands.broker.stream_names import name_in_stream
 from commands.model import RegOpt
@@ -169,8 +170,9 @@ def variable_user(options: tuple[RegOpt, ...] | None) -> bool:
 
 def _check_authority(context: Context, subscription: Subscription, tags: tuple[tuple[str, str], ...] = ()) -> None:
     """Check that a user other than the subscription's may put to its queue (guide 6.7.5, SubName)."""
-    if subscription.user != context.user and not context.authority.may_put(context.user, subscription.dest_queue):
-        raise CommandError(MQRCCF_NOT_AUTHORIZED, why=f"no authority to put to {subscription.dest_queue}", tags=tags)
+    queue = queue_on_the_way(subscription.dest_qmgr, subscription.dest_queue, context.qmgr)
+    if subscription.user != context.user and not context.authority.may_put(context.user, queue):
+        raise CommandError(MQRCCF_NOT_AUTHORIZED, why=f"no authority to put to {queue}", tags=tags)
 
 
 def _may_change(context: Context, subscription: Subscription, says_variable: bool) -> bool:

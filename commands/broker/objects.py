@@ -95,9 +95,13 @@ class QueueAttributes:
 
 @dataclass(frozen=True, slots=True)
 class LocalQueue(QueueAttributes):
-    """DEFINE QLOCAL. The defaults are those of a queue that was created because a command named it."""
+    """DEFINE QLOCAL. The defaults are those of a queue that was created because a command named it.
+
+    owner: the user for whom a dynamic queue was made, who has every authority for it; "" for none.
+    """
 
     definition_type: str = PREDEFINED
+    owner: str = ""
 
     @property
     def is_temporary(self) -> bool:
@@ -115,9 +119,10 @@ class ModelQueue(QueueAttributes):
     definition_type: str = TEMPORARY
 
 
-def dynamic_queue(model: ModelQueue, name: str) -> LocalQueue:
-    """The local queue of that name that opening *model* makes."""
-    return LocalQueue(**{field.name: getattr(model, field.name) for field in fields(model)} | {"name": name})
+def dynamic_queue(model: ModelQueue, name: str, owner: str = "") -> LocalQueue:
+    """The local queue of that name that opening *model* makes for the user *owner*."""
+    of_model = {field.name: getattr(model, field.name) for field in fields(model)}
+    return LocalQueue(**of_model | {"name": name, "owner": owner})
 
 
 def new_queue(name: str) -> LocalQueue:

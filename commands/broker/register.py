@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from commands.broker import identity_sets
-from commands.broker.authority import Action
+from commands.broker.authority import Action, queue_on_the_way
 from commands.broker.context import Context, Destination, Semantics
 from commands.broker.identity import SubscriptionQuery, belongs_to, by_identity, by_name, named_twin, variable_user
 from commands.broker.plan import CommandPlan, not_authorized, warnings_or_error
@@ -158,8 +158,9 @@ def _on_its_queue(operation: Subscribe | AlterSubscription, context: Context) ->
 
 
 def _check_may_put(destination: Destination, context: Context) -> None:
-    if destination.qmgr == context.qmgr and not context.authority.may_put(context.user, destination.queue):
-        why = f"user {context.user} is not authorized to put to {destination.queue}"
+    queue = queue_on_the_way(destination.qmgr, destination.queue, context.qmgr)
+    if not context.authority.may_put(context.user, queue):
+        why = f"user {context.user} is not authorized to put to {queue}"
         raise CommandError(MQRCCF_NOT_AUTHORIZED, why=why, tags=(("QName", destination.queue),))
 
 

@@ -296,7 +296,7 @@ def command(
         unsettled = False
         if link is not None:
             journal.watch(link)
-        carriers = places.carriers()
+        carriers = places.carriers(groups_of)
         with (
             journal.following(),
             stopping(stop),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from commands.broker.authority import GroupsOf
 from commands.broker.objects import LocalQueue, Objects, QueueManager
 from commands.links.embedded.carriers import Carriers
 from commands.links.engine.adapter import Adapter
@@ -155,11 +156,14 @@ class Places:
         why = f"queue manager {qmgr.name} {has}, and a hierarchy is of embedded queues and topics alone"
         raise ConfigError(option, f"{why}. To keep it, run without {option}. Otherwise {end}; then {share}")
 
-    def carriers(self) -> Carriers | None:
-        """What carries messages to other queue managers of the home; None if queues or topics are elsewhere."""
+    def carriers(self, groups_of: GroupsOf) -> Carriers | None:
+        """What carries messages to other queue managers of the home; None if queues or topics are elsewhere.
+
+        groups_of: the groups of a user.
+        """
         if not self.is_embedded:
             return None
-        return Carriers(self.home, self.store, self.durability)
+        return Carriers(self.home, self.store, self.durability, groups_of)
 
     def adapter(self, topics: Address, stores: LinkStores) -> Adapter[Any, Any]:
         """The adapter for the kind of tree at *topics*. Raises ConfigError."""

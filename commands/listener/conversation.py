@@ -11,12 +11,13 @@ from typing import Any, Final
 
 from commands.listener.gate import Gate, Signal, give, new_signal
 from commands.listener.limits import Held, Memory
-from commands.listener.security import Identity, Security
+from commands.listener.security import Admission, Identity, Security
 from commands.listener.targets import ObjectDescriptor
 from commands.listener.worker import Worker
 from commands.qmgr.event_numbers import LOGIN_REFUSED
 from commands.qmgr.mqi.async_puts import AsyncPuts
 from commands.qmgr.mqi.attributes import Values, identifier
+from commands.qmgr.mqi.authority import OpenAuthority
 from commands.qmgr.mqi.calls import NO_FIELDS, Program, PutFields
 from commands.qmgr.mqi.context import Application
 from commands.qmgr.mqi.errors import MqiError
@@ -29,7 +30,7 @@ from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.connection import ProgramConnection
 from commands.qmgr.store.errors import QueueError
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
-from rfh2.constants import MQPER_NOT_PERSISTENT, MQRC_RESOURCE_PROBLEM
+from rfh2.constants import MQPER_NOT_PERSISTENT, MQRC_NOT_AUTHORIZED, MQRC_RESOURCE_PROBLEM
 from rfh2.mqi_constants import (
     MQGMO_ANY_BROWSE,
     MQGMO_FAIL_IF_QUIESCING,
@@ -103,11 +104,23 @@ class Shared:
         return self.numbers
 
 
+@dataclass(slots=True)
+class Attempts:
+    """Those to connect, of all conversations of a connection: one at a time, and none after a wrong password.
+
+    connected: the programs that are. A wrong password of another one does not end their connection.
+    """
+
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    has_failed: bool = False
+    connected: int = 0
+
+
 class Conversation:
     """identity: who the session says that its program is. trace: of the connection, for the log."""
 
-    def __init__(self, shared: Shared, identity: Identity, trace: str) -> None:
-        self._shared, self.identity, self._trace = shared, identity, trace
+    def __init__(self, shared: Shared, identity: Identity, trace: str, attempts: Attempts) -> None:
+        self._shared, self.identity, self._trace, self._attempts = shared, identity, trace, attempts
         self._number = shared.next_number()
         self._program: Program | None = None
         self._unique = shared.new_id()[-8:]
@@ -147,12 +160,12 @@ class Conversation:
         """The same for what is nobody's fault, where the log is to have that."""
         _log.debug("%s: %s", self._trace, text)
 
-    def _log_refusal(self, application: str, reason: int) -> None:
-        """Write for an audit who may not connect: as whom, from where, by which channel, with which program."""
+    def _log_refusal(self, application: str, reason: int, why: str) -> None:
+        """Write for an audit who may not connect and *why*: as whom, from where, by which channel and program."""
         identity, credentials = self.identity, self.identity.credentials
         user = identity.user if credentials is None else credentials.user
         given = "without a password" if credentials is None or not credentials.password else "with a password"
-        text = "%s: user %r, %s, may not connect by channel %r: reason %d (program %r, which runs as user %r)"
+        text = "%s: user %r, %s, may not connect by channel %r: reason %d, %s (program %r, which runs as user %r)"
         about = {
             "numbers": (LOGIN_REFUSED,),
             "reason": reason,
@@ -161,7 +174,7 @@ class Conversation:
             "user": user,
             "program": application,
         }
-        words = (self._trace, user, given, identity.channel, reason, application, identity.user)
+        words = (self._trace, user, given, identity.channel, reason, why, application, identity.user)
         _log.error(text, *words, extra=about)
 
     async def connect(self, qmgr: str, application: str, kind: int, accounting_token: bytes) -> int:
@@ -170,15 +183,18 @@ class Conversation:
             return MQRC_Q_MGR_NAME_ERROR
         if self._shared.quiescing.done():
             return MQRC_Q_MGR_QUIESCING
-        user, reason = await self._shared.security.user_of(self.identity)
+        admission = await self._admitted()
+        user, reason = admission.user, admission.reason
         if reason:
-            self._log_refusal(application, reason)
+            self._log_refusal(application, reason, admission.why)
             return reason
         self._application = application
         context = Application(user, application, kind, accounting_token)
         shared = self._shared
 
         def made(store: QueueManagerStore) -> Program:
+            with store.unit_of_work() as unit:
+                OpenAuthority(shared.topics, user).connect(unit)
             if shared.holder is None:
                 shared.holder = store.connect()
             return Program(
@@ -186,16 +202,31 @@ class Conversation:
                 *(shared.new_id, store.clock, shared.topics),
             )
 
-        self._program = await shared.worker.alone(made)
+        try:
+            self._program = await shared.worker.alone(made)
+        except MqiError as error:
+            self._log_refusal(application, error.reason, error.why)
+            return error.reason
         shared.connected[self.connection_id[:_CONNECTION_ID_BYTES]] = self
         self.was_connected = True
+        self._attempts.connected += 1
         return 0
+
+    async def _admitted(self) -> Admission:
+        """The user as whom the program works, and the reason for which it may not connect."""
+        async with self._attempts.turn:
+            if self._attempts.has_failed:
+                return Admission("", MQRC_NOT_AUTHORIZED, why="a password on this connection was wrong")
+            admission = await self._shared.security.admission(self.identity)
+            self._attempts.has_failed = admission.is_wrong_password and not self._attempts.connected
+        return admission
 
     async def disconnect(self, commit: bool) -> None:
         """MQDISC, or with *commit* false the end of a broken connection."""
         program, self._program = self._program, None
         self._shared.connected.pop(self.connection_id[:_CONNECTION_ID_BYTES], None)
         if program is not None:
+            self._attempts.connected -= 1
             queues = await self._shared.worker.alone(lambda store: program.disconnect(store.unit_of_work, commit))
             self._shared.arrivals.wake(queues)
 

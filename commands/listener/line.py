@@ -7,13 +7,16 @@ answer. Of such calls only so many are read before their turn: what comes behind
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from commands.listener.conversation import Conversation
 from commands.listener.gate import Signal, give, new_signal
 from commands.listener.request import Request
+from commands.listener.security import Credentials, Identity
 from commands.listener.streaming import Stream
+from rfh2.channel.layouts import API_HEADER
+from rfh2.errors import DecodeError
 
 MOST_WAITING: Final = 64
 """Calls that are read before their turn; also requests for messages that may wait."""
@@ -25,7 +28,7 @@ class Line:
     """partial: what is half received. requests: the calls that wait for their turn. streams: by handle.
 
     sending: held while a message or a reply is sent, so that their segments do not come between each other.
-    taken: given when a call has had its turn.
+    taken: given when a call has had its turn. credentials: what the program has sent for this conversation alone.
     """
 
     conversation: Conversation
@@ -38,6 +41,14 @@ class Line:
     task: asyncio.Task[None] | None = None
     pulls: set[asyncio.Task[None]] = field(default_factory=set)
     is_started: bool = False
+    credentials: Credentials | None = None
+
+    def identify(self, identity: Identity) -> None:
+        """Who the program is: *identity*, of the connection. A password of its own counts, whatever came last."""
+        own = self.credentials
+        if own is not None:
+            identity = replace(identity, user=identity.user or own.user, credentials=own)
+        self.conversation.identity = identity
 
     @property
     def is_behind(self) -> bool:
@@ -45,7 +56,9 @@ class Line:
         return self.requests.qsize() >= MOST_WAITING or self.waiting_bytes >= _MOST_WAITING_BYTES
 
     def add(self, request: Request) -> None:
-        """Let a call wait for its turn."""
+        """Let a call wait for its turn. Raises DecodeError where it is cut."""
+        if len(request.data) < API_HEADER.size:
+            raise DecodeError(len(request.data), "API header", "it is cut")
         self.waiting_bytes += len(request.data)
         self.requests.put_nowait(request)
 

@@ -42,7 +42,7 @@ def listener_of(
         why = f"{host} can be reached from other machines: say in [listener.channels] who may connect"
         raise ConfigError("[listener]", why)
     is_right = _passwords(config)
-    security = Security(_rules(config), is_right, config.connauth)
+    security = Security(_rules(config), is_right, config.connauth, groups_of)
     if security.requires_passwords and is_right is None:
         raise ConfigError("[listener]", "passwords are required, but there is no users_file")
     tls = None if config.tls is None else tls_context(config.tls, "[listener.tls]")
@@ -56,7 +56,7 @@ def listener_of(
         port,
         Bounds(config.sharing, config.longest_message, config.heartbeat),
         config.connections,
-        config.connections_of_address or config.connections,
+        config.most_of_address,
         config.memory_megabytes * _MEGABYTE,
         tls=tls,
     )

@@ -6,24 +6,31 @@ one, has the words of connection authentication (CONNAUTH).
 
     address  ->  password, where one is required or given  ->  its user (ADOPTCTX), else that of the program
              ->  MCAUSER  ->  blocked users
+
+A program works as a user of 1 to 12 characters, none of them blank: the descriptor of a message has room for no more,
+and what is left of a longer name may be another user.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import re
+from collections.abc import AsyncIterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from ipaddress import ip_address, ip_network
-from typing import Final
+from typing import Final, NamedTuple
 
+from commands.broker.authority import ADMINISTRATOR, GroupsOf, no_groups
 from commands.links.engine.config import ChannelRule, ConnAuth
 from commands.listener.passwords import IsRight
 from rfh2.constants import MQRC_NOT_AUTHORIZED
 
 _MOST_PASSWORD_BYTES: Final = 256
 _ALL_PRIVILEGED: Final = "*MQADMIN"
-_PRIVILEGED: Final = frozenset({"mqm"})
+_USER: Final = re.compile(r"[!-~\xa1-\xff]+")
+_LONGEST_USER: Final = 12
 # A comparison takes 16 MB and as much processor time as is to deter guessing: others wait.
 _COMPARED_AT_A_TIME: Final = 2
 
@@ -46,17 +53,44 @@ class Identity:
     credentials: Credentials | None = None
 
 
+class Admission(NamedTuple):
+    """The user with whose authority a program works; 0, or the reason for which it may not connect.
+
+    is_wrong_password: whether that is the reason. why: for the log.
+    """
+
+    user: str
+    reason: int = 0
+    is_wrong_password: bool = False
+    why: str = ""
+
+
+@dataclass(slots=True)
+class _Turns:
+    """Who waits for the passwords of one address to be compared: one after the other, in order."""
+
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    count: int = 0
+
+
 class Security:
     """The answers of a queue manager's channels. channels: by name; ``*`` for all others.
 
-    is_right: compares passwords; without it, only a channel that requires one is refused.
+    is_right: compares passwords; without it, only a channel that requires one is refused. groups_of: the groups of a
+    user; those in group mqm are privileged.
     """
 
     def __init__(
-        self, channels: Mapping[str, ChannelRule], is_right: IsRight | None = None, connauth: ConnAuth | None = None
+        self,
+        channels: Mapping[str, ChannelRule],
+        is_right: IsRight | None = None,
+        connauth: ConnAuth | None = None,
+        groups_of: GroupsOf = no_groups,
     ) -> None:
         self._channels, self._is_right, self._connauth = channels, is_right, connauth or ConnAuth()
+        self._groups_of = groups_of
         self._threads = ThreadPoolExecutor(_COMPARED_AT_A_TIME, "passwords")
+        self._turns: dict[str, _Turns] = {}
 
     @property
     def reads_passwords(self) -> bool:
@@ -72,23 +106,36 @@ class Security:
         """The rule of a channel; None where there is no such channel."""
         return self._channels.get(channel) or self._channels.get("*")
 
-    async def user_of(self, identity: Identity) -> tuple[str, int]:
-        """The user with whose authority the program works; and 0, or the reason for which it may not connect."""
+    async def admission(self, identity: Identity) -> Admission:
+        """Whether the program may connect, and as which user it works."""
         rule = self.rule(identity.channel)
         credentials = identity.credentials
         user = _name(credentials.user if credentials is not None and self._connauth.adoptctx else identity.user)
         if rule is None or not _is_among(identity.address, rule.addresses):
-            return user, MQRC_NOT_AUTHORIZED
-        if self._is_compared(rule, user, credentials) and not await self._is_authentic(credentials):
+            return Admission(user, MQRC_NOT_AUTHORIZED, why="its address is not among those of the channel")
+        privileged = await self._is_privileged(user)
+        if self._is_compared(rule, privileged, credentials) and not await self._is_authentic(identity):
             await asyncio.sleep(self._connauth.faildlay)
-            return user, MQRC_NOT_AUTHORIZED
+            return Admission(user, MQRC_NOT_AUTHORIZED, True, "the password is missing or wrong")
         works_as = rule.mcauser or user
-        blocked = {name for word in rule.block_users for name in _blocked(word)}
-        if not works_as or (not rule.mcauser and works_as in blocked) or user in blocked:
-            return works_as, MQRC_NOT_AUTHORIZED
-        return works_as, 0
+        if works_as and (len(works_as) > _LONGEST_USER or not _USER.fullmatch(works_as)):
+            why = f"a user has 1 to {_LONGEST_USER} characters and no blanks; MCAUSER names one for other names"
+            return Admission(works_as, MQRC_NOT_AUTHORIZED, why=why)
+        blocked = {word.lower() for word in rule.block_users}
+        is_blocked = user in blocked or (privileged and _ALL_PRIVILEGED.lower() in blocked)
+        if not works_as or is_blocked or (not rule.mcauser and works_as in blocked):
+            return Admission(works_as, MQRC_NOT_AUTHORIZED, why="the user is blocked" if works_as else "there is none")
+        return Admission(works_as)
 
-    def _is_compared(self, rule: ChannelRule, user: str, credentials: Credentials | None) -> bool:
+    async def _is_privileged(self, user: str) -> bool:
+        """Whether *user* is mqm, or in that group. To look that up may take a while."""
+        if user == ADMINISTRATOR:
+            return True
+        if not _USER.fullmatch(user):
+            return False  # the system knows no such user
+        return ADMINISTRATOR in await asyncio.to_thread(self._groups_of, user)
+
+    def _is_compared(self, rule: ChannelRule, privileged: bool, credentials: Credentials | None) -> bool:
         """Whether the password is compared; it is wrong where none was given."""
         check = self._connauth.chckclnt
         if rule.password or check == "required":
@@ -96,24 +143,35 @@ class Security:
         if self._is_right is None or check == "none":
             return False
         is_given = credentials is not None and credentials.password != ""
-        return is_given or (check == "reqdadm" and user in _PRIVILEGED)
+        return is_given or (check == "reqdadm" and privileged)
 
-    async def _is_authentic(self, credentials: Credentials | None) -> bool:
+    async def _is_authentic(self, identity: Identity) -> bool:
+        credentials = identity.credentials
         if credentials is None or self._is_right is None:
             return False
         user, password = _name(credentials.user), credentials.password
         if not user or not password or "\0" in user + password or len(password.encode()) > _MOST_PASSWORD_BYTES:
             return False
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._threads, self._is_right, user, password)
+        async with self._turn_of(identity.address):
+            return await loop.run_in_executor(self._threads, self._is_right, user, password)
+
+    @asynccontextmanager
+    async def _turn_of(self, address: str) -> AsyncIterator[None]:
+        """One comparison of an address at a time waits for a thread: who guesses from another one delays nobody."""
+        turns = self._turns.setdefault(address, _Turns())
+        turns.count += 1
+        try:
+            async with turns.lock:
+                yield
+        finally:
+            turns.count -= 1
+            if not turns.count:
+                del self._turns[address]
 
 
 def _name(user: str) -> str:
     return user.strip().lower()
-
-
-def _blocked(word: str) -> frozenset[str]:
-    return _PRIVILEGED if word.upper() == _ALL_PRIVILEGED else frozenset({word.lower()})
 
 
 def _is_among(address: str, networks: tuple[str, ...]) -> bool:

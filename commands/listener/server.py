@@ -46,7 +46,7 @@ class ListenerOptions:
     port: int = 1414
     bounds: Bounds = field(default_factory=Bounds)
     connections: int = 1_000
-    connections_of_address: int = 1_000
+    connections_of_address: int = 250
     memory_bytes: int = 512_000_000
     quiesce_s: float = 5.0
     tls: ssl.SSLContext | None = None

@@ -3,7 +3,9 @@
     INITIAL_DATA ... USERID  CONAUTH_INFO  MQCONN  calls  MQDISC        in the one conversation of a connection
     SOCKET_ACTION                                                       begins and ends further ones, where it is shared
 
-The calls of one conversation are answered one after the other, those of several as they are done.
+The calls of one conversation are answered one after the other, those of several as they are done. A program that is not
+connected yet can send MQCONN, in one short segment, and nothing that takes memory of those that are. The first wrong
+password ends the connection.
 """
 
 from __future__ import annotations
@@ -16,10 +18,10 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from commands.listener import calls, spi, streaming
-from commands.listener.conversation import Conversation, Shared
+from commands.listener.conversation import Attempts, Conversation, Shared
 from commands.listener.gate import Gate
 from commands.listener.heartbeat import Beat, Pulse
-from commands.listener.limits import Held
+from commands.listener.limits import Held, Memory
 from commands.listener.line import MOST_WAITING, Line
 from commands.listener.negotiation import CCSID, FAP_OF_PLAIN_PASSWORDS, HIGHEST_FAP, Most, Terms, answer, turned
 from commands.listener.request import Request
@@ -44,6 +46,7 @@ from rfh2.channel.segments import (
     CONFIRM,
     ERROR,
     FIRST,
+    LARGEST_SEGMENT,
     LAST,
     SegmentHeader,
     SegmentType,
@@ -58,6 +61,9 @@ _FIRST_CALL: Final = 0x80
 _START, _STARTED, _END = 1, 8, 2
 _MARGIN_BYTES: Final = 65_536
 _CAUT_NEW_BYTES: Final = 8
+# Before a program is connected: MQCONN has less than 500 bytes.
+_SHORT_BYTES: Final = 4_096
+_OF_STRANGERS: Final = frozenset({SegmentType.MQCONN, SegmentType.MQDISC})
 
 
 class ProtocolError(QPubSubError):
@@ -96,6 +102,7 @@ class Session:
         self._lines: dict[int | None, Line] = {}
         self._pulse: Pulse | None = None
         self._had_program = False
+        self._attempts = Attempts()
         self._clock = asyncio.get_running_loop().time
         self._timers: list[asyncio.TimerHandle] = []
 
@@ -105,7 +112,7 @@ class Session:
         self._timers.append(loop.call_later(self._bounds.first_s, self._require_a_program))
         try:
             await self._agree()
-            while (received := await self._wire.receive()) is not None:
+            while (received := await self._wire.receive(self._longest)) is not None:
                 if self._pulse is not None:
                     self._pulse.hear(self._clock())
                 if not await self._take(*received):
@@ -127,8 +134,16 @@ class Session:
 
     # Whether the client is there
 
+    @property
+    def _has_had_a_program(self) -> bool:
+        return self._had_program or any(line.conversation.was_connected for line in self._lines.values())
+
+    def _longest(self) -> int:
+        """The most bytes that the next segment may have."""
+        return LARGEST_SEGMENT if self._has_had_a_program else _SHORT_BYTES
+
     def _require_a_program(self) -> None:
-        if not self._had_program and not any(line.conversation.was_connected for line in self._lines.values()):
+        if not self._has_had_a_program:
             self._wire.break_off(f"no program connected within {self._bounds.first_s:g} s")
 
     def _begin_heartbeats(self, interval_s: int) -> None:
@@ -173,7 +188,7 @@ class Session:
     async def _agree(self) -> None:
         highest = FAP_OF_PLAIN_PASSWORDS if self._shared.security.reads_passwords else HIGHEST_FAP
         while self._terms is None:
-            received = await self._wire.receive()
+            received = await self._wire.receive(self._longest)
             if received is None:
                 raise ConnectionError("it ended before the first segment")
             header, payload = received
@@ -198,7 +213,7 @@ class Session:
         self._begin_heartbeats(self._terms.heartbeat_s)
 
     def _begin_line(self, number: int | None) -> Line:
-        line = self._lines[number] = Line(Conversation(self._shared, self._identity, self._wire.trace))
+        line = self._lines[number] = Line(Conversation(self._shared, self._identity, self._wire.trace, self._attempts))
         line.task = asyncio.create_task(self._serve(line))
         return line
 
@@ -218,12 +233,15 @@ class Session:
             raise ProtocolError(BAD_SEGMENT, f"there is no conversation {header.conversation}")
         if kind == SegmentType.USERID:
             self._identity = _user(self._identity, payload, header)
-            line.conversation.identity = self._identity
+            line.identify(self._identity)
         elif kind == SegmentType.CONAUTH_INFO:
-            line.conversation.identity = _credentials(self._identity, payload, header)
+            line.credentials = _credentials(payload, header)
+            line.identify(self._identity)
             await self._wire.send_status(header, ACCEPTED)
         elif kind == SegmentType.STATUS:
             return not header.flags & CLOSE
+        elif not line.conversation.was_connected:
+            self._collect_first(line, header, payload)
         elif kind == SegmentType.NOTIFICATION:
             await self._notified(line, header, payload)
         elif kind == SegmentType.REQUEST_MSGS:
@@ -234,6 +252,15 @@ class Session:
         else:
             raise ProtocolError(BAD_SEGMENT, f"segment type {kind:#04x} has no place on a client channel")
         return True
+
+    @staticmethod
+    def _collect_first(line: Line, header: SegmentHeader, payload: bytes) -> None:
+        """Take what a program sends that is not connected yet. Raises ProtocolError for anything but MQCONN."""
+        if header.kind not in _OF_STRANGERS or not header.flags & FIRST or not header.flags & LAST:
+            raise ProtocolError(BAD_SEGMENT, f"segment type {header.kind:#04x}: the program is not connected")
+        if len(payload) > _SHORT_BYTES or not line.requests.empty():
+            raise ProtocolError(BAD_SEGMENT, "the program is not connected, and sends more than it may")
+        line.add(Request(header, bytearray(payload), Held(Memory(_SHORT_BYTES))))
 
     def _collect(self, line: Line, header: SegmentHeader, payload: bytes) -> None:
         if header.flags & FIRST:
@@ -249,8 +276,6 @@ class Session:
             raise ProtocolError(BAD_SEGMENT, "a call is longer than the longest message")
         if header.flags & LAST:
             request, line.partial = line.partial, None
-            if len(request.data) < API_HEADER.size:
-                raise DecodeError(len(request.data), "API header", "it is cut")
             line.add(request)
 
     async def _catch_up(self, line: Line) -> None:
@@ -313,6 +338,8 @@ class Session:
         if stream is not None:
             payload = request.reply(handle=request.handle)
         await self._send(line, split(request.reply_header(), payload, self._terms.largest))
+        if self._attempts.has_failed:
+            self._wire.close()
 
     async def _send(self, line: Line, segments: Iterable[bytes]) -> None:
         async with line.sending:
@@ -362,7 +389,7 @@ def _user(identity: Identity, payload: bytes, header: SegmentHeader) -> Identity
     return replace(identity, user=user, credentials=Credentials(user, password) if password else None)
 
 
-def _credentials(identity: Identity, payload: bytes, header: SegmentHeader) -> Identity:
+def _credentials(payload: bytes, header: SegmentHeader) -> Credentials:
     data = bytearray(payload)
     fields = Structure(CAUT, data, 0, header.order, header.charset)
     user_length, password_length = fields["UserLength"], fields["PasswordLength"]
@@ -374,4 +401,4 @@ def _credentials(identity: Identity, payload: bytes, header: SegmentHeader) -> I
         at += _CAUT_NEW_BYTES
     user = bytes(data[at : at + user_length]).decode(header.charset, "replace")
     password = bytes(data[at + user_length : at + user_length + password_length]).decode(header.charset, "replace")
-    return replace(identity, user=identity.user or user, credentials=Credentials(user, password))
+    return Credentials(user, password)

@@ -39,6 +39,7 @@ def read_descriptor(request: Request, at: int) -> tuple[SubscriptionDescriptor, 
         accounting_token=fields["PubAccountingToken"],
         identity_data=fields.text("PubApplIdentityData"),
         sub_level=fields["SubLevel"],
+        alternate_user=fields.text("AlternateUserId"),
     )
     return descriptor, fields
 

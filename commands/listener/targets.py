@@ -50,7 +50,13 @@ def object_descriptor(request: Request, at: int) -> tuple[ObjectDescriptor, int]
     strings: dict[str, str] = {}
     if fields["Version"] >= 4:
         strings, end = _strings(fields)
-    target = Target(fields["ObjectType"], fields.text("ObjectName"), fields.text("ObjectQMgrName"), **strings)
+    target = Target(
+        fields["ObjectType"],
+        fields.text("ObjectName"),
+        fields.text("ObjectQMgrName"),
+        alternate_user=fields.text("AlternateUserId"),
+        **strings,
+    )
     return ObjectDescriptor(fields, target, fields.text("DynamicQName")), end
 
 

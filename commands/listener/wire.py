@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
@@ -20,6 +20,7 @@ from rfh2.channel.segments import (
     read_segment,
     segment_length,
 )
+from rfh2.errors import DecodeError
 
 _log: Final = logging.getLogger("qpubsub.listener")
 
@@ -39,8 +40,8 @@ class Wire:
         self.trace = f"{peer[0]}:{peer[1]}" if peer else "connection"
         self.latest = SegmentHeader(SegmentType.INITIAL_DATA)
 
-    async def receive(self) -> tuple[SegmentHeader, bytes] | None:
-        """The next segment; None where the client has ended.
+    async def receive(self, longest: Callable[[], int]) -> tuple[SegmentHeader, bytes] | None:
+        """The next segment, of at most *longest* bytes when it comes; None where the client has ended.
 
         Raises DecodeError, ConnectionError, asyncio.IncompleteReadError.
         """
@@ -48,7 +49,10 @@ class Wire:
         if not prefix:
             return None
         prefix += await self._reader.readexactly(PREFIX_BYTES - 1)
-        rest = await self._reader.readexactly(segment_length(prefix) - PREFIX_BYTES)
+        length = segment_length(prefix)
+        if length > (most := longest()):
+            raise DecodeError(4, "TSH", f"SegmentLength is {length}, and no more than {most} is taken yet")
+        rest = await self._reader.readexactly(length - PREFIX_BYTES)
         header, payload = read_segment(prefix + rest)
         self.latest = header
         return header, payload

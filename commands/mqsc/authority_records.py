@@ -34,6 +34,10 @@ _ADMIN: Final = {
 }
 _ORDER: Final = ("PROFILE", "ENTITY", "ENTTYPE", "OBJTYPE", "AUTHLIST")
 _OBJECT_TYPES: Final = tuple(_MQI)
+_CHECKED_FROM_NOW_ON: Final = (
+    "authority is checked from now on: of publish/subscribe and PCF commands, and of what programs that connect open. "
+    "The verbs of qpubsub are not checked: for them the files of the queue manager count"
+)
 
 
 def set_record(command: Command, administration: Administration) -> Answer:
@@ -53,7 +57,7 @@ def set_record(command: Command, administration: Administration) -> Answer:
     made = replace(before, authorities=tuple(sorted((set(before.authorities) | added) - removed)))
     first = not objects.authorities
     objects.put(made)
-    notes = ("authority is checked from now on: what no record allows is refused",) if first else ()
+    notes = (_CHECKED_FROM_NOW_ON,) if first else ()
     folded = (note for word in ("PRINCIPAL", "GROUP") for note in folded_user_notes(command.keyword(word)))
     return done(answers.AUTHREC_SET, DefinitionStored(made), notes=(*notes, *folded))
 

@@ -185,9 +185,13 @@ class Descriptors:
         return mds
 
 
-def accepted_of(md: bytes, body: bytes) -> Accepted | None:
-    """The columns in which a queue keeps a put of the broker, and all like it."""
-    return accepted(md, body, APPLICATION)
+def accepted_of(md: bytes, body: bytes, user: str | None = None) -> Accepted | None:
+    """The columns in which a queue keeps a put of the broker, and all like it.
+
+    user: who puts it, where that is not the one in *md*.
+    """
+    found = accepted(md, body, APPLICATION)
+    return found if found is None or user is None else found._replace(user=user)
 
 
 def stamp_of(now: datetime) -> bytes:

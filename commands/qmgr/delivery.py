@@ -17,6 +17,7 @@ from typing import Final
 
 from commands.broker.dead_letter import DeadLetters
 from commands.broker.objects import LocalQueue, Objects
+from commands.broker.outcome import Arrival
 from commands.broker.puts import Outgoing, PutKind
 from commands.broker.transmission import transmitted
 from commands.qmgr.backlog import DEAD_LETTERS, Backlog, lane_of
@@ -55,10 +56,25 @@ def for_neighbour(name: str) -> LocalQueue:
 @quick
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """The cause of a put. now: UTC. md: the descriptor of the command message; None where no message caused it."""
+    """The cause of a put. now: UTC. md: the descriptor of the command message; None where no message caused it.
+
+    user: who put the command message. What answers it, or takes its place, is his too, whatever name its descriptor
+    has: on some queues it would be a command again.
+    """
 
     now: datetime
     md: bytes | None = None
+    user: str | None = None
+
+    @classmethod
+    def of(cls, arrival: Arrival) -> Cause:
+        """The message that arrived."""
+        return cls(arrival.now, arrival.md, arrival.user)
+
+    def user_of(self, put: Outgoing) -> str | None:
+        """Who puts *put*: the subscriber whose publication it is, else who put the command message."""
+        named = put.message.mqmd.user_identifier or None
+        return named if put.kind is PutKind.PUBLICATION or self.user is None else self.user
 
     @property
     def persistent(self) -> bool:
@@ -88,8 +104,8 @@ class Deliverer:
         self._owing = unit.owed if backlog is not None and isinstance(unit, Owes) else None
         self._is_behind = self._owing is not None and bool(self._owing.queues())
         self._ended: list[bytes] = []
-        # The last descriptor, its bytes, its user: messages for a linked topic tree share one.
-        self._encoded: tuple[Mqmd | None, bytes, str | None] = (None, b"", None)
+        # The last descriptor, its bytes: messages for a linked topic tree share one.
+        self._encoded: tuple[Mqmd | None, bytes] = (None, b"")
 
     def take_ended(self) -> list[bytes]:
         """The sub_ids of subscriptions whose temporary dynamic queue was found deleted since the last call."""
@@ -109,7 +125,7 @@ class Deliverer:
         if self._is_behind and self._is_owed_behind(put, cause):
             return put
         try:
-            self._put(put, cause)
+            self._put(put, cause, cause.user_of(put))
         except QueueError as refusal:
             return self._refused(put, refusal, cause)
         return put
@@ -132,8 +148,10 @@ class Deliverer:
     def _put_again(self, again: CachedPuts, n: int, cause: Cause, refused: list[tuple[int, Outgoing | None]]) -> None:
         if self._is_behind and self._is_owed_behind(self._whole(again, n), cause):
             return
+        queue, md, body = again.kept.queues[n], again.mds[n], again.bodies[n]
+        user = None if again.kept.kinds[n] is PutKind.PUBLICATION else cause.user
         try:
-            self._unit.put(again.kept.queues[n], again.mds[n], again.bodies[n], time=cause.now, application=APPLICATION)
+            self._unit.put(queue, md, body, time=cause.now, user=user, application=APPLICATION)
         except QueueError as refusal:
             whole = self._whole(again, n)
             stands_in = self._refused(whole, refusal, cause)
@@ -191,14 +209,14 @@ class Deliverer:
             raise UndeliverableError(f"{why}; it cannot be kept for its subscriber: {full}") from full
         self._is_behind = True
 
-    def _put(self, put: Outgoing, cause: Cause) -> None:
+    def _put(self, put: Outgoing, cause: Cause, user: str | None) -> None:
         if self._routes is None and put.qmgr != self._qmgr:
             put = transmitted(put)
             self._have_transmission_queue(put.queue)
         mqmd = put.message.mqmd
         if mqmd is not self._encoded[0]:
-            self._encoded = mqmd, mqmd.encode(), mqmd.user_identifier or None
-        _, md, user = self._encoded
+            self._encoded = mqmd, mqmd.encode()
+        md = self._encoded[1]
         if self._routes is not None:
             self._routes.put_remote(put.qmgr, put.queue, md, put.body, user=user, application=APPLICATION)
             return
@@ -239,7 +257,7 @@ class Deliverer:
             raise UndeliverableError(str(refusal))
         instead = self._dead(put, refusal, cause)
         try:
-            self._put(instead, cause)
+            self._put(instead, cause, cause.user_of(put))
         except QueueError as second:
             if may_go and mode == "NORMAL":
                 return None

@@ -133,7 +133,7 @@ class Execution:
         if sample is not None:
             sample.delivered()
         if (network := self._loaded.network) is not None:
-            self._to_neighbours(unit, broker, network.sent_on(outcome), Cause(arrival.now, arrival.md))
+            self._to_neighbours(unit, broker, network.sent_on(outcome), Cause.of(arrival))
         self._loaded.is_at(unit.state_version)
 
     def arrange(self, unit: UnitOfWork) -> None:
@@ -177,7 +177,7 @@ class Execution:
         for retained in unit.save_effects(came.outcome.effects):
             broker.space.retain(retained)
         self._deliver(unit, broker, arrival, came.outcome, batch)
-        self._to_neighbours(unit, broker, came.outgoing, Cause(arrival.now, arrival.md))
+        self._to_neighbours(unit, broker, came.outgoing, Cause.of(arrival))
         self._loaded.is_at(unit.state_version)
         if came.is_outdated:
             self._loaded.forget()
@@ -207,7 +207,7 @@ class Execution:
         done = self._guard.work_out(message, reading, work)
         if reading is not None:
             batch.suspect = message
-        deliverer, cause, tally = self._delivering(unit, broker), Cause(arrival.now, arrival.md), batch.tally
+        deliverer, cause, tally = self._delivering(unit, broker), Cause.of(arrival), batch.tally
         for n, put in enumerate(done.puts):
             delivered = deliverer.deliver(put, cause)
             if delivered is not None:
@@ -319,7 +319,7 @@ class Execution:
                 broker.space.retain(retained)
             self._loaded.is_at(unit.state_version)
         deliverer = self._delivering(unit, broker)
-        cause = Cause(arrival.now, arrival.md)
+        cause = Cause.of(arrival)
         refused = deliverer.deliver_again(again, cause)
         tally = batch.tally
         tally.commands += 1
@@ -354,7 +354,7 @@ class Execution:
         is_logged: bool = False,
     ) -> None:
         """Put the messages of one command; it counts when all are put. is_logged: the failure was logged before."""
-        deliverer, cause = self._delivering(unit, broker), Cause(arrival.now, arrival.md)
+        deliverer, cause = self._delivering(unit, broker), Cause.of(arrival)
         done = [(n, deliverer.deliver(put, cause)) for n, put in enumerate(outcome.puts)]
         ended = deliverer.take_ended()
         outgoing = () if self._loaded.tree is None else self._for_tree(self._loaded.tree, arrival, outcome)

@@ -275,7 +275,7 @@ class PublicationTemplates:
         cut = ResponseCut.of(md, put.body, own_id, correl_id)
         if cut.md(arrival.md[ID], self._descriptors.ident(arrival, count + 1), stamp_of(arrival.now)) != md:
             return None
-        return put.queue, cut, accepted_of(md, put.body)
+        return put.queue, cut, accepted_of(md, put.body, arrival.user)
 
     def _template(
         self, arrival: Arrival, parts: Parts, copies: Sequence[Delivery], put: Outgoing, n: int

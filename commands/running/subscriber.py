@@ -75,7 +75,7 @@ class Subscriber:
         retained: bool = True,
     ) -> None:
         self._store, self._topics = store, topics
-        self._queue = connection.open(_MODEL, _NAME).name
+        self._queue = connection.open(_MODEL, _NAME, user).name
         self._user, self._application, self._selector = user, application, selector
         self._retained = retained
         self._last_seq = 0

@@ -181,6 +181,9 @@ class Allowed:
     def may_put(self, user: str, queue: str) -> bool:
         return (user, queue) not in self.queues
 
+    def may_set_identity(self, user: str, queue: str) -> bool:
+        return self.may_put(user, queue)
+
 
 def rfh2_message(
     folders: Sequence[str | bytes],

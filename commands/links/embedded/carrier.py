@@ -9,6 +9,10 @@ them recorded there, and only removes them (``commands.qmgr.store.neighbours``).
 the other one is, so two queue managers that carry to each other cannot block each other.
 
 With each batch goes its sequence number, by which a database that was replaced is noticed (``sequence``).
+
+A message arrives as one of the user who put it here, whatever name its descriptor has: that is whose authorities count
+if it is a command there. What queue managers send each other is put by mqm. A program's message to their queues, or
+to those of the bridge itself, needs authority there.
 """
 
 from __future__ import annotations
@@ -18,9 +22,11 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Final
 
+from commands.broker.authority import OWN_PREFIX, GroupsOf, no_groups
 from commands.broker.dead_letter import DeadLetters
 from commands.broker.objects import LocalQueue
 from commands.links.embedded.sequence import Memory, ask_here, ask_there, memory, number_after
+from commands.qmgr.mqi.topic_definitions import TopicDefinitions
 from commands.qmgr.network.flow_messages import INTER_QMGR_CONTROL, INTER_QMGR_QUEUES
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.errors import MessageRefusedError, QueueError, SupersededError
@@ -28,13 +34,14 @@ from commands.qmgr.store.neighbours import Arrived
 from commands.qmgr.store.port import StoredMessage
 from commands.qmgr.store.state import to_microseconds
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
-from rfh2.constants import MQFMT_XMIT_Q_HEADER
+from rfh2.constants import MQFMT_XMIT_Q_HEADER, MQRC_NOT_AUTHORIZED
 from rfh2.errors import DecodeError, StoreError
 from rfh2.mqmd import Mqmd, name_of
 from rfh2.xqh import decode_xqh
 
 _log = logging.getLogger("qpubsub.network")
 
+_OWN_QUEUES: Final = (OWN_PREFIX, "SYSTEM.INTER.QMGR.")
 BATCH: Final = 500
 BATCH_BYTES: Final = 8 * 1024 * 1024
 PATIENCE_S: Final = 2.0
@@ -69,10 +76,18 @@ class Carrier:
     """From the transmission queue *queue* of *here* to the queue manager of that name, which *there* opens.
 
     For one thread, which owns *here*. It begins anew after any error: another carrier may have worked meanwhile.
-    patience_s: how long to wait for another program that has the other database locked, in seconds.
+    groups_of: the groups of a user. patience_s: how long to wait for another program that has the other database
+    locked, in seconds.
     """
 
-    def __init__(self, here: QueueManagerStore, queue: str, there: Callable[[], QueueManagerStore]) -> None:
+    def __init__(
+        self,
+        here: QueueManagerStore,
+        queue: str,
+        there: Callable[[], QueueManagerStore],
+        groups_of: GroupsOf = no_groups,
+    ) -> None:
+        self._groups_of, self._definitions = groups_of, TopicDefinitions(groups_of)  # those of the other end
         self._here, self._queue, self._open = here, queue, there
         self._claim = str(here.database.epoch)
         self._there: QueueManagerStore | None = None
@@ -133,7 +148,7 @@ class Carrier:
         return messages
 
     def _begin(self, patience_s: float) -> None:
-        self._there = self._open()
+        self._there, self._definitions = self._open(), TopicDefinitions(self._groups_of)
         self._there.database.patience_s = patience_s
         sender, receiver = self._here.name, self._there.name
         with self._here.unit_of_work() as unit:  # which nobody has once another processor works here
@@ -198,7 +213,7 @@ class Carrier:
         Raises StoreError where the dead-letter queue does not take it either.
         """
         assert self._there is not None
-        outer, name = Mqmd.decode(message.md), self._there.name
+        outer, name, sender = Mqmd.decode(message.md), self._there.name, self._here.name
         try:
             if name_of(outer.format) != name_of(MQFMT_XMIT_Q_HEADER):
                 raise DecodeError(0, "MQXQH", "the message has none")
@@ -208,16 +223,21 @@ class Carrier:
             self._dead(unit, outer, message.body, MQFB_XMIT_Q_MSG_ERROR, message)
             return
         queue, mqmd, body = header.remote_q_name, header.mqmd, message.body[header.length :]
+        user = message.user or ""
         if header.remote_qmgr_name != name:
             queue, mqmd, body = header.remote_qmgr_name, outer, message.body  # it goes on from there
-        elif queue in INTER_QMGR_QUEUES:
+        if queue.startswith(_OWN_QUEUES) and not self._definitions.authority(unit).may_put(user, queue):
+            _log.error("a message of user %s at %s becomes a dead letter: no authority for %s", user, sender, queue)
+            self._dead(unit, mqmd, body, MQRC_NOT_AUTHORIZED, message, queue)
+            return
+        if queue in INTER_QMGR_QUEUES:
             self._require(unit, queue)
         try:
-            unit.put(queue, mqmd.encode(), body, user=mqmd.user_identifier or None, expires_at=message.expires_at)
+            unit.put(queue, mqmd.encode(), body, user=user, expires_at=message.expires_at)
         except QueueError as refusal:
             if queue in INTER_QMGR_QUEUES and not isinstance(refusal, MessageRefusedError):
                 raise  # what is for the network waits here (guide 3.7.1)
-            _log.error("a message of queue manager %s becomes a dead letter: %s", self._here.name, refusal)
+            _log.error("a message of queue manager %s becomes a dead letter: %s", sender, refusal)
             self._dead(unit, mqmd, body, refusal.reason, message, queue)
 
     @staticmethod
@@ -234,7 +254,8 @@ class Carrier:
         letter = letters.put(
             mqmd, body, reason, queue or self._queue, self._there.clock(), expires_at=message.expires_at
         )
-        unit.put(deadq, letter.message.mqmd.encode(), letter.body, expires_at=letter.expires_at)
+        md, user = letter.message.mqmd.encode(), message.user or ""
+        unit.put(deadq, md, letter.body, user=user, expires_at=letter.expires_at)
 
 
 def _arrived(message: StoredMessage) -> Arrived:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from commands.broker.authority import GroupsOf, no_groups
 from commands.links.embedded.carrier import PATIENCE_S, Carrier
 from commands.links.embedded.repository_manager import RepositoryManager
 from commands.links.engine.backoff import Backoff
@@ -57,10 +58,19 @@ class _Way:
 
 
 class Carriers:
-    """Those of one queue manager. home: where it and the others are. here: opens it, as its command processor."""
+    """Those of one queue manager. home: where it and the others are. here: opens it, as its command processor.
 
-    def __init__(self, home: Path, here: Callable[[], QueueManagerStore], durability: Durability) -> None:
-        self._home, self._open, self._durability = home, here, durability
+    groups_of: the groups of a user.
+    """
+
+    def __init__(
+        self,
+        home: Path,
+        here: Callable[[], QueueManagerStore],
+        durability: Durability,
+        groups_of: GroupsOf = no_groups,
+    ) -> None:
+        self._home, self._open, self._durability, self._groups_of = home, here, durability, groups_of
         self._stop = threading.Event()
         self._threads = Threads(_log, "the way to other queue managers")
         self._store: QueueManagerStore | None = None
@@ -155,7 +165,7 @@ class Carriers:
 
     def _way(self, store: QueueManagerStore, queue: str) -> _Way:
         if queue not in self._ways:
-            self._ways[queue] = _Way(Carrier(store, queue, lambda: self._there(queue)))
+            self._ways[queue] = _Way(Carrier(store, queue, lambda: self._there(queue), self._groups_of))
         return self._ways[queue]
 
     def _there(self, name: str, patience_s: float = PATIENCE_S) -> QueueManagerStore:

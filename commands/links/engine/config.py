@@ -230,7 +230,7 @@ class ListenerConfig(BaseModel):
 
     listen: HOST:PORT, or a port on the loopback address. users_file: one ``user:hash`` on each line. sharing: the most
     conversations on a connection (SHARECNV). connections: the most at a time. connections_of_address: of one address;
-    None: as many as of all. longest_message: bytes (MAXMSGL). memory_megabytes: of all messages that are received or
+    None: a quarter of all. longest_message: bytes (MAXMSGL). memory_megabytes: of all messages that are received or
     sent at a time. heartbeat: seconds (HBINT); the longer one, this or the client's, is agreed.
     """
 
@@ -247,6 +247,11 @@ class ListenerConfig(BaseModel):
     longest_message: Annotated[int, Field(ge=1, le=104_857_600)] = 104_857_600
     memory_megabytes: Annotated[int, Field(ge=1, le=1_000_000)] = 512
     heartbeat: Annotated[int, Field(ge=1, le=999_999)] = 300
+
+    @property
+    def most_of_address(self) -> int:
+        """The most connections of one address: one client must not be able to take all of them."""
+        return self.connections_of_address or max(1, self.connections // 4)
 
     @property
     def secret_files(self) -> tuple[Path, ...]:

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from commands.broker.authority import RecordedAuthority
+from commands.broker.authority import RecordedAuthority, queue_on_the_way
 from commands.mqsc.administration import Administration
 from commands.mqsc.display import is_generic
 from commands.mqsc.model import Command
@@ -114,7 +114,9 @@ class Rights:
             self._require_topic(SEPARATOR.join(filter(None, parts)), "CTRL")
         destination = command.keyword("DEST")
         if destination is not None and destination.values:
-            queue = destination.values[0].text
+            at = command.keyword("DESTQMGR")
+            qmgr = at.values[0].text if at is not None and at.values else objects.qmgr.name
+            queue = queue_on_the_way(qmgr or objects.qmgr.name, destination.values[0].text, objects.qmgr.name)
             if not self._authority.may_put(self._user, queue):
                 raise _not_authorized(f"{self._user or 'no user'} may not put on {queue}")
 

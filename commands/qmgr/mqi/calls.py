@@ -21,7 +21,8 @@ from commands.headers.put_to_topic import publish_command
 from commands.model import TopicPut
 from commands.qmgr.mqi.async_puts import AsyncPuts
 from commands.qmgr.mqi.attributes import QueueUse, Values, changed_queue, of_queue, of_queue_manager
-from commands.qmgr.mqi.context import Application, put_descriptor
+from commands.qmgr.mqi.authority import OpenAuthority
+from commands.qmgr.mqi.context import OF_CONTEXT, Application, put_descriptor, require_context
 from commands.qmgr.mqi.errors import MqiError
 from commands.qmgr.mqi.got import NO_ID, GetOptions, Got, as_asked
 from commands.qmgr.mqi.handles import Handle, Handles, OpenQueues
@@ -58,6 +59,7 @@ from rfh2.mqi_constants import (
     MQMO_MATCH_GROUP_ID,
     MQMO_MATCH_MSG_ID,
     MQMO_MATCH_MSG_TOKEN,
+    MQOO_ALTERNATE_USER_AUTHORITY,
     MQOO_ANY_INPUT,
     MQOO_BROWSE,
     MQOO_INQUIRE,
@@ -95,13 +97,17 @@ from streams.selectors import Selector, compile_selector, message_properties
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What is opened: as MQOD says. topic: ObjectString. selector: SelectionString, which messages a get gives."""
+    """What is opened: as MQOD says. topic: ObjectString. selector: SelectionString, which messages a get gives.
+
+    alternate_user: whose authorities count, where the options ask for that.
+    """
 
     object_type: int = MQOT_Q
     name: str = ""
     qmgr: str = ""
     topic: str = ""
     selector: str = ""
+    alternate_user: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +142,7 @@ class Program:
         self.application = application
         self._qmgr, self._connection, self._holder, self._number = qmgr, connection, holder, number
         self._open_queues, self._new_id, self._clock, self._topics = open_queues, new_id, clock, topics
-        self._handles = Handles()
+        self._handles, self._may = Handles(), OpenAuthority(topics, application.user)
         self._in_syncpoint = self._defers = False
         self.async_puts = AsyncPuts()
         self.subscriber = Subscriber(
@@ -153,48 +159,65 @@ class Program:
         if target.object_type == MQOT_Q_MGR:
             if options & ~(MQOO_INQUIRE | 0x2000 | 0x4000):
                 raise MqiError(MQRC_OPTIONS_ERROR, "a queue manager can be opened for inquiry only")
+            with unit_of_work() as unit:
+                self._may.queue_manager(unit, options, self.application.user)
             return Handle(MQOT_Q_MGR, self._qmgr, options)
         if target.object_type == MQOT_TOPIC:
             if options & (MQOO_ANY_INPUT | MQOO_BROWSE):
                 raise MqiError(MQRC_OPTIONS_ERROR, "a topic can be opened for output only")
             with unit_of_work() as unit:
-                return self._publishing(unit, Handle(MQOT_TOPIC, target.name, options, topic=self._topic(unit, target)))
+                return self._of_topic(unit, target, options)
         if target.object_type != MQOT_Q:
             raise MqiError(MQRC_OBJECT_TYPE_ERROR, f"object type {target.object_type} cannot be opened")
         if target.qmgr not in ("", self._qmgr):
             with unit_of_work() as unit:
-                return _remote(unit, target, options)
-        made = None
+                return self._remote(unit, target, options)
+        owner = None
         with unit_of_work() as unit:
-            model = unit.dynamic.model(target.name) is not None
-            if not model:
-                queue, topic = self._local(unit, target.name, options)
-                handle = self._publishing(unit, Handle(MQOT_Q, target.name, options, queue=queue, topic=topic))
-        if model:
-            made = self._connection.open(target.name, dynamic_name)
+            if unit.dynamic.model(target.name) is None:
+                handle = self._local(unit, target, options)
+            else:
+                owner = self._may.acting_user(unit, options, target.alternate_user)
+                self._may.model(unit, target.name, options, owner)
+        if owner is not None:
+            made = self._connection.open(target.name, dynamic_name, owner)
             handle = Handle(MQOT_Q, made.name, options, queue=made.name, made=made)
         if target.selector:
             handle.selector = _selector(target.selector)
         self._open_queues.opened(handle.queue, options)
         return handle
 
-    def _local(self, unit: SqliteUnitOfWork, name: str, options: int) -> tuple[str, str]:
-        """The local queue that *name* is or stands for, made for output if it is missing; the topic of an alias."""
+    def _local(self, unit: SqliteUnitOfWork, target: Target, options: int) -> Handle:
+        """The local queue that *target* is or stands for, made for output if it is missing; or the alias of a topic."""
+        name, user = target.name, self._may.acting_user(unit, options, target.alternate_user)
+        self._may.queue(unit, name, options, user)
         topic = unit.topic_behind(name)
         if topic is not None:
             if options & (MQOO_ANY_INPUT | MQOO_BROWSE):
                 raise MqiError(MQRC_OPTIONS_ERROR, f"{name} is an alias of a topic, and can be opened for output only")
-            return "", topic
+            if topic:
+                self._may.topic(unit, topic, options, user)
+            return Handle(MQOT_Q, name, options, topic=topic)
         found = unit.ensure_queue(name) if options & MQOO_OUTPUT else unit.find_queue(name)
         if found is None:
             raise UnknownQueueError(name)
-        return found.name, ""
+        return Handle(MQOT_Q, name, options, queue=found.name)
 
-    def _publishing(self, unit: SqliteUnitOfWork, handle: Handle) -> Handle:
-        """*handle*, whose user may publish on its topic, if it has one. Raises MqiError 2035."""
-        if handle.topic and handle.options & MQOO_OUTPUT:
-            self._topics.check_user(unit, self.application.user, handle.topic)
-        return handle
+    def _of_topic(self, unit: SqliteUnitOfWork, target: Target, options: int) -> Handle:
+        topic = self._topic(unit, target)
+        self._may.topic(unit, topic, options, self._may.acting_user(unit, options, target.alternate_user))
+        return Handle(MQOT_TOPIC, target.name, options, topic=topic)
+
+    def _remote(self, unit: SqliteUnitOfWork, target: Target, options: int) -> Handle:
+        """A queue of another queue manager, behind the transmission queue of that name."""
+        if options & (MQOO_ANY_INPUT | MQOO_BROWSE | MQOO_INQUIRE | MQOO_SET):
+            raise MqiError(MQRC_OPTIONS_ERROR, "a queue of another queue manager can be opened for output only")
+        found = unit.find_queue(target.qmgr)
+        if found is None or not found.transmission:
+            raise MqiError(MQRC_UNKNOWN_REMOTE_Q_MGR, f"there is no transmission queue {target.qmgr}")
+        user = self._may.acting_user(unit, options, target.alternate_user)
+        self._may.transmission(unit, target.qmgr, options, user)
+        return Handle(MQOT_Q, target.name, options, queue=found.name, qmgr=target.qmgr)
 
     def _topic(self, unit: SqliteUnitOfWork, target: Target) -> str:
         """The topic string: that of the object, a slash, and the one given (IBM's description of MQOD)."""
@@ -279,14 +302,13 @@ class Program:
         fields: PutFields = NO_FIELDS,
     ) -> Mqmd:
         """MQPUT1; the descriptor as it was put. Raises MqiError, QueueError, StoreError."""
+        opened = MQOO_OUTPUT | options & (OF_CONTEXT | MQOO_ALTERNATE_USER_AUTHORITY)
         if target.object_type == MQOT_TOPIC:
-            topic = self._topic(unit, target)
-            handle = self._publishing(unit, Handle(MQOT_TOPIC, target.name, MQOO_OUTPUT, topic=topic))
+            handle = self._of_topic(unit, target, opened)
         elif target.qmgr not in ("", self._qmgr):
-            handle = _remote(unit, target, MQOO_OUTPUT)
+            handle = self._remote(unit, target, opened)
         else:
-            queue, topic = self._local(unit, target.name, MQOO_OUTPUT)
-            handle = self._publishing(unit, Handle(MQOT_Q, target.name, MQOO_OUTPUT, queue=queue, topic=topic))
+            handle = self._local(unit, target, opened)
         return self._put(unit, handle, mqmd, options, body, fields)
 
     def _put(
@@ -299,6 +321,7 @@ class Program:
         fields: PutFields,
         deferred: bool = False,
     ) -> Mqmd:
+        require_context(handle.options, options)
         check_put(mqmd, options, body, on_topic=bool(handle.topic), leaves=bool(handle.qmgr))
         if handle.topic:
             self._topics.check_topic(unit, handle.topic)
@@ -490,16 +513,6 @@ class Program:
         changed = changed_queue(queue, values)
         if changed != queue:
             unit.save_definition(changed)
-
-
-def _remote(unit: SqliteUnitOfWork, target: Target, options: int) -> Handle:
-    """A queue of another queue manager, behind the transmission queue of that name."""
-    if options & (MQOO_ANY_INPUT | MQOO_BROWSE | MQOO_INQUIRE):
-        raise MqiError(MQRC_OPTIONS_ERROR, "a queue of another queue manager can be opened for output only")
-    found = unit.find_queue(target.qmgr)
-    if found is None or not found.transmission:
-        raise MqiError(MQRC_UNKNOWN_REMOTE_Q_MGR, f"there is no transmission queue {target.qmgr}")
-    return Handle(MQOT_Q, target.name, options, queue=found.name, qmgr=target.qmgr)
 
 
 def _selector(text: str) -> Selector:

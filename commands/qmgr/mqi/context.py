@@ -9,7 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
+from commands.qmgr.mqi.errors import MqiError
 from rfh2.mqi_constants import (
+    MQOO_PASS_ALL_CONTEXT,
+    MQOO_PASS_IDENTITY_CONTEXT,
+    MQOO_SET_ALL_CONTEXT,
+    MQOO_SET_IDENTITY_CONTEXT,
     MQPMO_NEW_CORREL_ID,
     MQPMO_NEW_MSG_ID,
     MQPMO_NO_CONTEXT,
@@ -17,10 +22,25 @@ from rfh2.mqi_constants import (
     MQPMO_PASS_IDENTITY_CONTEXT,
     MQPMO_SET_ALL_CONTEXT,
     MQPMO_SET_IDENTITY_CONTEXT,
+    MQRC_NOT_OPEN_FOR_PASS_ALL,
+    MQRC_NOT_OPEN_FOR_PASS_IDENT,
+    MQRC_NOT_OPEN_FOR_SET_ALL,
+    MQRC_NOT_OPEN_FOR_SET_IDENT,
 )
 from rfh2.mqmd import Mqmd
 
 _OWN_IDENTITY: Final = MQPMO_SET_IDENTITY_CONTEXT | MQPMO_SET_ALL_CONTEXT
+OF_CONTEXT: Final = (
+    MQOO_PASS_IDENTITY_CONTEXT | MQOO_PASS_ALL_CONTEXT | MQOO_SET_IDENTITY_CONTEXT | MQOO_SET_ALL_CONTEXT
+)
+"""Options of MQOPEN, and of MQPUT1, for which they are the same bits."""
+# Of each option of MQPUT, those of MQOPEN that allow it: IBM's implications among them.
+_ALLOWED_BY: Final = (
+    (MQPMO_PASS_IDENTITY_CONTEXT, OF_CONTEXT, MQRC_NOT_OPEN_FOR_PASS_IDENT),
+    (MQPMO_PASS_ALL_CONTEXT, MQOO_PASS_ALL_CONTEXT | MQOO_SET_ALL_CONTEXT, MQRC_NOT_OPEN_FOR_PASS_ALL),
+    (MQPMO_SET_IDENTITY_CONTEXT, MQOO_SET_IDENTITY_CONTEXT | MQOO_SET_ALL_CONTEXT, MQRC_NOT_OPEN_FOR_SET_IDENT),
+    (MQPMO_SET_ALL_CONTEXT, MQOO_SET_ALL_CONTEXT, MQRC_NOT_OPEN_FOR_SET_ALL),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +51,16 @@ class Application:
     name: str = ""
     kind: int = 0
     accounting_token: bytes = bytes(32)
+
+
+def require_context(opened: int, options: int) -> None:
+    """Raises MqiError 2093 to 2096 where an MQPUT sets or passes context, and the object is not open for that.
+
+    opened, options: of MQOPEN and of MQPUT.
+    """
+    for asked, allowed, reason in _ALLOWED_BY:
+        if options & asked and not opened & allowed:
+            raise MqiError(reason, "it is not open for that context: see MQOO_*_CONTEXT")
 
 
 def put_descriptor(mqmd: Mqmd, options: int, application: Application, new_id: bytes, passed: Mqmd | None) -> Mqmd:

@@ -61,13 +61,17 @@ class SubscriptionUse:
 
 @dataclass(frozen=True, slots=True)
 class OpenSubscription:
-    """What MQSUB opened. queue: the handle of its queue. deferred: MsgId of the request that removes it in the end."""
+    """What MQSUB opened. queue: the handle of its queue. deferred: MsgId of the request that removes it in the end.
+
+    user: as whom the program asked for it.
+    """
 
     sub_id: bytes
     name: str
     durable: bool
     queue: int
     deferred: bytes | None
+    user: str
 
 
 @dataclass(slots=True)

@@ -67,7 +67,8 @@ class SubscriptionDescriptor(BaseModel):
     """An MQSD. topic_object, topic: ObjectName and ObjectString. expiry: tenths of a second, -1 for none.
 
     accounting_token, identity_data: as given; they count with MQSO_SET_IDENTITY_CONTEXT alone. shared: whether several
-    programs may have the subscription open, as JMS can ask beside the MQSD.
+    programs may have the subscription open, as JMS can ask beside the MQSD. alternate_user: AlternateUserId, which
+    counts with MQSO_ALTERNATE_USER_AUTHORITY alone.
     """
 
     model_config = ConfigDict(frozen=True, ser_json_bytes="hex", val_json_bytes="hex")
@@ -85,6 +86,7 @@ class SubscriptionDescriptor(BaseModel):
     identity_data: str = ""
     sub_level: int = 1
     shared: bool = False
+    alternate_user: str = ""
 
     def has(self, option: int) -> bool:
         """Whether *option* (MQSO_*) is set."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from commands.broker.authority import Action
+from commands.broker.authority import Action, queue_on_the_way
 from commands.broker.context import input_queue
 from commands.broker.core import BrokerCore
 from commands.broker.lifetime import tenths_until
@@ -125,7 +125,7 @@ class SubscriptionRules:
             model = unit.dynamic.model(resolved.durable_model_queue)
             if model is None:
                 raise MqiError(MQRC_UNKNOWN_OBJECT_NAME, f"there is no model queue {resolved.durable_model_queue}")
-            queue = unit.dynamic.make(model, f"{MANAGED_PREFIX}DURABLE.*", 0)
+            queue = unit.dynamic.make(model, f"{MANAGED_PREFIX}DURABLE.*", 0, self._user)
             return replace(made, dest_queue=queue.name)
         self._check_destination(made, wanted)
         found = unit.find_queue(made.dest_queue) if made.dest_qmgr == self._broker.qmgr else None
@@ -138,6 +138,9 @@ class SubscriptionRules:
     def _check_destination(self, made: Subscription, wanted: SubscriptionDescriptor) -> None:
         if not made.dest_queue:
             raise MqiError(MQRC_HOBJ_ERROR, "neither a queue nor MQSO_MANAGED was given")
+        if not wanted.managed:
+            self._check_may_put(made)
+            self._check_context(made, wanted)
         if made.dest_qmgr != self._broker.qmgr:
             return
         found = self._unit.find_queue(made.dest_queue)
@@ -152,8 +155,27 @@ class SubscriptionRules:
         if (queue := input_queue(made.dest_queue, self._broker.objects)) is not None:
             why = f"the queue manager takes commands from {queue}, so no subscription can deliver to it"
             raise MqiError(MQRC_INVALID_DESTINATION, why)
-        if not self._broker.authority.may_put(self._user, made.dest_queue):
-            raise MqiError(MQRC_NOT_AUTHORIZED, f"user {self._user} may not put on {made.dest_queue}")
+
+    def _check_may_put(self, made: Subscription) -> None:
+        """Raises MqiError 2035 where the user may put neither to the destination nor to an alias of it.
+
+        To another queue manager the transmission queue leads, which has its name.
+        """
+        if not any(self._broker.authority.may_put(self._user, name) for name in self._names(made)):
+            raise MqiError(MQRC_NOT_AUTHORIZED, f"user {self._user} may not put to {made.dest_queue}")
+
+    def _check_context(self, made: Subscription, wanted: SubscriptionDescriptor) -> None:
+        """Raises MqiError 2035 where the program sets the context of what its queue gets, and its user may not."""
+        if wanted.has(MQSO_SET_IDENTITY_CONTEXT) and not any(
+            self._broker.authority.may_set_identity(self._user, name) for name in self._names(made)
+        ):
+            raise MqiError(MQRC_NOT_AUTHORIZED, f"user {self._user} may not set the context on {made.dest_queue}")
+
+    def _names(self, made: Subscription) -> tuple[str, ...]:
+        """The queue here that publications are put to, and the aliases by which the program may have opened it."""
+        queue = queue_on_the_way(made.dest_qmgr, made.dest_queue, self._broker.qmgr)
+        aliases = self._broker.objects.aliases.items()
+        return (queue, *(name for name, alias in aliases if alias.target == queue))
 
     def _with_attributes(self, made: Subscription, wanted: SubscriptionDescriptor) -> Subscription:
         """*made* with what MQSO_ALTER can change too."""
@@ -203,8 +225,10 @@ class SubscriptionRules:
             altered = replace(altered, correl_id=existing.correl_id, keep_correl_id=existing.keep_correl_id)
         if altered.grouped and altered.correl_id != existing.correl_id:
             raise MqiError(MQRC_GROUPING_NOT_ALTERABLE, "a grouped subscription keeps its CorrelId")
-        if altered.dest_queue != existing.dest_queue:
+        if (altered.dest_qmgr, altered.dest_queue) != (existing.dest_qmgr, existing.dest_queue):
             self._check_destination(altered, wanted)
+        elif not wanted.managed:
+            self._check_context(altered, wanted)
         return altered
 
     def _check_same(self, wanted: SubscriptionDescriptor, existing: Subscription) -> None:

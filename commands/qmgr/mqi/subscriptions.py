@@ -16,6 +16,7 @@ from typing import Final
 
 from commands.broker.identifiers import message_id
 from commands.broker.objects import TEMPORARY, LocalQueue, new_queue
+from commands.qmgr.mqi.authority import OpenAuthority
 from commands.qmgr.mqi.context import Application
 from commands.qmgr.mqi.errors import MqiError
 from commands.qmgr.mqi.handles import Handle, Handles, ManagedQueue, OpenQueues, OpenSubscription, SubscriptionUse
@@ -41,6 +42,7 @@ from rfh2.constants import MQFMT_STRING, MQRC_RESOURCE_PROBLEM, MQRC_UNKNOWN_OBJ
 from rfh2.mqi_constants import (
     MQCO_KEEP_SUB,
     MQCO_REMOVE_SUB,
+    MQOO_ALTERNATE_USER_AUTHORITY,
     MQOO_BROWSE,
     MQOO_INPUT_AS_Q_DEF,
     MQOO_INQUIRE,
@@ -50,6 +52,7 @@ from rfh2.mqi_constants import (
     MQRC_OPTIONS_ERROR,
     MQRC_SUB_NAME_ERROR,
     MQSO_ALTER,
+    MQSO_ALTERNATE_USER_AUTHORITY,
     MQSO_CREATE,
     MQSO_RESUME,
     MQSR_ACTION_PUBLICATION,
@@ -69,10 +72,11 @@ class Pending:
     """A request that waits for its answer, which has *msg_id* as its CorrelId.
 
     managed: the queue of a non-durable subscription. deferred: MsgId of the request to remove the subscription when its
-    program ends. hobj: the handle that the program gave.
+    program ends. hobj: the handle that the program gave. user: with whose authorities it asks.
     """
 
     msg_id: bytes
+    user: str
     name: str = ""
     managed: ManagedQueue | None = None
     deferred: bytes | None = None
@@ -101,7 +105,7 @@ class Subscriber:
         self._qmgr, self._connection, self._holder = qmgr, connection, holder
         self._handles, self._open_queues = handles, open_queues
         self._application, self._owner, self._clock, self._topics = application, owner, clock, topics
-        self.defers = False
+        self._may, self.defers = OpenAuthority(topics, application.user), False
         self._pending: list[Pending] = []
 
     def begin(self, descriptor: SubscriptionDescriptor, hobj: int, unit_of_work: Begin) -> Pending:
@@ -118,21 +122,22 @@ class Subscriber:
             raise MqiError(MQRC_HOBJ_ERROR, f"{given.name} is no queue")
         if given is None and not descriptor.managed and not descriptor.has(MQSO_RESUME | MQSO_ALTER):
             raise MqiError(MQRC_HOBJ_ERROR, "neither a queue nor MQSO_MANAGED was given")
+        user = self._acting_user(descriptor, unit_of_work)
         use = self._open_queues.subscribed(name, descriptor.shared) if name else None
         managed = None if use is None else use.managed
         if managed is None and descriptor.managed and not descriptor.durable:
             maker = self._holder if descriptor.shared else self._connection
-            managed = ManagedQueue(self._made(descriptor, maker, unit_of_work), maker)
+            managed = ManagedQueue(self._made(descriptor, maker, user, unit_of_work), maker)
         if use is None:
             use = SubscriptionUse(descriptor.shared, managed)
         qmgr, queue = self._destination(given, managed)
         request = SubscriptionRequest(verb=Verb.SUBSCRIBE, descriptor=descriptor, qmgr=qmgr, queue=queue)
         try:
             with unit_of_work() as unit:
-                seq, msg_id = self._put(unit, request)
+                seq, msg_id = self._put(unit, request, user)
                 deferred = None
                 if not descriptor.durable and managed is None:
-                    deferred = self._defer_removal(unit, message_id(self._qmgr, seq, 1))
+                    deferred = self._defer_removal(unit, message_id(self._qmgr, seq, 1), user)
         except BaseException:
             if managed is not None and not managed.users:
                 managed.maker.close(managed.opened)
@@ -142,7 +147,7 @@ class Subscriber:
         if name:
             use.users += 1
             self._open_queues.subscriptions[name] = use
-        pending = Pending(msg_id, name, managed, deferred, NO_HANDLE if given is None else hobj)
+        pending = Pending(msg_id, user, name, managed, deferred, NO_HANDLE if given is None else hobj)
         self._pending.append(pending)
         return pending
 
@@ -151,15 +156,24 @@ class Subscriber:
         for pending in list(self._pending):
             self._let_go(pending)
 
-    def _made(self, descriptor: SubscriptionDescriptor, maker: ProgramConnection, unit_of_work: Begin) -> OpenQueue:
-        """A new temporary dynamic queue. Raises MqiError, QueueError, StoreError."""
+    def _acting_user(self, descriptor: SubscriptionDescriptor, unit_of_work: Begin) -> str:
+        """Whose authorities count, and whose the subscription is. Raises MqiError 2035, StoreError."""
+        if not descriptor.has(MQSO_ALTERNATE_USER_AUTHORITY):
+            return self._application.user
+        with unit_of_work() as unit:
+            return self._may.acting_user(unit, MQOO_ALTERNATE_USER_AUTHORITY, descriptor.alternate_user)
+
+    def _made(
+        self, descriptor: SubscriptionDescriptor, maker: ProgramConnection, user: str, unit_of_work: Begin
+    ) -> OpenQueue:
+        """A new temporary dynamic queue of *user*. Raises MqiError, QueueError, StoreError."""
         with unit_of_work() as unit:
             _, resolved = topic_of(descriptor, self._topics.topics(unit), scheme_of(descriptor))
             model = resolved.non_durable_model_queue
             found = unit.dynamic.model(model)
         if found is None or found.definition_type != TEMPORARY:
             raise MqiError(MQRC_UNKNOWN_OBJECT_NAME, f"there is no model queue {model} for temporary queues")
-        return maker.open(model, f"{MANAGED_PREFIX}NDURABLE.*")
+        return maker.open(model, f"{MANAGED_PREFIX}NDURABLE.*", user)
 
     def _destination(self, given: Handle | None, managed: ManagedQueue | None) -> tuple[str, str]:
         """Queue manager and queue; blanks where the processor knows them."""
@@ -183,21 +197,28 @@ class Subscriber:
         hobj, managed = pending.hobj, pending.managed
         if hobj == NO_HANDLE and answer.qmgr == self._qmgr:
             try:
-                queue = self._opened(answer.queue, unit_of_work)
+                queue = self._opened(answer, pending.user, unit_of_work)
             except (MqiError, QueueError):
                 self._let_go(pending)
                 raise
             hobj = self._handles.add(Handle(MQOT_Q, answer.queue, _MANAGED_OPTIONS, queue=queue.name, managed=managed))
             self._handles[hobj].sub_id = answer.sub_id
         self._pending.remove(pending)
-        opened = OpenSubscription(answer.sub_id, pending.name, answer.descriptor.durable, hobj, pending.deferred)
+        durable, user = answer.descriptor.durable, pending.user
+        opened = OpenSubscription(answer.sub_id, pending.name, durable, hobj, pending.deferred, user)
         subscription = Handle(MQOT_TOPIC, pending.name, 0, subscription=opened, managed=managed)
         return self._handles.add(subscription), hobj
 
-    def _opened(self, name: str, unit_of_work: Begin) -> LocalQueue:
-        """The local queue behind *name*, which a subscription delivers to, now open for input."""
+    def _opened(self, answer: SubscriptionAnswer, user: str, unit_of_work: Begin) -> LocalQueue:
+        """The local queue to which the subscription of *answer* delivers, now open for input.
+
+        Raises MqiError 2035 for a queue of a program from which *user* may not get.
+        """
+        name = answer.queue
         with unit_of_work() as unit:
             queue = unit.find_queue(name)
+            if queue is not None and not answer.descriptor.managed:
+                self._may.queue(unit, name, _MANAGED_OPTIONS, user)
         if queue is None:
             raise UnknownQueueError(name)
         self._open_queues.opened(queue.name, _MANAGED_OPTIONS)
@@ -223,7 +244,7 @@ class Subscriber:
         if action != MQSR_ACTION_PUBLICATION:
             raise MqiError(MQRC_ACTION_ERROR, f"action {action} is not MQSR_ACTION_PUBLICATION")
         request = SubscriptionRequest(verb=Verb.RETAINED, sub_id=subscription.sub_id)
-        return Pending(self._put(unit, request)[1])
+        return Pending(self._put(unit, request, subscription.user)[1], subscription.user)
 
     def begin_close(self, number: int, options: int, unit: SqliteUnitOfWork) -> Pending | None:
         """MQCLOSE of a subscription; None where it stays, and there is nothing to wait for. Raises MqiError."""
@@ -242,7 +263,7 @@ class Subscriber:
         request = SubscriptionRequest(verb=Verb.REMOVE, sub_id=subscription.sub_id, keeper=keeper)
         if subscription.deferred is not None:
             unit.uncommitted.activate(self._owner(unit), subscription.deferred, put=False)
-        return Pending(self._put(unit, request)[1])
+        return Pending(self._put(unit, request, subscription.user)[1], subscription.user)
 
     def removed(self, number: int) -> None:
         """A subscription was removed: its managed queue, if it was durable, goes when the program closes that too."""
@@ -275,16 +296,18 @@ class Subscriber:
             raise MqiError(MQRC_HOBJ_ERROR, f"handle {number} is no subscription")
         return subscription
 
-    def _defer_removal(self, unit: SqliteUnitOfWork, sub_id: bytes) -> bytes:
+    def _defer_removal(self, unit: SqliteUnitOfWork, sub_id: bytes, user: str) -> bytes:
         """Leave a request to remove a subscription with the queue manager; its MsgId."""
         request = SubscriptionRequest(verb=Verb.REMOVE, sub_id=sub_id, reply=False)
-        seq, msg_id = self._put(unit, request, expires=False)
+        seq, msg_id = self._put(unit, request, user, expires=False)
         unit.uncommitted.defer(REQUEST_QUEUE, seq, self._owner(unit))
         self.defers = True
         return msg_id
 
-    def _put(self, unit: SqliteUnitOfWork, request: SubscriptionRequest, expires: bool = True) -> tuple[int, bytes]:
-        """Put *request*; its number and its MsgId."""
+    def _put(
+        self, unit: SqliteUnitOfWork, request: SubscriptionRequest, user: str, expires: bool = True
+    ) -> tuple[int, bytes]:
+        """Put *request*, which acts as *user*; its number and its MsgId."""
         for queue in (REQUEST_QUEUE, REPLY_QUEUE):
             if unit.find_queue(queue) is None:
                 unit.save_definition(replace(new_queue(queue), description="Subscriptions of programs"))
@@ -292,7 +315,5 @@ class Subscriber:
         if expires:
             mqmd = replace(mqmd, expiry=10 * ANSWER_WITHIN_S)
         body = request.model_dump_json().encode()
-        seq = unit.put(
-            REQUEST_QUEUE, mqmd.encode(), body, user=self._application.user, application=self._application.name
-        )
+        seq = unit.put(REQUEST_QUEUE, mqmd.encode(), body, user=user, application=self._application.name)
         return seq, Mqmd.decode(unit.uncommitted.message(seq)[MD]).msg_id

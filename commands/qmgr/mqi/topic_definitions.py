@@ -1,16 +1,16 @@
 """What the definitions say to a program about a topic (guide 2.5.4, 5).
 
-Whether it may publish there: its user's authority, PUB of the topic objects, PSMODE. What the command processor says of
-a publication comes too late for the program that put it. And the topic objects, for the model of a managed queue.
+Whether it may publish there: the authority records, PUB of the topic objects, PSMODE. What the command processor says
+of a publication comes too late for the program that put it. And the topic objects, for the model of a managed queue.
 """
 
 from __future__ import annotations
 
-from commands.broker.authority import Action, GroupsOf, RecordedAuthority, no_groups
+from commands.broker.authority import GroupsOf, RecordedAuthority, no_groups
 from commands.broker.objects import Objects
 from commands.qmgr.mqi.errors import MqiError
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
-from rfh2.constants import MQRC_NOT_AUTHORIZED, MQRC_PUT_INHIBITED
+from rfh2.constants import MQRC_PUT_INHIBITED
 from rfh2.mqi_constants import MQRC_PUBSUB_INHIBITED
 from streams.topic_objects import TopicObjects
 
@@ -31,11 +31,9 @@ class TopicDefinitions:
         self._groups_of = groups_of
         self._known: tuple[int, Objects, RecordedAuthority] | None = None
 
-    def check_user(self, unit: SqliteUnitOfWork, user: str, topic: str) -> None:
-        """Raises MqiError 2035 for a user without PUB authority at *topic*, StoreError."""
-        _, authority = self._definitions(unit)
-        if not authority.may_use_topic(user, Action.PUBLISH, topic):
-            raise MqiError(MQRC_NOT_AUTHORIZED, f"user {user} has no PUB authority at '{topic}'")
+    def authority(self, unit: SqliteUnitOfWork) -> RecordedAuthority:
+        """What users may do. Raises StoreError. It does not know dynamic queues: they are no definitions."""
+        return self._definitions(unit)[1]
 
     def check_topic(self, unit: SqliteUnitOfWork, topic: str) -> None:
         """Raises MqiError 2051 where nothing may be put to *topic* now, 2531 where to none, StoreError."""

@@ -21,6 +21,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
+from commands.broker.authority import ADMINISTRATOR
 from commands.broker.objects import INTER_QMGR_PUBS
 from commands.broker.outcome import Arrival
 from commands.broker.puts import Outgoing, PutKind
@@ -288,8 +289,9 @@ def _written(
     else:
         header = Rfh2(folders, described.encoding, described.coded_char_set_id, described.format)
         persistence = described.persistence if described.persistence == MQPER_PERSISTENT else 0
-    # All have one priority, so that they stay in order on every queue on their way.
-    mqmd = Mqmd(format=MQFMT_RF_HEADER_2, persistence=persistence, priority=0)
+    # All have one priority, so that they stay in order on every queue on their way. The user is the queue manager's own
+    # (guide 3.1): no program can be it, so that theirs are known from these.
+    mqmd = Mqmd(format=MQFMT_RF_HEADER_2, persistence=persistence, priority=0, user_identifier=ADMINISTRATOR)
     body = header.encode() + data
     return Outgoing(
         PutKind.PUBLICATION, link.neighbour, queue, Message(mqmd, (), body), body, topic=topic, expires_at=expires_at

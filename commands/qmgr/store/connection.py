@@ -57,11 +57,12 @@ class ProgramConnection:
         self._open: dict[int, OpenQueue] = {}
         self._handles = 0
 
-    def open(self, queue: str, dynamic_name: str = DYNAMIC_NAME) -> OpenQueue:
+    def open(self, queue: str, dynamic_name: str = DYNAMIC_NAME, owner: str = "") -> OpenQueue:
         """Open a queue; of a model queue a new dynamic one (MQOPEN).
 
-        dynamic_name: the new queue's name; one that ends in ``*`` gets a unique end. Raises UnknownQueueError (2085),
-        QueueError 2011 for a *dynamic_name* that is none, 2100 for one that is taken, StoreError.
+        dynamic_name: the new queue's name; one that ends in ``*`` gets a unique end. owner: its user. Raises
+        UnknownQueueError (2085), QueueError 2011 for a *dynamic_name* that is none, 2100 for one that is taken,
+        StoreError.
         """
         held = self._number
         try:
@@ -69,7 +70,7 @@ class ProgramConnection:
                 model = unit.dynamic.model(queue)
                 if model is not None:
                     number = self._locked(unit.dynamic.connect()) if held is None else held
-                    name = unit.dynamic.make(model, dynamic_name, number).name
+                    name = unit.dynamic.make(model, dynamic_name, number, owner).name
                 elif unit.find_queue(queue) is None:
                     raise UnknownQueueError(queue)
                 else:

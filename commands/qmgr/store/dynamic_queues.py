@@ -82,8 +82,10 @@ class DynamicQueues:
             found = None if row is None else definition_of("qmodel", row[0])
         return found if isinstance(found, ModelQueue) else None
 
-    def make(self, model: ModelQueue, wanted: str, connection: int) -> LocalQueue:
+    def make(self, model: ModelQueue, wanted: str, connection: int, owner: str = "") -> LocalQueue:
         """Make a queue for *connection*. wanted: its name, or the beginning of one and ``*`` (DynamicQName of MQOPEN).
+
+        owner: the user who then has every authority for it.
 
         Raises QueueError 2011 for a name that is none, 2100 for one that is taken.
         """
@@ -92,7 +94,7 @@ class DynamicQueues:
         name = self._name(wanted.rstrip(" "), number)
         if self._connection.execute(_IS_TAKEN, (name,)).fetchone() is not None:
             raise QueueError(MQRC_OBJECT_ALREADY_EXISTS, name, "there is a queue of that name already")
-        made = dynamic_queue(model, name)
+        made = dynamic_queue(model, name, owner)
         self._connection.execute(_INSERT, (number, name, connection if made.is_temporary else None))
         self._queues.save(made)
         return made

@@ -189,3 +189,24 @@ def test_a_subscriber_needs_put_on_its_queue() -> None:
     ((completion, reason, body),) = _answers(FRUIT, "USER1", CONTROL, psc, "OTHER.Q")
     assert (completion, reason) == ("error", 3081)
     assert b"<Reason>3081</Reason><QName>OTHER.Q</QName>" in body
+
+
+@pytest.mark.parametrize(
+    ("records", "refused"),
+    [("", True), ("SET AUTHREC PROFILE(QM2) OBJTYPE(QUEUE) PRINCIPAL('USER1') AUTHADD(PUT)", False)],
+)
+def test_a_queue_of_another_queue_manager_needs_put_on_its_transmission_queue(records: str, refused: bool) -> None:
+    psc = "<Command>RegSub</Command><Topic>Price/Fruit</Topic><QMgrName>QM2</QMgrName>"
+    ((completion, reason, _),) = _answers(FRUIT + records, "USER1", CONTROL, psc, "S.Q")
+    assert (completion, reason) == (("error", 3081) if refused else ("ok", None))
+
+
+def test_some_queues_need_no_record_and_some_no_record_opens() -> None:
+    authority = _authority(FRUIT + "SET AUTHREC PROFILE('**') OBJTYPE(QUEUE) PRINCIPAL('kim') AUTHADD(PUT)")
+    assert authority.may_put("kim", "ANY.QUEUE")
+    assert authority.may_use_queue("kim", "AMQ.1", ("GET", "PUT"), owner="kim")
+    assert not authority.may_use_queue("kim", "AMQ.1", ("GET", "PUT"), owner="lee")
+    assert authority.may_use_queue("lee", "SYSTEM.MANAGED.DURABLE.1", ("GET",), owner="lee")
+    for queue in ("SYSTEM.MANAGED.DURABLE.1", "SYSTEM.QPUBSUB.MQSUB.REQUEST"):
+        assert not authority.may_put("kim", queue)
+        assert authority.may_put("mqm", queue)

@@ -45,15 +45,18 @@ from rfh2.mqi_constants import (
     MQOO_INQUIRE,
     MQOO_OUTPUT,
     MQOO_PASS_ALL_CONTEXT,
+    MQOO_PASS_IDENTITY_CONTEXT,
     MQOO_SAVE_ALL_CONTEXT,
     MQOO_SET,
     MQOO_SET_ALL_CONTEXT,
+    MQOO_SET_IDENTITY_CONTEXT,
     MQPMO_ASYNC_RESPONSE,
     MQPMO_NEW_CORREL_ID,
     MQPMO_NO_CONTEXT,
     MQPMO_PASS_ALL_CONTEXT,
     MQPMO_PASS_IDENTITY_CONTEXT,
     MQPMO_SET_ALL_CONTEXT,
+    MQPMO_SET_IDENTITY_CONTEXT,
     MQPMO_SYNCPOINT,
     MQSO_CREATE,
     MQSO_MANAGED,
@@ -63,6 +66,8 @@ from streams.topic_objects import TopicObject
 from tests.commands.listener.mqi_client import MqiClient
 
 IN, OUT, BROWSE, INQUIRE = MQOO_INPUT_SHARED, MQOO_OUTPUT, MQOO_BROWSE, MQOO_INQUIRE
+PASS_ID, PASS_ALL = MQOO_PASS_IDENTITY_CONTEXT, MQOO_PASS_ALL_CONTEXT
+SET_ID, SET_ALL = MQOO_SET_IDENTITY_CONTEXT, MQOO_SET_ALL_CONTEXT
 EMPTY = 2033
 
 
@@ -349,7 +354,7 @@ def test_exclusive_input(client: MqiClient, other: MqiClient) -> None:
 
 
 def test_the_context_that_a_program_may_set(client: MqiClient) -> None:
-    handle = client.opened("Q", IN | OUT)
+    handle = client.opened("Q", IN | OUT | MQOO_SET_ALL_CONTEXT)
     own = {"user_identifier": "carol", "put_appl_name": "other", "put_date": "20200102", "put_time": "03040506"}
     client.put(handle, b"1", **own)
     client.put(handle, b"2", MQPMO_SET_ALL_CONTEXT, **own)
@@ -429,6 +434,24 @@ def test_a_get_without_properties(client: MqiClient, folders: tuple[str, ...], l
     message = decode(got.body, got.mqmd.encode())
     assert (message.body, message.body_format) == (b"text", "MQSTR")
     assert [folder.name for header in message.headers for folder in header.folders] == left
+
+
+@pytest.mark.parametrize(
+    ("option", "allowed_by", "reason"),
+    [
+        (MQPMO_PASS_IDENTITY_CONTEXT, (PASS_ID, PASS_ALL, SET_ID, SET_ALL), 2094),
+        (MQPMO_PASS_ALL_CONTEXT, (PASS_ALL, SET_ALL), 2093),
+        (MQPMO_SET_IDENTITY_CONTEXT, (SET_ID, SET_ALL), 2096),
+        (MQPMO_SET_ALL_CONTEXT, (SET_ALL,), 2095),
+    ],
+)
+def test_context_needs_an_option_of_mqopen(
+    client: MqiClient, option: int, allowed_by: tuple[int, ...], reason: int
+) -> None:
+    for opened in (0, PASS_ID, PASS_ALL, SET_ID, SET_ALL):
+        handle = client.opened("Q", OUT | opened)
+        assert client.put(handle, b"", option)[0] == (0 if opened in allowed_by else reason), opened
+    assert client.put1("Q", b"", option) == 0
 
 
 def test_a_correl_id_is_made(client: MqiClient) -> None:

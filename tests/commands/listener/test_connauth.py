@@ -8,18 +8,20 @@ from __future__ import annotations
 import asyncio
 import ctypes.util
 import sys
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from commands.broker.authority import GroupsOf, no_groups
 from commands.links.engine.config import ChannelRule, ConfigError, ConnAuth, ListenerConfig
 from commands.listener.opening import listener_of
 from commands.listener.passwords import by_pam, changed_users, in_users_file, password_hash
-from commands.listener.security import Credentials, Identity, Security
+from commands.listener.security import Admission, Credentials, Identity, Security
 from commands.qmgr.store import Durability
 
-RIGHT = {("alice", "right"), ("mqm", "admin")}
+RIGHT = {("alice", "right"), ("mqm", "admin"), ("root2", "admin")}
 
 
 def user_of(
@@ -31,11 +33,23 @@ def user_of(
     **words: object,
 ) -> tuple[str, int]:
     """The user as whom the program works, and the reason for which it may not connect."""
+    return admission(user, credentials, compares=compares, rule=rule, **words)[:2]
+
+
+def admission(
+    user: str,
+    credentials: tuple[str, str] | None,
+    *,
+    compares: bool = True,
+    rule: ChannelRule | None = None,
+    groups_of: GroupsOf = no_groups,
+    **words: object,
+) -> Admission:
     connauth = ConnAuth.model_validate({"faildlay": 0, **words})
     is_right = (lambda user, password: (user, password) in RIGHT) if compares else None
-    security = Security({"*": rule or ChannelRule(block_users=())}, is_right, connauth)
+    security = Security({"*": rule or ChannelRule(block_users=())}, is_right, connauth, groups_of)
     given = None if credentials is None else Credentials(*credentials)
-    return asyncio.run(security.user_of(Identity("A", "127.0.0.1", user, given)))
+    return asyncio.run(security.admission(Identity("A", "127.0.0.1", user, given)))
 
 
 NONE, EMPTY, GOOD, BAD = None, ("alice", ""), ("alice", "right"), ("alice", "wrong")
@@ -112,6 +126,77 @@ def test_a_wrong_password_waits_for_its_answer(monkeypatch: pytest.MonkeyPatch) 
     assert slept == []
     assert user_of("bob", BAD, faildlay=3)[1] == 2035
     assert slept == [3]
+
+
+# Who is no user, and who is privileged
+
+
+@pytest.mark.parametrize(
+    "user", ["mqm" + 9 * " " + "x", "mqm x", "m" * 13, "mqm\tx", "mqm\0x", "mqm\u3000x", "\u4e2d", ""]
+)
+def test_what_is_no_user_of_12_characters_is_refused_and_may_be_mapped(user: str) -> None:
+    """The first 12 characters of it, as a descriptor has them, could be another user."""
+    for rule in (ChannelRule(), ChannelRule(block_users=())):
+        assert user_of(user, NONE, rule=rule)[1] == 2035
+    assert user_of(user, NONE, rule=ChannelRule(mcauser="app")) == ("app", 0)
+    assert user_of("bob", (user, "right"), rule=ChannelRule(), compares=False)[1] == 2035
+
+
+def test_12_characters_are_a_user() -> None:
+    assert user_of(" " + "A" * 12 + " ", NONE) == ("a" * 12, 0)
+
+
+@pytest.mark.parametrize(
+    ("user", "credentials", "block_users", "reason"),
+    [
+        ("root2", None, ("*MQADMIN",), 2035),
+        ("ROOT2", None, ("*mqadmin",), 2035),
+        ("root2", None, ("guest",), 2035),  # CHCKCLNT(REQDADM)
+        ("root2", ("root2", "admin"), ("guest",), 0),
+        ("root2", ("root2", "admin"), ("*MQADMIN",), 2035),
+        ("bob", None, ("*MQADMIN",), 0),
+    ],
+)
+def test_users_of_group_mqm_are_privileged(
+    user: str, credentials: tuple[str, str] | None, block_users: tuple[str, ...], reason: int
+) -> None:
+    groups = {"root2": ("users", "mqm")}
+    rule = ChannelRule(block_users=block_users)
+    found = admission(user, credentials, rule=rule, groups_of=lambda each: groups.get(each, ()))
+    assert found.reason == reason, found
+
+
+# Guessing
+
+
+def test_one_comparison_of_an_address_waits_and_others_take_their_turns() -> None:
+    """Fifty guesses of one address, then one password of another: that is compared second at the latest."""
+    compared: list[str] = []
+    may_go, under_way = threading.Event(), threading.Event()
+
+    def is_right(user: str, _password: str) -> bool:
+        compared.append(user)
+        under_way.set()
+        assert may_go.wait(30)
+        return user == "alice"
+
+    async def all_of_them() -> list[int]:
+        security = Security({"*": ChannelRule()}, is_right, ConnAuth(faildlay=0))
+
+        def asked(address: str, user: str) -> asyncio.Task[Admission]:
+            identity = Identity("A", address, user, Credentials(user, "x"))
+            return asyncio.create_task(security.admission(identity))
+
+        guesses = [asked("10.0.0.1", f"guess{n}") for n in range(50)]
+        await asyncio.to_thread(under_way.wait, 30)
+        owner = asked("10.0.0.2", "alice")
+        while len(compared) < 2:
+            await asyncio.sleep(0)
+        may_go.set()
+        return [each.reason for each in await asyncio.gather(owner, *guesses)]
+
+    assert asyncio.run(all_of_them()) == [0] + [2035] * 50
+    assert compared.index("alice") == 1
 
 
 # Where passwords are

@@ -12,6 +12,7 @@ import select
 import socket
 import ssl
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -277,6 +278,60 @@ def test_calls_that_do_not_end_share_a_limited_memory(home: Path) -> None:
         for peer in peers:
             peer.close()
         assert is_served(port)
+
+
+def mqput_begun(peer: MqiClient) -> None:
+    peer.request_part(SegmentType.MQPUT, bytes(4_000), first=True)
+
+
+def mqconn_begun(peer: MqiClient) -> None:
+    peer.request_part(SegmentType.MQCONN, bytes(300), first=True)
+
+
+def mqput_whole(peer: MqiClient) -> None:
+    peer.request(SegmentType.MQPUT, bytes(1_000))
+
+
+def long_segment(peer: MqiClient) -> None:
+    peer.request(SegmentType.MQCONN, bytes(30_000))
+
+
+def long_user(peer: MqiClient) -> None:
+    peer.send(peer.header(SegmentType.USERID).write(bytes(30_000)))
+
+
+def messages_asked_for(peer: MqiClient) -> None:
+    peer.send(peer.header(SegmentType.REQUEST_MSGS).write(bytes(100)))
+
+
+@pytest.mark.parametrize("sends", [mqput_begun, mqconn_begun, mqput_whole, long_segment, long_user, messages_asked_for])
+def test_a_stranger_is_sent_away_with_anything_but_a_short_mqconn(
+    port: int, caplog: pytest.LogCaptureFixture, sends: Callable[[MqiClient], None]
+) -> None:
+    with MqiClient(port) as peer:
+        sends(peer)
+        assert is_ended(peer.socket)
+    assert "the program is not connected" in caplog.text or "no more than 4096 is taken yet" in caplog.text
+    assert is_served(port)
+
+
+def test_another_conversation_of_a_connection_is_a_stranger_until_it_is_connected(port: int) -> None:
+    begin = Structure.new(SOCKET_ACTION, "little")
+    begin["ConversationId"], begin["Type"] = 3, 1
+    with MqiClient(port, sharing=10) as client:
+        client.conversation = 1
+        assert client.connect() == 0
+        client.send(SegmentHeader(SegmentType.SOCKET_ACTION, of_connection=True).write(bytes(begin)))
+        assert client.receive() is not None
+        client.conversation = 3
+        mqput_begun(client)
+        assert is_ended(client.socket)
+
+
+def test_what_strangers_send_uses_no_memory_of_programs(home: Path) -> None:
+    """There is none at all for calls, and still they can connect."""
+    with listener_at(home, memory_bytes=1) as port, MqiClient(port) as client:
+        assert client.connect() == 0
 
 
 def test_a_message_that_there_is_no_room_for_stays_on_its_queue(home: Path) -> None:

@@ -19,8 +19,8 @@ from commands.listener.opening import listener_of
 from commands.listener.passwords import in_users_file, is_password, password_hash
 from commands.listener.security import Security
 from commands.qmgr.store import Durability, QueueManagerStore
-from rfh2.channel.layouts import SOCKET_ACTION
-from rfh2.channel.segments import SegmentType
+from rfh2.channel.layouts import CAUT, SOCKET_ACTION
+from rfh2.channel.segments import SegmentHeader, SegmentType
 from rfh2.channel.structure import Structure
 from rfh2.mqi_constants import MQOO_INPUT_SHARED, MQOO_OUTPUT
 from tests.commands.listener.conftest import listener_at
@@ -66,6 +66,71 @@ def test_who_may_connect(home: Path, channel: str, user: str, password: str, rea
     security = Security(RULES, in_users_file(users), AT_ONCE)
     with listener_at(home, security) as port, MqiClient(port, channel=channel) as client:
         assert client.connect(user, password=password) == reason
+
+
+def conauth(client: MqiClient, user: str, password: str) -> None:
+    """CONAUTH_INFO, and its answer."""
+    caut = Structure.new(CAUT, client.order)
+    caut["StrucId"], caut["UserLength"], caut["PasswordLength"] = b"CAUT", len(user), len(password)
+    text = (user + password).encode()
+    client.send(client.header(SegmentType.CONAUTH_INFO).write(bytes(caut) + text + bytes(-len(text) % 4)))
+    received = client.receive()
+    assert received is not None
+    assert received[0].kind == SegmentType.STATUS
+
+
+@pytest.fixture
+def compared() -> Security:
+    """One user, alice; no password need be given."""
+    right = {("alice", "right")}
+    return Security({"*": ChannelRule()}, lambda user, password: (user, password) in right, AT_ONCE)
+
+
+@pytest.mark.parametrize(("password", "reason"), [("right", 0), ("wrong", 2035)])
+@pytest.mark.parametrize("userid", ["before", "after", "both"])
+def test_a_password_must_be_right_whatever_comes_after_it(
+    home: Path, compared: Security, userid: str, password: str, reason: int
+) -> None:
+    with listener_at(home, compared) as port, MqiClient(port) as client:
+        if userid in ("before", "both"):
+            client.user("alice")
+        conauth(client, "alice", password)
+        if userid == "before":
+            client.user = lambda *_: None  # type: ignore[assignment]
+        assert client.connect("alice") == reason
+
+
+def test_a_wrong_password_ends_the_connection(home: Path, compared: Security) -> None:
+    with listener_at(home, compared) as port, MqiClient(port) as client:
+        assert client.connect("alice", password="wrong") == 2035
+        assert client.receive() is None
+
+
+def test_it_does_not_end_a_connection_on_which_a_program_is_connected(home: Path, compared: Security) -> None:
+    with listener_at(home, compared) as port, MqiClient(port, sharing=10) as client:
+        client.conversation = 1
+        assert client.connect("alice", password="right") == 0
+        begin_conversation(client, 3)
+        client.conversation = 3
+        assert client.connect("alice", password="wrong") == 2035
+        client.conversation = 1
+        assert client.commit() == 0
+
+
+def begin_conversation(client: MqiClient, number: int) -> None:
+    body = Structure.new(SOCKET_ACTION, client.order)
+    body["ConversationId"], body["Type"] = number, 1
+    client.send(SegmentHeader(SegmentType.SOCKET_ACTION, of_connection=True).write(bytes(body)))
+    answered = client.receive()
+    assert answered is not None
+    assert (answered[0].kind, answered[0].conversation) == (SegmentType.SOCKET_ACTION, number)
+
+
+def test_a_user_of_more_than_12_characters_is_nobody(home: Path) -> None:
+    """The first 12 of "mqm         x", as a descriptor has them, would be mqm."""
+    with listener_at(home) as port, MqiClient(port) as client:
+        assert client.connect("mqm" + 9 * " " + "x") == 2035
+        assert client.connect("alice") == 0
 
 
 def test_a_channel_that_is_not_there(home: Path) -> None:
@@ -202,14 +267,15 @@ CHANGES = st.lists(st.tuples(st.integers(0, 9_999), st.integers(0, 255)), max_si
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
+    is_connected=st.booleans(),
     plan=st.lists(
         st.tuples(st.integers(0, 99), CHANGES, st.floats(0.1, 1)),
         min_size=1,
         max_size=6,
-    )
+    ),
 )
 def test_mutated_segments_end_one_connection_at_most(
-    port: int, plan: list[tuple[int, list[tuple[int, int]], float]]
+    port: int, is_connected: bool, plan: list[tuple[int, list[tuple[int, int]], float]]
 ) -> None:
     """Bytes changed, cut and repeated: the peer may be sent away, others are served as before.
 
@@ -218,6 +284,8 @@ def test_mutated_segments_end_one_connection_at_most(
     with MqiClient(port) as model:
         sent = segments_of_a_program(model)
     with MqiClient(port) as peer, suppress(OSError):
+        if is_connected:
+            peer.connect()
         for which, changes, share in plan:
             segment = bytearray(sent[which % len(sent)])
             for at, value in changes:

@@ -42,6 +42,7 @@ from rfh2.mqi_constants import (
     MQPMO_RETAIN,
     MQPMO_SUPPRESS_REPLYTO,
     MQSO_ALTER,
+    MQSO_ALTERNATE_USER_AUTHORITY,
     MQSO_ANY_USERID,
     MQSO_CREATE,
     MQSO_DURABLE,
@@ -442,13 +443,66 @@ def test_5_authority(client: MqiClient, home: Path) -> None:
         home,
         TopicObject("SPORT", topic_string="Sport"),
         AuthorityRecord("TOPIC", "SPORT", "PRINCIPAL", "alice", ("SUB",)),
-        AuthorityRecord("QUEUE", "MINE", "PRINCIPAL", "alice", ("PUT",)),
+        AuthorityRecord("QUEUE", "MINE", "PRINCIPAL", "alice", ("GET", "PUT")),
+        AuthorityRecord("QUEUE", "THEIRS", "PRINCIPAL", "alice", ("GET",)),
+        AliasQueue("ALIAS", "THEIRS"),
     )
-    mine, theirs = client.opened("MINE", QUEUE), client.opened("THEIRS", QUEUE)
+    define(home, LocalQueue("THEIRS"))
+    mine, theirs = client.opened("MINE", QUEUE), client.opened("THEIRS", MQOO_INPUT_SHARED)
     assert client.subscribe(NEW, "News").reason == 2035
     assert client.subscribe(NEW, "Sport/Soccer").reason == 0
     assert client.subscribe(MQSO_CREATE, "Sport/Soccer", queue=theirs).reason == 2035
     assert client.subscribe(MQSO_CREATE, "Sport/Soccer", queue=mine).reason == 0
+    define(home, AuthorityRecord("QUEUE", "ALIAS", "PRINCIPAL", "alice", ("PUT",)))
+    alias = client.opened("ALIAS", MQOO_OUTPUT)
+    assert client.subscribe(MQSO_CREATE, "Sport/Soccer", queue=alias).reason == 0
+
+
+def test_5_2_the_alternate_user_is_checked_and_has_the_subscription(client: MqiClient, home: Path) -> None:
+    define(
+        home,
+        TopicObject("SPORT", topic_string="Sport"),
+        AuthorityRecord("TOPIC", "SPORT", "PRINCIPAL", "bob", ("SUB",)),
+    )
+    as_other = NEW | MQSO_ALTERNATE_USER_AUTHORITY
+    assert client.subscribe(as_other, "Sport/Soccer", AlternateUserId="bob").reason == 2035  # alice has no ALTUSR
+    define(home, AuthorityRecord("QMGR", "QM1", "PRINCIPAL", "alice", ("ALTUSR",)))
+    assert client.subscribe(as_other, "Sport/Soccer", AlternateUserId="carl").reason == 2035
+    assert client.subscribe(NEW, "Sport/Soccer", AlternateUserId="bob").reason == 2035
+    made = client.subscribed(as_other, "Sport/Soccer", AlternateUserId="bob")
+    assert [each.user for each in subscriptions_of(home)] == ["bob"]
+    assert client.request_retained(made.hsub)[0] == 2437
+    assert (client.shut(made.hsub), client.shut(made.hobj)) == (0, 0)
+    assert gone(home)
+
+
+def test_5_2_identity_context_needs_authority_for_the_queue_of_a_program(client: MqiClient, home: Path) -> None:
+    define(
+        home,
+        AuthorityRecord("TOPIC", "SYSTEM.BASE.TOPIC", "PRINCIPAL", "alice", ("SUB",)),
+        AuthorityRecord("QUEUE", "MINE", "PRINCIPAL", "alice", ("GET", "PUT")),
+    )
+    queue = client.opened("MINE", QUEUE)
+    sets = MQSO_CREATE | MQSO_SET_IDENTITY_CONTEXT
+    assert client.subscribe(sets, "Sport", queue=queue).reason == 2035
+    assert client.subscribe(sets | MQSO_MANAGED, "Sport").reason == 0
+    define(home, AuthorityRecord("QUEUE", "MINE", "PRINCIPAL", "alice", ("GET", "PUT", "SETID")))
+    assert client.subscribe(sets, "Sport", queue=queue).reason == 2035
+    define(home, AuthorityRecord("QMGR", "QM1", "PRINCIPAL", "alice", ("SETID",)))
+    assert client.subscribe(sets, "Sport", queue=queue).reason == 0
+
+
+def test_5_to_resume_opens_no_queue_that_the_user_may_not_get_from(
+    client: MqiClient, other: MqiClient, home: Path
+) -> None:
+    queue = client.opened("MINE", QUEUE)
+    made = client.subscribed(MQSO_CREATE | MQSO_DURABLE | MQSO_ANY_USERID, "Sport", "scores", queue)
+    assert client.shut(made.hsub) == 0
+    define(home, AuthorityRecord("TOPIC", "SYSTEM.BASE.TOPIC", "PRINCIPAL", "bob", ("SUB",)))
+    resumes = MQSO_RESUME | MQSO_DURABLE | MQSO_ANY_USERID
+    assert other.subscribe(resumes, "", "scores").reason == 2035
+    define(home, AuthorityRecord("QUEUE", "MINE", "PRINCIPAL", "bob", ("BROWSE", "GET", "INQ")))
+    assert other.subscribe(resumes, "", "scores").reason == 0
 
 
 def test_2_4_1_the_managed_queue_goes_with_its_durable_subscription(client: MqiClient, home: Path) -> None:

@@ -17,6 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commands.broker.objects import ADMIN_COMMAND_QUEUE, DEFAULT_STREAM, LocalQueue
+from commands.broker.puts import Outgoing, PutKind
+from commands.broker.transmission import transmitted
 from commands.links.embedded.carrier import Carrier
 from commands.mqsc.pcf.server import PcfCommandServer
 from commands.qmgr.network.flow_messages import FOLDER
@@ -28,10 +30,11 @@ from commands.replay.network.local import NetworkReplay
 from commands.running.status import status_of
 from rfh2.captured import CapturedMessage
 from rfh2.errors import StoreError
-from rfh2.message import decode
+from rfh2.message import Message, decode
 from rfh2.mqmd import Mqmd
 from rfh2.pcf import Pcf
-from rfh2.pcf_admin_names import MQCACF_SUB_NAME, MQCMD_DELETE_SUBSCRIPTION
+from rfh2.pcf_admin_names import MQCACF_SUB_NAME, MQCMD_DELETE_Q, MQCMD_DELETE_SUBSCRIPTION
+from rfh2.pcf_names import MQCA_Q_NAME
 from rfh2.pcf_parameters import Cfst
 from tests.commands.cli_runs import run
 from tests.commands.network.live_world import LiveWorld
@@ -368,6 +371,57 @@ def test_what_a_queue_refuses_is_a_dead_letter_there(tmp_path: Path) -> None:
         letters = [decode(each.body, each.md).headers[0] for each in world.on("QM2", "SYSTEM.DEAD.LETTER.QUEUE")]
         assert sorted(letter.reason for letter in letters) == [271, 2051]  # type: ignore[union-attr]
         assert world.on("QM1", "QM2") == []
+
+
+def sent_to_qm2(world: LiveWorld, queue: str, user: str, body: bytes, **fields: object) -> None:
+    """A message for *queue* of QM2, as a program of *user* puts it to the transmission queue at QM1.
+
+    user: "" for one that says nothing of itself, in its descriptor neither.
+    """
+    mqmd = Mqmd(user_identifier="mqm" if user else "", **fields)  # type: ignore[arg-type]
+    put = transmitted(Outgoing(PutKind.PUBLICATION, "QM2", queue, Message(mqmd, (), body), body))
+    with world.queue_managers["QM1"].store.unit_of_work() as unit:
+        unit.put(put.queue, put.message.mqmd.encode(), put.body, user=user or None)
+    world.settle()
+
+
+def reasons_at_qm2(world: LiveWorld) -> list[int]:
+    letters = [decode(each.body, each.md).headers[0] for each in world.on("QM2", "SYSTEM.DEAD.LETTER.QUEUE")]
+    return [letter.reason for letter in letters]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(("user", "is_deleted"), [("mallory", False), ("", False), ("alice", True), ("mqm", True)])
+def test_a_command_for_another_queue_manager_acts_as_who_put_it(tmp_path: Path, user: str, is_deleted: bool) -> None:
+    """SEC-16. Not as the user in its descriptor, which a program may have set."""
+    rights = """
+        DEFINE QLOCAL(SECRET)
+        SET AUTHREC PROFILE(SECRET) OBJTYPE(QUEUE) PRINCIPAL('alice') AUTHADD(DLT)
+        SET AUTHREC OBJTYPE(QMGR) PRINCIPAL('alice') AUTHADD(DSP)
+    """
+    with LiveWorld(tmp_path, at("QM1", setup="DEFINE QLOCAL(QM2) USAGE(XMITQ)"), at("QM2", setup=rights)) as world:
+        there = world.queue_managers["QM2"]
+        there.processor = Processor(there.store, lambda: world.now, command_servers=(PcfCommandServer,))
+        delete = Pcf(MQCMD_DELETE_Q, (Cfst.of(MQCA_Q_NAME, "SECRET"),))
+        sent_to_qm2(world, ADMIN_COMMAND_QUEUE, user, delete.encode(), format="MQADMIN")
+        assert (there.store.find_queue("SECRET") is None) is is_deleted
+
+
+@pytest.mark.parametrize("user", ["mallory", ""])
+@pytest.mark.parametrize(
+    "queue", ["SYSTEM.INTER.QMGR.CONTROL", "SYSTEM.INTER.QMGR.PUBS", "SYSTEM.QPUBSUB.MQSUB.REQUEST"]
+)
+def test_programs_may_not_put_to_the_queues_of_queue_managers_elsewhere(tmp_path: Path, queue: str, user: str) -> None:
+    """DIS-9."""
+    rights = "SET AUTHREC PROFILE(X) OBJTYPE(QUEUE) PRINCIPAL('alice') AUTHADD(PUT)"
+    with LiveWorld(tmp_path, at("QM1"), at("QM2", "QM1", setup=rights)) as world:
+        world.settle()
+        before = world.proxies("QM2")
+        sent_to_qm2(world, queue, user, _flow("<Word>subscribe</Word><From>QM1</From><Topic>#</Topic>"))
+        assert reasons_at_qm2(world) == [2035]
+        assert world.proxies("QM2") == before
+        world.put(message("RegSub", "QM1", "a", "BOARD"))
+        world.settle()
+        assert world.proxies("QM2") == before | {("QM1", "a")}  # what queue managers send each other arrives
 
 
 def test_3_7_1_what_neighbours_send_waits_there_while_its_queue_is_unavailable(tmp_path: Path) -> None:

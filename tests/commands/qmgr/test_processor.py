@@ -104,6 +104,23 @@ def test_what_has_expired_is_taken_off_queues_that_nobody_gets_from(
         assert rows() == 1
 
 
+def test_what_answers_a_command_is_of_who_put_it_and_not_of_the_name_in_its_descriptor(tmp_path: Path) -> None:
+    """A response goes where the program says: on some queues it is read as a command of that user."""
+    forged = {"user_identifier": "mqm", "msg_type": 1, "reply_to_q": "R"}
+    with _store(tmp_path) as store:
+        with store.unit_of_work() as unit:
+            _register(unit, "S")
+            unit.put(CONTROL, *_command("<Command>RegSub</Command>", **forged), user="mallory")  # it fails
+            for _ in range(3):  # the first one, and those that are like it
+                unit.put(STREAM, *_command("<Command>Publish</Command><Topic>a</Topic>", **forged), user="mallory")
+            unit.put(CONTROL, *_command("<Command>None</Command>", user_identifier="mqm"), user="mallory")
+        Processor(store, lambda: NOW).drain()
+        answers = list(store.browse("R"))
+        assert [(each.user, Mqmd.decode(each.md).user_identifier) for each in answers] == [("mallory", "mqm")] * 4
+        assert [each.user for each in store.browse(DEAD)] == ["mallory"]
+        assert [each.user for each in store.browse("S")] == ["app"] * 3  # a publication is its subscriber's
+
+
 def test_priority_comes_before_arrival(tmp_path: Path) -> None:
     with _store(tmp_path) as store:
         with store.unit_of_work() as unit:

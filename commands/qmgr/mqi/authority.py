@@ -1,0 +1,138 @@
+"""Whether a program's user may open an object as it asks: IBM's authorizations for MQI calls (guide 5).
+
+The check is made when an object is opened, on the name that the program gives.
+
+    MQOO_INPUT_*             GET             MQOO_SET                 SET
+    MQOO_BROWSE              BROWSE          MQOO_PASS_*_CONTEXT      PASSID, PASSALL
+    MQOO_OUTPUT              PUT             MQOO_SET_*_CONTEXT       SETID, SETALL, of the queue manager too
+    MQOO_INQUIRE             INQ
+
+    an alias                 its own authorities; of a topic, PUB at the topic too; MQOO_SET, SET of its queue too
+    a model queue            DSP, and what the options ask for: the queue made from it is its user's
+    another queue manager    those of the transmission queue
+    a transmission queue     SETALL in place of PUT
+    a managed queue          its owner; the queues of the bridge itself: mqm (``commands.broker.authority``)
+    another user             ALTUSR of the queue manager; then that user's authorities count
+
+Nothing is checked before the first authority record is set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from commands.broker.authority import Action
+from commands.qmgr.mqi.errors import MqiError
+from commands.qmgr.mqi.topic_definitions import TopicDefinitions
+from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
+from rfh2.constants import MQRC_NOT_AUTHORIZED
+from rfh2.mqi_constants import (
+    MQOO_ALTERNATE_USER_AUTHORITY,
+    MQOO_ANY_INPUT,
+    MQOO_BROWSE,
+    MQOO_INQUIRE,
+    MQOO_OUTPUT,
+    MQOO_PASS_ALL_CONTEXT,
+    MQOO_PASS_IDENTITY_CONTEXT,
+    MQOO_SET,
+    MQOO_SET_ALL_CONTEXT,
+    MQOO_SET_IDENTITY_CONTEXT,
+)
+
+_OF_OPTION: Final = (
+    (MQOO_ANY_INPUT, "GET"),
+    (MQOO_BROWSE, "BROWSE"),
+    (MQOO_OUTPUT, "PUT"),
+    (MQOO_INQUIRE, "INQ"),
+    (MQOO_SET, "SET"),
+    (MQOO_PASS_IDENTITY_CONTEXT, "PASSID"),
+    (MQOO_PASS_ALL_CONTEXT, "PASSALL"),
+    (MQOO_SET_IDENTITY_CONTEXT, "SETID"),
+    (MQOO_SET_ALL_CONTEXT, "SETALL"),
+)
+_OF_QMGR_TOO: Final = frozenset({"SETID", "SETALL"})
+_CONNECTS: Final = ("CONNECT",)
+
+
+class OpenAuthority:
+    """What the user of one program may open. definitions: with the authority records.
+
+    Everything here raises MqiError 2035 for what the user may not do, StoreError.
+    """
+
+    def __init__(self, definitions: TopicDefinitions, user: str) -> None:
+        self._definitions, self._user = definitions, user
+
+    def connect(self, unit: SqliteUnitOfWork) -> None:
+        """Whether the user may connect."""
+        self._check_queue_manager(unit, self._user, _CONNECTS)
+
+    def acting_user(self, unit: SqliteUnitOfWork, options: int, alternate: str) -> str:
+        """Whose authorities count: the user's, or with MQOO_ALTERNATE_USER_AUTHORITY those of *alternate*."""
+        if not options & MQOO_ALTERNATE_USER_AUTHORITY:
+            return self._user
+        self._check_queue_manager(unit, self._user, ("ALTUSR",))
+        return alternate.lower()  # as users who connect are
+
+    def queue_manager(self, unit: SqliteUnitOfWork, options: int, user: str) -> None:
+        """Whether *user* may open the queue manager itself."""
+        self._check_queue_manager(unit, user, _asked(options))
+
+    def topic(self, unit: SqliteUnitOfWork, topic: str, options: int, user: str) -> None:
+        """Whether *user* may publish at *topic*, where that is what *options* ask for."""
+        if options & MQOO_OUTPUT:
+            if not self._definitions.authority(unit).may_use_topic(user, Action.PUBLISH, topic):
+                raise _refused(user, "PUB", f"at '{topic}'")
+            self._check_queue_manager(unit, user, _OF_QMGR_TOO.intersection(_asked(options)))
+
+    def queue(self, unit: SqliteUnitOfWork, name: str, options: int, user: str) -> None:
+        """Whether *user* may open the local queue or the alias *name*, or have it made for output.
+
+        A queue that neither is there nor will be made needs no authority: that it is missing is another reason.
+        """
+        if not self._definitions.authority(unit).checks(user):
+            return
+        found = unit.find_queue(name)
+        if found is None and not self._is_known(unit, name, options):
+            return
+        asked, owner = _asked(options), ""
+        if found is not None and found.name == name:
+            owner = found.owner
+            if found.transmission and "PUT" in asked:
+                asked = (asked - {"PUT"}) | {"SETALL"}
+        elif found is not None and "SET" in asked:
+            self._check_queue(unit, user, found.name, ("SET",), found.owner)  # it is the queue that MQSET changes
+        self._check_queue(unit, user, name, asked, owner)
+
+    def model(self, unit: SqliteUnitOfWork, name: str, options: int, user: str) -> None:
+        """Whether *user* may have a queue made from the model queue *name*."""
+        self._check_queue(unit, user, name, _asked(options) | {"DSP"})
+
+    def transmission(self, unit: SqliteUnitOfWork, name: str, options: int, user: str) -> None:
+        """Whether *user* may send messages to other queue managers by transmission queue *name*."""
+        self._check_queue(unit, user, name, _asked(options))
+
+    @staticmethod
+    def _is_known(unit: SqliteUnitOfWork, name: str, options: int) -> bool:
+        """Whether *name*, no local queue, is an alias, or will be a queue when it is opened."""
+        return unit.topic_behind(name) is not None or (bool(options & MQOO_OUTPUT) and not unit.queue_manager().strict)
+
+    def _check_queue(self, unit: SqliteUnitOfWork, user: str, name: str, asked: Iterable[str], owner: str = "") -> None:
+        authorities = frozenset(asked)
+        if not self._definitions.authority(unit).may_use_queue(user, name, authorities, owner):
+            raise _refused(user, " ".join(sorted(authorities)), f"for queue {name}")
+        self._check_queue_manager(unit, user, _OF_QMGR_TOO & authorities)
+
+    def _check_queue_manager(self, unit: SqliteUnitOfWork, user: str, asked: Iterable[str]) -> None:
+        authorities = frozenset(asked)
+        if authorities and not self._definitions.authority(unit).may_use_queue_manager(user, authorities):
+            raise _refused(user, " ".join(sorted(authorities)), "for the queue manager")
+
+
+def _asked(options: int) -> frozenset[str]:
+    return frozenset(word for bits, word in _OF_OPTION if options & bits)
+
+
+def _refused(user: str, what: str, where: str) -> MqiError:
+    return MqiError(MQRC_NOT_AUTHORIZED, f"user {user} does not have {what} authority {where}")
