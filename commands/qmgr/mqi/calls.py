@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from commands.broker.objects import DEFAULT_STREAM
+from commands.broker.objects import DEFAULT_STREAM, LocalQueue
 from commands.broker.puts import Outgoing, PutKind
 from commands.broker.transmission import transmitted
 from commands.headers.put_to_topic import publish_command
@@ -31,8 +31,10 @@ from commands.qmgr.store.dynamic_queues import Close
 from commands.qmgr.store.errors import MQRC_GET_INHIBITED, MQRC_TOPIC_STRING_ERROR, QueueError, UnknownQueueError
 from commands.qmgr.store.reading import message_of
 from commands.qmgr.store.rows import BODY, MD, QUEUE, RANK, SEQ, MessageRow
+from commands.qmgr.store.search import Search
+from commands.qmgr.store.sqlite import QueueManagerStore
 from commands.qmgr.store.state import to_microseconds
-from commands.qmgr.store.uncommitted import BEFORE_ALL, Match
+from commands.qmgr.store.uncommitted import BEFORE_ALL, Came, Match
 from commands.qmgr.store.unit_of_work import Begin, SqliteUnitOfWork
 from rfh2.constants import MQRC_UNKNOWN_REMOTE_Q_MGR
 from rfh2.errors import CommandError, DecodeError
@@ -213,7 +215,7 @@ class Program:
             with unit_of_work() as unit:
                 if commit:
                     queues += self.commit(unit)
-                queues += unit.uncommitted.end(self._owner(unit))
+                queues += self._came(unit.uncommitted.end(self._owner(unit)))
         self.subscriber.abandon()
         for number in self._handles:
             self._forget(number)
@@ -235,7 +237,7 @@ class Program:
 
     def activate(self, unit: SqliteUnitOfWork, msg_id: bytes, put: bool) -> list[str]:
         """Put a deferred message, or with *put* false take it back; returns the queues that have it."""
-        return unit.uncommitted.activate(self._owner(unit), msg_id, put)
+        return self._came(unit.uncommitted.activate(self._owner(unit), msg_id, put))
 
     def put1(self, unit: SqliteUnitOfWork, target: Target, mqmd: Mqmd, options: int, body: bytes) -> Mqmd:
         """MQPUT1; the descriptor as it was put. Raises MqiError, QueueError, StoreError."""
@@ -285,25 +287,45 @@ class Program:
             put_time=kept.put_time,
         )
 
-    def get(self, unit: SqliteUnitOfWork, number: int, asked: GetOptions) -> Got:
-        """MQGET without its wait. Raises MqiError 2033 where there is no such message, and as the others do."""
+    def chooses(self, number: int, asked: GetOptions) -> bool:
+        """Whether MQGET is to give one of many messages, for which ``look`` looks first. Raises MqiError."""
+        if asked.options & (MQGMO_UNLOCK | MQGMO_MSG_UNDER_CURSOR | MQGMO_BROWSE_MSG_UNDER_CURSOR):
+            return False
+        match = _match(asked)
+        return match.seq is None and bool(match.ids or self.handle(number).selector is not None)
+
+    def look(self, store: QueueManagerStore, number: int, asked: GetOptions) -> tuple[int | None, bool]:
+        """Look at some messages of the queue, without a unit of work, for that which MQGET is to give.
+
+        Returns its number, or None, and whether there is anything left to look at. What was looked at for one MQGET is
+        not looked at for the next that asks for the same. Raises MqiError, StoreError.
+        """
         handle = self.handle(number)
-        options = asked.options
-        if options & MQGMO_SET_SIGNAL:
-            raise MqiError(MQRC_OPTIONS_ERROR, "signals are not supported")
+        _gettable(store, handle, asked.options)
+        match, after = _match(asked), _after(handle, asked.options)
+        search = handle.search
+        if search is None or (search.match, search.after) != (match, after):
+            search = handle.search = Search(handle.queue, match, after)
+            self._open_queues.searched(search)
+        locks = self._open_queues.locks
+
+        def fits(row: MessageRow) -> bool:
+            return locks.get(row[SEQ], handle) is handle and _is_selected(handle, row)
+
+        seq, is_over = search.turn(store.database, to_microseconds(self._clock()), fits)
+        return seq, not is_over
+
+    def get(self, unit: SqliteUnitOfWork, number: int, asked: GetOptions, seq: int | None = None) -> Got:
+        """MQGET without its wait. Raises MqiError 2033 where there is no such message, and as the others do.
+
+        seq: the message that ``look`` has found.
+        """
+        handle, options = self.handle(number), asked.options
         if options & MQGMO_UNLOCK:
             return self._unlocked(handle)
         browses = options & MQGMO_ANY_BROWSE
-        if browses:
-            handle.requires(MQOO_BROWSE, MQRC_NOT_OPEN_FOR_BROWSE)
-        else:
-            handle.requires(MQOO_ANY_INPUT, MQRC_NOT_OPEN_FOR_INPUT)
-        queue = unit.find_queue(handle.queue)
-        if queue is None:
-            raise UnknownQueueError(handle.queue)
-        if not queue.get_enabled:
-            raise QueueError(MQRC_GET_INHIBITED, queue.name, "getting is inhibited")
-        row = self._found(unit, handle, asked)
+        queue = _gettable(unit, handle, options)
+        row = self._found(unit, handle, asked, seq)
         message = message_of(unit.database, row, to_microseconds(self._clock()))
         try:
             mqmd, body = given(Mqmd.decode(message.md), message.body, options)
@@ -321,23 +343,17 @@ class Program:
                 handle.passed = mqmd
         return got
 
-    def _found(self, unit: SqliteUnitOfWork, handle: Handle, asked: GetOptions) -> MessageRow:
+    def _found(self, unit: SqliteUnitOfWork, handle: Handle, asked: GetOptions, seq: int | None) -> MessageRow:
         options, now_us = asked.options, to_microseconds(self._clock())
-        match = Match(
-            msg_id=asked.msg_id if asked.match & MQMO_MATCH_MSG_ID and asked.msg_id != NO_ID else None,
-            correl_id=asked.correl_id if asked.match & MQMO_MATCH_CORREL_ID and asked.correl_id != NO_ID else None,
-            group_id=asked.group_id if asked.match & MQMO_MATCH_GROUP_ID and asked.group_id != NO_ID else None,
-            seq=asked.seq if asked.match & MQMO_MATCH_MSG_TOKEN and asked.seq else None,
-        )
-        after = BEFORE_ALL
+        match, after = _match(asked) if seq is None else Match(seq=seq), BEFORE_ALL
         under_cursor = options & (MQGMO_MSG_UNDER_CURSOR | MQGMO_BROWSE_MSG_UNDER_CURSOR)
         if under_cursor:
             match = Match(seq=handle.cursor[1])
-        elif options & MQGMO_ANY_BROWSE and not options & MQGMO_BROWSE_FIRST:
-            after = handle.cursor
+        elif seq is None:
+            after = _after(handle, options)
         locks = self._open_queues.locks
         while (row := unit.uncommitted.find(handle.queue, now_us, match, after)) is not None:
-            if locks.get(row[SEQ], handle) is handle and _is_selected(handle, row):
+            if locks.get(row[SEQ], handle) is handle:
                 return row
             after = (row[RANK], row[SEQ])
         if under_cursor:
@@ -374,7 +390,11 @@ class Program:
             return []
         owner = self._owner(unit)
         self._in_syncpoint = False
-        return unit.uncommitted.commit(owner) if commit else unit.uncommitted.backout(owner)
+        return self._came(unit.uncommitted.commit(owner) if commit else unit.uncommitted.backout(owner))
+
+    def _came(self, came: Came) -> list[str]:
+        self._open_queues.came(came)
+        return list(came)
 
     def _owner(self, unit: SqliteUnitOfWork) -> str:
         return f"{self._holder.number(unit)} {self._number}"
@@ -414,6 +434,36 @@ def _remote(unit: SqliteUnitOfWork, target: Target, options: int) -> Handle:
     if found is None or not found.transmission:
         raise MqiError(MQRC_UNKNOWN_REMOTE_Q_MGR, f"there is no transmission queue {target.qmgr}")
     return Handle(MQOT_Q, target.name, options, queue=found.name, qmgr=target.qmgr)
+
+
+def _gettable(queues: SqliteUnitOfWork | QueueManagerStore, handle: Handle, options: int) -> LocalQueue:
+    """The queue from which a get with *options* gives messages. Raises MqiError, QueueError."""
+    if options & MQGMO_SET_SIGNAL:
+        raise MqiError(MQRC_OPTIONS_ERROR, "signals are not supported")
+    if options & MQGMO_ANY_BROWSE:
+        handle.requires(MQOO_BROWSE, MQRC_NOT_OPEN_FOR_BROWSE)
+    else:
+        handle.requires(MQOO_ANY_INPUT, MQRC_NOT_OPEN_FOR_INPUT)
+    queue = queues.find_queue(handle.queue)
+    if queue is None:
+        raise UnknownQueueError(handle.queue)
+    if not queue.get_enabled:
+        raise QueueError(MQRC_GET_INHIBITED, queue.name, "getting is inhibited")
+    return queue
+
+
+def _match(asked: GetOptions) -> Match:
+    return Match(
+        msg_id=asked.msg_id if asked.match & MQMO_MATCH_MSG_ID and asked.msg_id != NO_ID else None,
+        correl_id=asked.correl_id if asked.match & MQMO_MATCH_CORREL_ID and asked.correl_id != NO_ID else None,
+        group_id=asked.group_id if asked.match & MQMO_MATCH_GROUP_ID and asked.group_id != NO_ID else None,
+        seq=asked.seq if asked.match & MQMO_MATCH_MSG_TOKEN and asked.seq else None,
+    )
+
+
+def _after(handle: Handle, options: int) -> tuple[int, int]:
+    """Behind which place a get looks."""
+    return handle.cursor if options & MQGMO_ANY_BROWSE and not options & MQGMO_BROWSE_FIRST else BEFORE_ALL
 
 
 def _selector(text: str) -> Selector:

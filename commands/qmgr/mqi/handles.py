@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from weakref import WeakSet
 
 from commands.qmgr.mqi.errors import MqiError
 from commands.qmgr.store.connection import OpenQueue, ProgramConnection
-from commands.qmgr.store.uncommitted import BEFORE_ALL
+from commands.qmgr.store.search import Search
+from commands.qmgr.store.uncommitted import BEFORE_ALL, Came
 from rfh2.mqi_constants import (
     MQOO_ANY_INPUT,
     MQOO_INPUT_EXCLUSIVE,
@@ -63,6 +65,7 @@ class Handle:
     qmgr: another queue manager, to which the messages go; "" for this one. made: the dynamic queue that was made.
     cursor: rank and seq of the message browsed last. passed: descriptor of the message got last, where its context is
     saved. managed: the queue that goes when all handles of it are closed. subscription: of a handle that MQSUB gave.
+    search: what was looked at for the last MQGET that chose among the messages.
     """
 
     object_type: int
@@ -77,6 +80,7 @@ class Handle:
     selector: Selector | None = None
     managed: ManagedQueue | None = None
     subscription: OpenSubscription | None = None
+    search: Search | None = None
 
     def requires(self, options: int, reason: int) -> None:
         """Raises MqiError with *reason* where the object was opened with none of *options*."""
@@ -122,6 +126,7 @@ class OpenQueues:
         self.outputs: Counter[str] = Counter()
         self._exclusive: set[str] = set()
         self.subscriptions: dict[str, SubscriptionUse] = {}
+        self._searches: WeakSet[Search] = WeakSet()
         self.locks: dict[int, Handle] = {}  # messages that a program has browsed with MQGMO_LOCK, by seq
 
     def unlock(self, handle: Handle) -> bool:
@@ -129,7 +134,18 @@ class OpenQueues:
         held = [seq for seq, holder in self.locks.items() if holder is handle]
         for seq in held:
             del self.locks[seq]
+            self.came({handle.queue: seq})
         return bool(held)
+
+    def searched(self, search: Search) -> None:
+        """*search* is to know what comes to its queue by ``came``, as long as it lasts."""
+        self._searches.add(search)
+
+    def came(self, came: Came) -> None:
+        """Messages that may have old numbers have come to queues, or can be got again."""
+        for search in list(self._searches):
+            if search.queue in came:
+                search.came(came[search.queue])
 
     def opened(self, queue: str, options: int) -> None:
         """*queue* is opened. Raises MqiError 2042 where its use is exclusive, or cannot be."""
