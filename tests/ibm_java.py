@@ -11,13 +11,17 @@ from pathlib import Path
 
 import pytest
 
-JARS = sorted((Path(__file__).parents[1] / ".venv" / "peers" / "java").glob("*.jar"))
+_PEERS = Path(__file__).parents[1] / ".venv" / "peers"
+JARS = sorted((_PEERS / "java").glob("*.jar"))
+OLD_JARS = sorted((_PEERS / "java-9.0.4").glob("*.jar"))
+"""The oldest client that Maven Central has: programs are compiled with ``JARS``, and run with these too."""
 _CLIENT = any(jar.name.startswith("com.ibm.mq.allclient") for jar in JARS)
 _MISSING = next(
     (what for what, there in (("javac", shutil.which("javac")), ("IBM's client", _CLIENT)) if not there), None
 )
 
 needs_ibm_java = pytest.mark.skipif(_MISSING is not None, reason=f"{_MISSING} is not here: .ci/run fetches it")
+needs_old_ibm_java = pytest.mark.skipif(not OLD_JARS, reason="IBM's client 9.0.4 is not here: .ci/run fetches it")
 
 
 def compiled(programs: Path, made: Path) -> str:

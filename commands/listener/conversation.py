@@ -393,7 +393,7 @@ class Conversation:
 
         held: the memory that the message uses; where there is no room for it, it stays on its queue.
         """
-        program = self._connected()
+        program, worker = self._connected(), self._shared.worker
         # After a power failure, what was got in syncpoint is back on its queue in any case.
         lasting = not asked.options & (MQGMO_SYNCPOINT | MQGMO_ANY_BROWSE)
         queue = program.handle(handle).queue
@@ -408,14 +408,22 @@ class Conversation:
                 changed = None if gate is None else gate.change()
                 if gate is not None and not await gate.enter():
                     return None
+                seq = None
                 try:
-                    return await self._shared.worker.do(
-                        lambda unit: _held(program.get(unit, handle, asked), held), lasting
-                    )
+                    # Looking at many messages takes turns: others have theirs between them.
+                    if program.chooses(handle, asked):
+                        seq, goes_on = await worker.alone(lambda store: program.look(store, handle, asked))
+                        if goes_on and not cancelled.done():
+                            continue
+                        if seq is None:
+                            raise MqiError(MQRC_NO_MSG_AVAILABLE, f"{queue} has no such message")
+                    return await worker.do(_taking(program, handle, asked, seq, held), lasting)
                 except MqiError as error:
                     left = None if end is None else end - time.monotonic()
-                    if error.reason != MQRC_NO_MSG_AVAILABLE or (left is not None and left <= 0):
+                    if error.reason != MQRC_NO_MSG_AVAILABLE or (seq is None and left is not None and left <= 0):
                         raise
+                    if seq is not None:
+                        continue  # another program has got it
                 finally:
                     if gate is not None:
                         gate.leave()
@@ -442,6 +450,12 @@ class Conversation:
         self._shared.arrivals.wake(await self._shared.worker.do(end))
 
 
-def _held(got: Got, held: Held) -> Got:
-    held.add(len(got.body))
-    return got
+def _taking(
+    program: Program, handle: int, asked: GetOptions, seq: int | None, held: Held
+) -> Callable[[SqliteUnitOfWork], Got]:
+    def take(unit: SqliteUnitOfWork) -> Got:
+        got = program.get(unit, handle, asked, seq)
+        held.add(len(got.body))
+        return got
+
+    return take

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
-from commands.broker.objects import DEFAULT_STREAM
+from commands.broker.objects import DEFAULT_STREAM, LocalQueue
 from commands.broker.puts import Outgoing, PutKind
 from commands.broker.transmission import transmitted
 from commands.headers.put_to_topic import publish_command
@@ -35,8 +35,10 @@ from commands.qmgr.store.dynamic_queues import Close
 from commands.qmgr.store.errors import MQRC_GET_INHIBITED, MQRC_TOPIC_STRING_ERROR, QueueError, UnknownQueueError
 from commands.qmgr.store.reading import message_of
 from commands.qmgr.store.rows import BODY, MD, QUEUE, RANK, SEQ, MessageRow
+from commands.qmgr.store.search import Search
+from commands.qmgr.store.sqlite import QueueManagerStore
 from commands.qmgr.store.state import to_microseconds
-from commands.qmgr.store.uncommitted import BEFORE_ALL, Match
+from commands.qmgr.store.uncommitted import BEFORE_ALL, Came, Match
 from commands.qmgr.store.unit_of_work import Begin, SqliteUnitOfWork
 from rfh2.constants import MQRC_UNKNOWN_REMOTE_Q_MGR
 from rfh2.errors import CommandError, DecodeError
@@ -261,7 +263,7 @@ class Program:
             with unit_of_work() as unit:
                 if commit:
                     queues += self.commit(unit)
-                queues += unit.uncommitted.end(self._owner(unit))
+                queues += self._came(unit.uncommitted.end(self._owner(unit)))
         self.subscriber.abandon()
         for number in self._handles:
             self._forget(number)
@@ -290,7 +292,7 @@ class Program:
 
     def activate(self, unit: SqliteUnitOfWork, msg_id: bytes, put: bool) -> list[str]:
         """Put a deferred message, or with *put* false take it back; returns the queues that have it."""
-        return unit.uncommitted.activate(self._owner(unit), msg_id, put)
+        return self._came(unit.uncommitted.activate(self._owner(unit), msg_id, put))
 
     def put1(
         self,
@@ -388,24 +390,50 @@ class Program:
             own_subs=tuple(own) if options & MQPMO_NOT_OWN_SUBS else (),
         )
 
-    def get(self, unit: SqliteUnitOfWork, number: int, asked: GetOptions) -> Got:
-        """MQGET without its wait. Raises MqiError 2033 where there is no such message, and as the others do."""
+    def chooses(self, number: int, asked: GetOptions) -> bool:
+        """Whether MQGET is to give one of many messages, for which ``look`` looks first. Raises MqiError."""
+        if asked.options & (MQGMO_UNLOCK | MQGMO_MSG_UNDER_CURSOR | MQGMO_BROWSE_MSG_UNDER_CURSOR):
+            return False
+        match = _match(asked)
+        return match.seq is None and bool(match.ids or self.handle(number).selector is not None)
+
+    def look(self, store: QueueManagerStore, number: int, asked: GetOptions) -> tuple[int | None, bool]:
+        """Look at some messages of the queue, without a unit of work, for that which MQGET is to give.
+
+        Returns its number, or None, and whether there is anything left to look at. What was looked at for one MQGET is
+        not looked at for the next that asks for the same. Raises MqiError, StoreError.
+        """
         handle = self.handle(number)
-        options = asked.options
+        check_get(asked.options, asked.match)
+        _gettable(store, handle, asked.options)
+        match, after = _match(asked), _after(handle, asked.options)
+        search = handle.search
+        if search is None or (search.match, search.after) != (match, after):
+            search = handle.search = Search(handle.queue, match, after)
+            self._open_queues.searched(search)
+        locks, now_us = self._open_queues.locks, to_microseconds(self._clock())
+
+        def fits(row: MessageRow) -> bool:
+            is_free = locks.get(row[SEQ], handle) is handle and not self._is_passed(handle, row, asked.options, now_us)
+            return is_free and _is_selected(handle, row)
+
+        seq, is_over = search.turn(store.database, now_us, fits)
+        if is_over and asked.options & MQGMO_UNMARKED_BROWSE_MSG:
+            handle.search = None  # a mark ends by itself: the next MQGET looks at all again
+        return seq, not is_over
+
+    def get(self, unit: SqliteUnitOfWork, number: int, asked: GetOptions, seq: int | None = None) -> Got:
+        """MQGET without its wait. Raises MqiError 2033 where there is no such message, and as the others do.
+
+        seq: the message that ``look`` has found.
+        """
+        handle, options = self.handle(number), asked.options
         check_get(options, asked.match)
         if options & MQGMO_UNLOCK:
             return self._unlocked(handle)
         browses = options & MQGMO_ANY_BROWSE
-        if browses:
-            handle.requires(MQOO_BROWSE, MQRC_NOT_OPEN_FOR_BROWSE)
-        else:
-            handle.requires(MQOO_ANY_INPUT, MQRC_NOT_OPEN_FOR_INPUT)
-        queue = unit.find_queue(handle.queue)
-        if queue is None:
-            raise UnknownQueueError(handle.queue)
-        if not queue.get_enabled:
-            raise QueueError(MQRC_GET_INHIBITED, queue.name, "getting is inhibited")
-        row = self._found(unit, handle, asked)
+        queue = _gettable(unit, handle, options)
+        row = self._found(unit, handle, asked, seq)
         message = message_of(unit.database, row, to_microseconds(self._clock()))
         try:
             mqmd, body = given(Mqmd.decode(message.md), message.body, options)
@@ -424,31 +452,26 @@ class Program:
                 handle.passed = mqmd
         return got
 
-    def _found(self, unit: SqliteUnitOfWork, handle: Handle, asked: GetOptions) -> MessageRow:
+    def _found(self, unit: SqliteUnitOfWork, handle: Handle, asked: GetOptions, seq: int | None) -> MessageRow:
         options, now_us = asked.options, to_microseconds(self._clock())
-        match = Match(
-            msg_id=asked.msg_id if asked.match & MQMO_MATCH_MSG_ID and asked.msg_id != NO_ID else None,
-            correl_id=asked.correl_id if asked.match & MQMO_MATCH_CORREL_ID and asked.correl_id != NO_ID else None,
-            group_id=asked.group_id if asked.match & MQMO_MATCH_GROUP_ID and asked.group_id != NO_ID else None,
-            seq=asked.seq if asked.match & MQMO_MATCH_MSG_TOKEN and asked.seq else None,
-        )
-        after = BEFORE_ALL
+        match, after = _match(asked) if seq is None else Match(seq=seq), BEFORE_ALL
         under_cursor = options & (MQGMO_MSG_UNDER_CURSOR | MQGMO_BROWSE_MSG_UNDER_CURSOR)
         if under_cursor:
             match = Match(seq=handle.cursor[1])
-        elif options & MQGMO_ANY_BROWSE and not options & MQGMO_BROWSE_FIRST:
-            after = handle.cursor
+        elif seq is None:
+            after = _after(handle, options)
         locks = self._open_queues.locks
         while (row := unit.uncommitted.find(handle.queue, now_us, match, after)) is not None:
-            is_passed = bool(options & MQGMO_UNMARKED_BROWSE_MSG) and self._open_queues.is_marked(
-                handle, row[SEQ], now_us
-            )
-            if not is_passed and locks.get(row[SEQ], handle) is handle and _is_selected(handle, row):
+            if locks.get(row[SEQ], handle) is handle and not self._is_passed(handle, row, options, now_us):
                 return row
             after = (row[RANK], row[SEQ])
         if under_cursor:
             raise MqiError(MQRC_NO_MSG_UNDER_CURSOR, "no message is under the cursor")
         raise MqiError(MQRC_NO_MSG_AVAILABLE, f"{handle.queue} has no such message")
+
+    def _is_passed(self, handle: Handle, row: MessageRow, options: int, now_us: int) -> bool:
+        """Whether a browse of unmarked messages passes this one."""
+        return bool(options & MQGMO_UNMARKED_BROWSE_MSG) and self._open_queues.is_marked(handle, row[SEQ], now_us)
 
     def _unlocked(self, handle: Handle) -> Got:
         if not self._open_queues.unlock(handle):
@@ -483,7 +506,11 @@ class Program:
             return []
         owner = self._owner(unit)
         self._in_syncpoint = False
-        return unit.uncommitted.commit(owner) if commit else unit.uncommitted.backout(owner)
+        return self._came(unit.uncommitted.commit(owner) if commit else unit.uncommitted.backout(owner))
+
+    def _came(self, came: Came) -> list[str]:
+        self._open_queues.came(came)
+        return list(came)
 
     def _owner(self, unit: SqliteUnitOfWork) -> str:
         return f"{self._holder.number(unit)} {self._number}"
@@ -513,6 +540,34 @@ class Program:
         changed = changed_queue(queue, values)
         if changed != queue:
             unit.save_definition(changed)
+
+
+def _gettable(queues: SqliteUnitOfWork | QueueManagerStore, handle: Handle, options: int) -> LocalQueue:
+    """The queue from which a get with *options* gives messages. Raises MqiError, QueueError."""
+    if options & MQGMO_ANY_BROWSE:
+        handle.requires(MQOO_BROWSE, MQRC_NOT_OPEN_FOR_BROWSE)
+    else:
+        handle.requires(MQOO_ANY_INPUT, MQRC_NOT_OPEN_FOR_INPUT)
+    queue = queues.find_queue(handle.queue)
+    if queue is None:
+        raise UnknownQueueError(handle.queue)
+    if not queue.get_enabled:
+        raise QueueError(MQRC_GET_INHIBITED, queue.name, "getting is inhibited")
+    return queue
+
+
+def _match(asked: GetOptions) -> Match:
+    return Match(
+        msg_id=asked.msg_id if asked.match & MQMO_MATCH_MSG_ID and asked.msg_id != NO_ID else None,
+        correl_id=asked.correl_id if asked.match & MQMO_MATCH_CORREL_ID and asked.correl_id != NO_ID else None,
+        group_id=asked.group_id if asked.match & MQMO_MATCH_GROUP_ID and asked.group_id != NO_ID else None,
+        seq=asked.seq if asked.match & MQMO_MATCH_MSG_TOKEN and asked.seq else None,
+    )
+
+
+def _after(handle: Handle, options: int) -> tuple[int, int]:
+    """Behind which place a get looks."""
+    return handle.cursor if options & MQGMO_ANY_BROWSE and not options & MQGMO_BROWSE_FIRST else BEFORE_ALL
 
 
 def _selector(text: str) -> Selector:

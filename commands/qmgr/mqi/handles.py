@@ -6,11 +6,13 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
+from weakref import WeakSet
 
 from commands.qmgr.mqi.errors import MqiError
 from commands.qmgr.store.connection import OpenQueue, ProgramConnection
 from commands.qmgr.store.dynamic_queues import Close
-from commands.qmgr.store.uncommitted import BEFORE_ALL
+from commands.qmgr.store.search import Search
+from commands.qmgr.store.uncommitted import BEFORE_ALL, Came
 from rfh2.mqi_constants import (
     MQGMO_MARK_BROWSE_CO_OP,
     MQGMO_MARK_BROWSE_HANDLE,
@@ -82,6 +84,7 @@ class Handle:
     cursor: rank and seq of the message browsed last. passed: descriptor of the message got last, where its context is
     saved. managed: the queue that goes when all handles of it are closed. subscription: of a handle that MQSUB gave.
     sub_id: of a queue's handle that MQSUB gave. marks: messages that were marked for this handle alone.
+    search: what was looked at for the last MQGET that chose among the messages.
     """
 
     object_type: int
@@ -98,6 +101,7 @@ class Handle:
     subscription: OpenSubscription | None = None
     sub_id: bytes = b""
     marks: set[int] = field(default_factory=set)
+    search: Search | None = None
 
     def requires(self, options: int, reason: int) -> None:
         """Raises MqiError with *reason* where the object was opened with none of *options*."""
@@ -143,6 +147,7 @@ class OpenQueues:
         self.outputs: Counter[str] = Counter()
         self._exclusive: set[str] = set()
         self.subscriptions: dict[str, SubscriptionUse] = {}
+        self._searches: WeakSet[Search] = WeakSet()
         self.locks: dict[int, Handle] = {}  # messages that a program has browsed with MQGMO_LOCK, by seq
         self._marks: dict[int, int] = {}  # when marks end that programs share, in microseconds, by seq, the first first
 
@@ -168,7 +173,18 @@ class OpenQueues:
         held = [seq for seq, holder in self.locks.items() if holder is handle]
         for seq in held:
             del self.locks[seq]
+            self.came({handle.queue: seq})
         return bool(held)
+
+    def searched(self, search: Search) -> None:
+        """*search* is to know what comes to its queue by ``came``, as long as it lasts."""
+        self._searches.add(search)
+
+    def came(self, came: Came) -> None:
+        """Messages that may have old numbers have come to queues, or can be got again."""
+        for search in list(self._searches):
+            if search.queue in came:
+                search.came(came[search.queue])
 
     def opened(self, queue: str, options: int) -> None:
         """*queue* is opened. Raises MqiError 2042 where its use is exclusive, or cannot be."""

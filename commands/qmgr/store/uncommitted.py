@@ -25,25 +25,30 @@ _PUT: Final = "put {} "
 _DEFERRED: Final = "deferred {} "
 _COLUMNS: Final = ", ".join(COLUMNS)
 # Where the ids stand in the descriptor, counted from 1 (wire formats, section 1).
-_ID_CONDITIONS: Final = {
+ID_CONDITIONS: Final = {
     "msg_id": "substr(md, 49, 24) = :msg_id",
     "correl_id": "substr(md, 73, 24) = :correl_id",
     "group_id": "substr(md, 325, 24) = :group_id",
     "seq": "seq = :seq",
 }
+"""By the names of ``Match``."""
 _FIND: Final = (
     "SELECT {columns} FROM messages WHERE queue = :queue AND (expires_at IS NULL OR expires_at > :now)"
-    " AND (rank, seq) > (:rank, :after){conditions} ORDER BY rank, seq LIMIT 1"
+    " AND {place}{conditions} ORDER BY rank, seq LIMIT 1"
 )
+# Ranges of the index: one condition on rank and seq would be looked for from the beginning of the rank.
+_PLACES: Final = ("rank = :rank AND seq > :after", "rank > :rank")
 _MESSAGE: Final = f"SELECT {_COLUMNS} FROM messages WHERE seq = ?"
 _MOVE: Final = "UPDATE messages SET queue = ? || queue WHERE seq = ?"
 _CONCERNS: Final = "SELECT 1 FROM messages WHERE queue >= ? AND queue < ? AND queue LIKE '% ' || ? LIMIT 1"
-_LANES: Final = "SELECT DISTINCT queue FROM messages WHERE queue >= ? AND queue < ?"
+_LANES: Final = "SELECT queue, min(seq) FROM messages WHERE queue >= ? AND queue < ? GROUP BY queue"
 _BACK: Final = "UPDATE messages SET queue = substr(queue, ?), backout_count = backout_count + ? WHERE queue = ?"
 _DEFERRED_OF_ID: Final = "SELECT seq, queue FROM messages WHERE queue >= ? AND queue < ? AND substr(md, 49, 24) = ?"
 _BACK_ONE: Final = "UPDATE messages SET queue = ? WHERE seq = ?"
 _DELETE: Final = "DELETE FROM messages WHERE queue >= ? AND queue < ?"
 BEFORE_ALL: Final = (-1, -1)
+Came = dict[str, int]
+"""The queues that have more messages, and the lowest number among these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +59,11 @@ class Match:
     correl_id: bytes | None = None
     group_id: bytes | None = None
     seq: int | None = None
+
+    @property
+    def ids(self) -> dict[str, bytes | int]:
+        """What is to match, by its name."""
+        return {name: value for name in ID_CONDITIONS if (value := getattr(self, name)) is not None}
 
 
 ANY: Final = Match()
@@ -80,14 +90,16 @@ class Uncommitted:
         Raises StoreDamagedError.
         """
         self._settle()
-        wanted = {name: value for name in _ID_CONDITIONS if (value := getattr(match, name)) is not None}
-        conditions = "".join(f" AND {_ID_CONDITIONS[name]}" for name in wanted)
-        statement = _FIND.format(columns=_COLUMNS, conditions=conditions)
+        wanted = match.ids
+        conditions = "".join(f" AND {ID_CONDITIONS[name]}" for name in wanted)
         values = {"queue": queue, "now": now_us, "rank": after[0], "after": after[1], **wanted}
-        row: MessageRow | None = self._connection.execute(statement, values).fetchone()
-        if row is not None:
-            check(self._database, row)
-        return row
+        for place in _PLACES if after != BEFORE_ALL else _PLACES[1:]:
+            statement = _FIND.format(columns=_COLUMNS, place=place, conditions=conditions)
+            row: MessageRow | None = self._connection.execute(statement, values).fetchone()
+            if row is not None:
+                check(self._database, row)
+                return row
+        return None
 
     def concerns(self, queue: str) -> bool:
         """Whether a unit of work that is not over has a message of *queue*, got, put or deferred."""
@@ -125,13 +137,13 @@ class Uncommitted:
         self._connection.execute(_MOVE, (_DEFERRED.format(owner), seq))
         self._changed(queue)
 
-    def activate(self, owner: str, msg_id: bytes, put: bool) -> list[str]:
-        """Put a deferred message on its queue, or with *put* false delete it; returns the queues that have it."""
+    def activate(self, owner: str, msg_id: bytes, put: bool) -> Came:
+        """Put a deferred message on its queue, or with *put* false delete it; returns the queue that has it."""
         self._settle()
         values = (*_range(_DEFERRED, owner), msg_id)
         found = self._connection.execute(_DEFERRED_OF_ID, values).fetchone()
         if found is None:
-            return []
+            return {}
         seq, lane = found
         queue = lane.rpartition(" ")[2]
         if put:
@@ -139,32 +151,35 @@ class Uncommitted:
         else:
             self._connection.execute("DELETE FROM messages WHERE seq = ?", (seq,))
         self._changed(queue)
-        return [queue] if put else []
+        return {queue: seq} if put else {}
 
-    def end(self, owner: str) -> list[str]:
+    def end(self, owner: str) -> Came:
         """The owner ends: undo its unit of work, put what it deferred; returns the queues that have more messages."""
-        return [*self.backout(owner), *self._returned(_DEFERRED, owner, 0)]
+        came = self.backout(owner)
+        for queue, seq in self._returned(_DEFERRED, owner, 0).items():
+            came[queue] = min(seq, came.get(queue, seq))
+        return came
 
-    def commit(self, owner: str) -> list[str]:
+    def commit(self, owner: str) -> Came:
         """End the unit of work; returns the queues that have new messages."""
         self._settle()
         self._connection.execute(_DELETE, _range(_GOT, owner))
         return self._returned(_PUT, owner, 0)
 
-    def backout(self, owner: str) -> list[str]:
+    def backout(self, owner: str) -> Came:
         """Undo the unit of work; returns the queues to which messages came back."""
         self._settle()
         self._connection.execute(_DELETE, _range(_PUT, owner))
         return self._returned(_GOT, owner, 1)
 
-    def _returned(self, lane: str, owner: str, backouts: int) -> list[str]:
-        queues = []
-        for (name,) in self._connection.execute(_LANES, _range(lane, owner)).fetchall():
+    def _returned(self, lane: str, owner: str, backouts: int) -> Came:
+        came: Came = {}
+        for name, seq in self._connection.execute(_LANES, _range(lane, owner)).fetchall():
             queue = name.rpartition(" ")[2]
             self._connection.execute(_BACK, (len(name) - len(queue) + 1, backouts, name))
             self._changed(queue)
-            queues.append(queue)
-        return queues
+            came[queue] = min(seq, came.get(queue, seq))
+        return came
 
 
 def _range(lane: str, owner: str) -> tuple[str, str]:

@@ -286,6 +286,12 @@ class MqiClient:
     def open(self, name: str, options: int, kind: int = MQOT_Q, qmgr: str = "") -> Reply:
         return self.call(SegmentType.MQOPEN, self.od(name, kind, qmgr) + self.long(options))
 
+    def opened_with(self, name: str, options: int, selector: str) -> Reply:
+        """MQOPEN with a selection string."""
+        od = self.structure(MQOD[4], "OD  ", 4, ObjectType=MQOT_Q, ObjectName=name, ObjectQMgrName="")
+        described = write_strings(od, {"SelectionString": selector}, ["SelectionString"])
+        return self.call(SegmentType.MQOPEN, described + self.long(options))
+
     def opened(self, name: str, options: int, kind: int = MQOT_Q) -> int:
         """The handle; the call succeeded."""
         reply = self.open(name, options, kind)

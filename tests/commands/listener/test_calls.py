@@ -21,6 +21,7 @@ from commands.qmgr.store.errors import QueueError
 from commands.qmgr.store.sqlite import utc_now
 from rfh2 import Folder, Rfh2, decode
 from rfh2.ccsid import ByteOrder
+from rfh2.channel.segments import SegmentType
 from rfh2.mqi_constants import (
     MQGMO_ACCEPT_TRUNCATED_MSG,
     MQGMO_BROWSE_FIRST,
@@ -175,6 +176,32 @@ def test_a_message_too_long_stays_unless_its_end_may_be_lost(client: MqiClient) 
     assert (failed.reason, failed.body, failed.length) == (2080, b"0123", 10)
     assert (accepted.reason, accepted.body, accepted.length) == (2079, b"0123", 10)
     assert client.get(handle).reason == EMPTY
+
+
+def test_a_get_chooses_by_a_selector(client: MqiClient, other: MqiClient) -> None:
+    """Also among more messages than are looked at in one turn, and of those that a unit of work puts late or back."""
+    handle = client.opened_with("Q", IN | OUT | BROWSE | MQOO_SET, "JMSPriority > 4").handle
+    sender = other.opened("Q", IN | OUT)
+    for n in range(120):
+        other.put(sender, b"low %d" % n, priority=0)
+    other.put(sender, b"high", MQPMO_SYNCPOINT, priority=5)
+    for _ in range(120):
+        other.put(sender, b"low", priority=0)
+    assert client.get(handle).reason == EMPTY
+    client.request_get(handle, wait_ms=20_000)
+    assert other.commit() == 0
+    reply = client.reply(SegmentType.MQGET)
+    assert (reply.reason, reply.body[-4:]) == (0, b"high")
+    assert client.get(handle, MQGMO_BROWSE_FIRST).reason == EMPTY
+    other.put(sender, b"higher", priority=9)
+    assert other.get(sender, MQGMO_SYNCPOINT).body == b"higher"
+    assert client.get(handle).reason == EMPTY
+    assert other.backout() == 0
+    assert client.get(handle, MQGMO_BROWSE_FIRST).body == b"higher"
+    assert client.get(handle, longest=2).reason == 2080
+    assert client.get(handle).body == b"higher"
+    client.set(handle, {9: 1})
+    assert client.get(handle).reason == 2016
 
 
 def test_a_get_waits_for_a_message(client: MqiClient, other: MqiClient) -> None:

@@ -1,6 +1,7 @@
 """IBM's own clients against the listener: MQ classes for Java and for JMS.
 
-Rows of docs/conformance.md: LSN-6, LSN-8, LSN-9, LSN-14, LSN-15, LSN-23, LSN-24, LSN-25, LSN-26, LSN-30, LSN-34.
+Rows of docs/conformance.md: LSN-6, LSN-8, LSN-9, LSN-14, LSN-15, LSN-23, LSN-24, LSN-25, LSN-26, LSN-30, LSN-34,
+LSN-39, LSN-40, LSN-41, LSN-42.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from commands.qmgr.store import QueueManagerStore
 from tests.commands.links.mosquitto import listens
 from tests.commands.listener.conftest import listener_at
 from tests.commands.listener.mqi_client import MqiClient
-from tests.ibm_java import compiled, needs_ibm_java
+from tests.ibm_java import OLD_JARS, compiled, needs_ibm_java, needs_old_ibm_java
 from tests.waiting import until
 
 HERE = Path(__file__).parent / "java"
@@ -76,8 +77,15 @@ def java(classpath: str, program: str, *arguments: object) -> list[str]:
     return done.stdout.splitlines()
 
 
-def test_base_classes(port: int, classpath: str) -> None:
-    assert java(classpath, "BaseClasses", port) == [
+@pytest.fixture(params=["newest", pytest.param("9.0.4", marks=needs_old_ibm_java)])
+def client(classpath: str, request: pytest.FixtureRequest) -> str:
+    """The class path with the client that most programs are tried with, and with the oldest one."""
+    made = classpath.partition(":")[0]
+    return classpath if request.param == "newest" else ":".join(map(str, (made, *OLD_JARS)))
+
+
+def test_base_classes(port: int, client: str) -> None:
+    assert java(client, "BaseClasses", port) == [
         "connected",
         "depth 5",
         "large 200000",
@@ -94,8 +102,8 @@ def test_base_classes(port: int, classpath: str) -> None:
     ]
 
 
-def test_jms_point_to_point(port: int, classpath: str) -> None:
-    assert java(classpath, "PointToPoint", port) == [
+def test_jms_point_to_point(port: int, client: str) -> None:
+    assert java(client, "PointToPoint", port) == [
         "browsed 3",
         "selected text 1",
         "got text 0",
@@ -159,6 +167,17 @@ def test_jms_in_normal_mode(port: int, classpath: str, home: Path) -> None:
         "closed",
     ]
     assert subscriptions(home) == []
+
+
+def test_many_threads_share_a_connection(port: int, classpath: str) -> None:
+    assert java(classpath, "Sharing", port) == [
+        "small 1 2080",
+        "large 0123456789",
+        "come and go null, heard true",
+        "put and got 500",
+        "pool true",
+        *("received null", "closed true") * 2,
+    ]
 
 
 def test_programs_in_all_modes_reach_each_other(port: int, classpath: str) -> None:

@@ -27,7 +27,11 @@ public class BaseClasses {
       message.format = CMQC.MQFMT_STRING;
       message.correlationId = new byte[] {(byte) i};
       message.writeString("hello " + i);
-      output.put(message, new MQPutMessageOptions());
+      if (i < 3) {
+        output.put(message, new MQPutMessageOptions());
+      } else {
+        manager.put("TEST.Q", message, new MQPutMessageOptions());
+      }
     }
     MQMessage large = new MQMessage();
     large.write(new byte[200_000]);
