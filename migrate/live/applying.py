@@ -21,13 +21,13 @@ from commands.broker.objects import CONTROL_QUEUE
 from commands.mqsc import parse
 from commands.mqsc.model import Statement
 from commands.qmgr.store.errors import QueueError
-from migrate.live.administrator import Administrator
+from migrate.live.administrator import AdministrationError, Administrator
 from migrate.live.checkpoints import Action, Checkpoint, checkpoints
 from migrate.live.decisions import Decision, altered_later, decide, follow, key_of, object_of
 from migrate.live.embedded import statement_of
 from migrate.live.journal import Did, Entry, Journal
 from migrate.live.loading import DELETE_PROGRESS, PROGRESS_QUEUE, Messages, load, messages_in, progress_of
-from migrate.live.snapshot import LiveState, at_places, read_live, text
+from migrate.live.snapshot import LiveState, at_places, qmgr_row, read_live, text
 from migrate.planned_state import PlannedHeading, PlannedObject
 from rfh2.captured import CapturedMessage
 from rfh2.errors import MigrationError
@@ -279,10 +279,16 @@ class Applier:
 
     def _depth(self, queue: str) -> int:
         rows = self.administrator.display("QLOCAL", queue)
-        return int(text(rows[0], "CURDEPTH") or 0) if rows else 0
+        depth = text(rows[0], "CURDEPTH") if rows else "0"
+        if not depth.isdecimal():
+            where = self.administrator.where
+            raise AdministrationError(
+                f"{where}: DISPLAY QLOCAL({queue}) shows no CURDEPTH: whether it is empty is not known"
+            )
+        return int(depth)
 
     def _dead(self) -> int:
-        queue = text(next(iter(self.administrator.display("QMGR")), {}), "DEADQ")
+        queue = text(qmgr_row(self.administrator), "DEADQ")
         return self._depth(queue) if queue else 0
 
     def _check_dead_letters(self, checkpoint: Checkpoint, began: Entry) -> None:
