@@ -107,8 +107,11 @@ def follow(statement: Statement, live: LiveState) -> None:
         row = {given.name: _values(given) for given in command.keywords if given.values is not None}
         live.add_subscription({**row, "SUB": command.name.text})
     elif (command.verb, command.target) == ("ALTER", "NAMELIST"):
-        row = live.namelists.get(command.name.text, {})
-        live.namelists[command.name.text] = {**row, "NAMES": _texts(command.keyword("NAMES")) or names(row, "NAMES")}
+        before = live.namelists.get(command.name.text, {})
+        live.namelists[command.name.text] = {
+            **before,
+            "NAMES": _texts(command.keyword("NAMES")) or names(before, "NAMES"),
+        }
 
 
 def object_of(statement: Statement) -> str:

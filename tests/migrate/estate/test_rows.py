@@ -16,7 +16,7 @@ from migrate.estate.pack.applications import Applications
 from migrate.estate.plan_differences import plan_differences
 from migrate.estate.totals import Result, Sums, total
 from migrate.estate.wanted import WantedRow
-from migrate.ledger import Verdict
+from migrate.ledger import Verdict, left_by_choice
 from migrate.legacy_state import LegacyState
 from migrate.plan import Tool
 from migrate.target import Target
@@ -37,6 +37,7 @@ def test_every_item_is_in_one_sum_and_one_application(state: LegacyState, kind: 
     sums = Sums.of((row.result for row in rows), sum(1 for _ in state.items()))
     assert (sums.migrated, sums.changed) == (plan.counts[Verdict.MIGRATED], plan.counts[Verdict.CHANGED])
     assert sums.refused + sums.left == plan.counts[Verdict.REPORTED]
+    assert sums.left == left_by_choice(plan.fates)
     applications = Applications()
     applications.learn((row.owner for row in rows), ())
     parts: dict[str, list[Result]] = {}
