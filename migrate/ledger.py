@@ -13,7 +13,7 @@ from enum import StrEnum
 from itertools import accumulate
 from typing import Protocol, overload
 
-from migrate.legacy_state import FIELD_OF_KIND, Item, Key, LegacyState
+from migrate.legacy_state import FIELD_OF_KIND, Item, Key, LegacyState, Unread
 from rfh2.errors import MigrationError
 
 
@@ -65,6 +65,15 @@ class Fate:
     def source(self) -> str:
         """Where it was found."""
         return str(self.item.source)
+
+    @property
+    def is_left(self) -> bool:
+        """Whether it was left by choice: version 7 has nothing of its kind, or it is no state of the broker.
+
+        Other reported items are refused, with a reason that a person should see.
+        """
+        is_no_state = isinstance(self.item, Unread) and not self.item.is_state
+        return self.verdict is Verdict.REPORTED and (is_no_state or self.severity is Severity.INFO)
 
     @property
     def severity(self) -> Severity:
@@ -224,11 +233,8 @@ class Fates(Sequence[Fate]):
 
 
 def left_by_choice(fates: Iterable[Fate]) -> int:
-    """How many of the reported items need nobody: version 7 has nothing of their kind, or they are no state.
-
-    The other reported items are refused, with a reason that a person should see.
-    """
-    return sum(fate.verdict is Verdict.REPORTED and fate.severity is Severity.INFO for fate in fates)
+    """How many items were left by choice."""
+    return sum(fate.is_left for fate in fates)
 
 
 def count(fates: Iterable[Fate]) -> dict[Verdict, int]:

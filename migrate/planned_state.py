@@ -20,6 +20,7 @@ from commands.broker.objects import (
     AuthorityRecord,
     LocalQueue,
     ModelQueue,
+    Objects,
     QueueManager,
 )
 from commands.explain.equivalents.mqsc import attributes as sub_attributes
@@ -29,6 +30,7 @@ from commands.mqsc import attributes as mqsc_kinds
 from commands.mqsc.attributes import Attribute, ObjectKind
 from commands.mqsc.values import Shown
 from migrate.legacy_state import Frozen
+from migrate.marker import is_marker
 from migrate.plan import AddSubscription, KeepRetained, MigrationPlan, Phase, Store
 from migrate.target import Target
 from rfh2.errors import MigrationError
@@ -64,7 +66,8 @@ class PlannedObject(Frozen):
 
     name: the object's, a subscription's (None where it has none), or a topic string. attributes: those that the plan
     fixes. number: of a subscription or a retained publication in the report. own_name, stream: what programs call a
-    named subscription on a stream, and the stream; also that of a retained publication.
+    named subscription on a stream, and the stream; also that of a retained publication. before: of a namelist, the
+    names that it had when the plan was made; the plan adds the others.
     """
 
     kind: Kind
@@ -73,6 +76,7 @@ class PlannedObject(Frozen):
     number: int = 0
     own_name: str = ""
     stream: str = ""
+    before: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:
@@ -122,7 +126,7 @@ def planned_objects(plan: MigrationPlan, target: Target) -> Iterator[PlannedObje
     definitions: dict[tuple[str, str], PlannedObject] = {}
     for step in plan.steps:
         if isinstance(step, Store):
-            made = _definition(step.definition, target.objects.qmgr)
+            made = _definition(step.definition, target.objects)
             if made is not None:
                 definitions[made.kind, made.name or ""] = made
     yield from definitions.values()
@@ -166,13 +170,13 @@ def _read(model: type[M], line: str, place: str) -> M:
         raise MigrationError(f"{place}: {f'{where}: ' if where else ''}{first['msg']}") from error
 
 
-def _definition(definition: object, before: QueueManager) -> PlannedObject | None:
+def _definition(definition: object, before: Objects) -> PlannedObject | None:
     match definition:
         case QueueManager():
             changed = {
                 a.keyword: _shown(a, definition)
                 for a in mqsc_kinds.QMGR.attributes
-                if getattr(definition, a.field) != getattr(before, a.field)
+                if getattr(definition, a.field) != getattr(before.qmgr, a.field)
             }
             return PlannedObject(kind="QMGR", name=definition.name, attributes=changed)
         case LocalQueue() | AliasQueue() | ModelQueue():
@@ -182,7 +186,11 @@ def _definition(definition: object, before: QueueManager) -> PlannedObject | Non
             given = _differing(mqsc_kinds.TOPIC, definition, TopicObject(definition.name, ""))
             return PlannedObject(kind="TOPIC", name=definition.name, attributes=given)
         case Namelist():
-            return PlannedObject(kind="NAMELIST", name=definition.name, attributes={"NAMES": definition.names})
+            known = before.namelists.get(definition.name)
+            there = () if known is None or is_marker(definition) else known.names
+            return PlannedObject(
+                kind="NAMELIST", name=definition.name, attributes={"NAMES": definition.names}, before=there
+            )
         case AuthorityRecord():
             attributes: dict[str, str | int | tuple[str, ...]] = {
                 "PROFILE": definition.profile,

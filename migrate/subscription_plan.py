@@ -1,8 +1,8 @@
 """Subscriptions: each one's topic below its stream and subscription point, its name, its queue, its options.
 
-Those that cannot or need not be in the new state are reported, each with its reason: expired, to metatopics, for
-temporary dynamic queues, with a topic, filter or queue that the queue manager refuses. Of two of the same
-registration one is migrated; contradictions between them are reported.
+Those that cannot or need not be in the new state are reported, each with its reason: expired, to metatopics, of a
+neighbouring broker, for temporary dynamic queues, with a topic, filter or queue that the queue manager refuses. Of two
+of the same registration one is migrated; contradictions between them are reported.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
-from commands.broker.dynamic_names import is_dynamic_name
+from commands.broker.dynamic_names import has_unique_part, is_dynamic_name
 from commands.broker.lifetime import tenths_until
 from commands.broker.objects import ADMIN_STREAM, is_object_name
 from commands.model import RegOpt
@@ -30,6 +30,9 @@ from streams.subscriptions import MQCI_NONE, PublicationFormat, Subscription
 from streams.topic_strings import SEPARATOR, check_topic_string
 
 USER_LENGTH: Final = 12
+# Version 6 brokers register with each other for this queue of theirs.
+NEIGHBOURS_QUEUE: Final = "SYSTEM.BROKER.INTER.BROKER.COMMUNICATIONS"
+_OF_JMS: Final = "SYSTEM.JMS."
 MQACT_NONE: Final = bytes(32)
 _WORDS: Final = frozenset(option.value for option in RegOpt)
 _BODY_FILTER: Final = ("Body", "Root.", "Root:", "InputRoot", "InputBody")
@@ -198,6 +201,9 @@ def _subscription(draft: Draft, key: Key, legacy: LegacySubscription) -> Subscri
 
 
 def _check_kind(draft: Draft, legacy: LegacySubscription) -> None:
+    if legacy.queue == NEIGHBOURS_QUEUE:
+        why = f"{_neighbour(draft, legacy)} registered it for its own subscribers: the hierarchy makes it anew"
+        raise _RefusedError(why, severity=Severity.INFO)
     if legacy.topic.startswith("MQ/"):
         why = "metatopics are not provided in version 7, where such a subscription is accepted and ignored (guide 7.5)"
         raise _RefusedError(why, "D04")
@@ -213,8 +219,27 @@ def _check_kind(draft: Draft, legacy: LegacySubscription) -> None:
         raise _RefusedError(why, "P29", severity=Severity.ERROR)
     if legacy.temp_dynamic:
         raise _RefusedError("its queue is a temporary dynamic one, gone when its program ends", "D17", "D18")
+    if _is_of_a_dynamic_queue(draft, legacy):
+        why = (
+            f"{legacy.queue} is the name of a dynamic queue, and {draft.qmgr} has no such queue: a temporary one is "
+            "gone with its program, which registers again. If it is a permanent one, define it, or give --existing "
+            "with its definition, and plan again"
+        )
+        raise _RefusedError(why, "D17", "D18")
     if legacy.sub_point and legacy.format is not PublicationFormat.RFH2:
         raise _RefusedError("subscription points work with MQRFH2 alone (guide 6.2, 8)", severity=Severity.ERROR)
+
+
+def _neighbour(draft: Draft, legacy: LegacySubscription) -> str:
+    named = f"broker {legacy.qmgr}" if legacy.qmgr not in ("", draft.state.qmgr) else "a broker"
+    return f"a neighbour, {named},"
+
+
+def _is_of_a_dynamic_queue(draft: Draft, legacy: LegacySubscription) -> bool:
+    """Whether its queue is gone, as far as its name says; a queue of JMS may be a permanent dynamic one (P23)."""
+    is_here = legacy.qmgr in ("", draft.state.qmgr, draft.qmgr)
+    is_known = legacy.queue in draft.objects.queues or legacy.queue in draft.objects.aliases
+    return is_here and not is_known and has_unique_part(legacy.queue) and not legacy.queue.startswith(_OF_JMS)
 
 
 def _prefix(draft: Draft, key: Key, legacy: LegacySubscription) -> str:
@@ -333,7 +358,7 @@ def _options(draft: Draft, key: Key, legacy: LegacySubscription) -> tuple[str, .
     if "Local" in legacy.options:
         why = "it also receives global publications made on this queue manager (guide 7.5, table 2)"
         draft.ledger.note(key, why, "D02")
-    if legacy.queue.startswith("SYSTEM.JMS."):
+    if legacy.queue.startswith(_OF_JMS):
         why = "a JMS client's: with SUBSTORE(QUEUE) it has a record on SYSTEM.JMS.ADMIN.QUEUE too, which stays there"
         draft.ledger.note(key, why, "P23")
     if is_dynamic_name(legacy.queue):

@@ -17,4 +17,9 @@ _UNIQUE_LENGTH: Final = 16
 
 def is_dynamic_name(queue: str) -> bool:
     """Whether *queue* looks like the name of a dynamic queue, whatever prefix the program gave."""
-    return queue.startswith(_DEFAULT_PREFIX) or _UNIQUE_PART.fullmatch(queue[-_UNIQUE_LENGTH:]) is not None
+    return queue.startswith(_DEFAULT_PREFIX) or has_unique_part(queue)
+
+
+def has_unique_part(queue: str) -> bool:
+    """Whether *queue* ends with what a queue manager puts in the place of the asterisk."""
+    return _UNIQUE_PART.fullmatch(queue[-_UNIQUE_LENGTH:]) is not None

@@ -56,7 +56,8 @@ class _Sink(Protocol):
     "qpubsub differences captures/ --before estate.toml --after cluster.toml --svg network.svg",
     exit_codes={
         0: "a rule explains every difference; with --fail-on, FILE accepts all",
-        1: "no rule explains some, or records could not be read; with --fail-on, there is more than FILE accepts; "
+        1: "no rule explains some, neither version processed some messages, or records could not be read; with "
+        "--fail-on, there is more than FILE accepts; "
         "with --after, somebody gets less, or something twice",
     },
 )
@@ -122,7 +123,7 @@ def command(
     report, problems = (_on_spark if options.on_spark else _here)(console, options, selection, output)
     forms.show(console, report, lambda: page(report, options.label), lambda: lines_of(report))
     if gate is None:
-        return ExitCode.PROBLEMS if problems or report.findings else ExitCode.DONE
+        return ExitCode.PROBLEMS if problems or report.findings or report.not_processed else ExitCode.DONE
     exceeded = list(gate.exceeded(report))
     for line in exceeded:
         console.warn(f"--fail-on: {line}")

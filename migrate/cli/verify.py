@@ -13,7 +13,6 @@ from commands.cli.options.verb import verb
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
 from migrate.cli import live_options
-from migrate.live.administrator import AdministrationError
 from migrate.live.differences import Comparison, compare
 from migrate.live.separator import NameProbe, planned_separator, probe_names
 from migrate.live.snapshot import read_live
@@ -78,8 +77,6 @@ def command(
         raise click.UsageError("--stream goes with --probe-names")
     with live_options.opened(console, home, qmgr, admin, queues, config) as live:
         state = read_live(live.administrator, ("QMGR", *by_kind(planned)))
-        if not state.qmgr:
-            raise AdministrationError(f"{live.administrator.where}: DISPLAY QMGR shows nothing")
         found = compare(heading, planned, state, datetime.now(UTC))
         probe = None
         if probe_names:

@@ -159,7 +159,9 @@ def tried(job: BrokerJob, record: Record, place: Path) -> Iterator[str]:
         yield from (f"applied to a copy: {said}" for said in wanted.differences(rows, embedded.load(copy)))
         while recorded(copy, job.tool) is not None:
             yield from (f"undone on a copy: {said}" for said in embedded.undo(copy, job.tool).left)
-        yield from (f"undone on a copy: {said}" for said in wanted.differences(before, embedded.load(copy)))
+        yield from (
+            f"undone on a copy: {said}" for said in wanted.differences(before, embedded.load(copy), exactly=True)
+        )
 
 
 def remember(job: BrokerJob, record: Record) -> None:

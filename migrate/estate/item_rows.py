@@ -79,7 +79,7 @@ def rows_of(plan: MigrationPlan) -> Iterator[ItemRow]:
             fate.label,
             digest(item),
             fate.source,
-            result_of(fate, plan.state),
+            result_of(fate),
             fate.becomes,
             fate.reasons,
             owner_of(item),

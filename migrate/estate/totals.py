@@ -1,7 +1,7 @@
 """Every item that was read is in one of four sums: migrated, changed, refused with a reason, or left by choice.
 
-Left by choice: what belongs to another queue manager, and pieces of a source that are no state of the broker. The sums
-are checked wherever they are made; so they agree in every report.
+Left by choice is what a fate says (``Fate.is_left``), in an estate as in the report of one broker. The sums are checked
+wherever they are made; so they agree in every report.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Self
 
 from migrate.ledger import Fate, Verdict
-from migrate.legacy_state import Frozen, LegacyState, Unread
+from migrate.legacy_state import Frozen
 from rfh2.errors import MigrationError
 
 
@@ -67,13 +67,10 @@ def total(sums: Iterable[Sums]) -> Sums:
     return result
 
 
-def result_of(fate: Fate, state: LegacyState) -> Result:
+def result_of(fate: Fate) -> Result:
     """What became of an item, as an estate counts it."""
     if fate.verdict is Verdict.MIGRATED:
         return Result.MIGRATED
     if fate.verdict is Verdict.CHANGED:
         return Result.CHANGED
-    kind, number = fate.key
-    if kind == Unread.kind and not state.unread[number - 1].is_state:
-        return Result.LEFT
-    return Result.REFUSED
+    return Result.LEFT if fate.is_left else Result.REFUSED

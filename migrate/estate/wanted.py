@@ -51,15 +51,26 @@ def wanted_of(plan: MigrationPlan) -> Iterator[WantedRow]:
             yield _retained(step.retained)
 
 
-def differences(wanted: Iterable[WantedRow], live: Target) -> Iterator[str]:
-    """What *live* has otherwise than planned, a line each; nothing where it is as planned."""
+def differences(wanted: Iterable[WantedRow], live: Target, *, exactly: bool = False) -> Iterator[str]:
+    """What *live* has otherwise than planned, a line each; nothing where it is as planned.
+
+    A namelist may have more names than planned, which others have added, unless it has to be *exactly* as it was.
+    """
     there = {(row.kind, row.key): row for row in rows_of(live)}
     for row in wanted:
         found = there.get((row.kind, row.key))
         if found is None:
             yield f"{_called(row)} is not there"
-        elif found.attributes != row.attributes:
+        elif found.attributes != row.attributes and (exactly or not _has_only_more_names(row, found)):
             yield f"{_called(row)}: {_changed(row.attributes, found.attributes)}"
+
+
+def _has_only_more_names(planned: WantedRow, found: WantedRow) -> bool:
+    """Whether *found* is the namelist that was planned, with names that others have added."""
+    if planned.kind != "namelist":
+        return False
+    wanted, there = ({**row.attributes, "names": ()} for row in (planned, found))
+    return wanted == there and set(planned.attributes["names"]) <= set(found.attributes["names"])
 
 
 def packed(rows: Iterable[WantedRow]) -> bytes:

@@ -7,12 +7,13 @@ give the same rows: keywords as DISPLAY prints them, in capitals; text, whole nu
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
 from commands.mqsc.model import Statement
 from commands.mqsc.values import Shown
+from commands.terminal.counted import counted
 from rfh2.errors import MigrationError
 
 Row = Mapping[str, Shown]
@@ -45,6 +46,23 @@ class Outcome:
         return not self.ok and self.code in _NOT_FOUND
 
 
+def whole(rows: list[Row], failures: Sequence[Outcome], asked: str) -> list[Row]:
+    """The rows of one answer to DISPLAY; nothing where nothing was found. asked: queue manager and command, to say it.
+
+    Half an answer is no answer: what a queue manager does not show for want of authority, or because an object is
+    damaged, would be taken for missing. Raises AdministrationError where something failed, even beside rows.
+    """
+    if not failures:
+        return rows
+    if not rows and all(each.is_missing for each in failures):
+        return []
+    text = "; ".join(dict.fromkeys(each.text for each in failures))
+    if rows:
+        shown = counted(len(rows), "object")
+        text = f"{text.rstrip('.')}. Beside this error the answer has {shown}: it is incomplete, and is not used"
+    raise AdministrationError(f"{asked}: {text}")
+
+
 class Administrator(Protocol):
     """Administers one queue manager. where: how it is reached, for messages; never with a password."""
 
@@ -55,7 +73,10 @@ class Administrator(Protocol):
     def where(self) -> str: ...
 
     def display(self, target: str, name: str | None = None, **scope: str) -> list[Row]:
-        """What ``DISPLAY target(name) scope ALL`` shows; nothing where nothing is found. Raises AdministrationError."""
+        """What ``DISPLAY target(name) scope ALL`` shows, all of it; nothing where nothing is found (``whole``).
+
+        Raises AdministrationError.
+        """
         ...
 
     def run(self, statement: Statement) -> Outcome:

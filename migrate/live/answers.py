@@ -9,24 +9,34 @@ from typing import Final
 from commands.broker.objects import CONTROL_QUEUE
 from commands.qmgr.store.port import StoredMessage
 from migrate.live.loading import Messages
+from rfh2.constants import MQRCCF_COMMAND_FAILED
 from rfh2.errors import MigrationError, QPubSubError
 from rfh2.message import decode
+from rfh2.mqi_constants import MQCC_OK
 from rfh2.mqps import MQPS_COMP_CODE, MQPS_REASON
 
 _PAUSE_S: Final = 0.05
 
 
 def reason_of(message: StoredMessage) -> int | None:
-    """MQPSReason of a response, 0 for success; None for a message that is no response."""
+    """MQPSReason of a response, 0 for success; None for a message that is no response.
+
+    A response has a group of pairs for each topic: the first group that has failed counts. One that does not say why
+    has MQRCCF_COMMAND_FAILED, and is not taken for a success.
+    """
     try:
         decoded = decode(message.body, message.md)
-        pairs = {} if decoded.rfh1 is None else dict(decoded.rfh1.pairs())
+        pairs = () if decoded.rfh1 is None else tuple(decoded.rfh1.pairs())
     except QPubSubError:
         return None
-    if MQPS_COMP_CODE not in pairs:
+    starts = [at for at, (word, _) in enumerate(pairs) if word == MQPS_COMP_CODE]
+    if not starts:
         return None
-    reason = pairs.get(MQPS_REASON, "0")
-    return int(reason) if reason.isdecimal() else 0
+    for start, end in zip(starts, [*starts[1:], len(pairs)], strict=True):
+        if pairs[start][1].strip() != str(MQCC_OK):
+            reason = dict(pairs[start:end]).get(MQPS_REASON, "").strip()
+            return (int(reason) if reason.isdecimal() else 0) or MQRCCF_COMMAND_FAILED
+    return 0
 
 
 def answers_until_response(messages: Messages, queue: str, wait_s: float, take: Callable[[StoredMessage], None]) -> int:

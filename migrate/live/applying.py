@@ -21,13 +21,13 @@ from commands.broker.objects import CONTROL_QUEUE
 from commands.mqsc import parse
 from commands.mqsc.model import Statement
 from commands.qmgr.store.errors import QueueError
-from migrate.live.administrator import Administrator
+from migrate.live.administrator import AdministrationError, Administrator
 from migrate.live.checkpoints import Action, Checkpoint, checkpoints
 from migrate.live.decisions import Decision, altered_later, decide, follow, key_of, object_of
 from migrate.live.embedded import statement_of
 from migrate.live.journal import Did, Entry, Journal
 from migrate.live.loading import DELETE_PROGRESS, PROGRESS_QUEUE, Messages, load, messages_in, progress_of
-from migrate.live.snapshot import LiveState, at_places, read_live, text
+from migrate.live.snapshot import LiveState, at_places, qmgr_row, read_live, text
 from migrate.planned_state import PlannedHeading, PlannedObject
 from rfh2.captured import CapturedMessage
 from rfh2.errors import MigrationError
@@ -115,12 +115,13 @@ class Applier:
             for statement in statements:
                 if _key(statement) in done:
                     continue
-                decision = _decide(statement, live, later)
+                decision = self._decide(statement, live, later)
                 if decision.refused:
                     yield f"line {statement.line}: refused: {decision.refused}", True
                 elif decision.send:
-                    follow(statement, live)
-                    yield f"line {statement.line}: send {' '.join(statement.text.split())}", False
+                    sent = _sent(statement, decision)
+                    follow(sent, live)
+                    yield f"line {statement.line}: send {' '.join(sent.text.split())}", False
                 else:
                     yield f"line {statement.line}: {object_of(statement)}: as planned already", False
 
@@ -159,11 +160,12 @@ class Applier:
         in_doubt = journal.sending(checkpoint.name)
         later = altered_later(statements)
         for statement in waiting:
-            decision = _decide(statement, live, later)
+            self._refresh(statement, live)
+            decision = self._decide(statement, live, later)
             if decision.refused:
                 # An earlier statement of the script may have made the object.
                 live = read_live(self.administrator, checkpoint.kinds)
-                decision = _decide(statement, live, later)
+                decision = self._decide(statement, live, later)
             if decision.refused:
                 raise self._refused(checkpoint, statement, decision.refused)
             if decision.send:
@@ -171,20 +173,35 @@ class Applier:
                 decision = self._send(checkpoint, statement, decision, later)
             elif (sent := in_doubt.get(_key(statement))) is not None:
                 # An earlier run sent it and was killed before it could note the answer.
-                decision = Decision(True, undo=sent.undo, left=sent.left)
+                decision = Decision(True, undo=sent.undo, left=sent.left, added=sent.added)
             self._note(checkpoint, statement, decision, journal)
             if decision.send:
-                follow(statement, live)
+                follow(_sent(statement, decision), live)
             self.progress(1)
 
+    def _refresh(self, statement: Statement, live: LiveState) -> None:
+        """Read a namelist again before it is altered: a name that somebody adds meanwhile would be lost."""
+        command = statement.command
+        if command is not None and (command.verb, command.target) == ("ALTER", "NAMELIST") and command.name is not None:
+            name = command.name.text
+            live.namelists.pop(name, None)
+            live.namelists.update((name, row) for row in self.administrator.display("NAMELIST", name))
+
+    def _decide(self, statement: Statement, live: LiveState, later: _Later) -> Decision:
+        key = key_of(statement)
+        if key is None:
+            return decide(statement, live)
+        known = next((each.before for each in self.planned if (each.kind, each.name) == key), ())
+        return decide(statement, live, later.get(key, ()), known)
+
     def _send(self, checkpoint: Checkpoint, statement: Statement, decision: Decision, later: _Later) -> Decision:
-        outcome = self.administrator.run(statement)
+        outcome = self.administrator.run(_sent(statement, decision))
         if outcome.ok:
             self.sent += 1
             return decision
         if outcome.is_there or outcome.is_missing:
             # Somebody was faster; or the object cannot be seen by those who may not display it.
-            again = _decide(statement, read_live(self.administrator, checkpoint.kinds), later)
+            again = self._decide(statement, read_live(self.administrator, checkpoint.kinds), later)
             if not again.send and not again.refused:
                 return again
         raise self._refused(checkpoint, statement, outcome.text)
@@ -207,6 +224,7 @@ class Applier:
                 digest=_key(statement)[1],
                 undo=decision.undo if decision.send else "",
                 left=decision.left if decision.send else "",
+                added=decision.added if decision.send else (),
             )
         )
 
@@ -279,10 +297,16 @@ class Applier:
 
     def _depth(self, queue: str) -> int:
         rows = self.administrator.display("QLOCAL", queue)
-        return int(text(rows[0], "CURDEPTH") or 0) if rows else 0
+        depth = text(rows[0], "CURDEPTH") if rows else "0"
+        if not depth.isdecimal():
+            where = self.administrator.where
+            raise AdministrationError(
+                f"{where}: DISPLAY QLOCAL({queue}) shows no CURDEPTH: whether it is empty is not known"
+            )
+        return int(depth)
 
     def _dead(self) -> int:
-        queue = text(next(iter(self.administrator.display("QMGR")), {}), "DEADQ")
+        queue = text(qmgr_row(self.administrator), "DEADQ")
         return self._depth(queue) if queue else 0
 
     def _check_dead_letters(self, checkpoint: Checkpoint, began: Entry) -> None:
@@ -296,9 +320,9 @@ class Applier:
             raise StoppedError(checkpoint.name, why)
 
 
-def _decide(statement: Statement, live: LiveState, later: _Later) -> Decision:
-    key = key_of(statement)
-    return decide(statement, live, later.get(key, ()) if key is not None else ())
+def _sent(statement: Statement, decision: Decision) -> Statement:
+    """What is sent for *statement*."""
+    return statement_of(decision.instead) if decision.instead else statement
 
 
 def _key(statement: Statement) -> tuple[int, str]:

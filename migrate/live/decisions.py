@@ -5,6 +5,8 @@
     DEFINE of a queue that is there                                 nothing: queues are never changed
     DEFINE of another object that is there                          refused: it is somebody's, and differs
     ALTER, SET AUTHREC that would change nothing                    nothing
+    ALTER NAMELIST                                                  sent with the names that the list has now, and those
+                                                                    that the plan adds
     DELETE of what is not there                                     nothing
 
 Each statement that is sent comes with the MQSC that takes it back, or with the reason why nothing does.
@@ -18,11 +20,13 @@ from typing import Final
 
 from commands.explain.equivalents.mqsc_text import NoMqscFormError, Word, keyword, quoted
 from commands.mqsc import attributes as mqsc_kinds
+from commands.mqsc import parse
 from commands.mqsc.model import Command, Keyword, Statement
 from commands.mqsc.values import Choice, Number, Shown
 from migrate.live.administrator import Row
 from migrate.live.snapshot import LiveState, authorities, names, record_key, text
 from migrate.live.values import is_alike
+from migrate.marker import PREFIX as MARKER
 
 _QUEUES: Final = ("QLOCAL", "QALIAS", "QMODEL")
 _FLAGS: Final = frozenset({"REPLACE", "NOREPLACE"})
@@ -32,19 +36,28 @@ _KINDS: Final = {kind.word: kind for kind in (mqsc_kinds.TOPIC, mqsc_kinds.NAMEL
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """send: whether the statement is sent. refused: why not, for a person. undo, left: as in the journal."""
+    """send: whether the statement is sent. refused: why not, for a person. undo, left, added: as in the journal.
+
+    instead: what is sent in the place of the statement, MQSC; "" for the statement as it is.
+    """
 
     send: bool
     refused: str = ""
     undo: str = ""
     left: str = ""
+    added: tuple[str, ...] = ()
+    instead: str = ""
 
 
 THERE: Final = Decision(False)
 
 
-def decide(statement: Statement, live: LiveState, later: Collection[str] = ()) -> Decision:
-    """What to do about *statement*. later: keywords that a later statement of the script sets on the same object."""
+def decide(statement: Statement, live: LiveState, later: Collection[str] = (), known: Collection[str] = ()) -> Decision:
+    """What to do about *statement*. later: keywords that a later statement of the script sets on the same object.
+
+    known: of a namelist, the names that it had when the plan was made. The script repeats them, the plan does not add
+    them: one that is gone was taken out by somebody, and stays out.
+    """
     command = statement.command
     if command is None:
         return Decision(False, refused=str(statement.error))
@@ -55,7 +68,7 @@ def decide(statement: Statement, live: LiveState, later: Collection[str] = ()) -
         case "DEFINE":
             return _define(command, name, live, later)
         case "ALTER":
-            return _alter(command, name, live)
+            return _alter(command, name, live, known)
         case "SET":
             return _set(command, live)
         case "DELETE":
@@ -93,6 +106,12 @@ def follow(statement: Statement, live: LiveState) -> None:
     elif (command.verb, command.target) == ("DEFINE", "SUB"):
         row = {given.name: _values(given) for given in command.keywords if given.values is not None}
         live.add_subscription({**row, "SUB": command.name.text})
+    elif (command.verb, command.target) == ("ALTER", "NAMELIST"):
+        before = live.namelists.get(command.name.text, {})
+        live.namelists[command.name.text] = {
+            **before,
+            "NAMES": _texts(command.keyword("NAMES")) or names(before, "NAMES"),
+        }
 
 
 def object_of(statement: Statement) -> str:
@@ -126,19 +145,52 @@ def _define(command: Command, name: str, live: LiveState, later: Collection[str]
     return Decision(False, refused=f"{command.target} {name} exists and differs: {said}")
 
 
-def _alter(command: Command, name: str, live: LiveState) -> Decision:
+def _alter(command: Command, name: str, live: LiveState, known: Collection[str]) -> Decision:
     row = _row(command.target, name, live)
     if row is None:
         return Decision(False, refused=f"{command.target} {name} is not there: an earlier step makes it")
-    different = list(_different(command, row))
+    different = dict(_different(command, row))
+    if command.target == "NAMELIST" and not name.startswith(MARKER):
+        return _add_names(name, row, different, known)
     if not different:
         return THERE
     named = "" if command.target == "QMGR" else f"({_name(name)})"
     try:
-        before = " ".join(_restored(command.target, word, row) for word, _ in different)
+        return Decision(True, undo=f"ALTER {command.target}{named} {_given(command.target, row, different)}")
     except NoMqscFormError as error:
         return Decision(True, left=f"{command.target} {name}: {error}")
-    return Decision(True, undo=f"ALTER {command.target}{named} {before}")
+
+
+def _add_names(name: str, row: Row, different: dict[str, Keyword], known: Collection[str]) -> Decision:
+    """ALTER NAMELIST with the names that the list has and those that are new: MQSC replaces the whole list."""
+    there = names(row, "NAMES")
+    added = tuple(each for each in _texts(different.get("NAMES")) if each.strip() and each not in (*there, *known))
+    words = [word for word in different if word != "NAMES" or added]
+    if not words:
+        return THERE
+    sent = {word: _values(different[word]) for word in words} | {"NAMES": (*there, *added)}
+    try:
+        undo, instead = (f"ALTER NAMELIST({_name(name)}) {_given('NAMELIST', each, words)}" for each in (row, sent))
+    except NoMqscFormError as error:
+        return Decision(False, refused=f"NAMELIST {name}: {error}")
+    return Decision(True, undo=undo, added=added, instead=instead)
+
+
+def taken_out(undo: str, added: Collection[str], row: Row) -> str:
+    """*undo* for a namelist as it is now: *added* go, what others have added stays. "" where nothing has to go."""
+    (statement,) = parse(undo)
+    command = statement.command
+    assert command is not None
+    assert command.name is not None
+    there = names(row, "NAMES")
+    kept = tuple(each for each in there if each not in added)
+    words = [given.name for given in command.keywords if given.name != "NAMES" or kept != there]
+    before = {given.name: _values(given) for given in command.keywords} | {"NAMES": kept}
+    return f"ALTER NAMELIST({_name(command.name.text)}) {_given('NAMELIST', before, words)}" if words else ""
+
+
+def _given(target: str, row: Row, words: Iterable[str]) -> str:
+    return " ".join(_restored(target, word, row) for word in words)
 
 
 def _set(command: Command, live: LiveState) -> Decision:
@@ -185,7 +237,12 @@ def _different(command: Command, row: Row) -> Iterable[tuple[str, Keyword]]:
         wanted: Shown = _texts(given) if given.name == "NAMES" else _values(given)
         if given.name == "DESTQMGR" and not wanted:
             continue
-        if given.name not in row or not is_alike(given.name, wanted, row):
+        if given.name == "NAMES" and not (command.name and command.name.text.startswith(MARKER)):
+            # Others may have added to a list: what is planned is in it, or is not.
+            is_there = set(_texts(given)) - {""} <= set(names(row, "NAMES"))
+        else:
+            is_there = given.name in row and is_alike(given.name, wanted, row)
+        if not is_there:
             yield given.name, given
 
 
@@ -195,7 +252,7 @@ def _defined_again(target: str, name: str, row: Row) -> str:
     if kind is None:
         return ""
     try:
-        given = " ".join(_restored(target, a.keyword, row) for a in kind.attributes if a.keyword in row)
+        given = _given(target, row, (a.keyword for a in kind.attributes if a.keyword in row))
     except NoMqscFormError:
         return ""
     return f"DEFINE {target}({_name(name)}) {given}"

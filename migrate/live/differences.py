@@ -135,14 +135,16 @@ def _namelists(planned: list[PlannedObject], live: Mapping[str, Row]) -> Iterato
         if row is None:
             continue
         wanted, there = names(each.attributes, "NAMES"), names(row, "NAMES")
-        if (each.name or "").startswith(MARKER):
+        lacks = [name for name in wanted if name not in there]
+        todo = f"In short: it lacks {', '.join(lacks)}."
+        if each in markers:
             # A migration of the same state, done at another time, is the same.
             wanted, there = (found[:1] + found[2:] for found in (wanted, there))
-        if set(wanted) != set(there):
-            lacks = [name for name in wanted if name not in there]
-            more = [name for name in there if name not in wanted]
-            said = [f"it lacks {', '.join(lacks)}"] * bool(lacks) + [f"it has {', '.join(more)} too"] * bool(more)
-            todo = f"In short: {'; '.join(said)}."
+            lacks, todo = [*({*wanted} ^ {*there})], "It records another migration."
+        elif gone := [name for name in lacks if name in each.before]:
+            todo += f" Somebody has taken {', '.join(gone)} out since the plan was made."
+        if lacks:
+            # Names that others have added are theirs.
             yield Difference(How.CHANGED, "NAMELIST", each.label, "NAMES", ", ".join(wanted), ", ".join(there), todo)
 
 

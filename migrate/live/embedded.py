@@ -10,7 +10,7 @@ from commands.mqsc.model import Command, Keyword, Statement, Value
 from commands.mqsc.runner import StatementRunner
 from commands.qmgr.store import QueueManagerStore
 from commands.terminal.users import current_user, groups_of
-from migrate.live.administrator import AdministrationError, Outcome, Row
+from migrate.live.administrator import AdministrationError, Outcome, Row, whole
 
 
 def display_command(target: str, name: str | None, scope: Mapping[str, str]) -> Command:
@@ -87,10 +87,5 @@ def _outcome(answer: Answer) -> Outcome:
     return Outcome(answer.ok, answer.amq or "", " ".join(answer.lines))
 
 
-def _rows(answer: Answer, where: str) -> list[Row]:
-    if answer.ok:
-        return list(answer.objects)
-    outcome = _outcome(answer)
-    if outcome.is_missing:
-        return []
-    raise AdministrationError(f"{where}: {outcome.text}")
+def _rows(answer: Answer, asked: str) -> list[Row]:
+    return whole(list(answer.objects), [] if answer.ok else [_outcome(answer)], asked)

@@ -28,8 +28,8 @@ from rfh2.constants import MQRCCF_NO_RETAINED_MSG, MQRCCF_NOT_REGISTERED
 from rfh2.errors import MigrationError, QPubSubError
 from streams.namelists import DEFAULT_STREAM
 
-# Nothing is retained: that is an answer. Not registered: an anonymous registration has ended already.
-_NO_ERRORS: Final = frozenset({0, MQRCCF_NO_RETAINED_MSG, MQRCCF_NOT_REGISTERED})
+# Nothing is retained: that is an answer.
+_NO_ERRORS: Final = frozenset({0, MQRCCF_NO_RETAINED_MSG})
 
 
 @dataclass(slots=True)
@@ -96,14 +96,16 @@ class Interrogation:
         def take(message: StoredMessage) -> None:
             found.append(message.captured(self.qmgr))
 
-        for command in asking(question, self.qmgr, self.clock(), self.reply_queue):
+        *asked, last = asking(question, self.qmgr, self.clock(), self.reply_queue)
+        for command in (*asked, last):
             with self.messages.unit_of_work() as unit:
                 unit.put(command.queue, command.md, command.body, application="qpubsub extract")
             try:
                 reason = answers_until_response(self.messages, self.reply_queue, self.wait_s, take)
             except MigrationError as error:
                 raise MigrationError(f"{question.what} of {question.stream}: {error}") from error
-            if reason not in _NO_ERRORS:
+            # Not registered any more: an anonymous registration has ended. Before the end, nothing was answered.
+            if reason not in _NO_ERRORS and not (command is last and reason == MQRCCF_NOT_REGISTERED):
                 raise MigrationError(f"{question.what} of {question.stream}: the broker refuses with reason {reason}")
         return found
 

@@ -18,10 +18,10 @@ from commands.links.ibmmq.reasons import MqError
 from commands.mqsc.model import Command, Statement
 from commands.mqsc.pcf.replies import Replies, replies
 from commands.mqsc.pcf.request import request
-from migrate.live.administrator import AdministrationError, Outcome, Row
+from migrate.live.administrator import AdministrationError, Outcome, Row, whole
 from migrate.live.embedded import display_command
 from rfh2.ccsid import UTF8_CCSID
-from rfh2.constants import MQMT_REQUEST
+from rfh2.constants import MQMT_REQUEST, MQRCCF_COMMAND_FAILED
 from rfh2.errors import CommandError, DecodeError
 from rfh2.explain.reasons import reason_name
 from rfh2.message import decode
@@ -67,10 +67,10 @@ class PcfAdministrator:
     def display(self, target: str, name: str | None = None, **scope: str) -> list[Row]:
         command = display_command(target, name, scope)
         found = self._done(command)
-        outcome = _outcome(command, found)
-        if outcome.ok or outcome.is_missing:
-            return list(found.rows)
-        raise AdministrationError(f"{self.where}: DISPLAY {target}: {outcome.text}")
+        # That the command failed is said beside each reason why, or it is the reason.
+        reasons = [reason for reason in found.reasons if reason != MQRCCF_COMMAND_FAILED] or found.reasons
+        failures = [_failure(command, reason, found.parameter) for reason in dict.fromkeys(reasons)]
+        return whole(list(found.rows), failures, f"{self.where}: DISPLAY {target}")
 
     def run(self, statement: Statement) -> Outcome:
         if statement.command is None:
@@ -150,10 +150,12 @@ _NO_SYNCPOINT: Final = 4
 
 
 def _outcome(command: Command, found: Replies) -> Outcome:
-    if not found.reason:
-        return Outcome(True)
+    return _failure(command, found.reason, found.parameter) if found.reason else Outcome(True)
+
+
+def _failure(command: Command, reason: int, parameter: int) -> Outcome:
     named = "" if command.name is None else f"({command.name.text})"
-    about = [reason_name(found.reason) or "", f"parameter {found.parameter}" if found.parameter else ""]
+    about = [reason_name(reason) or "", f"parameter {parameter}" if parameter else ""]
     more = ", ".join(each for each in about if each)
-    text = f"{command.verb} {command.target}{named}: reason {found.reason}" + (f" ({more})" if more else "")
-    return Outcome(False, str(found.reason), text)
+    text = f"{command.verb} {command.target}{named}: reason {reason}" + (f" ({more})" if more else "")
+    return Outcome(False, str(reason), text)

@@ -24,7 +24,7 @@ from urllib.parse import quote, urlsplit
 from commands.links.engine.config import AdminConfig, ConfigError
 from commands.mqsc.model import Statement
 from commands.mqsc.values import Shown
-from migrate.live.administrator import AdministrationError, Outcome, Row, message_number
+from migrate.live.administrator import AdministrationError, Outcome, Row, message_number, whole
 
 DEFAULT_PORT: Final = 9443
 _PATH: Final = "/ibmmq/rest/v2/admin/action/qmgr/{}/mqsc"
@@ -72,11 +72,11 @@ class RestAdministrator:
         except (OSError, http.client.HTTPException):
             # The server closes a connection that was idle: to look a second time changes nothing.
             found = self._posted(body)
-        outcome = _outcome(found)
-        rows = [_row(each["parameters"]) for each in _responses(found) if isinstance(each.get("parameters"), dict)]
-        if outcome.ok or rows or outcome.is_missing:
-            return [row for row in rows if row]
-        raise AdministrationError(f"{self.where}: DISPLAY {target}: {outcome.text}")
+        parts = [each["parameters"] for each in _responses(found) if each.get("parameters")]
+        if not all(isinstance(part, dict) for part in parts):
+            raise AdministrationError(f"{self.where}: DISPLAY {target}: the answer has parameters that are no object")
+        rows: list[Row] = [_row(part) for part in parts]
+        return whole(rows, _failures(found), f"{self.where}: DISPLAY {target}")
 
     def run(self, statement: Statement) -> Outcome:
         return _outcome(self._posted({"type": "runCommand", "parameters": {"command": statement.text}}))
@@ -114,6 +114,9 @@ class RestAdministrator:
             raise AdministrationError(f"{self.where}: HTTP status {response.status}, and no object of JSON")
         if response.status != http.client.OK or "overallCompletionCode" not in found:
             raise AdministrationError(f"{self.where}: HTTP status {response.status}: {_error(response.status, found)}")
+        listed = found.get("commandResponse", [] if found["overallCompletionCode"] else None)
+        if not isinstance(listed, list) or not all(isinstance(each, dict) for each in listed):
+            raise AdministrationError(f"{self.where}: HTTP status {response.status}, and no list of commandResponse")
         return found
 
     def _connected(self) -> http.client.HTTPConnection:
@@ -170,19 +173,36 @@ def _tls(config: AdminConfig) -> ssl.SSLContext:
 
 
 def _responses(found: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    listed = found.get("commandResponse")
-    return [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+    responses: list[Mapping[str, Any]] = found.get("commandResponse") or []
+    return responses
+
+
+def _failures(found: Mapping[str, Any]) -> list[Outcome]:
+    """What failed, each part of the answer by itself; the whole, where it has failed and no part says why."""
+    failures = [_failure(each, each.get("reasonCode")) for each in _responses(found) if each.get("completionCode")]
+    if not failures and found.get("overallCompletionCode"):
+        return [_failure({}, found.get("overallReasonCode"))]
+    return failures
+
+
+def _failure(response: Mapping[str, Any], reason: object) -> Outcome:
+    text = _text(response)
+    return Outcome(False, message_number(text) or str(reason or 0), text or f"reason {reason or 0}")
 
 
 def _outcome(found: Mapping[str, Any]) -> Outcome:
-    said = [line for each in _responses(found) for key in ("message", "text") for line in _lines(each.get(key))]
-    text = " ".join(line.strip() for line in said if line.strip())
-    if not found.get("overallCompletionCode") and not any(each.get("completionCode") for each in _responses(found)):
+    """What became of a command that changes something."""
+    failures = _failures(found)
+    if not failures:
+        text = " ".join(filter(None, map(_text, _responses(found))))
         return Outcome(True, message_number(text), text)
-    reasons = [each.get("reasonCode") for each in _responses(found) if each.get("completionCode")]
-    reason = next((number for number in reasons if number), found.get("overallReasonCode") or 0)
-    code = message_number(text) or str(reason)
-    return Outcome(False, code, text or f"reason {reason}")
+    codes = {each.code for each in failures}
+    return Outcome(False, codes.pop() if len(codes) == 1 else "", " ".join(each.text for each in failures))
+
+
+def _text(response: Mapping[str, Any]) -> str:
+    said = (line.strip() for key in ("message", "text") for line in _lines(response.get(key)))
+    return " ".join(line for line in said if line)
 
 
 def _lines(said: object) -> list[str]:

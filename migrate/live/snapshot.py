@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from migrate.live.administrator import Administrator, Row
+from migrate.live.administrator import AdministrationError, Administrator, Row
 from migrate.planned_state import Kind, PlannedObject
 
 EVERYTHING: tuple[Kind, ...] = ("QMGR", "QUEUE", "TOPIC", "NAMELIST", "AUTHREC", "SUB", "RETAINED")
@@ -50,7 +50,7 @@ def read_live(
             progress(kind)
         match kind:
             case "QMGR":
-                live.qmgr = next(iter(administrator.display("QMGR")), {})
+                live.qmgr = qmgr_row(administrator)
             case "QUEUE":
                 live.queues = _named(administrator.display("QUEUE", "*"), "QUEUE")
             case "TOPIC":
@@ -65,6 +65,14 @@ def read_live(
                 rows = administrator.display("TPSTATUS", "#")
                 live.retained = frozenset(text(row, "TOPICSTR") for row in rows if word(row, "RETAINED") == "YES")
     return live
+
+
+def qmgr_row(administrator: Administrator) -> Row:
+    """The attributes of the queue manager. Raises AdministrationError, also where it shows none: each one has them."""
+    rows = administrator.display("QMGR")
+    if not rows or not rows[0]:
+        raise AdministrationError(f"{administrator.where}: DISPLAY QMGR shows nothing")
+    return rows[0]
 
 
 def at_places(planned: Iterable[PlannedObject], live: LiveState) -> list[str]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from commands.explain.equivalents.mqsc_text import NoMqscFormError, quoted
 from migrate.live.administrator import Administrator
 from migrate.live.checkpoints import checkpoints
+from migrate.live.decisions import taken_out
 from migrate.live.embedded import statement_of
 from migrate.live.journal import Entry, Journal
 from migrate.live.loading import DELETE_PROGRESS
@@ -63,6 +64,8 @@ class Undoing:
             return []
         if entry.left:
             self.left.append(entry.left)
+        if entry.added:
+            return self._taken_out(entry)
         if entry.undo:
             return [entry.undo]
         if entry.did == "began" and entry.checkpoint.startswith("retained"):
@@ -70,6 +73,13 @@ class Undoing:
         if entry.did == "began" and entry.checkpoint == "registrations":
             return self._deleted(entry)
         return []
+
+    def _taken_out(self, entry: Entry) -> list[str]:
+        """Others may have added names since: the list is read again."""
+        command = statement_of(entry.undo).command
+        name = "" if command is None or command.name is None else command.name.text
+        rows = self.administrator.display("NAMELIST", name)
+        return [undo for row in rows if (undo := taken_out(entry.undo, entry.added, row))]
 
     def _cleared(self, entry: Entry) -> list[str]:
         live = read_live(self.administrator, ("RETAINED",)).retained

@@ -13,9 +13,10 @@ from migrate.acl import FILE_NAME as SECURITY_COMMANDS
 from migrate.known_problems import KNOWN
 from migrate.ledger import Severity, Verdict
 from migrate.log import printable
+from migrate.marker import is_marker
 from migrate.plan import MigrationPlan, Phase, Tool
 from migrate.runbooks.markdown import document, in_code, plain
-from streams.namelists import QUEUE_NAMELIST
+from streams.namelists import QUEUE_NAMELIST, Namelist
 
 _UNCHANGED: Final = "`sha256sum -c SHA256SUMS` in the directory of the files: each file is as it was made."
 
@@ -149,8 +150,20 @@ def _initial_phase(plan: MigrationPlan) -> Iterator[str]:
 def _objects(plan: MigrationPlan) -> Iterator[str]:
     qmgr = plan.qmgr
     yield f"`runmqsc {qmgr} < 1-queues.mqsc`. AMQ8150 for a queue that is there already is as it should be."
-    yield f"`runmqsc {qmgr} < 2-objects.mqsc`. Every command has to succeed: later steps need them."
+    yield f"`runmqsc {qmgr} < 2-objects.mqsc`. Every command has to succeed: later steps need them.{_lists(plan)}"
     yield f"`runmqsc {qmgr} < 3-authorities.mqsc` or `sh 3-authorities.sh`, whichever you prefer."
+
+
+def _lists(plan: MigrationPlan) -> str:
+    """Guide 6.5.4: ALTER NAMELIST replaces the whole list."""
+    stored = (step.definition for step in plan.definitions if step.replaces)
+    lists = [each.name for each in stored if isinstance(each, Namelist) and not is_marker(each)]
+    if not lists:
+        return ""
+    return (
+        f" First compare `DISPLAY NAMELIST` of {_these(lists)} with its ALTER NAMELIST in the file, which replaces the "
+        "list: add the names that it lacks. `qpubsub apply` does that by itself."
+    )
 
 
 def _these(queues: Iterable[str]) -> str:

@@ -91,7 +91,8 @@ def _stream_topics(topology: Topology, order: list[str], cluster: str) -> Iterat
     if not streams:
         yield "There are no named streams."
         return
-    yield "Every stream's topic object is local on every queue manager, CLUSTER on each copy (P31):"
+    yield "Every stream's topic object is local on every queue manager, CLUSTER on each copy (P31). ALTER NAMELIST"
+    yield "replaces the whole list: DISPLAY NAMELIST(SYSTEM.QPUBSUB.QUEUE.NAMELIST) first, add the names that it has."
     yield ""
     for qmgr in order:
         have = topology.streams.get(qmgr, ())

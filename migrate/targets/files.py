@@ -220,7 +220,19 @@ def _stored(step: Store, before: Definition | None) -> list[str]:
         return definition_lines(step.definition)
     if step.anew:
         return [f"DELETE TOPIC({quoted(step.definition.name)})", *definition_lines(step.definition)]
-    return alteration_lines(before, step.definition)
+    lines = alteration_lines(before, step.definition)
+    if lines and isinstance(step.definition, Namelist) and not is_marker(step.definition):
+        return [*map(comment, _overwrites(step.definition.name)), *lines]
+    return lines
+
+
+def _overwrites(name: str) -> Iterator[str]:
+    """MQSC cannot add to a namelist (guide 6.5.4), and a script cannot look: what a person has to know."""
+    yield f"ATTENTION: the next command replaces all names of {name}."
+    yield "It has the names that the list had when the plan was made: those of --existing, or of a new queue manager."
+    yield f"Before you run it: DISPLAY NAMELIST({name}) NAMES. Add each name that is there and not here"
+    yield "(SYSTEM.FTE, for example): what is not in the list is no stream or subscription point any more."
+    yield "qpubsub apply reads the list, and sends it with the names that it has."
 
 
 def _marker(plan: MigrationPlan, target: Target) -> Iterator[str]:

@@ -26,6 +26,7 @@ from migrate.legacy_state import (
     SubPoint,
     Unread,
 )
+from migrate.subscription_plan import NEIGHBOURS_QUEUE
 from streams.namelists import ADMIN_STREAM, DEFAULT_STREAM
 from streams.subscriptions import PublicationFormat, WildcardScheme
 from tests.migrate.legacy_messages import NOW, psc, publish
@@ -45,7 +46,9 @@ topics = st.one_of(
     st.text("ab/*?%#+ \0\né'", max_size=8),
     st.sampled_from(("", "x" * 10_240, "y" * 10_230, "z" * 10_241)),
 )
-queues = st.sampled_from(("A.Q", "B.Q", "AMQ.4B2C1D", "", "bad name", "Q" * 48, "Q" * 49))
+queues = st.sampled_from(
+    ("A.Q", "B.Q", "AMQ.4B2C1D", "AMQ.4A8B12CD20004C02", NEIGHBOURS_QUEUE, "", "bad name", "Q" * 48, "Q" * 49)
+)
 qmgrs = st.sampled_from((QMGR, QMGR, "", "OTHER", "bad name"))
 users = st.sampled_from(("", "anne", "fred", "averylongusername"))
 names = st.one_of(st.none(), st.none(), st.sampled_from(("s", "t", "s:Sport", "JMS:x", "n" * 10_236, " padded ")))

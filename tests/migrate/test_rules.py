@@ -12,10 +12,11 @@ import pytest
 from commands.mqsc.attributes import QMGR
 from migrate import log, migmbbrk, strmqbrk
 from migrate.attributes import non_persistent_response
+from migrate.estate.totals import Result, result_of
 from migrate.existing import existing_target
 from migrate.fingerprint import difference, fingerprint, labelled
 from migrate.known_problems import KNOWN
-from migrate.ledger import Fate, Severity, Verdict
+from migrate.ledger import Fate, Severity, Verdict, left_by_choice
 from migrate.legacy_state import (
     Access,
     AclEntry,
@@ -306,6 +307,10 @@ REFUSED = [
     ("admin-stream", {"stream": "SYSTEM.BROKER.ADMIN.STREAM"}, "D05"),
     ("expired", {"expires_at": NOW}, None),
     ("temporary-dynamic-queue", {"temp_dynamic": True}, "D17"),
+    ("6.7.4-queue-with-the-name-of-a-dynamic-one", {"queue": "AMQ.4A8B12CD20004C02"}, "D18"),
+    ("6.7.4-with-the-programs-prefix", {"queue": "AMQSPSDA.4A8B12CD20004C02", "qmgr": "QM1"}, "D17"),
+    ("of-a-neighbour", {"queue": "SYSTEM.BROKER.INTER.BROKER.COMMUNICATIONS", "qmgr": "HUB"}, None),
+    ("of-a-neighbour-to-a-metatopic", {"queue": "SYSTEM.BROKER.INTER.BROKER.COMMUNICATIONS", "topic": "MQ/x"}, None),
     ("no-queue", {"queue": ""}, "P29"),
     ("no-queue-name", {"queue": "bad name"}, "P29"),
     ("client-without-a-queue", {"queue": "", "client_id": "jms:QM1:CLIENT:T"}, "P29"),
@@ -337,6 +342,8 @@ KEPT = [
     ("long-user", {"user": "averylongusername"}),
     ("remote-queue", {"qmgr": "OTHER"}),
     ("dynamic-looking-queue", {"queue": "AMQ.4B2C1D"}),
+    ("dynamic-queue-elsewhere", {"queue": "AMQ.4A8B12CD20004C02", "qmgr": "OTHER"}),
+    ("permanent-dynamic-queue-of-jms", {"queue": "SYSTEM.JMS.D.4A8B12CD20004C02"}),
     ("jms", {"name": "JMS:QM1:client:sub", "queue": "SYSTEM.JMS.D.SUBSCRIBER"}),
 ]
 
@@ -346,6 +353,27 @@ def test_what_is_migrated_all_the_same(fields: dict[str, Any]) -> None:
     plan = planned(of(subscriptions=(subscription(**fields),)))
     assert fate(plan, "subscription").verdict is not Verdict.REPORTED
     assert len(plan.subscriptions) == 1
+
+
+@pytest.mark.parametrize("command", ["DEFINE QLOCAL(X)", "DEFINE QALIAS(X) TARGET(A.Q)"])
+def test_6_7_4_a_dynamic_queue_that_is_there_is_a_permanent_one(command: str) -> None:
+    queue = "AMQ.4A8B12CD20004C02"
+    plan = planned(of(subscriptions=(subscription(queue=queue),)), command.replace("X", queue))
+    assert [step.subscription.dest_queue for step in plan.subscriptions] == [queue]
+    assert {"P12", "P13"} <= ids(fate(plan, "subscription"))
+
+
+def test_a_neighbours_registration_is_left_by_choice() -> None:
+    """In a report and in an estate alike: the hierarchy makes it anew."""
+    neighbours = subscription(queue="SYSTEM.BROKER.INTER.BROKER.COMMUNICATIONS", qmgr="HUB", user="mqm")
+    plan = planned(of(subscriptions=(neighbours, subscription())))
+    found = fate(plan, "subscription")
+    assert found.reasons[0].text == (
+        "a neighbour, broker HUB, registered it for its own subscribers: the hierarchy makes it anew"
+    )
+    assert (left_by_choice(plan.fates), result_of(found)) == (1, Result.LEFT)
+    assert [step.subscription.dest_queue for step in plan.subscriptions] == ["A.Q"]
+    assert not any("INTER.BROKER" in step.definition.name for step in plan.definitions)
 
 
 def test_7_1_an_existing_subscription_is_skipped_or_replaced() -> None:

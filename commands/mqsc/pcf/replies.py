@@ -20,26 +20,32 @@ from rfh2.pcf_parameters import Cfbs, Cfil, Cfin, Cfsl, Cfst, Parameter
 
 @dataclass(frozen=True, slots=True)
 class Replies:
-    """The result of one PCF command. reason: MQRC_NONE, or why it failed. parameter: the one in error, 0 for none."""
+    """The result of one PCF command. reason: MQRC_NONE, or why it failed. parameter: the one in error, 0 for none.
+
+    reasons: those of all responses that say that something failed; rows may have come beside them.
+    """
 
     rows: tuple[dict[str, Shown], ...] = ()
     reason: int = 0
     parameter: int = 0
+    reasons: tuple[int, ...] = ()
 
 
 def replies(responses: Iterable[Pcf]) -> Replies:
     """What *responses*, all those to one command, say. Raises DecodeError."""
     rows: list[dict[str, Shown]] = []
+    reasons: list[int] = []
     reason = parameter = 0
     for response in responses:
         if response.comp_code:
+            reasons.append(response.reason or MQRCCF_COMMAND_FAILED)
             if not reason or reason == MQRCCF_COMMAND_FAILED:
-                reason = response.reason
+                reason = reasons[-1]
                 about = response.first(MQIACF_PARAMETER_ID)
                 parameter = about.value if isinstance(about, Cfin) else 0
         elif response.parameters:
             rows.append(_row(response))
-    return Replies(tuple(rows), reason, parameter)
+    return Replies(tuple(rows), reason, parameter, tuple(reasons))
 
 
 def _row(response: Pcf) -> dict[str, Shown]:

@@ -12,14 +12,15 @@ from enum import IntEnum
 from hashlib import blake2b
 
 from commands.broker.forward import delivered_topic
-from commands.explain.reading import command_of
+from commands.broker.outcome import Arrival
+from commands.explain.reading import command_of, readable_command
 from commands.model import Publish
 from commands.replay.differences.observe import ComparedMessage, Observed
 from commands.replay.differences.report import DeliveryLine
 from rfh2.captured import CapturedMessage
-from rfh2.constants import MQAT_BROKER
+from rfh2.constants import MQAT_BROKER, MQRCCF_UNKNOWN_STREAM
 from rfh2.dlh import Dlh
-from rfh2.explain.reading import read_message
+from rfh2.explain.reading import PartialMessage, read_message
 from rfh2.message import Message
 
 Mark = tuple[str, str, bytes, int]
@@ -89,11 +90,33 @@ def marks_of(step: ComparedMessage) -> list[Mark]:
     return [*_put(step.old, Whose.OLD), *_put(step.new, Whose.NEW)]
 
 
+def not_processed(step: ComparedMessage) -> str | None:
+    """The stream of a command that neither version knows; None for every other message.
+
+    Neither reads the queue of its stream, or both refuse the stream. Nothing was compared then. What a broker has put,
+    and what is no command, is for programs.
+    """
+    old, new = step.old.outcome, step.new.outcome
+    if old.reason == new.reason == MQRCCF_UNKNOWN_STREAM:
+        command = new.command or old.command
+        return step.arrival.queue if command is None else command.stream_name
+    if old.completion is not None or new.completion is not None:
+        return None
+    partial = _read(step.arrival)
+    if partial.assumed.put_appl_type == MQAT_BROKER:
+        return None
+    is_command = command_of(partial) is not None or readable_command(partial) is not None
+    return step.arrival.queue if is_command else None
+
+
+def _read(arrival: Arrival) -> PartialMessage:
+    md_hex = None if arrival.md is None else arrival.md.hex()
+    return read_message(CapturedMessage(seq=0, queue=arrival.queue, md_hex=md_hex, body_hex=arrival.body.hex()))
+
+
 def _captured(step: ComparedMessage) -> Mark | None:
     arrival = step.arrival
-    md_hex = None if arrival.md is None else arrival.md.hex()
-    message = CapturedMessage(seq=0, queue=arrival.queue, md_hex=md_hex, body_hex=arrival.body.hex())
-    partial = read_message(message)
+    partial = _read(arrival)
     headers = partial.message.headers
     if partial.assumed.put_appl_type != MQAT_BROKER or any(isinstance(header, Dlh) for header in headers):
         return None

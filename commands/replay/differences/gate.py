@@ -4,6 +4,7 @@
     finding     0
     D01         12       differences of D01, put by put
     sign:D17    0        commands that are a sign of D17
+    unprocessed 0        messages that neither version processed; 0 also if no line says so
     *           0        every other rule, and every other sign
 
 A rule or sign without a number may not occur. What no line names is accepted, unless there is ``*``.
@@ -22,6 +23,7 @@ from rfh2.errors import QPubSubError
 
 _SIGN: Final = "sign:"
 _EVERY: Final = "*"
+_UNPROCESSED: Final = "unprocessed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,9 @@ class Gate:
             if most is not None and count > most:
                 what = "signs" if name.startswith(_SIGN) else "differences"
                 yield f"{name.removeprefix(_SIGN)}: {count:,} {what}, of which {most:,} are accepted"
+        count, most = sum(report.not_processed.values()), self.most.get(_UNPROCESSED, 0)
+        if count > most:
+            yield f"{_UNPROCESSED}: {count:,} messages, of which {most:,} are accepted"
 
 
 def parse_gate(text: str) -> Gate:
@@ -49,8 +54,10 @@ def parse_gate(text: str) -> Gate:
         if not words:
             continue
         name, count = words[0], words[1] if len(words) > 1 else "0"
-        if name not in (_EVERY, FINDING) and name.removeprefix(_SIGN) not in RULES:
-            raise QPubSubError(f"line {number}: {name} is no rule; a rule is D01 to D34, sign:D01, {FINDING} or *")
+        if name not in (_EVERY, FINDING, _UNPROCESSED) and name.removeprefix(_SIGN) not in RULES:
+            raise QPubSubError(
+                f"line {number}: {name} is no rule; a rule is D01 to D34, sign:D01, {FINDING}, {_UNPROCESSED} or *"
+            )
         if len(words) > 2 or not count.isdecimal():
             raise QPubSubError(f"line {number}: a rule and a number are expected, such as D01 12")
         if name in most:

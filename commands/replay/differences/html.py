@@ -9,7 +9,7 @@ from commands.pages import Cell, Column, ColumnKind, Figure, Section, Series, Se
 from commands.pages.text import escaped
 from commands.replay.differences.model import FINDING, Change, PutDifference
 from commands.replay.differences.report import DeliveryLine, DifferenceReport, ReportLine, RuleLine
-from commands.replay.differences.text import changed, counted, example_text, missing_first
+from commands.replay.differences.text import changed, counted, example_text, missing_first, unprocessed
 
 _SERIES: Final = {
     Change.LOST: Series("lost: version 6 alone delivers", "red"),
@@ -42,7 +42,8 @@ def page(report: DifferenceReport, source: str) -> str:
     ]
     lead = [
         f"{counted(report.messages, 'message')} replayed under version 6 and version 7. "
-        f"{report.differing:,} of them give a different result in version 7."
+        f"{report.differing:,} of them give a different result in version 7.",
+        *(f"{sentence}." for sentence in unprocessed(report)),
     ]
     heading = f"What version 7 does differently with {source}"
     return document(heading, lead, list(_figures(report)), [each for each in sections if each.content])
@@ -61,6 +62,8 @@ def _figures(report: DifferenceReport) -> Iterator[Figure]:
     explained = report.differences - report.findings
     yield Figure(f"{explained:,}", "differences explained by rules", section=_RULES)
     yield Figure(f"{report.messages:,}", "messages")
+    if report.not_processed:
+        yield Figure(f"{sum(report.not_processed.values()):,}", "messages that neither processed", Severity.BAD)
 
 
 def _worst_first(line: ReportLine) -> tuple[int, int, str]:

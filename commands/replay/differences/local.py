@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from commands.broker.outcome import Arrival
 from commands.replay.arrivals import Arrivals
-from commands.replay.differences.deliveries import Deliveries
+from commands.replay.differences.deliveries import Deliveries, not_processed
 from commands.replay.differences.explain import Explainer
 from commands.replay.differences.model import PutDifference
 from commands.replay.differences.observe import BothVersions
@@ -49,7 +49,7 @@ class LocalDifferences:
             explainer.causes.learn(step)
             return []
         differences = explainer.step(step)
-        self._tally.message(differences)
+        self._tally.message(differences, not_processed(step))
         self._deliveries.step(step)
         for rule in signs_of(step):
             self._tally.sign(rule, arrival.seq)

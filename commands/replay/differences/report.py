@@ -93,7 +93,8 @@ class DifferenceReport(BaseModel):
     """What would change. messages: replayed. differing: commands of which the puts differ. findings: without a rule.
 
     subscribers, topics: those with differences, most first. deliveries: compared with what was captured on subscriber
-    queues, if anything was. timeline: periods of equal length, as ``commands.replay.periods`` chooses it; those
+    queues, if anything was. not_processed: how many commands of each stream neither version knew: nothing was compared
+    for them. timeline: periods of equal length, as ``commands.replay.periods`` chooses it; those
     without a difference are left out.
     """
 
@@ -110,6 +111,7 @@ class DifferenceReport(BaseModel):
     timeline: tuple[DifferencePeriod, ...] = ()
     period_s: int = 1
     deliveries: tuple[DeliveryLine, ...] = ()
+    not_processed: dict[str, int] = {}
 
 
 class DifferenceTally:
@@ -121,11 +123,14 @@ class DifferenceTally:
         self._examples: dict[tuple[str, Change], list[PutDifference]] = {}
         self._first: dict[str, PutDifference] = {}
         self._signs: dict[str, tuple[int, int]] = {}
+        self._not_processed: Counter[str] = Counter()
         self._periods = PeriodCounts(len(_CHANGES))
 
-    def message(self, differences: Iterable[PutDifference]) -> None:
-        """One message, and what differs in what it leads to."""
+    def message(self, differences: Iterable[PutDifference], not_processed: str | None = None) -> None:
+        """One message, and what differs in what it leads to. not_processed: the stream, if neither version knew it."""
         self._messages += 1
+        if not_processed is not None:
+            self._not_processed[not_processed] += 1
         found = list(differences)
         self._differing += bool(found)
         for difference in found:
@@ -152,6 +157,7 @@ class DifferenceTally:
             if earliest is None or _place(difference) < _place(earliest):
                 self._first[subscriber] = difference
         self._periods.merge(other._periods)
+        self._not_processed.update(other._not_processed)
         for rule, (count, first) in other._signs.items():
             before, earlier = self._signs.get(rule, (0, first))
             self._signs[rule] = (before + count, min(first, earlier))
@@ -176,6 +182,7 @@ class DifferenceTally:
             timeline=self._timeline(),
             period_s=self._periods.length_s,
             deliveries=tuple(deliveries),
+            not_processed=dict(sorted(self._not_processed.items())),
         )
 
     def _timeline(self) -> tuple[DifferencePeriod, ...]:

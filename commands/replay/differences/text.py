@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from textwrap import wrap
 from typing import Final
 
+from commands.broker.context import not_read
 from commands.replay.differences.model import FINDING, Change, PutDifference
 from commands.replay.differences.report import DeliveryLine, DifferenceReport, ReportLine, RuleLine
 
@@ -28,8 +29,10 @@ _HEADS: Final = {Change.CONTENT: "content", Change.ANSWER: "answer"}
 
 def lines_of(report: DifferenceReport) -> Iterator[str]:
     """The report, line by line."""
+    unknown = sum(report.not_processed.values())
     if not report.differences:
-        yield f"{counted(report.messages, 'message')}: both versions put the same"
+        of_the_rest = f", {unknown:,} not processed; of the others" if unknown else ":"
+        yield f"{counted(report.messages, 'message')}{of_the_rest} both versions put the same"
     else:
         explained = report.differences - report.findings
         yield (f"{counted(report.messages, 'message')}, {report.differing:,} of which version 7 treats differently")
@@ -37,6 +40,8 @@ def lines_of(report: DifferenceReport) -> Iterator[str]:
             f"{explained:,} explained by rules, {report.findings:,} not"
         )
         yield noticed(report)
+    for sentence in unprocessed(report):
+        yield from _wrapped(sentence, "", "  ")
     for line in report.rules:
         yield ""
         yield from _rule(line)
@@ -54,6 +59,12 @@ def lines_of(report: DifferenceReport) -> Iterator[str]:
 def counted(number: int, what: str) -> str:
     """A number of things, in words: ``1 message``, ``1,000 messages``."""
     return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def unprocessed(report: DifferenceReport) -> Iterator[str]:
+    """A sentence for each stream that neither version knows."""
+    for stream, count in report.not_processed.items():
+        yield f"not processed by either version: {counted(count, 'message')} on {stream}: {not_read(stream)}"
 
 
 def noticed(report: DifferenceReport) -> str:

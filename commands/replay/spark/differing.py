@@ -23,7 +23,7 @@ from commands.broker.context import Semantics
 from commands.broker.objects import CONTROL_QUEUE
 from commands.broker.outcome import Arrival
 from commands.explain.selection import EVERYTHING, MessageSelection
-from commands.replay.differences.deliveries import lines_of, marks_of
+from commands.replay.differences.deliveries import lines_of, marks_of, not_processed
 from commands.replay.differences.explain import Explainer
 from commands.replay.differences.model import PutDifference
 from commands.replay.differences.observe import ComparedMessage, Observed
@@ -129,7 +129,7 @@ class _DifferenceKeeper:
         if known is None:
             known = self._in_order[qmgr] = CausesInOrder(self._causes.get(qmgr, []))
         differences = Explainer(known.go_to(arrival.seq)).differences(step)
-        self._tally.message(differences)
+        self._tally.message(differences, not_processed(step))
         self._rows += map(_row, differences)
         for rule in signs_of(step):
             self._tally.sign(rule, arrival.seq)

@@ -272,12 +272,13 @@ def test_the_sums_agree_everywhere(tmp_path: Path) -> None:
     place = Place(tmp_path)
     found = place.json("plan")
     sums = found["sums"]
-    assert sums["left"] == 1
+    assert sums["left"] == 2
     assert sums["refused"] >= 1
     assert sums["items"] == sum(sums[word] for word in ("migrated", "changed", "refused", "left"))
     assert found["queue_managers"][0]["sums"] == sums
     report = json.loads((tmp_path / "migration" / "QM1" / "plans" / "0001" / "report.json").read_text())
     assert (report["items"], report["counts"]["reported"]) == (sums["items"], sums["refused"] + sums["left"])
+    assert report["left_by_choice"] == sums["left"]
     assert sum(each["items"] for each in found["states"].values()) == sums["items"]
 
 

@@ -15,10 +15,13 @@ from migrate.estate.item_rows import ItemRow, Owner
 from migrate.estate.pack.applications import Applications
 from migrate.estate.plan_differences import plan_differences
 from migrate.estate.totals import Result, Sums, total
-from migrate.ledger import Verdict
+from migrate.estate.wanted import WantedRow
+from migrate.ledger import Verdict, left_by_choice
 from migrate.legacy_state import LegacyState
 from migrate.plan import Tool
+from migrate.target import Target
 from rfh2.errors import MigrationError
+from streams.namelists import Namelist
 from tests.migrate.in_memory import applied
 from tests.migrate.strategies import states
 from tests.migrate.test_conservation import planned, targets
@@ -33,6 +36,7 @@ def test_every_item_is_in_one_sum_and_one_application(state: LegacyState, kind: 
     sums = Sums.of((row.result for row in rows), sum(1 for _ in state.items()))
     assert (sums.migrated, sums.changed) == (plan.counts[Verdict.MIGRATED], plan.counts[Verdict.CHANGED])
     assert sums.refused + sums.left == plan.counts[Verdict.REPORTED]
+    assert sums.left == left_by_choice(plan.fates)
     applications = Applications()
     applications.learn((row.owner for row in rows), ())
     parts: dict[str, list[Result]] = {}
@@ -113,3 +117,15 @@ def test_a_file_that_is_cut_off(tmp_path: Path) -> None:
     path.write_bytes(item_rows.packed([row("a")])[:-9])
     with pytest.raises(MigrationError, match="plan the broker again"):
         list(item_rows.unpacked(path))
+
+
+def test_6_5_4_a_namelist_may_have_names_of_others() -> None:
+    """When it is verified; a copy on which a migration was undone has to be exactly as before."""
+    target = Target.fresh("QM1")
+    target.objects.put(Namelist("N", ("A", "HIS"), "d"))
+    planned = WantedRow("namelist", "N", {"name": "N", "names": ["A"], "description": "d"})
+    assert list(wanted.differences([planned], target)) == []
+    assert len(list(wanted.differences([planned], target, exactly=True))) == 1
+    for other in ({"names": ["A", "B"]}, {"description": "other"}):
+        row = replace(planned, attributes=planned.attributes | other)
+        assert len(list(wanted.differences([row], target))) == 1

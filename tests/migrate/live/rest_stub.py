@@ -33,7 +33,8 @@ class RestStub(ThreadingHTTPServer):
     """One queue manager in *home*. seen: the bodies of the answered requests, in order.
 
     dies_after: how many requests are answered; dies_afterwards: those behind them are carried out all the same.
-    answers_instead: HTTP status and body of every answer.
+    answers_instead: HTTP status and body of every answer. half: the object of DISPLAY whose answers have the first half
+    of the rows, and an error for the rest.
     """
 
     daemon_threads = True
@@ -46,6 +47,7 @@ class RestStub(ThreadingHTTPServer):
         self.dies_afterwards = False
         self.is_tls, self.needs_password = False, True
         self.answers_instead: tuple[int, bytes] | None = None
+        self.half = ""
 
     @property
     def url(self) -> str:
@@ -80,7 +82,8 @@ class RestStub(ThreadingHTTPServer):
         scope = {word.upper(): text for word, text in body.get("parameters", {}).items()}
         command = display_command(body["qualifier"].upper(), body.get("name"), scope)
         assert body["responseParameters"] == ["all"]
-        return _json(self._run(Statement(1, 1, (), "DISPLAY", command)))
+        whole = _json(self._run(Statement(1, 1, (), "DISPLAY", command)))
+        return _half(whole) if body["qualifier"] == self.half else whole
 
     def _run(self, statement: Statement) -> Answer:
         with QueueManagerStore.open(self.home, self.qmgr) as store:
@@ -99,6 +102,16 @@ def _json(answer: Answer) -> dict[str, Any]:
         return _whole([{**_codes(answer), "message": message}], answer)
     rows = [{**_codes(answer), "parameters": _lower(row)} for row in answer.objects]
     return _whole(rows, answer)
+
+
+def _half(whole: dict[str, Any]) -> dict[str, Any]:
+    rows = whole["commandResponse"]
+    failed = {"completionCode": 2, "reasonCode": 2035, "message": ["AMQ8135E: Not authorized."]}
+    return {
+        "commandResponse": [*rows[: (len(rows) + 1) // 2], failed],
+        "overallCompletionCode": 2,
+        "overallReasonCode": 3008,
+    }
 
 
 def _lower(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -79,6 +80,68 @@ def test_a_script_that_is_none_sends_nothing(live: Rig, plan: Path) -> None:
     assert "2-objects.mqsc, line 2" in ran.talk
     assert "nothing of it was sent" in ran.talk
     assert "AMQ8147" in run("mqsc", "-m", "QM1", "--home", str(live.home), stdin="DISPLAY TOPIC(T)\n").out
+
+
+LIST = "SYSTEM.QPUBSUB.QUEUE.NAMELIST"
+
+
+def names_of(live: Rig) -> list[str]:
+    """The streams, besides the default ones."""
+    shown = run("mqsc", "-m", "QM1", "--home", str(live.home), "--json", stdin=f"DISPLAY NAMELIST({LIST}) NAMES\n").out
+    return list(json.loads(shown)["objects"][0]["NAMES"][2:])
+
+
+@pytest.mark.parametrize("way", ["embedded", "rest"])
+def test_6_5_4_somebody_elses_stream_stays_in_the_namelist(way: str, plan: Path, tmp_path: Path) -> None:
+    """Added after the plan was made, and after it was applied: apply, verify and undo leave both where they are."""
+    born = "SYSTEM.BROKER.DEFAULT.STREAM, SYSTEM.BROKER.ADMIN.STREAM"
+    with rig(way, tmp_path, processes=False) as live:
+        live.mqsc(f"ALTER NAMELIST({LIST}) NAMES({born}, SYSTEM.FTE)\n")
+        rehearsed = live("apply", str(plan), "--rehearse").out
+        assert "'SYSTEM.BROKER.ADMIN.STREAM', 'SYSTEM.FTE', 'Sport')" in rehearsed
+        assert live("apply", str(plan), *UNTIL["objects"]).code == 0
+        assert names_of(live) == ["SYSTEM.FTE", "Sport"]
+        assert LIST not in live("verify", str(plan)).out
+        live.mqsc(f"ALTER NAMELIST({LIST}) NAMES({born}, SYSTEM.FTE, 'Sport', HIS)\n")
+        assert LIST not in live("verify", str(plan)).out
+        assert live("apply", str(plan), "--undo").code == 0
+        assert names_of(live) == ["SYSTEM.FTE", "HIS"]
+
+
+def test_a_stream_that_is_added_while_a_script_runs_stays(plan: Path, tmp_path: Path) -> None:
+    """The list is read again right before it is altered; a run that was killed before knows what it has added."""
+    with rig("rest", tmp_path, processes=False) as live:
+        assert live.stub is not None
+        stub, answer = live.stub, live.stub.answer
+
+        def adding(body: dict[str, Any]) -> dict[str, Any]:
+            if "DEFINE TOPIC" in body.get("parameters", {}).get("command", ""):
+                live.mqsc(
+                    f"ALTER NAMELIST({LIST}) NAMES(SYSTEM.BROKER.DEFAULT.STREAM, SYSTEM.BROKER.ADMIN.STREAM, HIS)\n"
+                )
+            return answer(body)
+
+        stub.answer = adding  # type: ignore[method-assign]
+        assert live("apply", str(plan), *UNTIL["objects"]).code == 0
+        assert names_of(live) == ["HIS", "Sport"]
+        assert live("apply", str(plan), "--undo").code == 0
+        assert names_of(live) == ["HIS"]
+
+
+def test_the_script_says_what_it_overwrites(plan: Path) -> None:
+    """And with --existing it has every name of that queue manager."""
+    lines = (plan / "2-objects.mqsc").read_text().splitlines()
+    at = lines.index(f"ALTER NAMELIST('{LIST}') +")
+    assert f"replaces all names of {LIST}" in lines[at - 5]
+    assert all(line.startswith("* ") for line in lines[at - 5 : at])
+    existing, out = plan.parent / "existing.mqsc", plan.parent / "whole"
+    existing.write_text(f"ALTER NAMELIST({LIST}) NAMES(SYSTEM.BROKER.DEFAULT.STREAM, SYSTEM.FTE)\n")
+    words = ("--target", "files", "--existing", str(existing), "--out", str(out))
+    run("strmqbrk", "-m", "QM1", *words, str(plan.parent / "capture.jsonl"))
+    script, checklist = ((out / name).read_text() for name in ("2-objects.mqsc", "checklist.md"))
+    named = "'SYSTEM.BROKER.DEFAULT.STREAM', 'SYSTEM.FTE', 'SYSTEM.BROKER.ADMIN.STREAM', 'Sport'"
+    assert f"NAMES({named})" in script
+    assert f"First compare `DISPLAY NAMELIST` of `{LIST}`" in checklist
 
 
 def test_commands_that_wait_are_the_old_brokers(live: Rig, plan: Path) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from commands.mqsc import parse
-from migrate.live.decisions import altered_later, decide, follow, key_of
-from migrate.live.embedded import statement_of
-from migrate.live.snapshot import read_live
+from migrate.live.decisions import altered_later, decide, follow, key_of, taken_out
+from migrate.live.embedded import MemoryAdministrator, statement_of
+from migrate.live.snapshot import names, read_live
 from tests.migrate.live.memory import memory
 
 SCRIPT = """
@@ -15,6 +15,7 @@ DEFINE QLOCAL('A.Q')
 DEFINE TOPIC('Sport') TOPICSTR('Sport') WILDCARD(BLOCK) DESCR('it''s')
 DEFINE TOPIC('News') TOPICSTR('News') DEFPRTY(3) PUB(DISABLED)
 DEFINE NAMELIST(N) NAMES('A', 'B')
+DEFINE NAMELIST(QPUBSUB.MIGRATION.STRMQBRK) NAMES('X', 'Y')
 DEFINE SUB('s') TOPICSTR('News') DEST(A.Q) SUBUSER('anne') EXPIRY(6000)
 SET AUTHREC PROFILE('Sport') OBJTYPE(TOPIC) PRINCIPAL('anne') AUTHADD(PUB)
 """
@@ -31,8 +32,19 @@ CASES = [
         (False, "TOPIC Sport exists and differs: PUB is (ASPARENT), planned (DISABLED)", ""),
     ),
     ("namelist-order", "DEFINE NAMELIST(N) NAMES('B', 'A')", THERE),
-    ("namelist", "ALTER NAMELIST(N) NAMES('A', 'C')", (True, "", "ALTER NAMELIST('N') NAMES('A', 'B')")),
-    ("namelist-same", "ALTER NAMELIST(N) NAMES('A', 'B')", THERE),
+    ("namelist-less", "DEFINE NAMELIST(N) NAMES('A')", THERE),
+    (
+        "namelist-differs",
+        "DEFINE NAMELIST(N) NAMES('A', 'C')",
+        (False, "NAMELIST N exists and differs: NAMES is (A,B), planned (A,C)", ""),
+    ),
+    ("namelist-same", "ALTER NAMELIST(N) NAMES('B', 'A')", THERE),
+    ("namelist-others", "ALTER NAMELIST(N) NAMES('A')", THERE),
+    (
+        "marker",
+        "ALTER NAMELIST(QPUBSUB.MIGRATION.STRMQBRK) NAMES('X', 'Z')",
+        (True, "", "ALTER NAMELIST('QPUBSUB.MIGRATION.STRMQBRK') NAMES('X', 'Y')"),
+    ),
     ("no-namelist", "ALTER NAMELIST(X) NAMES('A')", (False, "NAMELIST X is not there: an earlier step makes it", "")),
     ("qmgr", "ALTER QMGR PSMODE(DISABLED) PSRTYCNT(7)", (True, "", "ALTER QMGR PSMODE(ENABLED) PSRTYCNT(5)")),
     ("qmgr-parent", "ALTER QMGR PARENT(QM2)", (True, "", "ALTER QMGR PARENT(' ')")),
@@ -80,6 +92,48 @@ def test_decisions(text: str, expected: tuple[bool, str, str | None]) -> None:
         assert read_live(administrator) == before
     else:
         assert decision.left
+
+
+NAMES = [
+    ("added", "NAMES('A', 'C')", (), "A B C", "C"),
+    ("known-and-gone", "NAMES('A', 'OLD', 'C')", ("A", "OLD"), "A B C", "C"),
+    ("known-and-gone-alone", "NAMES('A', 'OLD')", ("A", "OLD"), "A B", ""),
+    ("by-hand", "NAMES('A', 'MINE', 'C')", ("A",), "A B MINE C", "MINE C"),
+    ("description-alone", "NAMES('A') DESCR('mine')", (), "A B", ""),
+]
+
+
+@pytest.mark.parametrize(("given", "known", "after", "added"), [n[1:] for n in NAMES], ids=[n[0] for n in NAMES])
+def test_6_5_4_names_are_added_to_a_namelist(given: str, known: tuple[str, ...], after: str, added: str) -> None:
+    """What others have put there stays, in its order; taking it back takes out what was added, and leaves the rest."""
+    administrator = memory(SCRIPT)
+    statement = statement_of(f"ALTER NAMELIST(N) {given}")
+    decision = decide(statement, read_live(administrator), (), known)
+    assert decision.added == tuple(added.split())
+    if decision.send:
+        assert administrator.run(statement_of(decision.instead)).ok
+    assert _names(administrator) == [*after.split()]
+    if not decision.send:
+        return
+    assert administrator.run(statement_of(f"ALTER NAMELIST(N) NAMES({', '.join([*after.split(), 'LATER'])})")).ok
+    (row,) = administrator.display("NAMELIST", "N")
+    undo = taken_out(decision.undo, decision.added, row)
+    assert administrator.run(statement_of(undo)).ok
+    assert _names(administrator) == ["A", "B", "LATER"]
+    assert administrator.display("NAMELIST", "N")[0]["DESCR"] == ""
+
+
+def test_a_script_that_adds_twice_adds_both() -> None:
+    live = read_live(memory(SCRIPT))
+    for name in "CD":
+        decision = decide(statement_of(f"ALTER NAMELIST(N) NAMES('A', '{name}')"), live)
+        follow(statement_of(decision.instead), live)
+    assert decision.instead == "ALTER NAMELIST('N') NAMES('A', 'B', 'C', 'D')"
+
+
+def _names(administrator: MemoryAdministrator) -> list[str]:
+    (row,) = administrator.display("NAMELIST", "N")
+    return [*names(row, "NAMES")]
 
 
 def test_authority_records_that_go_with_their_object_are_named() -> None:

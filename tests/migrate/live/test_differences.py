@@ -155,6 +155,22 @@ OBJECTS = [
 ]
 
 
+LISTS = [
+    ("as-planned", "N", "A, B", ""),
+    ("somebody-elses", "N", "A, B, HIS", ""),
+    ("lacks", "N", "A, HIS", "In short: it lacks B."),
+    ("taken-out", "N", "B, HIS", "In short: it lacks A. Somebody has taken A out since the plan was made."),
+    ("record", "QPUBSUB.MIGRATION.STRMQBRK", "A, B, HIS", "It records another migration."),
+]
+
+
+@pytest.mark.parametrize(("name", "live", "todo"), [each[1:] for each in LISTS], ids=[each[0] for each in LISTS])
+def test_6_5_4_a_namelist_has_what_is_planned_and_what_others_put_there(name: str, live: str, todo: str) -> None:
+    planned = PlannedObject(kind="NAMELIST", name=name, attributes={"NAMES": ("A", "B")}, before=("A",))
+    found = differences(planned, f"DEFINE NAMELIST({name}) NAMES({live})\n")
+    assert [each.todo for each in found] == ([todo] if todo else [])
+
+
 @pytest.mark.parametrize(("planned", "made", "changed", "attribute"), OBJECTS, ids=[o[0].kind for o in OBJECTS])
 def test_each_kind_of_object(planned: PlannedObject, made: str, changed: str, attribute: str) -> None:
     missing = differences(planned, "")

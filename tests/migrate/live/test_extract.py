@@ -99,6 +99,36 @@ def test_an_output_appears_when_it_is_complete(tmp_path: Path) -> None:
         assert json.loads(target.read_text())["qmgr"] == "QM1"
 
 
+HALVES = ["qmgr", "queue", "topic", "namelist", "authrec", "sub", "tpstatus", "pubsub"]
+
+
+def test_half_an_answer_is_no_state_and_no_difference(tmp_path: Path) -> None:
+    """Whatever it is about: extract writes no file, verify finds nothing missing, apply sends nothing."""
+    source, files, target = write_legacy(tmp_path), tmp_path / "files", tmp_path / "state.json"
+    run("strmqbrk", "-m", "QM1", "--target", "files", "--out", str(files), str(source))
+
+    def migrate(home: Path) -> None:
+        assert run("strmqbrk", "-m", "QM1", "--home", str(home), str(source)).code in (0, 1, 3)
+
+    with rig("rest", tmp_path, processes=False, prepare=migrate) as live:
+        assert live.stub is not None
+        verbs = {
+            "extract": (HALVES, ("-o", str(target), "--objects", str(tmp_path / "objects.mqsc"))),
+            "verify": (["qmgr", "queue", "topic", "namelist", "sub", "tpstatus"], (str(files),)),
+            "apply": (["qmgr"], (str(files),)),
+        }
+        for verb, (halves, words) in verbs.items():
+            for half in halves:
+                live.stub.half = half
+                ran = live(verb, *words)
+                assert (ran.code, ran.out) == (2, ""), (verb, half)
+                assert f"DISPLAY {half.upper()}: AMQ8" in ran.talk
+                assert "AMQ8135E: Not authorized" in ran.talk
+        assert live.stub.commands == []
+        assert not target.exists()
+        assert not (tmp_path / "objects.mqsc").exists()
+
+
 # A version 6 broker
 
 
@@ -145,6 +175,19 @@ def test_what_is_refused_is_asked_again_and_nothing_else(home: Path, tmp_path: P
         broker.asked.clear()
         assert run(*words).code == 0
     assert [asked.split("/")[-3] for asked in broker.asked] == ["Publishers", "Publishers"]
+
+
+def test_what_was_not_answered_is_not_taken_for_nothing(home: Path, tmp_path: Path) -> None:
+    """Not registered: of an update that says that the broker has forgotten the question. 2 without a reason: failed."""
+    words = ("extract", "-m", "QM1", "--home", str(home), "--metatopics", "-o", "extract.jsonl")
+    broker = Version6(home)
+    with broker.running():
+        for reason, said in ((3073, 3073), (0, 3008)):
+            broker.refuses["Subscribers"] = reason
+            ran = run(*words)
+            assert ran.code == 2
+            assert f"Subscribers of Sport: the broker refuses with reason {said}" in ran.talk
+    assert not (tmp_path / "extract.jsonl").exists()
 
 
 def test_a_later_version_publishes_no_metatopics(home: Path) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
 from commands.mqsc.pcf import writing
+from commands.mqsc.pcf.commands import COMMANDS
 from migrate.live.administrator import AdministrationError
 from migrate.live.embedded import statement_of
 from migrate.live.pcf import PcfAdministrator
@@ -58,6 +60,43 @@ def test_what_is_not_found_is_nothing_and_the_rest_is_an_error() -> None:
     assert PcfAdministrator(Refuses(2428), "QM1").display("SUB", "*") == []
     with pytest.raises(AdministrationError, match=r"ibmmq://host: DISPLAY SUB: .*reason 2035 \(MQRC_NOT_AUTHORIZED"):
         PcfAdministrator(Refuses(2035), "QM1").display("SUB", "*")
+
+
+class Shows(Refuses):
+    """A command server that shows queues, and refuses others with the reasons."""
+
+    def __init__(self, *reasons: int, rows: int = 1) -> None:
+        super().__init__(0)
+        self.rows, self.reasons = rows, reasons
+
+    def exchange(self, command: Pcf) -> Iterator[Pcf]:
+        shown = [{"QUEUE": f"Q{number}", "TYPE": "QLOCAL"} for number in range(self.rows)]
+        yield from writing.success(command.command, COMMANDS[command.command], shown, command.order)
+        for reason in self.reasons:
+            yield from writing.failure(command.command, CommandError(reason), command.order)
+
+
+@pytest.mark.parametrize("reasons", [(2035,), (2085,), (2085, 2035)])
+def test_half_an_answer_is_no_answer(reasons: tuple[int, ...]) -> None:
+    with pytest.raises(AdministrationError, match="Beside this error the answer has 1 object:") as failed:
+        PcfAdministrator(Shows(*reasons), "QM1").display("QUEUE", "*")
+    assert all(f"reason {reason} " in str(failed.value) for reason in reasons)
+
+
+def test_what_is_not_found_beside_what_is_refused() -> None:
+    with pytest.raises(AdministrationError, match=r"reason 2085 .*reason 2035 "):
+        PcfAdministrator(Shows(2085, 2035, rows=0), "QM1").display("QUEUE", "*")
+
+
+def test_a_failure_without_a_reason_is_a_failure() -> None:
+    def exchange(command: Pcf) -> Iterator[Pcf]:
+        (failed, *_) = writing.failure(command.command, CommandError(2035), "little")
+        yield replace(failed, reason=0)
+
+    server = Refuses(0)
+    server.exchange = exchange  # type: ignore[method-assign]
+    with pytest.raises(AdministrationError, match="reason 3008"):
+        PcfAdministrator(server, "QM1").display("QUEUE", "*")
 
 
 def test_a_keyword_that_pcf_has_no_parameter_for_is_not_left_out() -> None:

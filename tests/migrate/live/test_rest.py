@@ -77,6 +77,16 @@ def test_answers(status: int, body: dict[str, object], overall: int, stub: RestS
     assert rows == ([expected] if "parameters" in str(body) else [])
 
 
+_GONE = b'{"completionCode": 2, "reasonCode": 2085, "message": ["AMQ8147E: Object not found."]}'
+_DENIED = b'{"completionCode": 2, "reasonCode": 2035, "message": ["AMQ8135E: Not authorized."]}'
+_SHOWN = b'{"completionCode": 0, "reasonCode": 0, "parameters": {"sub": "s"}}'
+
+
+def _answer(*responses: bytes, overall: bytes = b"2") -> bytes:
+    codes = b'"overallCompletionCode": ' + overall + b', "overallReasonCode": 3008'
+    return b'{"commandResponse": [' + b", ".join(responses) + b"], " + codes + b"}"
+
+
 FAILURES = [
     ("no-json", 200, b"<html>", "no JSON"),
     ("list", 200, b"[]", "no object of JSON"),
@@ -90,6 +100,19 @@ FAILURES = [
         b' "overallCompletionCode": 2, "overallReasonCode": 3008}',
         "AMQ8135E: Not authorized.",
     ),
+    ("half", 200, _answer(_SHOWN, _DENIED), "Not authorized. Beside this error the answer has 1 object:"),
+    ("half-gone", 200, _answer(_SHOWN, _GONE), "Object not found. Beside this error the answer has 1 object:"),
+    ("half-for-no-reason", 200, _answer(_SHOWN), "reason 3008. Beside this error the answer has 1 object:"),
+    (
+        "half-and-well",
+        200,
+        _answer(_SHOWN, _DENIED, overall=b"0"),
+        "Not authorized. Beside this error the answer has 1 object:",
+    ),
+    ("gone-and-denied", 200, _answer(_GONE, _DENIED), "AMQ8147E: Object not found.; AMQ8135E: Not authorized."),
+    ("no-list", 200, b'{"overallCompletionCode": 0, "overallReasonCode": 0}', "no list of commandResponse"),
+    ("no-object", 200, _answer(_SHOWN, b"null", overall=b"0"), "no list of commandResponse"),
+    ("no-parameters", 200, _answer(b'{"parameters": ["sub"]}', overall=b"0"), "parameters that are no object"),
 ]
 
 

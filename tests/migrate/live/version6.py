@@ -34,10 +34,14 @@ class Version6:
         reason = 0
         if word == "ReqUpdate":
             self.asked.append(f"{command['MQPSStreamName']} {topic.replace(QMGR48, 'QM1')}")
-            reason = next((number for what, number in self.refuses.items() if what in topic), 0)
-            found = [] if reason else list(self._publications(command["MQPSStreamName"], topic))
-            reason = reason or (0 if found else 3077)
-        pairs = [("CompCode", "2" if reason else "0"), ("Reason", str(reason)), ("ReasonText", "text")]
+            refused = next((number for what, number in self.refuses.items() if what in topic), None)
+            found = [] if refused is not None else list(self._publications(command["MQPSStreamName"], topic))
+            reason = refused if refused is not None else 0 if found else 3077
+        pairs = [
+            ("CompCode", "0" if found or word != "ReqUpdate" else "2"),
+            ("Reason", str(reason)),
+            ("ReasonText", "text"),
+        ]
         return [*found, rfh1(90, pairs, queue=REPLY_QUEUE, by_broker=True)]
 
     def _publications(self, stream: str, topic: str) -> Iterator[CapturedMessage]:
