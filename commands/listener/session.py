@@ -63,6 +63,8 @@ _MARGIN_BYTES: Final = 65_536
 _CAUT_NEW_BYTES: Final = 8
 # Before a program is connected: MQCONN has less than 500 bytes.
 _SHORT_BYTES: Final = 4_096
+# After a wrong password, until the connection is closed.
+_LINGER_S: Final = 0.5
 _OF_STRANGERS: Final = frozenset({SegmentType.MQCONN, SegmentType.MQDISC})
 
 
@@ -339,7 +341,8 @@ class Session:
             payload = request.reply(handle=request.handle)
         await self._send(line, split(request.reply_header(), payload, self._terms.largest))
         if self._attempts.has_failed:
-            self._wire.close()
+            # Not at once: a client whose next segment nobody reads may lose the reply, and see 2009 instead of 2035.
+            asyncio.get_running_loop().call_later(_LINGER_S, self._wire.close)
 
     async def _send(self, line: Line, segments: Iterable[bytes]) -> None:
         async with line.sending:

@@ -475,10 +475,12 @@ def test_a_get_without_properties(client: MqiClient, folders: tuple[str, ...], l
 def test_context_needs_an_option_of_mqopen(
     client: MqiClient, option: int, allowed_by: tuple[int, ...], reason: int
 ) -> None:
+    passes = option in (MQPMO_PASS_IDENTITY_CONTEXT, MQPMO_PASS_ALL_CONTEXT)
+    allowed = 2097 if passes else 0  # no handle is given whose message has a context
     for opened in (0, PASS_ID, PASS_ALL, SET_ID, SET_ALL):
         handle = client.opened("Q", OUT | opened)
-        assert client.put(handle, b"", option)[0] == (0 if opened in allowed_by else reason), opened
-    assert client.put1("Q", b"", option) == 0
+        assert client.put(handle, b"", option)[0] == (allowed if opened in allowed_by else reason), opened
+    assert client.put1("Q", b"", option) == allowed
 
 
 def test_a_correl_id_is_made(client: MqiClient) -> None:

@@ -10,6 +10,7 @@ from select import select
 
 import pytest
 
+from commands.listener.streaming import FAILURE
 from rfh2.channel.layouts import LPOO, MQOD, SPI, SPI_BLOCK
 from rfh2.channel.segments import SegmentType
 from rfh2.channel.structure import Structure
@@ -90,7 +91,7 @@ def test_a_streamed_wait_is_ended_too(port: int) -> None:
         client.request_message(handle, wait_ms=-1)
         client.conversation = 3
         assert cancel(client, waiting) == 0
-        assert client.streamed().reason == XWAIT_CANCELED
+        assert client.streamed().notified == (FAILURE, XWAIT_CANCELED)
 
 
 def test_another_user_ends_no_wait(client: MqiClient, port: int) -> None:

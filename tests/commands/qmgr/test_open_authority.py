@@ -165,7 +165,8 @@ def test_what_an_option_of_mqopen_needs(tmp_path: Path, options: int, needed: tu
         assert reason_of(connect("halfway"), "BOBQ", options) == (REFUSED if context else 0)
         if options & MQOO_OUTPUT:
             pmo = options & (0x1F00)
-            assert put1_of(connect("exact"), "BOBQ", pmo) == 0
+            no_context = bool(options & (MQOO_PASS_IDENTITY_CONTEXT | MQOO_PASS_ALL_CONTEXT))  # no handle is given
+            assert put1_of(connect("exact"), "BOBQ", pmo) == (2097 if no_context else 0)
             assert put1_of(connect("stranger"), "BOBQ", pmo) == REFUSED
 
 
