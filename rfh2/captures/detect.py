@@ -7,6 +7,7 @@ from io import BytesIO
 
 from rfh2.captured import CapturedMessage
 from rfh2.captures.amqsbcg import is_amqsbcg, read_amqsbcg
+from rfh2.captures.compressed import named_compression, unreadable
 from rfh2.captures.descriptors import descriptor_length, starts_header
 from rfh2.captures.hextext import is_hextext, read_hextext
 from rfh2.captures.mqmd import properties_length
@@ -65,6 +66,18 @@ def detect(head: bytes, name: str = "") -> str:
     if not is_ours and _is_pasted(head):
         return "pasted"
     return by_name or ("raw" if head else "jsonl")
+
+
+def refusal(head: bytes, name: str = "") -> str | None:
+    """Why a file that begins with *head* and is called *name* is read in no format, and what to do; else None.
+
+    It is an archive, or compressed in a form that is not read, or a file of tables: never one message's data.
+    """
+    found = unreadable(head)
+    if found is None and head and (found := named_compression(name)) is not None:
+        is_known = detect(head, name) != "raw" or starts_header(head)
+        found = None if is_known else found
+    return found
 
 
 def _is_dressed(head: bytes, reader: Reader) -> bool:

@@ -11,8 +11,15 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from rfh2.captured import CapturedMessage
-from rfh2.captures.compressed import MAGIC_BYTES, decompressed, is_compressed, name_inside
-from rfh2.captures.detect import HEAD_BYTES, detect
+from rfh2.captures.compressed import (
+    MAGIC_BYTES,
+    UnreadableDataError,
+    decompressed,
+    is_compressed,
+    name_inside,
+    unreadable,
+)
+from rfh2.captures.detect import HEAD_BYTES, detect, refusal
 from rfh2.captures.formats import FORMATS, CaptureFormat
 from rfh2.captures.limits import Ration, expanded_bytes
 from rfh2.captures.prefixed import prefixed
@@ -105,6 +112,8 @@ def _records(
             ration.renew()
             yield _record(source, index, position, found, default_queue)
             index += 1
+    except UnreadableDataError as error:
+        yield CaptureRecord(source, index, None, CaptureError(source, None, str(error)), position)
     except OSError as error:
         problem = CaptureError(source, None, f"cannot be read further: {_reason(error)}")
         yield CaptureRecord(source, index, None, problem, position)
@@ -133,14 +142,21 @@ def _record(
 def _prepared(stream: BinaryIO, source: str, fmt: str, ration: Ration) -> tuple[CaptureFormat, BinaryIO]:
     """The format, and *stream* from its beginning in the shape that the format's reader needs, decompressed.
 
-    With ``raw``, compressed data is a message's data like any other.
+    With ``raw``, compressed data is a message's data like any other. Raises UnreadableDataError for data of a form that
+    no reader takes.
     """
-    if fmt != "raw" and is_compressed(magic := _magic(stream)):
-        stream, source = decompressed(magic, stream, ration), name_inside(source)
+    if fmt != "raw":
+        magic = _magic(stream)
+        if (why := unreadable(magic)) is not None:
+            raise UnreadableDataError(why)
+        if is_compressed(magic):
+            stream, source = decompressed(magic, stream, ration), name_inside(source)
     seekable = stream.seekable()
     if fmt == "auto":
         start = stream.tell() if seekable else 0
         head = _head(stream)
+        if (why := refusal(head, source)) is not None:
+            raise UnreadableDataError(why)
         chosen = FORMATS[detect(head, source)]
         if seekable:
             stream.seek(start)

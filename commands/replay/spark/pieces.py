@@ -20,7 +20,7 @@ from pyspark.sql.datasource import InputPartition
 
 from rfh2.captures import FORMATS, Numbering, detect, read_captures
 from rfh2.captures.compressed import is_compressed
-from rfh2.captures.detect import HEAD_BYTES
+from rfh2.captures.detect import HEAD_BYTES, refusal
 from rfh2.captures.parquet import open_parquet
 from rfh2.errors import CaptureError
 
@@ -128,7 +128,7 @@ def _look_at(path: Path, form: str, piece_bytes: int) -> _File:
             head = stream.read(HEAD_BYTES)
     except OSError as error:
         raise CaptureError(str(path), None, (error.strerror or str(error)).lower()) from error
-    if is_compressed(head):
+    if is_compressed(head) or refusal(head, str(path)) is not None:
         return _File(Piece(str(path), form), False, ())
     chosen = detect(head, str(path)) if form == "auto" else form
     piece = Piece(str(path), chosen)

@@ -91,6 +91,19 @@ def test_however_it_is_cut(tmp_path_factory: pytest.TempPathFactory, form: str, 
     assert rows_of(pieces) == expected(sorted(directory.iterdir()))
 
 
+@pytest.mark.parametrize("form", ["auto", "jsonl"])
+def test_what_is_packed_is_read_whole_and_what_is_in_no_format_is_a_problem(tmp_path: Path, form: str) -> None:
+    lines = written(tmp_path / "a", MESSAGES[:9], "jsonl").read_bytes()
+    (tmp_path / "a").unlink()
+    (tmp_path / "a.jsonl.zst").write_bytes(pa.compress(lines, "zstd", asbytes=True))
+    (tmp_path / "b.jsonl.lz4").write_bytes(pa.compress(lines, "lz4", asbytes=True))
+    (tmp_path / "c.zip").write_bytes(b"PK\3\4" + lines)
+    rows = rows_of(pieces_of(files_of([str(tmp_path)]), form, piece_bytes=50))
+    assert rows == expected(sorted(tmp_path.iterdir()))
+    assert [row[-1] is None for row in rows] == [True] * 18 + [False]
+    assert "zip archive" in rows[-1][-1]
+
+
 def test_json_lines_are_cut_at_line_ends(tmp_path: Path) -> None:
     path = written(tmp_path / "c.jsonl", MESSAGES, "jsonl")
     pieces = pieces_of([path], piece_bytes=5000)
