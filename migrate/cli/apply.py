@@ -29,7 +29,8 @@ from migrate.planned_state import read_planned
     prints=True,
     exit_codes={
         0: "done",
-        1: "stopped in the middle, or something could not be taken back; each is named",
+        1: "stopped in the middle, something could not be taken back, or --undo takes back what others have changed "
+        "since; each is named",
         2: "nothing was changed",
     },
 )
@@ -158,4 +159,6 @@ def _undo(console: Console, undoing: Undoing, journal: Journal, *, rehearse: boo
         console.say(f"{len(undoing.done)} commands took back what was applied")
     for left in undoing.left:
         console.warn(f"it would be left: {left}" if rehearse else f"left: {left}")
-    return ExitCode.PROBLEMS if undoing.left else ExitCode.DONE
+    for line in undoing.others:
+        console.warn(f"changed since the migration, and {'would be taken' if rehearse else 'taken'} back: {line}")
+    return ExitCode.PROBLEMS if undoing.left or undoing.others else ExitCode.DONE

@@ -215,7 +215,10 @@ def undo(console: Console, qmgr: str, home: Path, tool: Tool, *, rehearse: bool)
         console.say(f"{undone.given_back} objects, subscriptions and retained publications are as they were")
     for left in undone.left:
         console.warn(f"would be left: {left}" if rehearse else left)
-    return ExitCode.PROBLEMS if undone.left else ExitCode.DONE
+    for line in undone.others:
+        done = "would be taken" if rehearse else "taken"
+        console.warn(f"changed since the migration, and {done} back: {lines.one_line(line)}")
+    return ExitCode.PROBLEMS if undone.left or undone.others else ExitCode.DONE
 
 
 def no_others(undoing: str, **given: object) -> None:

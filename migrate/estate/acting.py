@@ -113,7 +113,11 @@ def undo_broker(job: BrokerJob) -> BrokerResult:
                 why = "it was migrated from another state than was planned here: undo it with its own verb"
                 return BrokerResult(job.qmgr, record, refused=why)
             while recorded(store, job.tool) is not None:
-                left += embedded.undo(store, job.tool).left
+                undone = embedded.undo(store, job.tool)
+                left += (
+                    *undone.left,
+                    *(f"changed since the migration, and taken back: {each}" for each in undone.others),
+                )
         update = {"state": BrokerState.UNDONE, "at": iso(job.now), "said": tuple(left)}
         made = with_figures(record.model_copy(update=update))
     return acted_on(job, made)

@@ -107,7 +107,7 @@ def undo_broker(job: BrokerJob) -> BrokerResult:
             with closing(Journal.open(scripts / JOURNAL, heading, live.administrator.where)) as journal:
                 undoing.carry_out(journal)
                 journal.set_aside()
-        left = tuple(undoing.left)
+        left = (*undoing.left, *(f"changed since the migration, and taken back: {line}" for line in undoing.others))
         update = {"state": BrokerState.UNDONE, "at": iso(job.now), "said": left, "checkpoint": ""}
         made = with_figures(record.model_copy(update=update))
     return acted_on(job, made)

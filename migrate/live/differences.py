@@ -42,7 +42,10 @@ class How(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One difference. what: the object. attribute: the keyword, "" for the whole object. planned, live: the values."""
+    """One difference. what: the object. attribute: the keyword, "" for the whole object. planned, live: the values.
+
+    name: of an object that has changed, its own; "" for the queue manager and for what has none.
+    """
 
     how: How
     kind: str
@@ -51,6 +54,7 @@ class Difference:
     planned: str = ""
     live: str = ""
     todo: str = ""
+    name: str = ""
 
     def __str__(self) -> str:
         if self.attribute:
@@ -123,7 +127,8 @@ def _topics(planned: list[PlannedObject], live: Mapping[str, Row]) -> Iterator[D
             # A release that does not know a keyword does not show it.
             if keyword in row and not is_alike(keyword, value, row):
                 todo = f"ALTER TOPIC('{each.name}') {keyword}({value})" if keyword != "TOPICSTR" else ""
-                yield Difference(How.CHANGED, "TOPIC", each.label, keyword, str(value), text(row, keyword), todo)
+                values = str(value), text(row, keyword)
+                yield Difference(How.CHANGED, "TOPIC", each.label, keyword, *values, todo, each.name or "")
 
 
 def _namelists(planned: list[PlannedObject], live: Mapping[str, Row]) -> Iterator[Difference]:
@@ -145,7 +150,8 @@ def _namelists(planned: list[PlannedObject], live: Mapping[str, Row]) -> Iterato
             todo += f" Somebody has taken {', '.join(gone)} out since the plan was made."
         if lacks:
             # Names that others have added are theirs.
-            yield Difference(How.CHANGED, "NAMELIST", each.label, "NAMES", ", ".join(wanted), ", ".join(there), todo)
+            values = ", ".join(wanted), ", ".join(there)
+            yield Difference(How.CHANGED, "NAMELIST", each.label, "NAMES", *values, todo, each.name or "")
 
 
 def _records(planned: list[PlannedObject], live: Mapping[str, frozenset[str]]) -> Iterator[Difference]:
@@ -259,7 +265,8 @@ class _Subscriptions:
             if keyword == "WSCHEMA" and is_read_alike(str(planned["TOPICSTR"])):
                 continue
             if keyword in row and not is_alike(keyword, value, row):
-                yield Difference(How.CHANGED, "SUB", each.label, keyword, str(value), text(row, keyword))
+                values = str(value), text(row, keyword)
+                yield Difference(How.CHANGED, "SUB", each.label, keyword, *values, name=each.name or "")
 
     def _has_expired(self, each: PlannedObject) -> bool:
         left = each.attributes.get("EXPIRY")

@@ -2,12 +2,14 @@
 
     plan      made from the state that the store has at version N
     backup    a copy of the database, complete, before anything is written
-    journal   one JSON file a migration: the backup, what is going to be touched, the legacy state's fingerprints
+    journal   one JSON file a migration: the backup, what is going to be touched and what it is afterwards, the legacy
+              state's fingerprints
     apply     one unit of work; it checks first that the store is still at version N
     commit    everything is stored, with the namelist that records the migration, or nothing
 
 After an interruption at any instant the database has all or nothing; run the command again. Undoing restores from the
-backup what the migration changed and nothing else: messages that arrived later stay where they are.
+backup the objects that the migration changed, and no others: messages that arrived later stay where they are. What
+somebody has changed on these objects since is taken back with them, and named (``changed_since``).
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
-from commands.broker.objects import Objects, kind_of
+from commands.broker.objects import Objects, kind_of, state_of
 from commands.disk import to_disk
 from commands.qmgr.store import QueueManagerStore, UnitOfWork
 from commands.qmgr.store.database import FAILURES
@@ -35,6 +37,7 @@ from migrate.fingerprint import labelled
 from migrate.marker import marker_of, moment
 from migrate.plan import AddSubscription, KeepRetained, MigrationPlan, Step, Store, Tool
 from migrate.target import Target
+from migrate.targets.changed_since import called, digest_of, since
 from rfh2.errors import MigrationError, StoreError
 from streams.operations import (
     Effect,
@@ -58,10 +61,14 @@ Progress = Callable[[int], None]
 
 @dataclass(frozen=True, slots=True)
 class Undone:
-    """What undoing restored, a line each, and what it could not restore."""
+    """What undoing restored, a line each, and what it could not restore.
+
+    others: what was changed after the migration, by whomever, and was taken back with it.
+    """
 
     changes: tuple[str, ...]
     left: tuple[str, ...]
+    others: tuple[str, ...] = ()
 
     @property
     def given_back(self) -> int:
@@ -116,7 +123,7 @@ def undo(store: QueueManagerStore, tool: Tool, *, rehearse: bool = False) -> Und
         journal = _read_journal(directory)
         # Open until the end: the former retained publications are read from it when they are restored.
         with QueueManagerStore.open(directory, store.name) as backup, store.unit_of_work() as unit:
-            undone = _give_back(unit, journal["touched"], Target.loaded(backup.load_state(), 0))
+            undone = _give_back(unit, journal, Target.loaded(backup.load_state(), 0))
             if rehearse:
                 unit.backout()
                 return undone
@@ -222,6 +229,12 @@ def _journal(plan: MigrationPlan) -> Iterator[str]:
     yield from _array(subscriptions)
     yield ', "retained": '
     yield from _array(retained)
+    yield '}, "afterwards": {"definitions": '
+    yield from _array(json.loads(state_of(step.definition)) for step in plan.steps if isinstance(step, Store))
+    yield ', "subscriptions": '
+    yield from _array(digest_of(step.subscription) for step in plan.steps if isinstance(step, AddSubscription))
+    yield ', "retained": '
+    yield from _array(digest_of(step.retained) for step in plan.steps if isinstance(step, KeepRetained))
     yield '}, "items": '
     yield from _array(labelled(plan.state))
     yield "}\n"
@@ -265,8 +278,11 @@ def _latest(store: QueueManagerStore, tool: Tool) -> Path:
     raise MigrationError(f"the backup of the migration of {marker.at} is gone from {store.directory / DIRECTORY}")
 
 
-def _give_back(unit: UnitOfWork, touched: dict[str, list[Any]], before: Target) -> Undone:
-    objects, current, _ = unit.load_state()
+def _give_back(unit: UnitOfWork, journal: dict[str, Any], before: Target) -> Undone:
+    touched: dict[str, list[Any]] = journal["touched"]
+    now_there = Target.loaded(unit.load_state(), 0)
+    objects, current = now_there.objects, now_there.subscriptions
+    others = tuple(since(touched, journal.get("afterwards"), before, now_there))
     left = list(_left_behind(objects, current, touched, before))
     done: list[str] = []
     were = {(kind_of(d), d.name): d for d in definitions_in(before.objects)}
@@ -287,16 +303,16 @@ def _give_back(unit: UnitOfWork, touched: dict[str, list[Any]], before: Target) 
         old, new = subscriptions.get(sub_id), now.get(sub_id)
         if old is not None:
             unit.save_effects([SubscriptionAdded(old)])
-            done.append(f"{_called(old)}: as before")
+            done.append(f"{called(old)}: as before")
         elif new is not None:
             unit.save_effects([SubscriptionRemoved(new)])
-            done.append(f"{_called(new)}: removed")
+            done.append(f"{called(new)}: removed")
     for topic in touched["retained"]:
         done.append(f"retained publication on {topic}: {'as before' if topic in before.retained else 'cleared'}")
     topics = touched["retained"]
     unit.save_effects([RetainedCleared(topic) for topic in topics if topic not in before.retained])
     _retain(unit, [before.retained[topic] for topic in topics if topic in before.retained])
-    return Undone(tuple(done), tuple(left))
+    return Undone(tuple(done), tuple(left), others)
 
 
 def _left_behind(
@@ -313,13 +329,8 @@ def _left_behind(
         for topic in removed:
             if subscription.stream == topic.name or is_within(topic.topic_string, subscription.topic_string):
                 why = f"it was made after the migration, on topic object {topic.name}, which is removed"
-                yield f"{_called(subscription)}: {why}"
+                yield f"{called(subscription)}: {why}"
                 break
-
-
-def _called(subscription: Subscription) -> str:
-    name = f" {subscription.name}" if subscription.name is not None else ""
-    return f"subscription{name} to {subscription.topic_string} for {subscription.dest_queue}"
 
 
 def _retain(unit: UnitOfWork, retained: Iterable[RetainedPublication]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
@@ -145,10 +146,21 @@ def test_strmqbrk_undo(home: Path) -> None:
     Ran("strmqbrk", home, "--source", *SOURCES)
     assert state(home) != before
     ran = Ran("strmqbrk", home, "--undo")
-    assert ran.code == ExitCode.DONE
+    assert (ran.code, "changed since" in ran.err) == (ExitCode.DONE, False)
     assert state(home) == before
     ran = Ran("strmqbrk", home, "--undo")
     assert (ran.code, "nothing to undo" in ran.err) == (ExitCode.USAGE, True)
+
+
+def test_strmqbrk_undo_says_what_others_have_changed_since(home: Path) -> None:
+    Ran("strmqbrk", home, "--source", *SOURCES)
+    with QueueManagerStore.open(home, "QM1") as store, store.unit_of_work() as unit:
+        objects = unit.load_state()[0]
+        unit.save_definition(replace(objects.qmgr, description="his"))
+    for words, done in ((("--rehearse",), "would be taken"), ((), "taken")):
+        ran = Ran("strmqbrk", home, "--undo", *words)
+        assert ran.code == ExitCode.PROBLEMS
+        assert f"changed since the migration, and {done} back: qmgr QM1 was altered: description is 'his'" in ran.err
 
 
 def test_json_is_one_object(home: Path) -> None:

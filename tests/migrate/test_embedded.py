@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -13,9 +14,11 @@ from pathlib import Path
 import pytest
 
 from commands.broker.objects import LocalQueue, QueueManager
+from commands.mqsc import parse
 from commands.qmgr.store import QueueManagerInUseError, QueueManagerStore
 from migrate import strmqbrk
 from migrate.legacy_state import LegacyRetained, LegacyState, LegacySubscription, Source, Stream
+from migrate.live.embedded import EmbeddedAdministrator
 from migrate.plan import MigrationPlan, PlanOptions, Tool
 from migrate.report.facts import facts
 from migrate.report.outputs import StagedFiles, output_files, report_files
@@ -23,6 +26,7 @@ from migrate.target import Target
 from migrate.targets import embedded
 from rfh2 import Folder, Mqmd, Rfh2
 from rfh2.errors import MigrationError
+from streams.operations import RetainedStored
 from tests.migrate.cases import Case, told
 from tests.migrate.in_memory import applied
 from tests.migrate.legacy_messages import NOW
@@ -32,6 +36,13 @@ from tests.migrate.legacy_messages import NOW
 def store(tmp_path: Path) -> Iterator[QueueManagerStore]:
     with QueueManagerStore.create(tmp_path, QueueManager("QM1", psmode="COMPAT")) as opened:
         yield opened
+
+
+def mqsc(store: QueueManagerStore, script: str) -> None:
+    """What another administrator does."""
+    for statement in parse(script):
+        outcome = EmbeddedAdministrator(store).run(statement)
+        assert outcome.ok, outcome.text
 
 
 def planned(store: QueueManagerStore, case: str = "streams") -> tuple[MigrationPlan, Target]:
@@ -58,7 +69,7 @@ def test_undo_gives_back_everything(store: QueueManagerStore) -> None:
     plan, _ = planned(store)
     embedded.apply(store, plan)
     undone = embedded.undo(store, Tool.STRMQBRK)
-    assert undone.left == ()
+    assert (undone.left, undone.others) == ((), ())
     assert told(embedded.load(store)) == before
     assert not strmqbrk.is_migrated(embedded.load(store))
     with pytest.raises(MigrationError, match="nothing to undo"):
@@ -75,6 +86,48 @@ def test_undo_keeps_messages_that_have_come_since(store: QueueManagerStore) -> N
     assert [left.split(":")[0] for left in undone.left] == ["qlocal RESULTS.Q"]
     assert [message.body for message in store.browse("RESULTS.Q")] == [b"a publication"]
     assert [message.body for message in store.browse("OTHER.Q")] == [b"not of the migration"]
+
+
+def test_undo_names_what_others_have_changed_since(store: QueueManagerStore) -> None:
+    """It takes that back with its own: the rehearsal says so, and so does the undo."""
+    mqsc(store, "DEFINE QLOCAL(DLQ)\nALTER QMGR DEADQ(DLQ)\n")
+    plan, _ = planned(store)
+    embedded.apply(store, plan)
+    born = "SYSTEM.BROKER.DEFAULT.STREAM, SYSTEM.BROKER.ADMIN.STREAM"
+    mqsc(
+        store,
+        f"""
+        ALTER QMGR DESCR('his') PSRTYCNT(20)
+        ALTER NAMELIST(SYSTEM.QPUBSUB.QUEUE.NAMELIST) NAMES({born}, 'Business', 'Sport', HIS)
+        ALTER TOPIC('Sport') PUB(DISABLED)
+        ALTER SUB('news') USERDATA('his')
+        DELETE TOPIC('Business')
+        """,
+    )
+    kept = embedded.load(store).retained["Sport/Soccer/Results"]
+    newer = replace(kept, publication=replace(kept.publication, published_at=NOW))
+    with store.unit_of_work() as unit:
+        unit.save_effects([RetainedStored(newer)])
+    rehearsed = embedded.undo(store, Tool.STRMQBRK, rehearse=True).others
+    undone = embedded.undo(store, Tool.STRMQBRK).others
+    assert undone == rehearsed
+    assert undone == (
+        "topic Sport was altered: pub is False; it is deleted",
+        "namelist SYSTEM.QPUBSUB.QUEUE.NAMELIST was altered: HIS in names is taken out",
+        "qmgr QM1 was altered: description is 'his', and '' again; psrtycnt is 20, and 5 again",
+        "subscription news to News/* for NEWS.Q was altered: it is removed",
+        "retained publication on Sport/Soccer/Results is a newer one: it is cleared",
+    )
+
+
+def test_a_journal_of_an_earlier_release_says_that_it_does_not_know(store: QueueManagerStore) -> None:
+    plan, _ = planned(store)
+    journal = embedded.apply(store, plan) / "journal.json"
+    found = json.loads(journal.read_text())
+    del found["afterwards"]
+    journal.write_text(json.dumps(found))
+    (said,) = embedded.undo(store, Tool.STRMQBRK).others
+    assert "what others have changed since is not known" in said
 
 
 def test_undo_leaves_what_others_have_defined_since(store: QueueManagerStore) -> None:
