@@ -161,17 +161,29 @@ def put_written(conversation: Conversation, request: Request, pmo: Structure, pu
     return request.in_own_terms(put, put.version) + bytes(pmo)
 
 
-async def _get(conversation: Conversation, request: Request) -> bytes:
-    mqmd, gmo_at = request.mqmd(_START)
-    gmo = request.versioned(MQGMO, gmo_at)
-    longest = request.long(gmo.end)
+def asked_for(mqmd: Mqmd, gmo: Structure, longest: int) -> tuple[GetOptions, int]:
+    """What MQGET asks for, and how long it waits, in milliseconds."""
     match = gmo["MatchOptions"] if gmo["Version"] > 1 else MQMO_MATCH_MSG_ID | MQMO_MATCH_CORREL_ID
     asked = GetOptions(
         *(gmo["Options"], match, mqmd.msg_id, mqmd.correl_id, mqmd.group_id, max(0, longest)),
         ccsid=mqmd.coded_char_set_id,
         encoding=mqmd.encoding,
     )
-    wait_ms = gmo["WaitInterval"] if gmo["Options"] & MQGMO_WAIT else 0
+    return asked, gmo["WaitInterval"] if gmo["Options"] & MQGMO_WAIT else 0
+
+
+def got_written(request: Request, gmo: Structure, version: int, got: Got) -> bytes:
+    """The descriptor, in *version*, and the MQGMO, as the reply to a get has them."""
+    gmo.put_text("ResolvedQName", got.queue)
+    if gmo["Version"] >= 3:
+        gmo["MsgToken"], gmo["ReturnedLength"] = got.seq.to_bytes(16, "big"), len(got.body)
+    return request.in_own_terms(got.mqmd, version) + bytes(gmo)
+
+
+async def _get(conversation: Conversation, request: Request) -> bytes:
+    mqmd, gmo_at = request.mqmd(_START)
+    gmo = request.versioned(MQGMO, gmo_at)
+    asked, wait_ms = asked_for(mqmd, gmo, request.long(gmo.end))
     try:
         got = await conversation.get(request.handle, asked, wait_ms, request.held)
     except MqiError as error:
@@ -180,15 +192,7 @@ async def _get(conversation: Conversation, request: Request) -> bytes:
         empty = bytes(request.data[_START : gmo.end]) + bytes(4)
         return request.reply(empty, MQCC_FAILED, error.reason, request.handle)
     assert got is not None
-    return _got(request, gmo, mqmd.version, got)
-
-
-def _got(request: Request, gmo: Structure, version: int, got: Got) -> bytes:
-    gmo.put_text("ResolvedQName", got.queue)
-    if gmo["Version"] >= 3:
-        gmo["MsgToken"], gmo["ReturnedLength"] = got.seq.to_bytes(16, "big"), len(got.body)
-    described = request.in_own_terms(got.mqmd, version)
-    body = described + bytes(gmo) + request.bytes_of(got.length) + got.body
+    body = got_written(request, gmo, mqmd.version, got) + request.bytes_of(got.length) + got.body
     return request.reply(body, got.comp_code, got.reason, request.handle)
 
 

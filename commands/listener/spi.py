@@ -5,28 +5,50 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from commands.listener.calls import ERROR_QUEUE, put_fields, put_written
+from commands.listener.calls import ERROR_QUEUE, asked_for, got_written, put_fields, put_written
 from commands.listener.conversation import Conversation
 from commands.listener.request import Request
 from commands.listener.subscribing import read_descriptor, written
 from commands.listener.targets import object_descriptor
 from commands.qmgr.mqi.errors import MqiError
-from rfh2.channel.layouts import API_HEADER, LPOO, LSD, MQPMO, SPAI, SPI, SPI_BLOCK, SPI_DATA, SPNI, SPRI
+from rfh2.channel.layouts import (
+    API_HEADER,
+    LPOO,
+    LSD,
+    MQGMO,
+    MQPMO,
+    SPAI,
+    SPGI,
+    SPGO2,
+    SPI,
+    SPI_BLOCK,
+    SPI_DATA,
+    SPNI,
+    SPRI,
+)
 from rfh2.channel.structure import Structure
-from rfh2.mqi_constants import MQCC_FAILED, MQPMO_SYNCPOINT, MQRC_DATA_LENGTH_ERROR, MQRC_FUNCTION_NOT_SUPPORTED
+from rfh2.mqi_constants import (
+    MQCC_FAILED,
+    MQPMO_SYNCPOINT,
+    MQRC_DATA_LENGTH_ERROR,
+    MQRC_FUNCTION_NOT_SUPPORTED,
+    MQRC_NO_MSG_AVAILABLE,
+)
 from rfh2.pcf import Pcf
 from rfh2.pcf_parameters import Cfin, Cfst
 
 _IN_SYNCPOINT, _DEFERRED = 0x2, 0x4
+_COMMITS = 0x2
+_SPGI_VERSION: Final = 2
 _CANCEL, _CANCEL_WAIT = 2, 1
 # A program counts in three bytes of its identifiers, from this one on, the first being number 1.
 _COUNTS_FROM: Final = 21
 _MOST_RESERVED: Final = (1 << 24) - 1
 # What JMS sets for a shared subscription, and for no other.
 _SHARED: Final = 0x50
-_QUERY, _PUT, _ACTIVATE, _RESERVE, _SUBSCRIBE, _NOTIFY, _OPEN = 1, 2, 4, 6, 7, 11, 12
-# Verb, the highest versions of its input-output, input and output part, and flags: as queue managers list them, though
-# only two are answered.
+_QUERY, _PUT, _GET, _ACTIVATE, _RESERVE, _SUBSCRIBE, _NOTIFY, _OPEN = 1, 2, 3, 4, 6, 7, 11, 12
+# Verb, the highest versions of its input-output, input and output part, and flags: as queue managers list them; 5 and 8
+# are refused here.
 _VERBS: Final = (
     *((1, 2, 2, 2, 1), (2, 1, 3, 1, 1), (3, 2, 2, 3, 1), (4, 1, 1, 1, 1), (5, 1, 1, 1, 1), (6, 1, 1, 1, 1)),
     *((7, 1, 1, 1, 1), (8, 1, 1, 1, 1), (0, 0, 0, 0, 0), (0, 0, 0, 0, 0), (11, 1, 1, 1, 1), (12, 1, 2, 2, 1)),
@@ -44,6 +66,8 @@ async def answered(conversation: Conversation, request: Request) -> bytes:
         return await _open(conversation, request, spi)
     if spi["Verb"] == _PUT:
         return await _put(conversation, request, spi)
+    if spi["Verb"] == _GET:
+        return await _get(conversation, request, spi)
     if spi["Verb"] == _ACTIVATE:
         return await _activate(conversation, request, spi)
     if spi["Verb"] == _RESERVE:
@@ -118,6 +142,33 @@ async def _put(conversation: Conversation, request: Request, spi: Structure) -> 
     written = put_written(conversation, request, pmo, replace(put, version=mqmd.version), queue)
     reply = bytes(spi) + _block(request, "SPPU", 1, SPI_BLOCK.size + len(written)) + written
     return request.reply(reply + _block(request, "SPPO", 1, SPI_BLOCK.size), handle=request.handle)
+
+
+async def _get(conversation: Conversation, request: Request, spi: Structure) -> bytes:
+    """Like MQGET; its options can end the unit of work first: a JMS program so acknowledges what it got before."""
+    described = spi.end + SPI_BLOCK.size
+    mqmd, gmo_at = request.mqmd(described)
+    gmo = request.versioned(MQGMO, gmo_at)
+    wanted = request.structure(SPGI, gmo.end)
+    if wanted["Version"] != _SPGI_VERSION:
+        raise MqiError(MQRC_FUNCTION_NOT_SUPPORTED, f"SPGI has version {wanted['Version']}, not {_SPGI_VERSION}")
+    asked, wait_ms = asked_for(mqmd, gmo, wanted["MaxMsgLength"])
+    if wanted["Options"] & _COMMITS:
+        await conversation.commit()
+    made = Structure.new(SPGO2, request.header.order)
+    try:
+        got = await conversation.get(request.handle, asked, wait_ms, request.held)
+    except MqiError as error:
+        if error.reason != MQRC_NO_MSG_AVAILABLE:
+            raise
+        written, body, comp_code, reason = bytes(request.data[described : gmo.end]), b"", MQCC_FAILED, error.reason
+    else:
+        assert got is not None
+        written, body = got_written(request, gmo, mqmd.version, got), got.body
+        made["DataLength"], comp_code, reason = got.length, got.comp_code, got.reason
+    made["StrucId"], made["Version"], made["StrucLength"] = b"SPGO", wanted["Version"], made.layout.size + len(body)
+    head = bytes(spi) + _block(request, "SPGU", wanted["Version"], SPI_BLOCK.size + len(written)) + written
+    return request.reply(head + bytes(made) + body, comp_code, reason, request.handle)
 
 
 async def _activate(conversation: Conversation, request: Request, spi: Structure) -> bytes:

@@ -337,6 +337,14 @@ def _spi_data(long: Any) -> tuple[Any, ...]:
     return (*_spi_block(long), "Options" / long, "DataLength" / long)
 
 
+def _spgi(long: Any) -> tuple[Any, ...]:
+    return (*_spi_block(long), *(name / long for name in ("BatchSize", "BatchInterval", "MaxMsgLength", "Options")))
+
+
+def _spgo2(long: Any) -> tuple[Any, ...]:
+    return (*_spi_data(long), "Reserved" / c.Bytes(8))
+
+
 def _msh(long: Any) -> tuple[Any, ...]:
     names = ("MsgSeqNumber", "BufferLength", "Reserved", "MsgLength")
     return ("StrucId" / c.Bytes(4), *(name / long for name in names))
@@ -367,6 +375,8 @@ FOPA2 = Layout("FOPA", _fopa2)
 SPI = Layout("SPI", _spi)
 SPI_BLOCK = Layout("SPI block", _spi_block)
 SPI_DATA = Layout("SPPI or SPGO", _spi_data)  # the data of the message follows
+SPGI = Layout("SPGI", _spgi)
+SPGO2 = Layout("SPGO", _spgo2)
 SPAI = Layout("SPAI", _spai)
 SPRI = Layout("SPRI", _spri)
 SPNI = Layout("SPNI", _spni)

@@ -442,17 +442,14 @@ class MqiClient:
         given_back = Structure(MQSD, bytearray(reply.body), at + 4 + LSD.size, self.order)
         return Subscribed(reply.reason, int.from_bytes(reply.body[at : at + 4], self.order), reply.handle, given_back)
 
-    def spi(self, verb: int, name: str, data: bytes, version: int = 1) -> Reply:
-        """An SPI call. name: of its blocks, as in SPBU and SPBI. data: behind the head of the second."""
-        self.request_spi(verb, name, data, version)
-        return self.reply(SegmentType.SPI)
-
-    def request_spi(self, verb: int, name: str, data: bytes, version: int = 1) -> None:
-        """Send an SPI call."""
-        heads = self.structure(SPI_BLOCK, f"{name}U", 1, StrucLength=SPI_BLOCK.size)
+    def spi(
+        self, verb: int, name: str, data: bytes, version: int = 1, handle: int = 0, described: bytes = b""
+    ) -> Reply:
+        """An SPI call. name: of its blocks, as in SPBU and SPBI. described, data: behind the heads of the two."""
+        heads = self.structure(SPI_BLOCK, f"{name}U", 1, StrucLength=SPI_BLOCK.size + len(described))
         block = self.structure(SPI_BLOCK, f"{name}I", version, StrucLength=SPI_BLOCK.size + len(data))
         spi = b"".join(map(self.long, (verb, version, 536)))
-        self.request(SegmentType.SPI, spi + bytes(heads) + bytes(block) + data)
+        return self.call(SegmentType.SPI, spi + bytes(heads) + described + bytes(block) + data, handle)
 
     def sd(self, options: int, topic: str, name: str, **fields: Any) -> bytes:
         """An MQSD and its strings."""

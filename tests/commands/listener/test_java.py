@@ -177,6 +177,7 @@ def test_many_threads_share_a_connection(port: int, classpath: str) -> None:
         "put and got 500",
         "pool true",
         *("received null", "closed true") * 2,
+        "acknowledged true",
     ]
 
 

@@ -11,14 +11,22 @@ from select import select
 import pytest
 
 from commands.listener.streaming import FAILURE
-from rfh2.channel.layouts import LPOO, MQOD, SPI, SPI_BLOCK
+from rfh2.channel.layouts import LPOO, MQGMO, MQOD, SPGO2, SPI, SPI_BLOCK
 from rfh2.channel.segments import SegmentType
 from rfh2.channel.structure import Structure
-from rfh2.mqi_constants import MQOO_INPUT_SHARED, MQOO_OUTPUT, MQRC_FUNCTION_NOT_SUPPORTED, MQRC_NO_MSG_AVAILABLE
+from rfh2.mqi_constants import (
+    MQGMO_SYNCPOINT,
+    MQOO_INPUT_SHARED,
+    MQOO_OUTPUT,
+    MQRC_FUNCTION_NOT_SUPPORTED,
+    MQRC_NO_MSG_AVAILABLE,
+    MQRC_TRUNCATED_MSG_FAILED,
+)
 from tests.commands.listener.mqi_client import MqiClient
 
 XWAIT_CANCELED = 2107
-_OPEN, _NOTIFY = 12, 11
+_GET, _NOTIFY, _OPEN = 3, 11, 12
+_COMMIT = 2
 
 
 @pytest.fixture(params=[0, 10], ids=["alone", "shared"])
@@ -49,15 +57,36 @@ def test_an_open_is_answered_in_the_version_that_was_asked(
     assert client.get(reply.handle).body == b"x"
 
 
-def request_cancel(client: MqiClient, connection_id: bytes, action: int = 1) -> None:
-    """End the waits of the program whose connection has that identifier."""
-    client.request_spi(_NOTIFY, "SPN", client.long(action) + client.long(XWAIT_CANCELED) + connection_id)
+def get(client: MqiClient, handle: int, options: int, longest: int = 4096) -> tuple[int, bytes, int]:
+    """The SPI call that gets: reason, data and length."""
+    gmo = client.structure(MQGMO[3], "GMO ", 3, Options=MQGMO_SYNCPOINT)
+    wanted = b"".join(map(client.long, (1, 1, longest, options)))
+    described = client.md() + bytes(gmo)
+    reply = client.spi(_GET, "SPG", wanted, 2, handle, described)
+    spgo = Structure(SPGO2, bytearray(reply.body), SPI.size + SPI_BLOCK.size + len(described), client.order)
+    assert (spgo["StrucId"], spgo["Version"], spgo["StrucLength"]) == (b"SPGO", 2, len(reply.body) - spgo.at)
+    return reply.reason, reply.body[spgo.end :], spgo["DataLength"]
+
+
+def test_a_get_can_acknowledge_what_was_got_before(client: MqiClient) -> None:
+    """As JMS programs in queued mode get publications with SYNCPOINTALLGETS; they call MQCMIT after the last one."""
+    handle = client.opened("Q", MQOO_INPUT_SHARED | MQOO_OUTPUT)
+    for body in (b"one", b"two", b"three"):
+        assert client.put(handle, body)[0] == 0
+    assert client.get(handle, MQGMO_SYNCPOINT).body == b"one"
+    assert get(client, handle, _COMMIT) == (0, b"two", 3)
+    assert client.backout() == 0
+    assert get(client, handle, 0) == (0, b"two", 3)
+    assert get(client, handle, 0, longest=2) == (MQRC_TRUNCATED_MSG_FAILED, b"th", 5)
+    assert get(client, handle, 0) == (0, b"three", 5)
+    assert get(client, handle, _COMMIT) == (MQRC_NO_MSG_AVAILABLE, b"", 0)
+    assert client.backout() == 0
+    assert client.get(handle).reason == MQRC_NO_MSG_AVAILABLE
 
 
 def cancel(client: MqiClient, connection_id: bytes, action: int = 1) -> int:
-    """The same; the reason."""
-    request_cancel(client, connection_id, action)
-    return client.reply(SegmentType.SPI).reason
+    """End the waits of the program whose connection has that identifier; the reason."""
+    return client.spi(_NOTIFY, "SPN", client.long(action) + client.long(XWAIT_CANCELED) + connection_id).reason
 
 
 def answers(client: MqiClient) -> bool:

@@ -161,6 +161,25 @@ public class Sharing {
     System.out.println("pool " + heard.await(20, TimeUnit.SECONDS));
   }
 
+  /** In queued mode: each publication is acknowledged as the next one is got. */
+  static void acknowledge(MQConnectionFactory factory) throws Exception {
+    factory.setProviderVersion("6");
+    factory.setBrokerVersion(WMQConstants.WMQ_BROKER_V1);
+    factory.setSyncpointAllGets(true);
+    Connection connection = factory.createConnection();
+    Session session = connection.createSession(false, Session.AUTO_ACKNOWLEDGE);
+    CountDownLatch heard = new CountDownLatch(3);
+    session.createConsumer(session.createTopic("Sharing/All")).setMessageListener(message -> heard.countDown());
+    connection.start();
+    Session sending = factory.createConnection().createSession(false, Session.AUTO_ACKNOWLEDGE);
+    MessageProducer producer = sending.createProducer(sending.createTopic("Sharing/All"));
+    for (int n = 0; n < 3; n++) {
+      producer.send(sending.createTextMessage("publication " + n));
+    }
+    System.out.println("acknowledged " + heard.await(20, TimeUnit.SECONDS));
+    connection.close();
+  }
+
   static void small(int port) throws Exception {
     Hashtable<String, Object> properties = new Hashtable<>();
     properties.put(CMQC.HOST_NAME_PROPERTY, "127.0.0.1");
@@ -199,6 +218,7 @@ public class Sharing {
     pool(connection);
     close(connection, false);
     close(connection, true);
+    acknowledge(factory);
     System.exit(0);
   }
 }
