@@ -40,6 +40,7 @@ def _entries(items: Sequence[Item]) -> list[tuple[str, str]]:
     return [(item.principal_type, item.publish.value) for item in items if isinstance(item, AclEntry)]
 
 
+@pytest.mark.rule("MB-1", "MB-15")
 def test_8_1_each_type_has_its_own() -> None:
     items = list(reportproperties.read(LISTED, "outfile.txt"))
     assert _entries(items) == [("user", "true"), ("group", "false"), ("unknown", "inherit")]

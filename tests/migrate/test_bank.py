@@ -140,6 +140,7 @@ def told_of(subscription: dict[str, Any]) -> tuple[Any, ...]:
 
 
 # docs/conformance.md: MIG-12
+@pytest.mark.rule("MIG-12")
 def test_who_lacks_authority_is_told(hq_plan: MigrationPlan) -> None:
     """No group may browse Risk and Treasury; nobody was granted anything on the default stream."""
     subscriptions = hq_plan.state.subscriptions

@@ -47,6 +47,7 @@ RETAINED = """{"format": "qpubsub-legacy-state", "version": 1, "qmgr": "QM1", "r
   "source": {"file": "made"}, "topic": "$SYS/STREAM/Sport/EU/x", "body_hex": "%s"}]}"""
 
 
+@pytest.mark.rule("MIG-19")
 def test_a_retained_publication_goes_to_its_stream(tmp_path: Path) -> None:
     """Not to the topic ``$SYS/STREAM/Sport/EU/x``, where nobody of the stream would find it."""
     header = (

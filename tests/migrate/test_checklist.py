@@ -175,6 +175,7 @@ def estate(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.rule("MIG-17")
 def test_the_checklist_of_strmqbrk_comes_to_the_direct_migration(estate: Path, tmp_path: Path) -> None:
     direct, followed = made(tmp_path / "direct", "QM1"), made(tmp_path / "followed", "QM1")
     out = tmp_path / "files"
@@ -196,6 +197,7 @@ def test_the_checklist_of_strmqbrk_comes_to_the_direct_migration(estate: Path, t
     assert "QPUBSUB.MIGRATION.STRMQBRK" in target.objects.namelists
 
 
+@pytest.mark.rule("MIG-17")
 def test_the_checklists_of_migmbbrk_come_to_the_direct_migration(tmp_path: Path) -> None:
     """Both phases, each with its own checklist; the second knows what the first has made."""
     case = Case.of("subscription-points")
@@ -253,6 +255,7 @@ def _loads(steps: list[str]) -> Iterator[tuple[str, str]]:
             yield found[1], found[2]
 
 
+@pytest.mark.rule("MB-14")
 def test_8_3_a_message_broker_is_upgraded_and_started_again() -> None:
     """It goes on without publish/subscribe: upgraded before PSMODE(ENABLED), started after the applications."""
     steps = steps_of(Case.of("subscription-points").outputs()["checklist.md"])
@@ -269,6 +272,7 @@ def test_8_3_a_message_broker_is_upgraded_and_started_again() -> None:
     assert "Message Broker" not in strmqbrk
 
 
+@pytest.mark.rule("MIG-35")
 def test_4_8_2_the_checklist_counts_who_would_be_sent_what_is_retained(estate: Path, tmp_path: Path) -> None:
     out = tmp_path / "files"
     migrate("strmqbrk", tmp_path, "QM1", "--target", "files", "--out", str(out), "--source", str(estate))

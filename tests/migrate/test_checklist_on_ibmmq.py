@@ -75,6 +75,7 @@ def mq(files: Path, tmp_path: Path) -> Iterator[StandIn]:
         yield running
 
 
+@pytest.mark.rule("MIG-17")
 def test_the_checklist_on_ibm_mqs_queues(estate: Path, files: Path, mq: StandIn, tmp_path: Path) -> None:
     direct, followed = made(tmp_path / "direct", "QM1"), made(tmp_path / "followed", "QM1")
     migrate("strmqbrk", direct, "QM1", "--source", str(estate))

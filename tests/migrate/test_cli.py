@@ -50,6 +50,7 @@ def test_help_and_examples(module: str) -> None:
     assert [option.name for option in options if not option.help] == []
 
 
+@pytest.mark.rule("MIG-10", "MB-3")
 def test_the_log_is_that_of_the_guides_example(home: Path, tmp_path: Path) -> None:
     log = tmp_path / "log"
     ran = Ran("strmqbrk", home, "-p", "HQ", "-l", str(log), "--source", *SOURCES)
@@ -62,6 +63,7 @@ def test_the_log_is_that_of_the_guides_example(home: Path, tmp_path: Path) -> No
     assert re.fullmatch(r"Done in [\d.]+ s, \d+ warnings", got[-1])
 
 
+@pytest.mark.rule("MIG-13")
 def test_7_4_1_psmode_is_enabled_at_the_end(home: Path) -> None:
     Ran("strmqbrk", home, "--source", *SOURCES)
     with QueueManagerStore.open(home, "QM1") as store:
@@ -69,6 +71,7 @@ def test_7_4_1_psmode_is_enabled_at_the_end(home: Path) -> None:
         assert (store.directory / "psmigr.log").is_file()
 
 
+@pytest.mark.rule("MIG-1", "MIG-11")
 def test_7_1_already_migrated_no_action(home: Path) -> None:
     Ran("strmqbrk", home, "--source", *SOURCES)
     before = state(home)
@@ -78,12 +81,14 @@ def test_7_1_already_migrated_no_action(home: Path) -> None:
     assert state(home) == before
 
 
+@pytest.mark.rule("MIG-8")
 def test_7_1_the_same_parent_is_a_warning(home: Path) -> None:
     ran = Ran("strmqbrk", home, "-p", "HQ", "--source", *SOURCES)
     assert "-p HQ is deprecated" in ran.out
     assert state(home)["objects"]["qmgr QM1"]["parent"] == "HQ"  # type: ignore[index]
 
 
+@pytest.mark.rule("MIG-1", "MIG-8")
 @pytest.mark.parametrize("parent", ["OTHER", "QM1"])
 def test_7_1_another_parent_is_an_error_and_nothing_is_done(home: Path, tmp_path: Path, parent: str) -> None:
     before = state(home)
@@ -95,6 +100,7 @@ def test_7_1_another_parent_is_an_error_and_nothing_is_done(home: Path, tmp_path
     assert state(home) == before
 
 
+@pytest.mark.rule("MIG-9")
 def test_7_1_without_f_an_existing_object_is_a_warning_and_is_skipped(home: Path) -> None:
     with QueueManagerStore.open(home, "QM1") as store, store.unit_of_work() as unit:
         unit.save_definition(TopicObject("Sport", "xyz", "mine"))
@@ -106,6 +112,7 @@ def test_7_1_without_f_an_existing_object_is_a_warning_and_is_skipped(home: Path
     assert topics == ["xyz/Soccer/Results", "xyz/Soccer/*"]
 
 
+@pytest.mark.rule("MIG-9")
 def test_7_1_with_f_it_is_replaced(home: Path) -> None:
     with QueueManagerStore.open(home, "QM1") as store, store.unit_of_work() as unit:
         unit.save_definition(TopicObject("Sport", "xyz"))
@@ -287,6 +294,7 @@ def sources(tmp_path: Path) -> list[str]:
     return ["--source", str(listing)]
 
 
+@pytest.mark.rule("MB-2")
 def test_8_2_the_three_phases(home: Path, tmp_path: Path, sources: list[str]) -> None:
     untouched = state(home)
     ran = migmbbrk(home, tmp_path, "-r", *sources)
@@ -308,6 +316,7 @@ def test_8_2_the_three_phases(home: Path, tmp_path: Path, sources: list[str]) ->
     assert complete["objects"]["qmgr QM1"]["psmode"] == "COMPAT"  # type: ignore[index]
 
 
+@pytest.mark.rule("MB-2", "MB-17")
 def test_8_the_initial_phase_has_to_come_first(home: Path, tmp_path: Path, sources: list[str]) -> None:
     before = state(home)
     ran = migmbbrk(home, tmp_path, "-c", *sources)
@@ -315,6 +324,7 @@ def test_8_the_initial_phase_has_to_come_first(home: Path, tmp_path: Path, sourc
     assert state(home) == before
 
 
+@pytest.mark.rule("MB-17")
 def test_repeating_the_initial_phase_makes_nothing_twice(home: Path, tmp_path: Path, sources: list[str]) -> None:
     migmbbrk(home, tmp_path, "-t", *sources)
     once = {name for name in state(home)["objects"] if name.startswith("topic ")}  # type: ignore[attr-defined]
@@ -322,6 +332,7 @@ def test_repeating_the_initial_phase_makes_nothing_twice(home: Path, tmp_path: P
     assert {name for name in state(home)["objects"] if name.startswith("topic ")} == once  # type: ignore[attr-defined]
 
 
+@pytest.mark.rule("MB-17")
 def test_completed_is_completed_unless_z(home: Path, tmp_path: Path, sources: list[str]) -> None:
     migmbbrk(home, tmp_path, "-t", *sources)
     migmbbrk(home, tmp_path, "-c", *sources)
@@ -334,6 +345,7 @@ def test_completed_is_completed_unless_z(home: Path, tmp_path: Path, sources: li
     assert len(state(home)["subscriptions"]) == 8  # type: ignore[arg-type]
 
 
+@pytest.mark.rule("MB-2")
 def test_8_2_what_changed_since_the_initial_phase(home: Path, tmp_path: Path, sources: list[str]) -> None:
     migmbbrk(home, tmp_path, "-t", *sources)
     listing = Path(sources[1])
@@ -346,6 +358,7 @@ def test_8_2_what_changed_since_the_initial_phase(home: Path, tmp_path: Path, so
     assert "topic MIGMBBRK.TOPIC.00002" in made, "the completion phase deletes no topic object"
 
 
+@pytest.mark.rule("MB-1")
 def test_a_security_file_that_was_edited_is_kept(home: Path, tmp_path: Path, sources: list[str]) -> None:
     migmbbrk(home, tmp_path, "-t", *sources)
     security = tmp_path / "here" / "amqmigrateacl.txt"
@@ -397,6 +410,7 @@ def test_undo_takes_one_phase_after_the_other(home: Path, tmp_path: Path, source
     assert state(home) == untouched
 
 
+@pytest.mark.rule("MB-7")
 def test_8_7_older_retained_publications_are_warned_of(home: Path, tmp_path: Path) -> None:
     from rfh2.captures import write_captures
 

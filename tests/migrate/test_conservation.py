@@ -49,6 +49,7 @@ def planned(state: LegacyState, kind: str, tool: Tool, overwrite: bool) -> tuple
     return migmbbrk.plan(state, target, options, NOW, Phase.COMPLETE), target
 
 
+@pytest.mark.rule("MIG-1")
 @given(states, targets, st.sampled_from(Tool), st.booleans())
 def test_items_in_are_items_out(state: LegacyState, kind: str, tool: Tool, overwrite: bool) -> None:
     """Each item has one fate, each fate is what the steps do, and their result is a queue manager that starts."""

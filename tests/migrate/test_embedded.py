@@ -50,6 +50,7 @@ def planned(store: QueueManagerStore, case: str = "streams") -> tuple[MigrationP
     return strmqbrk.plan(Case.of(case).state(), target, PlanOptions(accept_unread=True), NOW), target
 
 
+@pytest.mark.rule("MIG-1")
 def test_the_store_gets_what_memory_gets(store: QueueManagerStore) -> None:
     plan, target = planned(store)
     embedded.apply(store, plan)

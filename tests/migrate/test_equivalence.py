@@ -201,6 +201,7 @@ def topic_of(data: bytes) -> str:
     return topic if stream == DEFAULT_STREAM else f"{stream}: {topic}"
 
 
+@pytest.mark.rule("MIG-1")
 @example(
     Workload(
         [Subscriber(0, DEFAULT_STREAM, "*", False, False, None), Subscriber(1, "Sport", "*", False, False, None)],
@@ -248,6 +249,7 @@ def test_the_results_service_goes_on() -> None:
     assert plan.visibility == ()
 
 
+@pytest.mark.rule("MIG-14")
 def test_7_6_1_a_program_registers_again_under_its_old_name() -> None:
     """Field notes: programs register again after a crash, and expect ok; nothing may be delivered twice then."""
     again = register(3, "Soccer/*", "Sport", name="evening", queue_name="E.Q", user="u")

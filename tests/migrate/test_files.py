@@ -153,6 +153,7 @@ def test_what_define_sub_carries(change: dict[str, Any], carried: bool) -> None:
     assert is_carried(replace(NAMED, **change)) is carried
 
 
+@pytest.mark.rule("MIG-35")
 @pytest.mark.parametrize("is_sent_retained", [False, True], ids=["nothing-retained", "something-retained"])
 @pytest.mark.parametrize(
     "change", [case[1] for case in CARRIED if case[2]], ids=[case[0] for case in CARRIED if case[2]]

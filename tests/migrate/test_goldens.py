@@ -17,6 +17,7 @@ def test_there_are_cases() -> None:
     assert CASES == ["access-control", "log-example", "metatopics", "streams", "subscription-points"]
 
 
+@pytest.mark.rule("D-29", "MB-3")
 @pytest.mark.parametrize("name", CASES)
 def test_outputs_are_as_expected(name: str) -> None:
     outputs = Case.of(name).outputs()

@@ -67,6 +67,7 @@ PATTERNS = [
 ]
 
 
+@pytest.mark.rule("MIG-16")
 @pytest.mark.parametrize(("pattern", "topic", "version_6", "message_broker"), PATTERNS, ids=[p[0] for p in PATTERNS])
 def test_2_5_1_1_what_a_subscription_with_mqrfh2_receives(
     pattern: str, topic: str, version_6: bool, message_broker: bool
@@ -95,6 +96,7 @@ def test_version_6_knew_a_pattern_in_both_headers_as_one() -> None:
     assert registered == {Product.MQ: 1, Product.WMB: 2}
 
 
+@pytest.mark.rule("MIG-16")
 @pytest.mark.parametrize("command", ["RegSub", "ReqUpdate", "DeregSub"])
 @pytest.mark.parametrize("pattern", ["Weather/*", "Weather/#", "Weather"])
 def test_its_program_finds_it_again_with_mqrfh2(pattern: str, command: str) -> None:

@@ -83,6 +83,7 @@ BEFORE = [
 ]
 
 
+@pytest.mark.rule("MIG-15")
 @pytest.mark.skipif(not FULL.exists(), reason="needs /dev/full")
 @pytest.mark.parametrize(("make", "says"), [case[1:] for case in BEFORE], ids=[case[0] for case in BEFORE])
 def test_what_cannot_be_written_is_found_before_anything_is_changed(

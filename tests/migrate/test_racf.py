@@ -48,6 +48,7 @@ LISTS = [
 ]  # fmt: skip
 
 
+@pytest.mark.rule("MIG-33")
 @pytest.mark.parametrize(("fields", "wanted"), [case[1:] for case in LISTS], ids=[case[0] for case in LISTS])
 def test_entries_of_an_access_control_list(fields: dict[str, str], wanted: list[str]) -> None:
     entry = AclEntry(source=MADE, **({"topic": "a", "principal": "user1"} | fields))  # type: ignore[arg-type]

@@ -117,6 +117,7 @@ REFUSED = [
 BAD = pytest.mark.parametrize(("source", "says"), [c[1:] for c in REFUSED], ids=[c[0] for c in REFUSED])
 
 
+@pytest.mark.rule("MIG-1", "MIG-15")
 @BAD
 def test_7_4_1_strmqbrk_is_refused_and_the_good_source_works_afterwards(
     home: Path, tmp_path: Path, source: Callable[[Path], Path], says: str
@@ -199,6 +200,7 @@ def test_accept_unread_is_the_way_round_and_is_said(home: Path, tmp_path: Path) 
     assert "Error: --accept-unread: 1 piece" in log
 
 
+@pytest.mark.rule("MIG-15")
 @pytest.mark.parametrize("content", [b"", bytes(range(256)), b"Broker:\n"], ids=["empty", "random", "no-state"])
 def test_nothing_read_is_never_migrated(home: Path, tmp_path: Path, content: bytes) -> None:
     before = state(home)
@@ -220,6 +222,7 @@ def migmbbrk(home: Path, *arguments: str, broker: str = "BRK1") -> Ran:
     return Ran("migmbbrk", home, "-b", broker, "--directory", str(home.parent / "here"), *arguments)
 
 
+@pytest.mark.rule("MB-2")
 @pytest.mark.parametrize("phase", ["-t", "-c"])
 @pytest.mark.parametrize("cut", CUTS)
 def test_8_a_listing_that_is_cut_is_refused(home: Path, tmp_path: Path, phase: str, cut: int) -> None:

@@ -73,6 +73,7 @@ def ids(found: Fate) -> set[str]:
     return {known for reason in found.reasons for known in reason.ids}
 
 
+@pytest.mark.rule("MIG-14")
 @pytest.mark.parametrize(
     ("name", "stream", "wanted"),
     [("s", DEFAULT_STREAM, "s"), ("s", "Sport", "s:Sport"), ("s:Sport", "Sport", "s:Sport:Sport")],
@@ -109,6 +110,7 @@ def test_6_2_the_counter_is_hexadecimal_and_ends() -> None:
     assert sub_point_object_name("USD", taken.__contains__) is None
 
 
+@pytest.mark.rule("MB-3")
 def test_8_4_names_for_lists_have_five_digits_and_step_over_what_is_there() -> None:
     following = acl_object_names(1, {"MIGMBBRK.TOPIC.00002"}.__contains__)
     assert [following(), following()] == ["MIGMBBRK.TOPIC.00001", "MIGMBBRK.TOPIC.00003"]
@@ -131,6 +133,7 @@ RESPONSES = [
 ]
 
 
+@pytest.mark.rule("MIG-3")
 @pytest.mark.parametrize(("dlq", "discard", "sync_point", "wanted"), RESPONSES)
 def test_7_3_five_attributes_psnpres(
     dlq: bool | None, discard: bool | None, sync_point: bool | None, wanted: str
@@ -141,6 +144,7 @@ def test_7_3_five_attributes_psnpres(
     assert values.kind.show(wanted) == wanted
 
 
+@pytest.mark.rule("MIG-3")
 @pytest.mark.parametrize(
     ("name", "value", "attribute", "wanted"),
     [
@@ -163,6 +167,7 @@ def test_7_3_attributes(name: str, value: str, attribute: str, wanted: object) -
     assert (fate(plan, "attribute").verdict is Verdict.MIGRATED) is understood
 
 
+@pytest.mark.rule("D-07")
 def test_7_5_a_routing_exit_is_rewritten_by_a_person() -> None:
     exit_path = StanzaAttribute(source=MADE, stanza="Broker", name="RoutingExitPath", value="/x(y)")
     found = fate(planned(of(attributes=(exit_path,))), "attribute")
@@ -376,6 +381,7 @@ def test_a_neighbours_registration_is_left_by_choice() -> None:
     assert not any("INTER.BROKER" in step.definition.name for step in plan.definitions)
 
 
+@pytest.mark.rule("MIG-9")
 def test_7_1_an_existing_subscription_is_skipped_or_replaced() -> None:
     script = "DEFINE QLOCAL(X.Q)\nDEFINE SUB(n) TOPICSTR('old') DEST(X.Q)"
     state = of(subscriptions=(subscription(name="N"),))
@@ -421,6 +427,7 @@ def test_of_two_retained_on_one_topic_the_later_holds() -> None:
     assert step.retained.publication.message.body == b"newer"
 
 
+@pytest.mark.rule("MB-7")
 def test_p01_string_data_in_an_older_header() -> None:
     from tests.migrate.legacy_messages import rfh1
 
@@ -479,17 +486,20 @@ LISTS = [
 ]
 
 
+@pytest.mark.rule("D-29", "MB-1")
 @pytest.mark.parametrize(("one", "wanted"), [a[1:] for a in LISTS], ids=[a[0] for a in LISTS])
 def test_8_1_security_commands(one: AclEntry, wanted: list[str]) -> None:
     assert security(one) == wanted
 
 
+@pytest.mark.rule("MB-1")
 def test_8_1_who_is_known_to_be_a_user_gets_one_form() -> None:
     assert security(entry(**ALLOW), principals=(Principal(source=MADE, name="mquser", type="user"),)) == [
         f"{COMMAND} -p mquser +sub +pub"
     ]
 
 
+@pytest.mark.rule("MB-1")
 def test_8_1_a_user_and_a_group_of_one_name_have_a_command_each() -> None:
     lines = security(entry(**ALLOW), entry(publish=Access.DENY, subscribe=Access.ALLOW, principal_type="group"))
     assert lines == [
@@ -499,6 +509,7 @@ def test_8_1_a_user_and_a_group_of_one_name_have_a_command_each() -> None:
     ]
 
 
+@pytest.mark.rule("MB-1", "MB-16")
 def test_8_1_the_root_has_the_base_topic() -> None:
     assert security(entry(**ALLOW, topic="", principal_type="group")) == [
         "setmqaut -m QM1 -n SYSTEM.BASE.TOPIC -t topic -g mquser +sub +pub"
@@ -533,6 +544,7 @@ def test_every_number_that_is_named_is_explained() -> None:
     assert {f"P{number:02}" for number in range(1, 33)} <= KNOWN.keys()
 
 
+@pytest.mark.rule("MB-3")
 def test_8_4_every_line_has_its_time_and_is_one_line() -> None:
     out = io.StringIO()
     writer = log.LogWriter(out, lambda: datetime(2009, 1, 28, 11, 43, 54, 187_654, tzinfo=UTC))
@@ -540,5 +552,6 @@ def test_8_4_every_line_has_its_time_and_is_one_line() -> None:
     assert out.getvalue() == "2009-01-28 11:43:54.187: \tOption.with .[31m something\n"
 
 
+@pytest.mark.rule("MB-3")
 def test_8_4_a_long_topic_is_cut_and_its_length_told() -> None:
     assert log.printable("x" * 10_240).endswith("x... (10240 characters)")

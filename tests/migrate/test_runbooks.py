@@ -63,6 +63,7 @@ def test_what_is_wrong_with_a_topology(states: list[LegacyState], ids: list[str]
     assert "First of all" in hierarchy_runbook(topology)
 
 
+@pytest.mark.rule("MIG-13")
 def test_7_4_1_the_runbook_of_a_hierarchy() -> None:
     text = hierarchy_runbook(topology_of(BANK))
     assert re.findall(r"^## (\w+)$", text, re.MULTILINE) == ["HQ", "LONDON", "PARIS", "LYON"]
@@ -71,6 +72,7 @@ def test_7_4_1_the_runbook_of_a_hierarchy() -> None:
     assert "ACTIVE for HQ, LYON" in text
 
 
+@pytest.mark.rule("MIG-4")
 def test_7_4_2_the_runbook_to_a_cluster() -> None:
     text = cluster_runbook(topology_of(BANK), "DEMO")
     headings = re.findall(r"^## (\d)", text, re.MULTILINE)
@@ -87,6 +89,7 @@ def test_7_4_2_the_runbook_to_a_cluster() -> None:
     assert "HQ: ALTER QMGR PARENT" not in text, "the root has no parent to give up"
 
 
+@pytest.mark.rule("MIG-4")
 def test_7_4_2_stream_topics_are_local_everywhere() -> None:
     """P31: the queued interface needs a local topic object for each name in its list."""
     text = cluster_runbook(topology_of(BANK), "DEMO")
@@ -99,6 +102,7 @@ def test_7_4_2_stream_topics_are_local_everywhere() -> None:
     ) in text
 
 
+@pytest.mark.rule("MB-13")
 def test_8_6_the_runbook_of_a_collective() -> None:
     brokers = {"BRK1": "QM1", "BRK2": "QM2", "BRK3": "QM3"}
     text = collective_runbook(brokers, "DEMO", {"QM1": "one.example(1414)"})

@@ -22,6 +22,7 @@ def test_nothing_is_lost_and_nothing_is_done_twice(tmp_path: Path) -> None:
     assert seen.connections > 20, "each kill ends connections"
 
 
+@pytest.mark.rule("LSN-11")
 def test_only_durable_subscriptions_outlive_a_kill(tmp_path: Path) -> None:
     QueueManagerStore.create(tmp_path, QueueManager("QM1")).close()
     service = Service(tmp_path)

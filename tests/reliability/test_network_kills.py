@@ -13,6 +13,7 @@ pytestmark = [pytest.mark.nightly, pytest.mark.faults]
 
 
 # docs/conformance.md: DIS-24
+@pytest.mark.rule("DIS-24", "DIS-28")
 @pytest.mark.parametrize("topology", SHAPES.values(), ids=SHAPES)
 def test_nothing_is_lost_and_nothing_is_doubled(tmp_path: Path, topology: Topology) -> None:
     seen = trial(tmp_path, kills=4, topology=topology)
@@ -22,6 +23,7 @@ def test_nothing_is_lost_and_nothing_is_doubled(tmp_path: Path, topology: Topolo
 
 
 # docs/conformance.md: DIS-25
+@pytest.mark.rule("DIS-25")
 @pytest.mark.parametrize("restored", ["QM1", "QM2", "QM3"])
 def test_a_backup_in_between_is_all_that_is_missing(tmp_path: Path, restored: str) -> None:
     seen = trial(tmp_path, kills=6, restored=restored)

@@ -13,6 +13,7 @@ pytestmark = [needs_mosquitto, pytest.mark.nightly, pytest.mark.faults]
 
 
 # docs/conformance.md: DIS-26
+@pytest.mark.rule("DIS-26")
 def test_nothing_at_qos_1_is_lost_and_all_retain_the_same(tmp_path: Path) -> None:
     seen = trial(tmp_path, kills=3, seed=3)
     assert seen.is_good, seen

@@ -12,6 +12,7 @@ pytestmark = [pytest.mark.nightly, pytest.mark.faults]
 
 
 # docs/conformance.md: QM-19
+@pytest.mark.rule("QM-19")
 def test_nothing_is_lost_doubled_or_out_of_order_when_shares_move(tmp_path: Path) -> None:
     seen = trial(tmp_path, takeovers=len(KINDS), lease_s=1.0)
     assert (seen.lost, seen.twice, seen.out_of_order) == (0, 0, 0), seen

@@ -12,6 +12,7 @@ pytestmark = [pytest.mark.nightly, pytest.mark.faults]
 
 
 # docs/conformance.md: QM-15
+@pytest.mark.rule("QM-15")
 def test_nothing_is_lost_and_nothing_is_doubled(tmp_path: Path) -> None:
     seen = trial(tmp_path, takeovers=len(KINDS), lease_s=1.0)
     assert (seen.lost, seen.twice, seen.out_of_order, seen.twice_recorded) == (0, 0, 0, 0), seen

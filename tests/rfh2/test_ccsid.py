@@ -96,6 +96,7 @@ def test_the_ebcdic_pages_are_the_ones_in_which_a_blank_is_x40() -> None:
         assert is_ebcdic(number) is (codecs.encode(" ", name) == b"\x40"), number
 
 
+@pytest.mark.rule("LSN-38")
 @pytest.mark.parametrize(
     ("number", "byte", "character"),
     [(273, 0xBC, "\u00af"), (424, 0xB3, "\u2022"), (424, 0xBC, "\u203e"), (273, 0xC1, "A"), (424, 0xC1, "A")],

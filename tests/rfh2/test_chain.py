@@ -40,6 +40,7 @@ def test_a_format_is_its_name_without_padding(fmt: str) -> None:
 
 
 # docs/conformance.md: HDR-3
+@pytest.mark.rule("HDR-3")
 def test_several_mqrfh2s_and_a_dead_letter_header() -> None:
     parts: list[Header] = [Dlh(2053, format="MQHRF2"), Rfh2((PSC,), format="MQHRF2"), Rfh2(format="MQSTR")]
     raw = b"".join(part.encode() for part in parts)
@@ -97,6 +98,7 @@ def test_data_without_a_header_tells_nothing(data: bytes) -> None:
     assert sniffed(data) is None
 
 
+@pytest.mark.rule("LSN-35")
 @pytest.mark.parametrize(
     ("kind", "encoding", "ccsid", "expected"),
     [

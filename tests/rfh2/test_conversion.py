@@ -59,6 +59,7 @@ def text_bytes(text: str, ccsid: int, encoding: int) -> bytes:
     return text.encode(CODECS.get(ccsid, f"utf-16-{order}"))
 
 
+@pytest.mark.rule("LSN-31")
 @pytest.mark.parametrize(
     ("text", "ccsid", "wanted", "encoding", "reason"), [t[1:] for t in TEXTS], ids=[t[0] for t in TEXTS]
 )
@@ -89,6 +90,7 @@ UNCONVERTED = [
 ]
 
 
+@pytest.mark.rule("LSN-30")
 @pytest.mark.parametrize(
     ("fmt", "ccsid", "data", "wanted", "encoding", "reason"),
     [u[1:] for u in UNCONVERTED],
@@ -116,6 +118,7 @@ def test_nothing_to_convert(fmt: str, data: bytes, wanted: int, encoding: int) -
     assert convert(data, described, wanted, encoding) == Converted(described, data)
 
 
+@pytest.mark.rule("LSN-31")
 def test_the_newline_of_ebcdic_becomes_a_line_feed() -> None:
     assert convert(b"\xc1\x15\xc2\x25", mqmd("MQSTR", 500), 819, REVERSED).body == b"A\nB\n"
 
@@ -182,6 +185,7 @@ def test_a_header_and_the_text_behind_it(make: Callable[[str, int, int], Header]
 CHAINS = st.lists(st.sampled_from([h[1] for h in HEADERS]), min_size=1, max_size=4)
 
 
+@pytest.mark.rule("LSN-30")
 @given(CHAINS, st.sampled_from(REPRESENTATIONS), st.sampled_from(REPRESENTATIONS), st.text("AZaz09 ", max_size=9))
 def test_there_and_back_gives_the_same_message(
     makes: list[Callable[[str, int, int], Header]], source: tuple[int, int], target: tuple[int, int], text: str
@@ -239,6 +243,7 @@ PARAMETERS = (
 )
 
 
+@pytest.mark.rule("LSN-31")
 @pytest.mark.parametrize(("ccsid", "encoding"), REPRESENTATIONS)
 @pytest.mark.parametrize("fmt", ["MQADMIN", "MQPCF", "MQEVENT"])
 def test_pcf(fmt: str, ccsid: int, encoding: int) -> None:

@@ -433,6 +433,7 @@ def test_text_without_a_form_makes_no_folder(text: str, charset: str) -> None:
         Folder.of(text, charset)
 
 
+@pytest.mark.rule("LSN-36")
 @pytest.mark.parametrize("order", ["le", "be"])
 @pytest.mark.parametrize("text", ["<psc><Topic>a</Topic></psc>", "<psc x='1'><Topic>a</Topic></psc>"])
 def test_a_byte_order_mark_around_a_folder_is_passed_over(text: str, order: str) -> None:

@@ -257,6 +257,7 @@ def stands_in(message: Message) -> Representation:
     return message.mqmd.coded_char_set_id, message.mqmd.encoding
 
 
+@pytest.mark.rule("LSN-32")
 @generated
 @given(messages(ENCODINGS + MIXED_ENCODINGS))
 def test_ibms_classes_read_headers_that_are_written_here(ask: Ask, message: Message) -> None:
@@ -312,6 +313,7 @@ def without_description(header: Header) -> dict[str, Any]:
     return said
 
 
+@pytest.mark.rule("LSN-32")
 @generated
 @given(messages())
 def test_headers_that_ibms_classes_write_are_read_here(ask: Ask, message: Message) -> None:
@@ -345,6 +347,7 @@ LITTLE, BIG = (819, 546), (819, 273)
 DESCRIBED = {"Encoding": 546, "CodedCharSetId": 819, "Format": "MQSTR", "Flags": 0}
 
 
+@pytest.mark.rule("LSN-37")
 def test_ibms_mqrfh_knows_no_quotes_and_separates_pairs_by_nulls(ask: Ask) -> None:
     quoted = Rfh1(coded_char_set_id=819).with_pairs([("a", "2 3")]).encode()
     assert "NoSuchElementException" in ask("read", LITTLE, format="MQHRF   ", hex=quoted.hex())["error"]
@@ -352,6 +355,7 @@ def test_ibms_mqrfh_knows_no_quotes_and_separates_pairs_by_nulls(ask: Ask) -> No
     assert bytes.fromhex(ask("write", BIG, headers=[pairs])["hex"])[32:] == b"a 1\0b 2 3   "
 
 
+@pytest.mark.rule("LSN-37")
 def test_ibms_mqrfh2_writes_no_new_folders_in_reversed_encodings_and_marks_those_in_utf_16(ask: Ask) -> None:
     folder = {"type": "MQRFH2", "fields": {**DESCRIBED, "NameValueCCSID": 1200}, "folders": ["<a/>"]}
     assert "UnsupportedEncodingException" in ask("write", LITTLE, headers=[folder])["error"]
@@ -360,6 +364,7 @@ def test_ibms_mqrfh2_writes_no_new_folders_in_reversed_encodings_and_marks_those
     assert written.folders[0].data == "\ufeff<a/>\ufeff".encode("utf-16-be")
 
 
+@pytest.mark.rule("LSN-37")
 @pytest.mark.parametrize(
     ("ccsid", "encoding", "parameter", "written"),
     [
@@ -448,6 +453,7 @@ OTHER_TABLES = {874: 8, 1051: 2, 954: 2, 5050: 2, 33722: 2}
 CODE_PAGES = [ccsid for ccsid in sorted(ccsid_module._CODECS) if field_is_a_byte(ccsid) and ccsid not in (720, 1168)]
 
 
+@pytest.mark.rule("LSN-38")
 @pytest.mark.parametrize("ccsid", CODE_PAGES)
 def test_each_byte_of_a_code_page_is_the_character_that_ibms_classes_read(ask: Ask, ccsid: int) -> None:
     codec = text_codec(ccsid, 273) or ""
@@ -509,6 +515,7 @@ def without_padding(theirs: list[Any]) -> list[Any]:
     return [*theirs[:2], [without_padding(each) for each in theirs[2]]] if theirs[0] == Cfgr.type else theirs
 
 
+@pytest.mark.rule("LSN-33")
 @generated
 @given(pcf_messages(ENCODINGS + MIXED_ENCODINGS))
 def test_ibms_classes_read_pcf_that_is_written_here(ask: Ask, made: tuple[Representation, Pcf]) -> None:
@@ -521,6 +528,7 @@ def test_ibms_classes_read_pcf_that_is_written_here(ask: Ask, made: tuple[Repres
     assert bytes.fromhex(answer["hex"]) == pcf.encode()
 
 
+@pytest.mark.rule("LSN-33")
 @generated
 @given(pcf_messages())
 def test_pcf_that_ibms_classes_write_is_read_here(ask: Ask, made: tuple[Representation, Pcf]) -> None:

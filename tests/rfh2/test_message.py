@@ -22,6 +22,7 @@ def test_a_message_without_headers() -> None:
     assert message.body_text == "hello"
 
 
+@pytest.mark.rule("HDR-1")
 def test_the_body_is_described_by_the_last_header_and_the_command_is_in_the_first() -> None:
     headers = (
         Dlh(2053, encoding=273, coded_char_set_id=819, format="MQHRF2"),

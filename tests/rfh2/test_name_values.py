@@ -41,11 +41,13 @@ BAD = [
 ]
 
 
+@pytest.mark.rule("OLD-3")
 @pytest.mark.parametrize(("text", "found"), GOOD)
 def test_parse(text: str, found: list[tuple[str, str, int]]) -> None:
     assert parse(text) == [NameValue(*each) for each in found]
 
 
+@pytest.mark.rule("OLD-3")
 @pytest.mark.parametrize(("text", "position", "why"), BAD)
 def test_outside_the_grammar(text: str, position: int, why: str) -> None:
     with pytest.raises(DecodeError, match=why) as caught:

@@ -45,6 +45,7 @@ def test_the_worked_example() -> None:
     assert header.encode() == EXAMPLE
 
 
+@pytest.mark.rule("HDR-5")
 @pytest.mark.parametrize(("ccsid", "charset"), [(819, "latin-1"), (500, "cp500"), (37, "cp037"), (1047, "cp1047")])
 @pytest.mark.parametrize(("order", "name"), [(">", "big"), ("<", "little")])
 def test_the_fixed_part_is_in_the_preceding_headers_encoding_and_ccsid(
@@ -56,6 +57,7 @@ def test_the_fixed_part_is_in_the_preceding_headers_encoding_and_ccsid(
     assert (header.encode(), header.length, header.folders[0].offset) == (raw, len(raw), 5 + 40)
 
 
+@pytest.mark.rule("HDR-6")
 @pytest.mark.parametrize("order", [">", "<"])
 @pytest.mark.parametrize("nv_ccsid", [1200, 13488, 17584])
 def test_ucs2_folders_are_in_the_byte_order_of_the_header(order: str, nv_ccsid: int) -> None:
@@ -72,6 +74,7 @@ def test_folders_are_found_by_name_and_the_first_wins() -> None:
     assert header.with_folders(()).folders == ()
 
 
+@pytest.mark.rule("HDR-8")
 def test_defaults_are_those_of_the_guide() -> None:
     raw = Rfh2().encode()
     assert struct.unpack("<4s4i8s2i", raw) == (b"RFH ", 2, 36, 546, -2, b" " * 8, 0, 1208)

@@ -23,6 +23,7 @@ APART = [
 ]
 
 
+@pytest.mark.rule("HDR-9")
 @pytest.mark.parametrize("charset", ["utf-8", "utf-16-le", "utf-16-be"])
 @pytest.mark.parametrize(("text", "parts", "places"), [row[1:] for row in APART], ids=[row[0] for row in APART])
 def test_6_6_2_roots_are_taken_apart(text: str, parts: list[str], places: list[int], charset: str) -> None:

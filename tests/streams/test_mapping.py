@@ -140,11 +140,13 @@ ADDITIONS = [
 ]
 
 
+@pytest.mark.rule("QM-10")
 @pytest.mark.parametrize(("stream", "queues", "expected"), ADDITIONS)
 def test_before_a_stream_is_added(stream: str, queues: list[str], expected: list[tuple[str, str]]) -> None:
     assert codes(check_stream_addition(stream, queues, QUEUES, objects())) == expected
 
 
+@pytest.mark.rule("QM-10")
 def test_before_a_stream_is_deleted(subscription: Make) -> None:
     """6.5.5."""
     on_stream = subscription(1, "xyz/Soccer", stream="Sport")
@@ -167,6 +169,7 @@ SUB_POINT_ADDITIONS = [
 ]
 
 
+@pytest.mark.rule("QM-11")
 @pytest.mark.parametrize(("sub_point", "expected"), SUB_POINT_ADDITIONS)
 def test_before_a_subscription_point_is_added(sub_point: str, expected: list[tuple[str, str]]) -> None:
     assert codes(check_sub_point_addition(sub_point, SUB_POINTS, objects())) == expected

@@ -30,6 +30,7 @@ def soccer() -> TopicObjects:
     return objects
 
 
+@pytest.mark.rule("PS-17")
 def test_defaults_of_the_base_topic() -> None:
     """2.5.4.1, table 1."""
     resolved = TopicObjects().resolve("USA/Alabama")

@@ -188,6 +188,7 @@ def test_others_only(
     assert receivers(space.apply(PublishToTopic("a", publication(), not_to=not_to), now)) == expected
 
 
+@pytest.mark.rule("APP-8")
 def test_on_request_only_gets_no_publication_until_it_asks(
     space: TopicSpace, subscription: Make, publication: Publish, now: datetime
 ) -> None:
@@ -227,6 +228,7 @@ SCOPES = [
 ]
 
 
+@pytest.mark.rule("DIS-5")
 @pytest.mark.parametrize(("semantics", "published_local", "subscribed_local", "delivered"), SCOPES)
 def test_scope(
     semantics: str,
@@ -247,6 +249,7 @@ def test_scope(
 
 
 # docs/conformance.md: DIS-30
+@pytest.mark.rule("DIS-30")
 @pytest.mark.parametrize("by", ["Local", "SUBSCOPE(QMGR)", "scope ALL"])
 @pytest.mark.parametrize("foreign", [True, False])
 def test_3_3_2_what_was_published_elsewhere_is_not_for_a_subscription_of_scope_qmgr(
@@ -419,6 +422,7 @@ def test_retained_is_stored_before_it_is_delivered_and_reaches_later_subscribers
     assert space.retained("a/#", T, now) == (RetainedPublication("a/b", sent),)
 
 
+@pytest.mark.rule("APP-8")
 def test_new_publications_only_gets_none_that_was_retained(
     space: TopicSpace, subscription: Make, publication: Publish, now: datetime
 ) -> None:
@@ -486,6 +490,7 @@ def test_blocks_hold_for_retained_publications_as_for_others(
 # Expiry and restart
 
 
+@pytest.mark.rule("PS-5")
 def test_an_expired_subscription_gets_nothing_and_goes_when_asked(
     space: TopicSpace, subscription: Make, publication: Publish, now: datetime
 ) -> None:
@@ -527,6 +532,7 @@ def test_renewing_again_and_again_does_not_grow(space: TopicSpace, subscription:
 
 
 # docs/conformance.md: PS-5
+@pytest.mark.rule("PS-5")
 def test_a_restart_restores_what_was_kept(
     space: TopicSpace, subscription: Make, publication: Publish, now: datetime
 ) -> None:

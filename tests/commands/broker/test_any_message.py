@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -90,6 +91,7 @@ def check(result: Result, before: tuple[object, ...], world: Scenario, row: Row)
         assert received.topic
 
 
+@pytest.mark.rule("RESP-2")
 @given(rows=st.lists(MESSAGES, min_size=1, max_size=12), semantics=st.sampled_from(["v7", "v6"]))
 def test_any_sequence_of_commands(rows: Sequence[Row], semantics: str) -> None:
     world = Scenario(semantics)
@@ -131,6 +133,7 @@ def test_any_text_in_a_folder(text: str, word: str) -> None:
     assert len(result.responses) == 1
 
 
+@pytest.mark.rule("FWD-3")
 @given(seqs=st.lists(st.integers(0, 2**63 - 1), min_size=1, max_size=6, unique=True))
 def test_identifiers_ascend_with_any_arrival_numbers(seqs: list[int]) -> None:
     broker = Broker("A.LONG.QUEUE.MANAGER")

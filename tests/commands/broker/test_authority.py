@@ -30,6 +30,7 @@ def _authority(setup: str, groups: dict[str, Collection[str]] | None = None) -> 
     return RecordedAuthority(Broker("QM1", setup).objects, lambda user: (groups or {}).get(user, ()))
 
 
+@pytest.mark.rule("SEC-2", "SEC-3")
 @pytest.mark.parametrize(
     ("user", "action", "topic", "allowed"),
     [
@@ -48,12 +49,14 @@ def test_5_1_rights_go_down_the_tree(user: str, action: Action, topic: str, allo
     assert _authority(FRUIT).may_use_topic(user, action, topic) is allowed
 
 
+@pytest.mark.rule("SEC-1")
 def test_without_any_record_nothing_is_checked() -> None:
     authority = _authority("DEFINE TOPIC(FRUIT) TOPICSTR('Price/Fruit')")
     assert authority.may_use_topic("anybody", Action.PUBLISH, "Price/Fruit")
     assert authority.may_put("anybody", "ANY.QUEUE")
 
 
+@pytest.mark.rule("SEC-3")
 def test_a_group_gives_its_members_its_rights() -> None:
     setup = "SET AUTHREC PROFILE(SYSTEM.BASE.TOPIC) OBJTYPE(TOPIC) GROUP('traders') AUTHADD(PUB)"
     authority = _authority(setup, {"kim": ["traders"]})
@@ -61,6 +64,7 @@ def test_a_group_gives_its_members_its_rights() -> None:
     assert not authority.may_use_topic("lee", Action.PUBLISH, "Price")
 
 
+@pytest.mark.rule("SEC-4")
 def test_the_most_specific_profile_alone_counts() -> None:
     setup = """
     SET AUTHREC PROFILE('PAY.**') OBJTYPE(QUEUE) PRINCIPAL('kim') AUTHADD(PUT)
@@ -130,6 +134,7 @@ def test_what_is_known_of_records_is_what_they_grant(
                     assert asked.may_put(user, queue) is fresh.may_put(user, queue)
 
 
+@pytest.mark.rule("SEC-4")
 @pytest.mark.parametrize(("profiles", "queue", "granted"), GRANTS)
 def test_generic_profiles_grant_what_they_fit_and_no_more(profiles: list[str], queue: str, granted: bool) -> None:
     """A profile after a minus sign has a record without PUT."""
@@ -162,6 +167,7 @@ def _answers(
 
 
 # docs/conformance.md: SEC-6
+@pytest.mark.rule("SEC-6")
 def test_6_7_6_unauthorized_topics_among_others_are_warnings() -> None:
     psc = "<Command>RegSub</Command><Topic>Price</Topic><Topic>Price/Fruit/#</Topic><Topic>Price/Fish</Topic>"
     ((completion, reason, body),) = _answers(FRUIT, "USER1", CONTROL, psc)
@@ -171,12 +177,14 @@ def test_6_7_6_unauthorized_topics_among_others_are_warnings() -> None:
     )
 
 
+@pytest.mark.rule("SEC-6")
 def test_a_command_with_no_authorized_topic_is_an_error() -> None:
     psc = "<Command>Publish</Command><Topic>Price/Fruit/Apples</Topic>"
     ((completion, reason, _),) = _answers(FRUIT, "USER1", STREAM, psc)
     assert (completion, reason) == ("error", 3081)
 
 
+@pytest.mark.rule("SEC-5")
 def test_2_5_4_a_wildcard_is_checked_where_it_begins() -> None:
     psc = "<Command>RegSub</Command><Topic>Price/#/Apples</Topic>"
     ((completion, reason, _),) = _answers(FRUIT, "USER2", CONTROL, psc)
@@ -184,6 +192,7 @@ def test_2_5_4_a_wildcard_is_checked_where_it_begins() -> None:
 
 
 # docs/conformance.md: SEC-7, REG-32
+@pytest.mark.rule("SEC-7", "REG-32")
 def test_a_subscriber_needs_put_on_its_queue() -> None:
     psc = "<Command>RegSub</Command><Topic>Price/Fruit</Topic>"
     ((completion, reason, body),) = _answers(FRUIT, "USER1", CONTROL, psc, "OTHER.Q")
@@ -191,6 +200,7 @@ def test_a_subscriber_needs_put_on_its_queue() -> None:
     assert b"<Reason>3081</Reason><QName>OTHER.Q</QName>" in body
 
 
+@pytest.mark.rule("SEC-12")
 @pytest.mark.parametrize(
     ("records", "refused"),
     [("", True), ("SET AUTHREC PROFILE(QM2) OBJTYPE(QUEUE) PRINCIPAL('USER1') AUTHADD(PUT)", False)],

@@ -12,6 +12,7 @@ def left(world: Scenario) -> list[str]:
     return [subscription.topic_string for subscription in world.subscriptions]
 
 
+@pytest.mark.rule("DEREG-2")
 def test_6_7_2_a_subscription_goes_by_its_topic(world: Scenario) -> None:
     world.register("a/#", "b")
     done(world.deregister("a/#"))
@@ -35,6 +36,7 @@ NOT_REGISTERED: list[tuple[str, str, tuple[tuple[str, str], ...], dict[str, str]
 ]
 
 
+@pytest.mark.rule("DEREG-7", "DEREG-20")
 @pytest.mark.parametrize(
     ("topic", "tags", "settings", "culprits"),
     [row[1:] for row in NOT_REGISTERED],
@@ -52,6 +54,7 @@ def test_6_7_7_3073_what_is_not_registered(
     assert left(world) == ["a/#"]
 
 
+@pytest.mark.rule("DEREG-13")
 def test_6_7_2_correlid_is_part_of_the_identity(world: Scenario) -> None:
     world.register("a", options=["CorrelAsId"], correl_id=CORREL_ID)
     refused(world.deregister("a", correl_id=CORREL_ID), 3073, ("Topic", "a"))
@@ -60,6 +63,7 @@ def test_6_7_2_correlid_is_part_of_the_identity(world: Scenario) -> None:
     assert left(world) == []
 
 
+@pytest.mark.rule("DEREG-2", "DEREG-12")
 def test_6_7_2_a_filter_has_to_be_named(world: Scenario) -> None:
     world.register("a", tags=[("Filter", "x = 1")])
     refused(world.deregister("a"), 3073, ("Topic", "a"))
@@ -73,6 +77,7 @@ def test_6_7_7_3150_a_filter_that_is_none(world: Scenario) -> None:
     refused(world.deregister("a", tags=[("Filter", "x = = 1")]), 3150, ("Filter", "x = = 1"))
 
 
+@pytest.mark.rule("DEREG-12")
 def test_6_7_2_several_filters(world: Scenario) -> None:
     for text in ("x = 1", "x = 2", "x = 3"):
         world.register("a", tags=[("Filter", text)])
@@ -121,6 +126,7 @@ ALL = [
 ]
 
 
+@pytest.mark.rule("DEREG-3", "DEREG-25")
 @pytest.mark.parametrize(("topics", "filters", "after"), [row[1:] for row in ALL], ids=[row[0] for row in ALL])
 def test_6_7_2_deregall(
     world: Scenario, topics: tuple[str, ...], filters: tuple[str, ...], after: list[tuple[str, str | None]]
@@ -158,6 +164,7 @@ def test_6_7_2_without_deregall_each_combination_has_to_be_one(world: Scenario) 
     assert [(s.topic_string, s.selector) for s in own] == [("a", None)]
 
 
+@pytest.mark.rule("DEREG-23")
 def test_8_5_deregall_leaves_named_subscriptions(world: Scenario, old_world: Scenario) -> None:
     for each in (world, old_world):
         each.register("a")
@@ -170,6 +177,7 @@ def test_8_5_deregall_leaves_named_subscriptions(world: Scenario, old_world: Sce
 # Users
 
 
+@pytest.mark.rule("DEREG-5")
 def test_6_7_2_only_who_registered_may_deregister(world: Scenario) -> None:
     world.register("a", user="app1")
     refused(world.deregister("a", user="app2"), 3151, ("Topic", "a"))
@@ -186,6 +194,7 @@ def test_6_7_2_a_foreign_subscription_among_own_ones_is_a_warning(world: Scenari
 # FullResp
 
 
+@pytest.mark.rule("DEREG-14")
 def test_6_7_2_fullresp_returns_what_it_was(world: Scenario) -> None:
     world.register("a", options=["Local"], tags=[("SubUserData", "mine")])
     result = world.deregister("a", options=["FullResp"])
@@ -195,6 +204,7 @@ def test_6_7_2_fullresp_returns_what_it_was(world: Scenario) -> None:
     assert left(world) == []
 
 
+@pytest.mark.rule("DEREG-14")
 def test_6_7_2_fullresp_of_a_failure_has_no_attributes(world: Scenario) -> None:
     result = world.deregister("a", options=["FullResp"])
     refused(result, 3073, ("Topic", "a"))

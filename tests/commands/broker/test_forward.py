@@ -43,6 +43,7 @@ def sent(world: Scenario, *topics: str, **settings: Any) -> Received:
     return only
 
 
+@pytest.mark.rule("FWD-1", "FWD-6")
 def test_6_7_9_every_field(world: Scenario) -> None:
     world.register(
         "a",
@@ -91,6 +92,7 @@ def test_6_7_9_every_field(world: Scenario) -> None:
     assert (got.feedback, got.version, got.msg_flags, got.group_id) == (0, 1, 0, bytes(24))
 
 
+@pytest.mark.rule("FWD-3")
 def test_6_7_9_msgids_are_unique(world: Scenario) -> None:
     for queue in ("A.Q", "B.Q"):
         world.register("a", reply_to=queue)
@@ -98,11 +100,13 @@ def test_6_7_9_msgids_are_unique(world: Scenario) -> None:
     assert len(set(ids)) == len(ids) == 12
 
 
+@pytest.mark.rule("REG-8", "FWD-4")
 def test_6_7_9_the_registered_correlid_is_on_each_publication(world: Scenario) -> None:
     world.register("a", options=["CorrelAsId"], correl_id=CORREL_ID)
     assert sent(world, "a", correl_id=b"publisher".ljust(24, b"\0")).mqmd.correl_id == CORREL_ID
 
 
+@pytest.mark.rule("FWD-4")
 def test_6_7_9_who_did_not_register_one_gets_the_queue_managers_always_the_same(world: Scenario) -> None:
     world.register("a", correl_id=CORREL_ID)
     first, second = (sent(world, "a", correl_id=CORREL_ID).mqmd.correl_id for _ in range(2))
@@ -110,6 +114,7 @@ def test_6_7_9_who_did_not_register_one_gets_the_queue_managers_always_the_same(
     assert first not in (CORREL_ID, bytes(24))
 
 
+@pytest.mark.rule("FWD-6")
 def test_6_7_9_the_context_stays_that_of_the_first_registration(world: Scenario) -> None:
     world.register("a", accounting_token=b"1" * 32, appl_identity_data="first")
     world.register("a", accounting_token=b"2" * 32, appl_identity_data="second")
@@ -130,6 +135,7 @@ PERSISTENCE = [
 
 
 # docs/conformance.md: APP-7
+@pytest.mark.rule("APP-7", "REG-16", "FWD-5")
 @pytest.mark.parametrize(
     ("option", "published", "queue_default", "delivered"), [r[1:] for r in PERSISTENCE], ids=[r[0] for r in PERSISTENCE]
 )
@@ -139,6 +145,7 @@ def test_6_7_9_persistence(world: Scenario, option: str, published: int, queue_d
     assert sent(world, "a", persistence=published).mqmd.persistence == delivered
 
 
+@pytest.mark.rule("FWD-5")
 @pytest.mark.parametrize("queue_default", [False, True])
 def test_6_7_4_persasqueue_asks_the_queue_behind_an_alias(world: Scenario, queue_default: bool) -> None:
     world.objects.put(LocalQueue("BEHIND", def_persistent=queue_default))
@@ -153,6 +160,7 @@ def test_the_stream_queues_of_a_new_queue_manager_are_defpsist_yes(queue: str, p
     assert Objects(QueueManager("QM1")).queues[queue].def_persistent == bool(persistent)
 
 
+@pytest.mark.rule("FWD-5")
 @pytest.mark.parametrize(("persistent", "priority"), [(False, 3), (True, 8)])
 def test_6_7_9_as_q_def_is_resolved_by_the_stream_queue(world: Scenario, persistent: bool, priority: int) -> None:
     world.objects.put(LocalQueue(DEFAULT_STREAM, def_persistent=persistent, def_priority=priority))
@@ -164,12 +172,14 @@ def test_6_7_9_as_q_def_is_resolved_by_the_stream_queue(world: Scenario, persist
 # Expiry
 
 
+@pytest.mark.rule("FWD-2")
 def test_6_7_9_the_expiry_of_a_retained_publication_counts_down(world: Scenario) -> None:
     world.publish("a", options=["RetainPub"], expiry=100)
     seconds_later = [world.register("a", reply_to=f"Q{n}").publications for n in range(10)]
     assert [p.mqmd.expiry for got in seconds_later for p in got] == [90, 80, 70, 60, 50, 40, 30, 20, 10]
 
 
+@pytest.mark.rule("FWD-2")
 def test_6_7_9_unlimited_stays_unlimited(world: Scenario) -> None:
     world.publish("a", options=["RetainPub"])
     assert [p.mqmd.expiry for p in world.register("a").publications] == [-1]
@@ -186,6 +196,7 @@ def test_field_psc_is_first_and_compact(world: Scenario) -> None:
     assert len(got.header.folders[0].data) % 4 == 0
 
 
+@pytest.mark.rule("PUB-13")
 def test_6_7_3_the_subscriber_is_told_its_topic_and_what_the_publisher_numbered(world: Scenario) -> None:
     world.register("#")
     result = world.publish("a", "b", tags=[("PubTime", "2009012811435418"), ("SeqNum", "7")])
@@ -230,6 +241,7 @@ FOLDERS: list[tuple[str, list[str | bytes], list[bytes]]] = [
 ]
 
 
+@pytest.mark.rule("HDR-11", "HDR-12")
 @pytest.mark.parametrize(("folders", "others"), [row[1:] for row in FOLDERS], ids=[row[0] for row in FOLDERS])
 def test_other_folders_pass_untouched(world: Scenario, folders: list[str | bytes], others: list[bytes]) -> None:
     world.register("a")
@@ -247,6 +259,7 @@ BODIES = [
 ]
 
 
+@pytest.mark.rule("PUB-14")
 @pytest.mark.parametrize(("data", "wire"), [row[1:] for row in BODIES], ids=[row[0] for row in BODIES])
 def test_data_and_what_describes_it_pass_untouched(world: Scenario, data: bytes, wire: dict[str, Any]) -> None:
     world.register("a")
@@ -256,6 +269,7 @@ def test_data_and_what_describes_it_pass_untouched(world: Scenario, data: bytes,
     assert (got.message.body_encoding, got.message.body_ccsid) == (546, 1208)
 
 
+@pytest.mark.rule("HDR-1")
 def test_6_6_of_two_headers_the_first_has_the_command_and_the_second_passes_untouched(world: Scenario) -> None:
     inner_psc = psc("Publish", ("Topic", "inner"))
     inner = Rfh2((Folder.of(inner_psc), Folder(b"<usr/>\0\0", "utf-8")), 273, 37, "MQSTR", order="little")

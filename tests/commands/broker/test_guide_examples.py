@@ -36,6 +36,7 @@ def test_every_example_is_a_command(name: str) -> None:
         assert parse(CapturedMessage.model_validate(line).decode()).word
 
 
+@pytest.mark.rule("CMD-3")
 def test_6_7_what_becomes_of_the_examples() -> None:
     got = puts("commands")
     assert [(p.put.seq, p.put.kind, p.queue) for p in got] == [
@@ -55,6 +56,7 @@ def test_6_7_4_the_example_asks_for_two_options() -> None:
     assert command.options == (RegOpt.PUB_ON_REQ_ONLY, RegOpt.CORREL_AS_ID)
 
 
+@pytest.mark.rule("RESP-9")
 def test_6_7_6_the_responses_as_the_guide_prints_them() -> None:
     read = [CapturedMessage.model_validate(line).decode() for line in lines("responses.jsonl")]
     texts = [[folder.name for folder in message.headers[0].folders] for message in read]  # type: ignore[attr-defined]
@@ -73,6 +75,7 @@ def _response(line: dict[str, Any]) -> Received:
     )
 
 
+@pytest.mark.rule("HDR-12")
 def test_6_6_headers() -> None:
     with_folders, with_two = (CapturedMessage.model_validate(line).decode() for line in lines("headers.jsonl"))
     assert parse(with_folders) == parse(with_two) == Publish(topics=("Sport/Soccer/Event/MatchStarted",))
@@ -83,6 +86,7 @@ def test_6_6_headers() -> None:
     assert (with_two.headers[0].format, with_two.body_format) == ("MQHRF2", "")
 
 
+@pytest.mark.rule("SP-1")
 def test_6_2_subscription_points() -> None:
     got = puts("subscription-points")
     assert [(p.queue, p.data) for p in got if p.put.kind is PutKind.PUBLICATION] == [
@@ -93,6 +97,7 @@ def test_6_2_subscription_points() -> None:
     assert [p.answers for p in got if p.queue == "EUR.Q"] == [[Answer(3072, (("SubPoint", "EUR"),))]]
 
 
+@pytest.mark.rule("STR-1")
 def test_6_1_streams() -> None:
     got = puts("streams")
     assert [(p.queue, p.topic, p.data) for p in got if p.put.kind is PutKind.PUBLICATION] == [

@@ -16,6 +16,7 @@ VARIABLE = ["VariableUserId"]
 # Names (6.7.4, SubName)
 
 
+@pytest.mark.rule("DEREG-21")
 def test_6_7_4_a_name_instead_of_queue_and_correlid(world: Scenario) -> None:
     done(world.register("a", tags=[NAME], reply_to="SUB.Q"))
     done(world.register("a", tags=[NAME], reply_to="SUB.Q"))
@@ -51,6 +52,7 @@ MOVES: list[tuple[str, dict[str, Any], dict[str, Any], tuple[str, str, bytes]]] 
 ]
 
 
+@pytest.mark.rule("REG-23")
 @pytest.mark.parametrize(("first", "again", "identity"), [row[1:] for row in MOVES], ids=[row[0] for row in MOVES])
 def test_a_named_subscription_moves(
     world: Scenario, first: dict[str, Any], again: dict[str, Any], identity: tuple[str, str, bytes]
@@ -68,6 +70,7 @@ TWINS = [
 ]
 
 
+@pytest.mark.rule("REG-25")
 @pytest.mark.parametrize("tags", [row[1] for row in TWINS], ids=[row[0] for row in TWINS])
 def test_6_7_4_3152_it_must_not_become_another(world: Scenario, tags: tuple[tuple[str, str], ...]) -> None:
     world.register("a", tags=tags, reply_to="OTHER.Q")
@@ -76,16 +79,19 @@ def test_6_7_4_3152_it_must_not_become_another(world: Scenario, tags: tuple[tupl
     assert world.subscription("S").dest_queue == "SUB.Q"
 
 
+@pytest.mark.rule("REG-24")
 def test_6_7_4_3152_a_matching_subscription_without_a_name(world: Scenario) -> None:
     world.register("a")
     refused(world.register("a", tags=[NAME]), 3152, NAME)
 
 
+@pytest.mark.rule("REG-25")
 def test_6_7_4_3152_a_matching_subscription_with_another_name(world: Scenario) -> None:
     world.register("a", tags=[("SubName", "T")])
     refused(world.register("a", tags=[NAME]), 3152, NAME)
 
 
+@pytest.mark.rule("REG-7")
 def test_6_7_4_addname_names_what_has_no_name(world: Scenario) -> None:
     world.register("a")
     (before,) = world.subscriptions
@@ -98,6 +104,7 @@ def test_6_7_4_addname_makes_a_subscription_where_there_is_none(world: Scenario)
     assert world.subscription("S").topic_string == "a"
 
 
+@pytest.mark.rule("V7-4")
 def test_8_5_a_name_cannot_be_replaced_by_another(world: Scenario) -> None:
     world.register("a", tags=[NAME])
     refused(world.register("a", options=["AddName"], tags=[("SubName", "T")]), 3152, ("SubName", "T"))
@@ -109,6 +116,7 @@ ALTERED = [
 ]
 
 
+@pytest.mark.rule("V7-4")
 @pytest.mark.parametrize(
     ("tags", "topic", "reason", "culprit", "in_v6"), [row[1:] for row in ALTERED], ids=[row[0] for row in ALTERED]
 )
@@ -129,6 +137,7 @@ def test_7_5_topic_and_filter_of_a_named_subscription(
         assert (each.subscription("S").topic_string, each.subscription("S").selector) == state
 
 
+@pytest.mark.rule("REG-23")
 def test_6_7_4_a_filter_that_is_not_given_stays(world: Scenario) -> None:
     world.register("a", tags=[NAME, ("Filter", "x = 1")])
     done(world.register("a", tags=[NAME]))
@@ -143,6 +152,7 @@ def register_named(world: Scenario) -> None:
     world.register("a", tags=[NAME])
 
 
+@pytest.mark.rule("DEREG-23")
 def test_8_5_a_named_subscription_by_traditional_identity_alone(world: Scenario, old_world: Scenario) -> None:
     for each in (world, old_world):
         register_named(each)
@@ -167,12 +177,14 @@ def test_registering_both_twins_again_is_harmless(world: Scenario) -> None:
     assert len(world.subscriptions) == 2
 
 
+@pytest.mark.rule("DEREG-22")
 def test_6_7_2_3153_a_matching_subscription_without_the_name(world: Scenario) -> None:
     world.register("a")
     refused(world.deregister("a", tags=[NAME]), 3153, NAME)
     assert len(world.subscriptions) == 1
 
 
+@pytest.mark.rule("DEREG-22")
 def test_6_7_2_3153_whichever_topic_matches(world: Scenario) -> None:
     world.register("b")
     refused(world.deregister("a", "b", tags=[NAME]), 3153, NAME)
@@ -181,6 +193,7 @@ def test_6_7_2_3153_whichever_topic_matches(world: Scenario) -> None:
 # Users
 
 
+@pytest.mark.rule("V7-6", "V7-9")
 def test_7_5_another_user_may_have_the_same_identity(world: Scenario, old_world: Scenario) -> None:
     for each in (world, old_world):
         each.register("a", user="app1")
@@ -191,6 +204,7 @@ def test_7_5_another_user_may_have_the_same_identity(world: Scenario, old_world:
     refused(old_world.register("b", user="app2"), 3078, OWNER)
 
 
+@pytest.mark.rule("V7-6")
 def test_7_5_version_6_ties_an_identity_to_its_user_until_that_user_lets_others_in(old_world: Scenario) -> None:
     old_world.register("a", user="app1")
     done(old_world.register("a", user="app1"))
@@ -203,6 +217,7 @@ def test_7_5_version_6_ties_an_identity_to_its_user_until_that_user_lets_others_
     assert [(s.topic_string, s.user) for s in old_world.subscriptions] == [("a", "app2"), ("b", "app1"), ("c", "app2")]
 
 
+@pytest.mark.rule("V7-6")
 def test_7_5_each_user_deregisters_what_is_his(world: Scenario) -> None:
     for user in ("app1", "app2"):
         world.register("a", user=user)
@@ -214,6 +229,7 @@ def by_name(word: str, world: Scenario) -> Result:
     return world.command(word, ("Topic", "a"), NAME, user="app2")
 
 
+@pytest.mark.rule("DEREG-21", "REQ-10")
 @pytest.mark.parametrize("word", ["RegSub", "DeregSub", "ReqUpdate"])
 def test_6_7_2_3078_the_name_of_another_users_subscription(world: Scenario, word: str) -> None:
     register_named(world)
@@ -231,12 +247,14 @@ def register_variable(world: Scenario, *tags: tuple[str, str]) -> None:
     world.register("a", options=VARIABLE, tags=tags, user="app1")
 
 
+@pytest.mark.rule("DEREG-21", "REG-18")
 @pytest.mark.parametrize("word", ["RegSub", "DeregSub", "ReqUpdate"])
 def test_6_7_4_variableuserid_lets_anybody_in_by_name(world: Scenario, word: str) -> None:
     register_variable(world, NAME)
     assert by_name(word, world).outcome.completion == "ok"
 
 
+@pytest.mark.rule("REQ-10")
 @pytest.mark.parametrize("word", ["RegSub", "DeregSub", "ReqUpdate"])
 def test_6_7_5_3081_who_may_not_put_to_the_queue_is_not_let_in(world: Scenario, word: str) -> None:
     register_variable(world, NAME)
@@ -246,6 +264,7 @@ def test_6_7_5_3081_who_may_not_put_to_the_queue_is_not_let_in(world: Scenario, 
     assert NAME in result.answer.tags
 
 
+@pytest.mark.rule("DEREG-19", "REQ-8")
 def test_6_7_2_variableuserid_has_to_be_said_without_a_name(world: Scenario) -> None:
     register_variable(world)
     refused(world.deregister("a", user="app2"), 3151, ("Topic", "a"))
@@ -262,6 +281,7 @@ def test_6_7_2_suitable_authority_is_needed_without_a_name_too(world: Scenario) 
 
 
 # docs/conformance.md: SEC-8
+@pytest.mark.rule("SEC-8", "REG-18")
 def test_6_7_4_variableuserid_of_another_user_alters_and_takes_over(world: Scenario) -> None:
     register_variable(world)
     done(world.register("a", options=["VariableUserId", "Local"], user="app2"))
@@ -283,6 +303,7 @@ WHICH = [
 ]
 
 
+@pytest.mark.rule("DEREG-29")
 @pytest.mark.parametrize(("options", "user", "left"), [row[1:] for row in WHICH], ids=[row[0] for row in WHICH])
 def test_6_7_2_variableuserid_says_which_of_two_is_meant(
     world: Scenario, options: list[str], user: str, left: list[str]
@@ -309,6 +330,7 @@ def test_6_7_4_who_registers_again_alters_his_own_of_two(world: Scenario) -> Non
     assert [(s.user, s.options.local) for s in world.subscriptions] == [("app1", False), ("app2", True)]
 
 
+@pytest.mark.rule("REG-20")
 def test_6_7_4_the_option_goes_when_it_is_not_said_again_and_the_user_is_fixed(world: Scenario) -> None:
     register_variable(world, NAME)
     done(world.register("a", options=["Local"], tags=[NAME], user="app2"))
@@ -317,6 +339,7 @@ def test_6_7_4_the_option_goes_when_it_is_not_said_again_and_the_user_is_fixed(w
     refused(world.register("a", tags=[NAME], user="app1"), 3078, NAME, ("UserId", "app2"))
 
 
+@pytest.mark.rule("REG-19")
 def test_6_7_4_only_its_own_user_may_add_the_option(world: Scenario) -> None:
     world.register("a", tags=[NAME], user="app1")
     refused(world.register("a", options=VARIABLE, tags=[NAME], user="app2"), 3078, NAME, OWNER)

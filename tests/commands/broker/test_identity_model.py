@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -226,6 +227,7 @@ def held_by(world: Scenario) -> list[Held]:
     ]
 
 
+@pytest.mark.rule("DEREG-29")
 @given(st.lists(commands(), min_size=1, max_size=14))
 def test_the_broker_knows_who_is_who(asked: list[Asked]) -> None:
     world, model = Scenario(), Model()

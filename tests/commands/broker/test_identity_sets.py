@@ -41,6 +41,7 @@ JOINS: list[tuple[str, list[tuple[str, str]], str, str, int | None, tuple[str, .
 ]
 
 
+@pytest.mark.rule("REG-11")
 @pytest.mark.parametrize(
     ("before", "identity", "option", "reason", "members", "exclusive"),
     [row[1:] for row in JOINS],
@@ -77,6 +78,7 @@ def test_6_7_7_3154_an_identity_that_neither_is_a_member_nor_joins(exists: bool)
     refused(join(world, "A", None), 3154, ("SubIdentity", "A"))
 
 
+@pytest.mark.rule("REG-11")
 def test_3157_is_a_warning_and_the_rest_of_the_command_is_done() -> None:
     """IBM MQ, reason code 3157: the command completed."""
     world = joined([("A", SHARED)])
@@ -103,6 +105,7 @@ ALTERATIONS = [
 ]
 
 
+@pytest.mark.rule("REG-27")
 @pytest.mark.parametrize(
     ("before", "identity", "reason"), [row[1:] for row in ALTERATIONS], ids=[row[0] for row in ALTERATIONS]
 )
@@ -116,6 +119,7 @@ def test_6_7_4_altering_as_a_member(before: list[tuple[str, str]], identity: str
     assert world.subscription("S").options.local is (reason is None)
 
 
+@pytest.mark.rule("REG-27")
 def test_6_7_4_joining_others_and_altering_at_once_is_refused_and_nobody_joins() -> None:
     world = joined([("A", SHARED)])
     refused(join(world, "B", SHARED, "Local"), 3155, ("SubIdentity", "B"))
@@ -140,6 +144,7 @@ def test_without_an_identity_a_locked_subscription_may_not_be_altered() -> None:
     assert not world.subscription("S").options.local
 
 
+@pytest.mark.rule("REG-14")
 def test_6_7_4_noalter_joins_all_the_same() -> None:
     world = joined([("A", SHARED)])
     done(join(world, "B", SHARED, "NoAlter", "Local"))
@@ -161,6 +166,7 @@ LEAVING: list[tuple[str, list[tuple[str, str]], str | None, list[str], tuple[str
 ]
 
 
+@pytest.mark.rule("DEREG-9", "DEREG-17")
 @pytest.mark.parametrize(
     ("before", "identity", "options", "members"), [row[1:] for row in LEAVING], ids=[row[0] for row in LEAVING]
 )
@@ -177,6 +183,7 @@ def test_6_7_2_leaving(
         assert (subscription.identities, subscription.exclusive) == (members, False)
 
 
+@pytest.mark.rule("DEREG-10")
 @pytest.mark.parametrize("options", [[], ["LeaveOnly"]], ids=["6.7.2-SubIdentity", "6.7.2-LeaveOnly"])
 def test_6_7_2_3154_who_is_no_member_cannot_leave(options: list[str]) -> None:
     world = joined([("A", SHARED)])
@@ -189,6 +196,7 @@ def test_6_7_2_3154_who_is_no_member_cannot_leave(options: list[str]) -> None:
     assert world.subscription("S").identities == ("A",)
 
 
+@pytest.mark.rule("DEREG-11")
 def test_6_7_2_publications_flow_on_while_members_are_left() -> None:
     world = joined([("A", SHARED), ("B", SHARED)])
     world.deregister("a", tags=[NAME, ("SubIdentity", "A")])

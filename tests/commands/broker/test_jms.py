@@ -36,18 +36,21 @@ def resume(world: Scenario, identity: str = "one", **settings: object) -> Result
 # Tags of Publish
 
 
+@pytest.mark.rule("PUB-19")
 def test_subscribers_get_the_tags_behind_those_of_psc(world: Scenario) -> None:
     world.register("a")
     (got,) = publish(world).publications
     assert got.psc == [("Command", "Publish"), ("Topic", "a"), CONNECTION, ("mine", "<1>")]
 
 
+@pytest.mark.rule("PUB-19")
 def test_what_is_retained_keeps_them(world: Scenario) -> None:
     publish(world, options=["RetainPub"])
     (got,) = world.register("a").publications
     assert got.told("UNIQUE_CONNECTION_ID") == CONNECTION[1]
 
 
+@pytest.mark.rule("PUB-19")
 def test_an_mqrfh_subscriber_gets_them_as_pairs() -> None:
     world = OlderScenario()
     world.rfh1("MQPSCommand RegSub MQPSTopic a")
@@ -62,6 +65,7 @@ def test_subscribers_without_a_psc_folder_get_none_of_it() -> None:
     assert CONNECTION[0] not in "".join(got.folders)
 
 
+@pytest.mark.rule("PUB-19")
 def test_a_switch_has_them_refused() -> None:
     world = Scenario()
     world.broker = Broker("QM1", "ALTER QMGR CUSTOM('PSCTAGS(STRICT)')")
@@ -72,6 +76,7 @@ def test_a_switch_has_them_refused() -> None:
 # Resuming by name, with NoAlter
 
 
+@pytest.mark.rule("REG-14")
 def test_6_7_4_noalter_with_a_name_says_what_the_subscription_really_is(world: Scenario) -> None:
     register_durable(world)
     before = world.subscription(NAME[1])
@@ -179,6 +184,7 @@ def test_answers_are_plain_tags_with_completion_first(name: str, result: Result)
     assert sorted(opened) == sorted(tag[2:-1] for tag in tags if tag.startswith("</"))
 
 
+@pytest.mark.rule("RC-3078")
 @pytest.mark.parametrize("semantics", ["v6", "v7"])
 def test_3078_says_who_the_owner_is_in_each_header(semantics: str) -> None:
     world = OlderScenario(semantics)

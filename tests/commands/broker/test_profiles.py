@@ -46,6 +46,7 @@ CASES = [
 ]
 
 
+@pytest.mark.rule("SEC-4")
 @pytest.mark.parametrize(("text", "names", "others"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
 def test_what_a_profile_stands_for(text: str, names: list[str], others: list[str]) -> None:
     profile = _profile(text)
@@ -70,6 +71,7 @@ SPECIFIC = [
 ]
 
 
+@pytest.mark.rule("SEC-4")
 @pytest.mark.parametrize(("name", "profiles"), [case[1:] for case in SPECIFIC], ids=[case[0] for case in SPECIFIC])
 def test_which_profile_is_the_most_specific(name: str, profiles: list[str]) -> None:
     assert all(_profile(text).fits(name) for text in profiles)

@@ -11,6 +11,7 @@ from streams.topic_objects import TopicObject
 from tests.commands.scenario import CORREL_ID, Answer, Scenario, done, refused, warned
 
 
+@pytest.mark.rule("PUB-1")
 def test_6_7_3_subscribers_receive_it_in_the_order_of_their_registration(world: Scenario) -> None:
     world.register("Sport/#", reply_to="C.Q")
     world.register("Sport/Soccer", reply_to="A.Q")
@@ -22,6 +23,7 @@ def test_6_7_3_subscribers_receive_it_in_the_order_of_their_registration(world: 
     assert [p.put.topic for p in result.publications] == ["Sport/Soccer"] * 3
 
 
+@pytest.mark.rule("PUB-6")
 def test_6_7_3_a_publication_that_nobody_wants_is_discarded(world: Scenario) -> None:
     result = world.publish("a", request=True)
     done(result)
@@ -29,21 +31,25 @@ def test_6_7_3_a_publication_that_nobody_wants_is_discarded(world: Scenario) -> 
     assert world.retained == []
 
 
+@pytest.mark.rule("V7-5")
 def test_7_5_two_matching_topics_are_two_copies(world: Scenario) -> None:
     world.register("a", "b")
     assert world.publish("a", "b").topics == ["a", "b"]
 
 
+@pytest.mark.rule("V7-5")
 def test_7_5_two_overlapping_subscriptions_are_two_copies(world: Scenario) -> None:
     world.register("a/#", "a/b")
     assert world.publish("a/b").topics == ["a/b", "a/b"]
 
 
+@pytest.mark.rule("PUB-4")
 @pytest.mark.parametrize("topic", ["a/#", "+/a", "#", "+"])
 def test_6_7_3_no_wildcards(world: Scenario, topic: str) -> None:
     refused(world.publish("a", topic, request=True), 3072, ("Topic", topic))
 
 
+@pytest.mark.rule("PUB-18")
 @pytest.mark.parametrize("topic", ["a#", "b+/c", "%*?"])
 def test_2_5_1_1_1_what_is_not_alone_in_its_level_is_not_wild(world: Scenario, topic: str) -> None:
     world.register(topic)
@@ -60,6 +66,7 @@ def test_6_7_6_one_error_and_nothing_is_published(world: Scenario) -> None:
 # Retained (2.3.2)
 
 
+@pytest.mark.rule("PS-2", "PUB-6")
 def test_2_3_2_one_retained_publication_a_topic(world: Scenario) -> None:
     world.publish("a", options=["RetainPub"], data=b"1")
     world.publish("a", options=["RetainPub"], data=b"2")
@@ -67,6 +74,7 @@ def test_2_3_2_one_retained_publication_a_topic(world: Scenario) -> None:
     assert [p.data for p in world.register("a").publications] == [b"2"]
 
 
+@pytest.mark.rule("PS-1", "PUB-6")
 def test_2_3_2_a_publication_without_the_option_leaves_it(world: Scenario) -> None:
     world.publish("a", options=["RetainPub"], data=b"1")
     world.publish("a", data=b"2")
@@ -81,6 +89,7 @@ def test_6_7_3_several_topics_are_retained_each(world: Scenario) -> None:
 # Authority
 
 
+@pytest.mark.rule("PUB-2")
 def test_6_7_3_topics_without_authority_are_a_warning_each(world: Scenario) -> None:
     world.register("#")
     world.authority.topics = {("app1", Action.PUBLISH, "b")}
@@ -89,6 +98,7 @@ def test_6_7_3_topics_without_authority_are_a_warning_each(world: Scenario) -> N
     assert result.topics == ["a", "c"]
 
 
+@pytest.mark.rule("PUB-2")
 def test_6_7_3_no_topic_with_authority_is_an_error(world: Scenario) -> None:
     world.authority.topics = {("app1", Action.PUBLISH, "a")}
     refused(world.publish("a", request=True), 3081, ("Topic", "a"))
@@ -112,6 +122,7 @@ SCOPES = [
 
 
 # docs/conformance.md: DIS-5, REG-12
+@pytest.mark.rule("DIS-5", "PUB-9", "REG-12", "V7-1")
 @pytest.mark.parametrize(
     ("published", "subscribed", "in_v7", "in_v6"), [row[1:] for row in SCOPES], ids=[row[0] for row in SCOPES]
 )
@@ -152,6 +163,7 @@ OTHERS: list[tuple[str, list[str], dict[str, Any], list[str]]] = [
 ]
 
 
+@pytest.mark.rule("PUB-10", "PUB-16")
 @pytest.mark.parametrize(
     ("options", "settings", "received"), [row[1:] for row in OTHERS], ids=[row[0] for row in OTHERS]
 )
@@ -164,6 +176,7 @@ def test_6_7_3_othersubsonly(
     assert [p.put.sub_name for p in result.publications] == received
 
 
+@pytest.mark.rule("PUB-15")
 @pytest.mark.parametrize(
     ("options", "retained", "receivers"),
     [
@@ -184,11 +197,13 @@ def test_6_7_3_pubopt_repeats_and_none_is_as_omitted(
     assert world.retained == retained
 
 
+@pytest.mark.rule("PUB-11")
 def test_6_7_3_othersubsonly_needs_a_queue(world: Scenario) -> None:
     result = world.publish("chat", options=["OtherSubsOnly"], reply_to="")
     assert [letter.put.reason for letter in result.dead_letters] == [3076]
 
 
+@pytest.mark.rule("PUB-12")
 def test_6_7_3_correlasid_needs_a_correlid(world: Scenario) -> None:
     refused(world.publish("a", options=["CorrelAsId"], request=True), 3080, ("PubOpt", "CorrelAsId"))
 

@@ -62,6 +62,7 @@ def _state(broker: Broker) -> object:
 # The call
 
 
+@pytest.mark.rule("APP-5b")
 def test_4_6_2_the_exit_gets_the_message_and_both_contexts(world: Scenario) -> None:
     exit_ = _with_exit(world, ExitAnswer())
     world.register(
@@ -101,6 +102,7 @@ def test_4_6_2_the_exit_gets_the_message_and_both_contexts(world: Scenario) -> N
     )
 
 
+@pytest.mark.rule("APP-5")
 def test_4_6_2_it_is_called_for_each_subscriber() -> None:
     exit_ = Exit(ExitAnswer())
     setup = "DEFINE TOPIC(T) TOPICSTR('a')\nDEFINE SUB(A) TOPICOBJ(T) DEST(ADMINS)"
@@ -120,6 +122,7 @@ RETAINED: list[tuple[str, Callable[[Scenario], Result]]] = [
 ]
 
 
+@pytest.mark.rule("APP-5")
 @pytest.mark.parametrize("command", [row[1] for row in RETAINED], ids=[row[0] for row in RETAINED])
 def test_4_6_2_it_is_called_for_retained_messages(world: Scenario, command: Callable[[Scenario], Result]) -> None:
     world.register("a", reply_to="OLD", options=["PubOnReqOnly"])
@@ -129,6 +132,7 @@ def test_4_6_2_it_is_called_for_retained_messages(world: Scenario, command: Call
     assert len(exit_.calls) == 1
 
 
+@pytest.mark.rule("APP-5")
 def test_4_6_2_responses_are_no_publications(world: Scenario) -> None:
     exit_ = _with_exit(world, PublishExitError("it must not be called"))
     assert world.register("a").response.completion == "ok"
@@ -193,6 +197,7 @@ CHANGES: list[tuple[str, Callable[[Call], ExitAnswer], Callable[[Received], obje
 ]
 
 
+@pytest.mark.rule("APP-5c", "V7-8")
 @pytest.mark.parametrize(("answer", "see", "expected"), [row[1:] for row in CHANGES], ids=[row[0] for row in CHANGES])
 def test_4_6_2_what_it_changes(
     world: Scenario,
@@ -220,6 +225,7 @@ def test_4_6_2_where_it_was_sent_is_in_the_outcome(world: Scenario) -> None:
     assert (exited.fate, exited.qmgr, exited.queue) == (ExitFate.DIVERTED, HERE, "B")
 
 
+@pytest.mark.rule("APP-5c")
 def test_4_6_2_properties_of_a_message_without_them(world: Scenario) -> None:
     world.register("a", reply_to="BOARD")
     _with_exit(world, ExitAnswer(properties={"colour": "<blue>"}))
@@ -230,6 +236,7 @@ def test_4_6_2_properties_of_a_message_without_them(world: Scenario) -> None:
 # MQXCC_SUPPRESS_FUNCTION
 
 
+@pytest.mark.rule("APP-5d")
 @pytest.mark.parametrize(("feedback", "reason"), [(0, 279), (70_000, 70_000)])
 def test_4_6_2_1_what_it_suppresses_is_a_dead_letter(world: Scenario, feedback: int, reason: int) -> None:
     world.register("a", reply_to="A.Q")
@@ -250,6 +257,7 @@ def test_4_6_2_1_what_it_suppresses_is_a_dead_letter(world: Scenario, feedback: 
     assert [copies[0].subscription.dest_queue for copies in result.outcome.copies] == ["A.Q", "B.Q"]
 
 
+@pytest.mark.rule("APP-5d")
 def test_4_6_2_1_with_discard_it_is_put_nowhere(world: Scenario) -> None:
     world.register("a", reply_to="A.Q")
     world.register("a", reply_to="B.Q")
@@ -285,6 +293,7 @@ FAILURES: list[tuple[str, ExitAnswer | Exception | Callable[[Call], ExitAnswer],
 ]
 
 
+@pytest.mark.rule("APP-5e")
 @pytest.mark.parametrize(("answer", "why"), [row[1:] for row in FAILURES], ids=[row[0] for row in FAILURES])
 def test_4_6_2_1_a_command_for_which_it_fails_does_nothing(
     world: Scenario, answer: ExitAnswer | Exception | Callable[[Call], ExitAnswer], why: str
@@ -314,6 +323,7 @@ def test_4_6_2_1_the_trace_of_a_failed_command_reached_nobody(world: Scenario) -
     assert [operation.topic_string for operation in outcome.trace.refused] == ["a"]
 
 
+@pytest.mark.rule("APP-5e")
 def test_4_6_2_1_a_failed_datagram_is_a_dead_letter(world: Scenario) -> None:
     world.register("a")
     _with_exit(world, ExitAnswer(exit_response=FAILED))
@@ -340,6 +350,7 @@ REGISTRATIONS: list[tuple[str, str, Callable[[Scenario], Result], int]] = [
 ]
 
 
+@pytest.mark.rule("APP-5e")
 @pytest.mark.parametrize(
     ("semantics", "command", "good"),
     [row[1:] for row in REGISTRATIONS],

@@ -32,6 +32,7 @@ def test_there_are_captures() -> None:
     assert len(CAPTURES) > 40
 
 
+@pytest.mark.rule("HDR-15")
 @pytest.mark.parametrize("semantics", ["v7", "v6"])
 @pytest.mark.parametrize("path", CAPTURES, ids=[str(path.relative_to(FIXTURES)) for path in CAPTURES])
 def test_decode_finds_nothing_wrong_in_what_is_put(path: Path, semantics: str) -> None:

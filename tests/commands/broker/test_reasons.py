@@ -98,6 +98,32 @@ REASONS: list[tuple[int, Callable[[Scenario], Result], tuple[tuple[str, str], ..
 ]
 
 
+@pytest.mark.rule(
+    "RESP-4",
+    "RC-2336",
+    "RC-2337",
+    "RC-2338",
+    "RC-2339",
+    "RC-3072",
+    "RC-3073",
+    "RC-3074",
+    "RC-3076",
+    "RC-3077",
+    "RC-3079",
+    "RC-3080",
+    "RC-3081",
+    "RC-3083",
+    "RC-3084",
+    "RC-3087",
+    "RC-3150",
+    "RC-3151",
+    "RC-3152",
+    "RC-3153",
+    "RC-3154",
+    "RC-3155",
+    "RC-3156",
+    "RC-3157",
+)
 @pytest.mark.parametrize(("reason", "provoke", "culprits"), REASONS, ids=[f"6.7.7-{row[0]}" for row in REASONS])
 def test_6_7_7(
     world: Scenario, reason: int, provoke: Callable[[Scenario], Result], culprits: tuple[tuple[str, str], ...]
@@ -116,5 +142,6 @@ IN_THE_GUIDE = {
 }
 
 
+@pytest.mark.rule("RC-all")
 def test_6_7_7_no_reason_is_left_out() -> None:
     assert IN_THE_GUIDE - {3008} <= {reason for reason, _, _ in REASONS}

@@ -14,6 +14,7 @@ DEFAULTS = SubscriptionOptions()
 
 
 # docs/conformance.md: V7-7
+@pytest.mark.rule("REG-4", "V7-7")
 def test_6_7_4_a_registration_takes_its_defaults_from_the_descriptor(world: Scenario) -> None:
     done(world.register("Sport/#", reply_to="SUB.Q", correl_id=CORREL_ID))
     (made,) = world.subscriptions
@@ -48,6 +49,7 @@ NAMES = [
 ]
 
 
+@pytest.mark.rule("DEREG-20", "REG-22")
 @pytest.mark.parametrize(("settings", "tags", "queue"), [row[1:] for row in NAMES], ids=[row[0] for row in NAMES])
 def test_the_subscriber_queue(
     world: Scenario, settings: dict[str, str], tags: tuple[tuple[str, str], ...], queue: tuple[str, str]
@@ -65,6 +67,7 @@ NO_QUEUE = [
 ]
 
 
+@pytest.mark.rule("REG-22")
 @pytest.mark.parametrize(
     ("reply_to", "tags", "reason", "culprits"), [row[1:] for row in NO_QUEUE], ids=[row[0] for row in NO_QUEUE]
 )
@@ -92,11 +95,13 @@ def test_6_7_7_a_strict_queue_manager_knows_its_queues() -> None:
     refused(world.register("a", tags=[("QName", "Q"), ("QMgrName", "QM9")]), 3074, ("QMgrName", "QM9"))
 
 
+@pytest.mark.rule("REG-1")
 def test_6_7_4_several_topics_are_as_many_subscriptions(world: Scenario) -> None:
     done(world.register("a", "b/#", "a"))
     assert [made.topic_string for made in world.subscriptions] == ["a", "b/#"]
 
 
+@pytest.mark.rule("REG-2")
 def test_6_7_4_topics_without_authority_are_a_warning_each_and_the_rest_is_done() -> None:
     world = Scenario()
     world.authority.topics = {("app1", Action.SUBSCRIBE, "b"), ("app1", Action.SUBSCRIBE, "d")}
@@ -105,6 +110,7 @@ def test_6_7_4_topics_without_authority_are_a_warning_each_and_the_rest_is_done(
     assert [made.topic_string for made in world.subscriptions] == ["a", "c"]
 
 
+@pytest.mark.rule("REG-2")
 def test_6_7_4_no_topic_with_authority_is_an_error() -> None:
     world = Scenario()
     world.authority.topics = {("app1", Action.SUBSCRIBE, "a"), ("app1", Action.SUBSCRIBE, "b")}
@@ -120,10 +126,12 @@ def test_2_5_1_an_empty_topic_is_none(world: Scenario) -> None:
     refused(world.register(""), 3072, ("Topic", ""))
 
 
+@pytest.mark.rule("REG-6")
 def test_6_7_4_a_filter_has_to_be_one(world: Scenario) -> None:
     refused(world.register("a", tags=[("Filter", "x = = 1")]), 3150, ("Filter", "x = = 1"))
 
 
+@pytest.mark.rule("REG-6")
 def test_6_7_4_a_filter_lets_through_what_it_is_true_of(world: Scenario) -> None:
     world.register("a", tags=[("Filter", "colour = 'red'")])
     red, blue = ("<usr><colour>red</colour></usr>", "<usr><colour>blue</colour></usr>")
@@ -133,6 +141,7 @@ def test_6_7_4_a_filter_lets_through_what_it_is_true_of(world: Scenario) -> None
     assert world.send(text, blue, queue=stream, request=False).queues == []
 
 
+@pytest.mark.rule("REG-8")
 def test_6_7_4_correlasid_needs_a_correlid(world: Scenario) -> None:
     refused(world.register("a", options=["CorrelAsId"]), 3080, ("RegOpt", "CorrelAsId"))
     done(world.register("a", options=["CorrelAsId"], correl_id=CORREL_ID))
@@ -142,6 +151,7 @@ def test_6_7_4_correlasid_needs_a_correlid(world: Scenario) -> None:
 # Retained publications (2.3.2, 4.8.2, 6.7.4)
 
 
+@pytest.mark.rule("PS-3", "REG-30")
 def test_2_3_2_a_new_subscriber_receives_what_is_retained(world: Scenario) -> None:
     world.publish("a/b", options=["RetainPub"], data=b"1")
     world.publish("a/c", options=["RetainPub"], data=b"2")
@@ -153,6 +163,7 @@ def test_2_3_2_a_new_subscriber_receives_what_is_retained(world: Scenario) -> No
 
 
 # docs/conformance.md: PUB-8
+@pytest.mark.rule("PUB-8", "REG-10")
 def test_6_7_4_informifret_tells_old_from_new(world: Scenario) -> None:
     world.publish("a", options=["RetainPub"], data=b"old")
     result = world.register("a", options=["InformIfRet"], reply_to="SUB.Q")
@@ -164,12 +175,14 @@ def test_6_7_4_informifret_tells_old_from_new(world: Scenario) -> None:
 WITHOUT_RETAINED = ["NewPubsOnly", "PubOnReqOnly"]
 
 
+@pytest.mark.rule("REG-13", "REG-30")
 @pytest.mark.parametrize("option", WITHOUT_RETAINED)
 def test_6_7_4_options_that_keep_retained_publications_back(world: Scenario, option: str) -> None:
     world.publish("a", options=["RetainPub"])
     assert world.register("a", options=[option]).publications == []
 
 
+@pytest.mark.rule("REG-17")
 def test_6_7_4_pubonreqonly_keeps_new_publications_back_too(world: Scenario) -> None:
     world.register("a", options=["PubOnReqOnly"])
     assert world.publish("a", options=["RetainPub"]).publications == []
@@ -181,6 +194,7 @@ def test_registering_again_sends_nothing_twice(world: Scenario) -> None:
     assert world.register("a").publications == []
 
 
+@pytest.mark.rule("REG-13")
 def test_6_7_4_taking_newpubsonly_back_may_send_again(world: Scenario) -> None:
     world.publish("a", options=["RetainPub"])
     world.register("a", options=["NewPubsOnly"])
@@ -206,6 +220,7 @@ EACH = [
 ]
 
 
+@pytest.mark.rule("REG-16")
 @pytest.mark.parametrize(("word", "options"), EACH, ids=[row[0] for row in EACH])
 def test_6_7_4_each_option(world: Scenario, word: str, options: SubscriptionOptions) -> None:
     world.register("a", options=[word])
@@ -220,6 +235,7 @@ LAST_WINS = [
 ]
 
 
+@pytest.mark.rule("REG-16")
 @pytest.mark.parametrize(("options", "persistence"), LAST_WINS, ids=["-".join(row[0]) for row in LAST_WINS])
 def test_6_7_4_of_the_persistence_options_the_last_one_wins(
     world: Scenario, options: list[str], persistence: DeliveryPersistence
@@ -229,6 +245,7 @@ def test_6_7_4_of_the_persistence_options_the_last_one_wins(
 
 
 # docs/conformance.md: DEREG-18
+@pytest.mark.rule("DEREG-18", "REG-15")
 @pytest.mark.parametrize("options", [["None", "Local"], ["Local", "None"]], ids="-".join)
 def test_6_7_4_none_beside_others_is_ignored(world: Scenario, options: list[str]) -> None:
     world.register("a", options=options)
@@ -245,6 +262,7 @@ AGAIN = [
 ]
 
 
+@pytest.mark.rule("REG-15", "REG-21")
 @pytest.mark.parametrize(("options", "after"), [row[1:] for row in AGAIN], ids=[row[0] for row in AGAIN])
 def test_options_of_a_re_registration(world: Scenario, options: list[str], after: SubscriptionOptions) -> None:
     world.register("a", options=["Local", "InformIfRet"])
@@ -257,6 +275,7 @@ def test_options_of_a_re_registration(world: Scenario, options: list[str], after
 EXPIRIES = [("6.7.4-options-omitted", []), ("6.7.4-None", ["None"])]
 
 
+@pytest.mark.rule("REG-15", "REG-21")
 @pytest.mark.parametrize("options", [row[1] for row in EXPIRIES], ids=[row[0] for row in EXPIRIES])
 def test_a_re_registration_renews_the_expiry(world: Scenario, options: list[str]) -> None:
     world.register("a", expiry=600)
@@ -271,6 +290,7 @@ def test_a_re_registration_renews_the_expiry(world: Scenario, options: list[str]
     assert world.subscriptions[0].expires_at is None
 
 
+@pytest.mark.rule("REG-31")
 @pytest.mark.parametrize("expiry", [-1, 0, -2])
 def test_what_is_no_expiry_is_unlimited(world: Scenario, expiry: int) -> None:
     world.register("a", expiry=expiry)
@@ -278,6 +298,7 @@ def test_what_is_no_expiry_is_unlimited(world: Scenario, expiry: int) -> None:
     assert len(world.publish("a", expiry=expiry).publications) == 1
 
 
+@pytest.mark.rule("REG-31")
 def test_6_7_4_an_expired_subscription_is_gone(world: Scenario) -> None:
     world.register("a", expiry=15)
     assert world.publish("a").queues == ["REPLY.Q"]
@@ -285,6 +306,7 @@ def test_6_7_4_an_expired_subscription_is_gone(world: Scenario) -> None:
     assert world.subscriptions == ()
 
 
+@pytest.mark.rule("REG-28")
 def test_6_7_4_user_data_is_replaced_when_it_is_given(world: Scenario) -> None:
     world.register("a", tags=[("SubUserData", "one")])
     world.register("a")
@@ -300,6 +322,7 @@ def test_6_7_4_another_filter_is_another_subscription(world: Scenario) -> None:
     assert [made.selector for made in world.subscriptions] == ["x = 1", "x = 2", None]
 
 
+@pytest.mark.rule("REG-14")
 def test_6_7_4_noalter_changes_nothing_and_is_ignored_on_creation(world: Scenario) -> None:
     world.register("a", options=["NoAlter", "Local"], expiry=600)
     (before,) = world.subscriptions
@@ -326,6 +349,7 @@ def test_field_registering_again_after_a_crash_is_ok(world: Scenario) -> None:
 # FullResp
 
 
+@pytest.mark.rule("REG-9")
 def test_6_7_4_fullresp_returns_all_attributes(world: Scenario) -> None:
     result = world.register(
         "Sport/#",
@@ -357,6 +381,7 @@ def test_6_7_4_fullresp_returns_all_attributes(world: Scenario) -> None:
     ]
 
 
+@pytest.mark.rule("REG-9")
 def test_6_7_4_fullresp_of_a_re_registration_shows_what_became_of_it(world: Scenario) -> None:
     world.register("a", options=["Local"])
     result = world.register("a", options=["FullResp", "NonPers"])
@@ -383,12 +408,14 @@ def test_a_topic_object_may_forbid_it(world: Scenario, topic_object: TopicObject
 METATOPICS = ["MQ/QM1/StreamSupport", "$SYS/Broker/+/Status", "MQ/*"]
 
 
+@pytest.mark.rule("V7-2")
 @pytest.mark.parametrize("topic", METATOPICS)
 def test_7_5_a_subscription_to_a_metatopic_is_ignored(world: Scenario, topic: str) -> None:
     done(world.register(topic))
     assert world.subscriptions == ()
 
 
+@pytest.mark.rule("V7-2")
 def test_7_5_a_metatopic_beside_others_keeps_nothing_from_them(world: Scenario) -> None:
     done(world.register("MQ/x", "a", "MQT/b"))
     assert [made.topic_string for made in world.subscriptions] == ["a", "MQT/b"]

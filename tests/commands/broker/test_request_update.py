@@ -8,6 +8,7 @@ from commands.broker.authority import Action
 from tests.commands.scenario import CORREL_ID, Scenario, done, refused
 
 
+@pytest.mark.rule("REG-17", "REQ-1")
 def test_6_7_5_retained_publications_come_before_the_response(world: Scenario) -> None:
     world.register("a/+", options=["PubOnReqOnly"], reply_to="SUB.Q")
     world.publish("a/1", options=["RetainPub"], data=b"1")
@@ -19,12 +20,14 @@ def test_6_7_5_retained_publications_come_before_the_response(world: Scenario) -
     assert [received.put.kind for received in result.puts] == ["publication", "publication", "response"]
 
 
+@pytest.mark.rule("PUB-8")
 def test_6_7_5_informifret_marks_what_answers_a_request(world: Scenario) -> None:
     world.publish("a", options=["RetainPub"])
     world.register("a", options=["PubOnReqOnly", "InformIfRet"])
     assert [p.told("PubOpt") for p in world.request_update("a").publications] == ["IsRetainedPub"]
 
 
+@pytest.mark.rule("REQ-12")
 @pytest.mark.parametrize("options", [[], ["None"], ["None", "CorrelAsId"], ["CorrelAsId", "None"]])
 def test_6_7_5_none_is_as_omitted_and_ignored_beside_others(world: Scenario, options: list[str]) -> None:
     world.publish("a", options=["RetainPub"])
@@ -34,6 +37,7 @@ def test_6_7_5_none_is_as_omitted_and_ignored_beside_others(world: Scenario, opt
     assert (sent.mqmd.correl_id == CORREL_ID) is bool(own)
 
 
+@pytest.mark.rule("REQ-2")
 def test_6_7_5_3077_nothing_is_retained(world: Scenario) -> None:
     world.register("a")
     refused(world.request_update("a"), 3077, ("Topic", "a"))
@@ -46,6 +50,7 @@ def test_field_3077_is_harmless_and_leaves_no_dead_letter(world: Scenario) -> No
     assert world.request_update("a", request=False).puts == []
 
 
+@pytest.mark.rule("REQ-2")
 def test_6_7_5_3077_what_has_expired_is_not_retained(world: Scenario) -> None:
     world.register("a")
     world.publish("a", options=["RetainPub"], expiry=15)
@@ -66,6 +71,7 @@ NOT_REGISTERED = [
 ]
 
 
+@pytest.mark.rule("REQ-3")
 @pytest.mark.parametrize(
     ("topic", "tags", "options", "culprits"),
     [row[1:] for row in NOT_REGISTERED],
@@ -83,19 +89,23 @@ def test_6_7_5_3073_the_requester_must_have_registered(
     refused(world.request_update(topic, options, tags, correl_id=CORREL_ID), 3073, *culprits)
 
 
+@pytest.mark.rule("REQ-13")
 def test_6_7_5_3150_a_filter_that_is_none(world: Scenario) -> None:
     refused(world.request_update("a", tags=[("Filter", "x =")]), 3150, ("Filter", "x ="))
 
 
+@pytest.mark.rule("REQ-7")
 def test_6_7_5_3080_correlasid_needs_a_correlid(world: Scenario) -> None:
     refused(world.request_update("a", ["CorrelAsId"]), 3080, ("RegOpt", "CorrelAsId"))
 
 
+@pytest.mark.rule("REQ-9")
 def test_6_7_5_3076_somewhere_to_send_it_to(world: Scenario) -> None:
     result = world.request_update("a", reply_to="")
     assert [letter.put.reason for letter in result.dead_letters] == [3076]
 
 
+@pytest.mark.rule("REQ-6")
 def test_6_7_5_the_filter_selects_among_what_is_retained(world: Scenario) -> None:
     stream = "SYSTEM.BROKER.DEFAULT.STREAM"
     for topic, colour in (("a/1", "red"), ("a/2", "blue")):
@@ -106,17 +116,20 @@ def test_6_7_5_the_filter_selects_among_what_is_retained(world: Scenario) -> Non
     assert world.request_update("a/+", tags=tags).topics == ["a/2"]
 
 
+@pytest.mark.rule("REQ-10")
 def test_6_7_5_by_name(world: Scenario) -> None:
     world.publish("a", options=["RetainPub"])
     world.register("a", tags=[("SubName", "S")], reply_to="SUB.Q")
     assert world.request_update("a", tags=[("SubName", "S")], reply_to="OTHER.Q").queues == ["SUB.Q"]
 
 
+@pytest.mark.rule("REQ-11")
 def test_6_7_5_3153_a_matching_subscription_without_the_name(world: Scenario) -> None:
     world.register("a")
     refused(world.request_update("a", tags=[("SubName", "S")]), 3153, ("Topic", "a"), ("SubName", "S"))
 
 
+@pytest.mark.rule("REQ-4")
 def test_6_7_5_3081_authority_for_the_topic(world: Scenario) -> None:
     world.publish("a", options=["RetainPub"])
     world.register("a")
@@ -124,6 +137,7 @@ def test_6_7_5_3081_authority_for_the_topic(world: Scenario) -> None:
     refused(world.request_update("a"), 3081, ("Topic", "a"))
 
 
+@pytest.mark.rule("REQ-13")
 def test_6_7_5_3151_somebody_elses(world: Scenario) -> None:
     world.publish("a", options=["RetainPub"])
     world.register("a", user="app1")

@@ -54,6 +54,7 @@ DUE = [
 ]
 
 
+@pytest.mark.rule("MDC-1", "MDC-2")
 @pytest.mark.parametrize("command", [ok, warning, error], ids=["ok", "warning", "error"])
 @pytest.mark.parametrize(("msg_type", "report", "answered"), [row[1:] for row in DUE], ids=[row[0] for row in DUE])
 def test_6_7_8_when_a_response_is_due(
@@ -83,10 +84,12 @@ def test_a_request_without_replytoq_is_processed_and_cannot_be_answered(world: S
 # What it says
 
 
+@pytest.mark.rule("RESP-1")
 def test_6_7_6_ok(world: Scenario) -> None:
     assert ok(world).response.folders == ["<pscr><Completion>ok</Completion></pscr>"]
 
 
+@pytest.mark.rule("RESP-5")
 def test_6_7_6_an_error_is_followed_by_the_command(world: Scenario) -> None:
     result = world.register("a", tags=[("Filter", "x =")])
     assert result.response.folders == [
@@ -95,6 +98,7 @@ def test_6_7_6_an_error_is_followed_by_the_command(world: Scenario) -> None:
     ]
 
 
+@pytest.mark.rule("RESP-3")
 def test_6_7_6_a_warning_has_a_response_for_each_topic(world: Scenario) -> None:
     world.authority.topics = {("app1", Action.PUBLISH, "topic1"), ("app1", Action.PUBLISH, "topic2")}
     result = world.publish("topic1", "fine", "topic2", request=True)
@@ -105,11 +109,13 @@ def test_6_7_6_a_warning_has_a_response_for_each_topic(world: Scenario) -> None:
     ]
 
 
+@pytest.mark.rule("RESP-2")
 def test_6_7_6_several_errors_are_one_response_for_the_first(world: Scenario) -> None:
     result = world.deregister("x", "y")
     assert len(result.response.answers) == 1
 
 
+@pytest.mark.rule("RESP-6")
 def test_6_7_6_data_is_not_returned_nor_other_folders(world: Scenario) -> None:
     result = world.send(
         psc("Publish", ("Topic", "#")),
@@ -122,6 +128,7 @@ def test_6_7_6_data_is_not_returned_nor_other_folders(world: Scenario) -> None:
     assert result.response.header.format == ""
 
 
+@pytest.mark.rule("RESP-5")
 def test_6_7_6_the_command_comes_back_as_it_was_byte_for_byte(world: Scenario) -> None:
     raw = b"<psc >\n <Command>RegSub</Command> <Topic>A & B</Topic><Colour/>\n</psc>\0\0\0 "
     result = world.send(raw)
@@ -136,6 +143,7 @@ def test_field_the_reply_starts_with_pscr_compact(world: Scenario) -> None:
         assert len(data) % 4 == 0
 
 
+@pytest.mark.rule("RESP-4")
 def test_culprits_are_escaped(world: Scenario) -> None:
     result = world.deregister("A &amp; &lt;B>")
     assert result.answer.tags == (("Topic", "A & <B>"),)
@@ -153,6 +161,7 @@ IDENTIFIERS = [
 ]
 
 
+@pytest.mark.rule("MDC-3", "MDR-2")
 @pytest.mark.parametrize(
     ("report", "msg_id", "correl_id"), [r[1:] for r in IDENTIFIERS], ids=[r[0] for r in IDENTIFIERS]
 )
@@ -165,6 +174,7 @@ def test_6_7_10_msgid_and_correlid(world: Scenario, report: int, msg_id: bytes |
         assert reply.msg_id == msg_id
 
 
+@pytest.mark.rule("MDR-1")
 def test_6_7_10_every_field(world: Scenario) -> None:
     reply = ok(
         world,
@@ -194,6 +204,7 @@ def test_6_7_10_every_field(world: Scenario) -> None:
     assert (reply.reply_to_q, reply.reply_to_qmgr, reply.feedback) == ("", "", 0)
 
 
+@pytest.mark.rule("MDR-1")
 def test_6_7_10_putapplname_is_the_first_28_characters() -> None:
     world = Scenario(qmgr="A.QUEUE.MANAGER.WITH.QUITE.A.LONG.NAME")
     assert ok(world).response.mqmd.put_appl_name == "A.QUEUE.MANAGER.WITH.QUITE.A"
@@ -212,6 +223,7 @@ ADDRESSES = [
 ]
 
 
+@pytest.mark.rule("MDC-4")
 @pytest.mark.parametrize(("settings", "address"), [row[1:] for row in ADDRESSES], ids=[row[0] for row in ADDRESSES])
 def test_6_7_8_where_it_goes(world: Scenario, settings: dict[str, Any], address: tuple[str, str]) -> None:
     put = ok(world, **settings).response.put
@@ -236,6 +248,7 @@ WIRES = [
 ]
 
 
+@pytest.mark.rule("HDR-5")
 @pytest.mark.parametrize("command", [ok, error], ids=["ok", "error"])
 @pytest.mark.parametrize(("wire", "settings"), [row[1:] for row in WIRES], ids=[row[0] for row in WIRES])
 def test_a_response_speaks_as_the_command_did(

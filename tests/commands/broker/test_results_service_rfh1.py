@@ -25,6 +25,7 @@ def test_the_shipped_capture_is_what_its_program_makes() -> None:
 
 
 # docs/conformance.md: OLD-18
+@pytest.mark.rule("OLD-18")
 @pytest.mark.parametrize("semantics", ["v7", "v6"])
 def test_replayed_twice_it_equals_the_golden_puts_byte_for_byte(tmp_path: Path, semantics: str) -> None:
     for name in ("once.jsonl", "twice.jsonl"):
@@ -60,6 +61,7 @@ def test_6_1_all_topics_lie_below_the_streams_topic_string(puts: list[Put]) -> N
     assert all(topic.startswith((f"{STREAM}/{EVENT}/", f"{STREAM}/{SCORES}/")) for topic in topics)
 
 
+@pytest.mark.rule("OLD-18")
 def test_mqrfh_subscribers_are_told_topics_without_it(puts: list[Put]) -> None:
     told = []
     for put in publications(puts, "RESULTS.SERVICE"):

@@ -58,6 +58,7 @@ SCOPES = [
 ]
 
 
+@pytest.mark.rule("D-01", "D-02", "D-03")
 @pytest.mark.parametrize(
     ("publication", "subscription", "old", "new"), [row[1:] for row in SCOPES], ids=[row[0] for row in SCOPES]
 )
@@ -69,6 +70,7 @@ def test_scope(
         assert len(world.publish("a", options=publication).publications) == copies
 
 
+@pytest.mark.rule("D-01")
 @pytest.mark.parametrize(("local", "old"), [(True, 0), (False, 1)])
 def test_scope_of_what_is_retained_and_of_mqrfh(v6: OlderScenario, v7: OlderScenario, local: bool, old: int) -> None:
     scope = "MQPSRegOpts Local" if local else ""
@@ -80,6 +82,7 @@ def test_scope_of_what_is_retained_and_of_mqrfh(v6: OlderScenario, v7: OlderScen
 # D04, D05: metatopics
 
 
+@pytest.mark.rule("D-04")
 def test_d04_a_metatopic_is_registered_and_nothing_comes(v6: OlderScenario, v7: OlderScenario) -> None:
     """Nothing is published on metatopics here; but who registered can deregister, as he could."""
     topic = f'"MQ/S/{"QM1":48}/Subscribers/Topics"'
@@ -109,6 +112,7 @@ def rfh1_subscribe(world: OlderScenario, topic: str, stream: str = "", **setting
     return world.rfh1(f"MQPSCommand RegSub MQPSTopic {topic}{name}", **settings)  # type: ignore[arg-type]
 
 
+@pytest.mark.rule("D-08")
 def test_d08_streams_are_apart_without_topic_objects(bare: Callable[[str], OlderScenario]) -> None:
     queues = {}
     for semantics in ("v6", "v7"):
@@ -123,6 +127,7 @@ def test_d08_streams_are_apart_without_topic_objects(bare: Callable[[str], Older
     assert queues["v7"] == [["DEFAULT.Q", "OTHER.Q"], ["DEFAULT.Q", "OTHER.Q"]]
 
 
+@pytest.mark.rule("D-08")
 def test_d08_retained_publications_are_apart_too(bare: Callable[[str], OlderScenario]) -> None:
     world = bare("v6")
     world.rfh1("MQPSCommand Publish MQPSPubOpts RetainPub MQPSTopic a", OTHER, b"other")
@@ -133,6 +138,7 @@ def test_d08_retained_publications_are_apart_too(bare: Callable[[str], OlderScen
     assert world.retained == [f"{OTHER}/a"]
 
 
+@pytest.mark.rule("D-09")
 def test_d09_a_topic_that_begins_like_a_streams_prefix(v6: OlderScenario, v7: OlderScenario) -> None:
     for world, queues in ((v6, ["STREAM.Q"]), (v7, ["STREAM.Q", "TOPIC.Q"])):
         rfh1_subscribe(world, "a", SPORT, reply_to="STREAM.Q")
@@ -140,6 +146,7 @@ def test_d09_a_topic_that_begins_like_a_streams_prefix(v6: OlderScenario, v7: Ol
         assert world.rfh1("MQPSCommand Publish MQPSTopic a", SPORT).queues == queues
 
 
+@pytest.mark.rule("D-15")
 def test_d15_a_name_for_each_stream(v6: OlderScenario, v7: OlderScenario) -> None:
     for world, second in ((v6, ("ok", None)), (v7, ("error", 2510))):
         rfh1_done(world.rfh1("MQPSCommand RegSub MQPSTopic a MQPSSubName n"))
@@ -152,6 +159,7 @@ def test_d15_a_name_for_each_stream(v6: OlderScenario, v7: OlderScenario) -> Non
 # D06: publisher registrations
 
 
+@pytest.mark.rule("D-06")
 def test_d06_registering_a_publisher_succeeds_in_both(v6: OlderScenario, v7: OlderScenario) -> None:
     for world in (v6, v7):
         rfh1_done(world.rfh1("MQPSCommand RegPub MQPSTopic a"))
@@ -161,6 +169,7 @@ def test_d06_registering_a_publisher_succeeds_in_both(v6: OlderScenario, v7: Old
 # D10, D25: what re-registering a name alters
 
 
+@pytest.mark.rule("D-10")
 def test_d10_topic_filter_and_queue_of_a_named_subscription(v6: OlderScenario, v7: OlderScenario) -> None:
     for world, answer, topic, queue in (
         (v6, ("ok", None), "b", "NEW.Q"),
@@ -176,6 +185,7 @@ def test_d10_topic_filter_and_queue_of_a_named_subscription(v6: OlderScenario, v
         assert outcome(world.register(made.topic_string, tags=tags)) == answer
 
 
+@pytest.mark.rule("D-25")
 def test_d25_a_name_is_not_renamed(v6: OlderScenario, v7: OlderScenario) -> None:
     """AddName is for subscriptions without a name; a second name is refused in both (guide 6.7.4)."""
     for world in (v6, v7):
@@ -187,6 +197,7 @@ def test_d25_a_name_is_not_renamed(v6: OlderScenario, v7: OlderScenario) -> None
 # D11, D26: several topics, one subscriber
 
 
+@pytest.mark.rule("D-11", "D-26")
 def test_d11_one_message_names_all_topics_that_reached_the_subscriber(v6: OlderScenario, v7: OlderScenario) -> None:
     for world, topics in ((v6, [["a", "b"]]), (v7, [["a"], ["b"]])):
         world.register("a", "b")
@@ -195,6 +206,7 @@ def test_d11_one_message_names_all_topics_that_reached_the_subscriber(v6: OlderS
         assert [one.put.topic for one in got] == [names[0] for names in topics]
 
 
+@pytest.mark.rule("D-11")
 def test_d11_in_mqrfh_and_pcf(v6: OlderScenario) -> None:
     v6.rfh1("MQPSCommand RegSub MQPSTopic ?", reply_to="RFH1.Q")
     v6.pcf("RegSub", Cfst.of(MQCACF_TOPIC, "?"), reply_to="PCF.Q")
@@ -203,6 +215,7 @@ def test_d11_in_mqrfh_and_pcf(v6: OlderScenario) -> None:
     assert pcf_values(pcf_of(pcf)) == [(MQCACF_TOPIC, "a"), (MQCACF_TOPIC, "b")]
 
 
+@pytest.mark.rule("D-12")
 def test_d12_overlapping_subscriptions_of_one_subscriber(v6: OlderScenario, v7: OlderScenario) -> None:
     for world, copies in ((v6, 1), (v7, 3)):
         world.register("a/#", "a/b", "+/b")
@@ -211,6 +224,7 @@ def test_d12_overlapping_subscriptions_of_one_subscriber(v6: OlderScenario, v7: 
         assert [value for tag, value in got[0].psc if tag == "Topic"] == ["a/b"]
 
 
+@pytest.mark.rule("D-12")
 def test_dups_ok_spares_version_6_the_trouble(v6: OlderScenario) -> None:
     v6.rfh1("MQPSCommand RegSub MQPSTopic a MQPSTopic a* MQPSRegOpts DupsOK")
     assert len(v6.rfh1("MQPSCommand Publish MQPSTopic a").publications) == 2
@@ -234,6 +248,7 @@ def test_what_is_retained_comes_message_by_message(v6: OlderScenario) -> None:
 # D13, D27: the traditional identity and its user
 
 
+@pytest.mark.rule("D-13", "D-27")
 def test_d13_an_identity_belongs_to_one_user(v6: OlderScenario, v7: OlderScenario) -> None:
     for world, answer, left in ((v6, ("error", 3078), 1), (v7, ("ok", None), 2)):
         rfh1_done(rfh1_subscribe(world, "a", user="app2"))
@@ -243,6 +258,7 @@ def test_d13_an_identity_belongs_to_one_user(v6: OlderScenario, v7: OlderScenari
     rfh1_done(rfh1_subscribe(v6, "b"))  # the identity is free again
 
 
+@pytest.mark.rule("D-13")
 @pytest.mark.parametrize("word", ["DeregSub", "ReqUpdate"])
 def test_d13_what_another_user_registered(v6: OlderScenario, v7: OlderScenario, word: str) -> None:
     for world, reason, owner in ((v6, 3078, (("MQPSUserId", "app2"),)), (v7, 3151, ())):
@@ -251,6 +267,7 @@ def test_d13_what_another_user_registered(v6: OlderScenario, v7: OlderScenario, 
         assert (group.comp_code, group.reason, group.details) == (2, reason, (("MQPSTopic", "a"), *owner))
 
 
+@pytest.mark.rule("D-13")
 def test_d13_variable_user_id_opens_it(v6: OlderScenario) -> None:
     v6.rfh1("MQPSCommand RegSub MQPSTopic a MQPSRegOpts VariableUserId", user="app2")
     rfh1_done(v6.rfh1("MQPSCommand DeregSub MQPSTopic a MQPSRegOpts VariableUserId"))
@@ -259,6 +276,7 @@ def test_d13_variable_user_id_opens_it(v6: OlderScenario) -> None:
 # D14: wildcards
 
 
+@pytest.mark.rule("D-14")
 def test_d14_mqrfh_wildcards_are_characters_in_both(v6: OlderScenario, v7: OlderScenario) -> None:
     for world in (v6, v7):
         rfh1_subscribe(world, "a#b+*")
@@ -269,6 +287,7 @@ def test_d14_mqrfh_wildcards_are_characters_in_both(v6: OlderScenario, v7: Older
 # D20: DeregSub by identity and named subscriptions
 
 
+@pytest.mark.rule("D-20")
 @pytest.mark.parametrize("command", ["MQPSTopic a", "MQPSRegOpts DeregAll"])
 def test_d20_a_name_does_not_save_a_subscription(v6: OlderScenario, v7: OlderScenario, command: str) -> None:
     for world, left in ((v6, 0), (v7, 1)):
@@ -280,6 +299,7 @@ def test_d20_a_name_does_not_save_a_subscription(v6: OlderScenario, v7: OlderSce
 # D21: subscription points
 
 
+@pytest.mark.rule("D-21")
 def test_d21_a_new_subscription_point_just_works(v6: OlderScenario, v7: OlderScenario) -> None:
     point = [("SubPoint", "USD")]
     assert outcome(v7.register("a", tags=point)) == ("error", 3072)
@@ -293,6 +313,7 @@ def test_d21_a_new_subscription_point_just_works(v6: OlderScenario, v7: OlderSce
 # D23: an MQRFH2 publisher's queue
 
 
+@pytest.mark.rule("D-23")
 def test_d23_an_mqrfh2_publisher_has_no_stream(v6: OlderScenario, v7: OlderScenario) -> None:
     """Field notes: the results service publishes to a stream queue, its MQRFH2 subscribers name none."""
     for world, topic in ((v6, "Soccer/Goal"), (v7, "Sport/Soccer/Goal")):
@@ -308,6 +329,7 @@ def test_d23_an_mqrfh2_publisher_has_no_stream(v6: OlderScenario, v7: OlderScena
 # D31: formats
 
 
+@pytest.mark.rule("D-31")
 def test_d31_publications_are_converted_for_each_subscriber_in_both(v6: OlderScenario, v7: OlderScenario) -> None:
     for world in (v6, v7):
         rfh1_subscribe(world, "a", reply_to="RFH1.Q")
@@ -320,6 +342,7 @@ def test_d31_publications_are_converted_for_each_subscriber_in_both(v6: OlderSce
 # D32: identity sets
 
 
+@pytest.mark.rule("D-32")
 def test_d32_codes_of_identity_sets_are_kept(v6: OlderScenario, v7: OlderScenario) -> None:
     string = "MQPSCommand RegSub MQPSTopic a MQPSSubName n MQPSSubIdentity {} MQPSRegOpts {}"
     for world in (v6, v7):
@@ -345,6 +368,7 @@ DELETED = [
 ]
 
 
+@pytest.mark.rule("D-33")
 @pytest.mark.parametrize(
     ("published", "deleted", "old", "new"), [row[1:] for row in DELETED], ids=[row[0] for row in DELETED]
 )
@@ -359,6 +383,7 @@ def test_6_7_1_d33_an_mqrfh_deletepub_took_what_has_its_scope(
         assert world.retained == left
 
 
+@pytest.mark.rule("D-33")
 def test_6_7_1_d33_an_mqrfh2_deletepub_takes_both(v6: OlderScenario) -> None:
     for options in ([], ["Local"]):
         v6.publish("a", options=["RetainPub"])
@@ -369,6 +394,7 @@ def test_6_7_1_d33_an_mqrfh2_deletepub_takes_both(v6: OlderScenario) -> None:
 # D34: a queue was a stream without standing in a namelist
 
 
+@pytest.mark.rule("D-34")
 def test_6_5_4_d34_a_queue_that_is_defined_was_a_stream(v6: OlderScenario, v7: OlderScenario) -> None:
     for world in (v6, v7):
         world.objects.put(LocalQueue("SCORES"))
@@ -399,6 +425,7 @@ def test_6_5_4_d34_what_is_no_publication_makes_no_stream(v6: OlderScenario, md:
     assert (result.puts, result.outcome.completion) == ([], None)
 
 
+@pytest.mark.rule("D-34")
 def test_6_5_4_d34_version_6_definitions_alone_set_a_session_up() -> None:
     """As IBM's own samples come: a script that defines the stream's queue, and programs that name it."""
     broker = Broker("QM1", "DEFINE QLOCAL(SCORES) DEFPSIST(YES)\nDEFINE QLOCAL(RESULTS)\n", "v6")

@@ -42,6 +42,7 @@ PREFIXES = [
 
 
 # docs/conformance.md: DEL-2
+@pytest.mark.rule("DEL-2", "STR-1", "STR-2")
 @pytest.mark.parametrize(("queue", "topic"), [row[1:] for row in PREFIXES], ids=[row[0] for row in PREFIXES])
 def test_6_1_where_a_publication_lies(sport: Scenario, queue: str, topic: str) -> None:
     sport.publish("Soccer/Results", queue=queue, options=["RetainPub"])
@@ -50,6 +51,7 @@ def test_6_1_where_a_publication_lies(sport: Scenario, queue: str, topic: str) -
     assert sport.retained == []
 
 
+@pytest.mark.rule("STR-1")
 def test_6_1_streams_are_separate(sport: Scenario) -> None:
     sport.register("Soccer/Results", reply_to="DEFAULT.Q")
     sport.register("xyz/Soccer/Results", reply_to="SPORT.Q")
@@ -68,6 +70,7 @@ def test_field_managed_file_transfer(sport: Scenario) -> None:
     assert sport.register("SYSTEM.FTE/Log/#").topics == ["SYSTEM.FTE/Log/agent1"]
 
 
+@pytest.mark.rule("STR-3")
 def test_6_5_4_wildcards_from_outside_are_blocked(sport: Scenario) -> None:
     sport.register("#")
     assert sport.publish("Soccer/Results", queue="Sport").publications == []
@@ -83,12 +86,14 @@ def test_6_7_7_3079_not_on_the_control_queue(sport: Scenario, word: str) -> None
 
 
 # docs/conformance.md: DEREG-1
+@pytest.mark.rule("DEREG-1")
 @pytest.mark.parametrize("queue", [DEFAULT_STREAM, "Sport"])
 @pytest.mark.parametrize("word", ["RegSub", "DeregSub", "ReqUpdate"])
 def test_6_7_7_3079_not_on_a_stream_queue(sport: Scenario, word: str, queue: str) -> None:
     refused(sport.command(word, ("Topic", "a"), queue=queue), 3079, ("Command", word))
 
 
+@pytest.mark.rule("STR-4")
 @pytest.mark.parametrize("word", ["RegSub", "Publish", "DeletePub"])
 def test_6_5_4_a_command_on_a_queue_that_nobody_reads_stays_there(sport: Scenario, word: str) -> None:
     result = sport.command(word, ("Topic", "a"), queue="SOME.Q")
@@ -99,6 +104,7 @@ def test_6_5_4_a_command_on_a_queue_that_nobody_reads_stays_there(sport: Scenari
     )
 
 
+@pytest.mark.rule("STR-4")
 def test_6_5_4_a_stream_has_to_stand_in_the_namelist(sport: Scenario) -> None:
     sport.objects.put(LocalQueue("Business"))
     sport.objects.put(TopicObject("Business", "Business"))
@@ -155,6 +161,7 @@ def test_what_a_setup_defines_runs_out_from_the_first_message_on() -> None:
 # What the broker puts is not published again
 
 
+@pytest.mark.rule("REG-22")
 @pytest.mark.parametrize("queue", [DEFAULT_STREAM, ADMIN_STREAM, "Sport", "TO.SPORT", CONTROL_QUEUE, "TO.CONTROL"])
 def test_3076_a_subscription_delivers_to_no_queue_that_the_broker_reads(sport: Scenario, queue: str) -> None:
     sport.objects.put(AliasQueue("TO.SPORT", "Sport"))

@@ -24,6 +24,7 @@ def exchange(world: Scenario) -> Scenario:
 
 
 # docs/conformance.md: MB-5
+@pytest.mark.rule("REG-5", "SP-1", "MB-5")
 def test_6_2_a_publication_reaches_its_own_point_alone(exchange: Scenario) -> None:
     exchange.register(SPOT, tags=[USD], reply_to="USD.Q")
     exchange.register(SPOT, tags=[GBP], reply_to="GBP.Q")
@@ -33,6 +34,7 @@ def test_6_2_a_publication_reaches_its_own_point_alone(exchange: Scenario) -> No
     assert exchange.publish(SPOT).queues == ["PLAIN.Q"]
 
 
+@pytest.mark.rule("REG-1", "SP-1")
 def test_6_2_the_topic_lies_below_the_point(exchange: Scenario) -> None:
     exchange.register(SPOT, tags=[USD])
     exchange.publish(SPOT, tags=[USD], options=["RetainPub"])
@@ -47,12 +49,14 @@ def test_the_subscriber_is_told_topic_and_point_apart(exchange: Scenario) -> Non
     assert got.put.topic == "USD/NYSE/IBM/SPOT"
 
 
+@pytest.mark.rule("SP-2")
 def test_6_2_who_subscribes_to_the_whole_topic_string_receives_it_too(exchange: Scenario) -> None:
     exchange.register("USD/NYSE/#")
     (got,) = exchange.publish(SPOT, tags=[USD]).publications
     assert got.psc == [("Command", "Publish"), ("Topic", "USD/NYSE/IBM/SPOT")]
 
 
+@pytest.mark.rule("SP-3")
 def test_6_5_6_wildcards_from_outside_are_blocked(exchange: Scenario) -> None:
     exchange.register("#", reply_to="PLAIN.Q")
     exchange.register("#", tags=[USD], reply_to="USD.Q")
@@ -60,6 +64,7 @@ def test_6_5_6_wildcards_from_outside_are_blocked(exchange: Scenario) -> None:
 
 
 # docs/conformance.md: REG-5, MB-4
+@pytest.mark.rule("DEREG-8", "PUB-5", "REG-5", "MB-4")
 @pytest.mark.parametrize("point", ["EUR", "usd", "SUBPOINT.2", DEFAULT_SUB_POINT])
 def test_6_2_3072_the_name_has_to_match_a_point(exchange: Scenario, point: str) -> None:
     tag = ("SubPoint", point)
@@ -69,6 +74,7 @@ def test_6_2_3072_the_name_has_to_match_a_point(exchange: Scenario, point: str) 
     refused(exchange.request_update(SPOT, tags=[tag]), 3072, tag)
 
 
+@pytest.mark.rule("DEREG-2")
 def test_6_7_2_without_deregall_an_omitted_point_is_the_default_one(exchange: Scenario) -> None:
     exchange.register(SPOT, tags=[USD])
     refused(exchange.deregister(SPOT), 3073, ("Topic", SPOT))
@@ -77,6 +83,7 @@ def test_6_7_2_without_deregall_an_omitted_point_is_the_default_one(exchange: Sc
     assert exchange.subscriptions == ()
 
 
+@pytest.mark.rule("DEREG-3", "DEREG-25")
 def test_6_7_2_deregall_with_a_point_is_that_point_whatever_the_topics(exchange: Scenario) -> None:
     exchange.register("a", "b", tags=[USD])
     exchange.register("a", tags=[GBP])
@@ -85,6 +92,7 @@ def test_6_7_2_deregall_with_a_point_is_that_point_whatever_the_topics(exchange:
     assert [subscription.topic_string for subscription in exchange.subscriptions] == ["GBP/a", "a"]
 
 
+@pytest.mark.rule("DEREG-4")
 def test_6_7_2_deregall_without_a_point_is_all_points(exchange: Scenario) -> None:
     for tags in ([USD], [GBP], []):
         exchange.register("a", "b", tags=tags)
@@ -97,6 +105,7 @@ def test_6_7_7_3073_deregall_with_a_point_of_no_use(exchange: Scenario) -> None:
     refused(exchange.deregister(options=["DeregAll"], tags=[USD]), 3073, USD)
 
 
+@pytest.mark.rule("REQ-3")
 def test_6_7_5_a_request_is_for_one_point(exchange: Scenario) -> None:
     exchange.publish(SPOT, tags=[USD], options=["RetainPub"], data=b"dollars")
     exchange.publish(SPOT, options=["RetainPub"], data=b"default")

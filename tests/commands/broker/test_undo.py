@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -66,6 +67,7 @@ def _state(space: TopicSpace) -> object:
     return space.subscriptions(), space.retained_publications(), matches, found, names, identities
 
 
+@pytest.mark.rule("APP-5e")
 @given(st.data(), st.sampled_from(["v7", "v6"]))
 def test_the_state_before_comes_back(data: st.DataObject, semantics: str) -> None:
     objects = TopicObjects([TopicObject("B", "a/b", wildcard=Wildcard.BLOCK)])

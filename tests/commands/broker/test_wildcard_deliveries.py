@@ -56,6 +56,7 @@ def test_what_is_too_short_for_the_pattern_is_not_delivered(pattern: str, topic:
     assert desk.publish(topic) == set()
 
 
+@pytest.mark.rule("OLD-12")
 @pytest.mark.parametrize("seed", range(3))
 def test_whoever_selects_a_topic_and_nobody_else_is_delivered_it(seed: int) -> None:
     random = Random(seed)

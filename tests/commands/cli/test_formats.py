@@ -117,6 +117,7 @@ def from_rfh1(world: OlderScenario) -> Result:
     return world.rfh1(RFH1_PUBLICATION, data=b"42.5", order="big", coded_char_set_id=819, body_ccsid=850)
 
 
+@pytest.mark.rule("OLD-14")
 def test_mqrfh_as_mqrfh(from_rfh1: Result) -> None:
     got = at(from_rfh1, "RFH1.Q")
     assert nvs(got) == (
@@ -128,6 +129,7 @@ def test_mqrfh_as_mqrfh(from_rfh1: Result) -> None:
     assert lost(from_rfh1, "RFH1.Q") == []
 
 
+@pytest.mark.rule("MB-8")
 def test_mqrfh_as_mqrfh2(from_rfh1: Result) -> None:
     got = at(from_rfh1, "RFH2.Q")
     assert got.folders == [
@@ -142,6 +144,7 @@ def test_mqrfh_as_mqrfh2(from_rfh1: Result) -> None:
     assert lost(from_rfh1, "RFH2.Q") == ["IntData and StringData have no psc tag: they are in mqpse.Sid"]
 
 
+@pytest.mark.rule("MB-8")
 def test_mqrfh_as_pcf(from_rfh1: Result) -> None:
     got = at(from_rfh1, "PCF.Q")
     pcf = pcf_of(got)
@@ -159,6 +162,7 @@ def test_mqrfh_as_pcf(from_rfh1: Result) -> None:
     assert lost(from_rfh1, "PCF.Q") == ["user pair colour", "user pair shape"]
 
 
+@pytest.mark.rule("MB-11")
 def test_mqrfh_as_properties(from_rfh1: Result) -> None:
     got = at(from_rfh1, "PROPERTIES.Q")
     assert got.folders == [
@@ -214,6 +218,7 @@ def test_mqrfh2_as_mqrfh2(from_rfh2: Result) -> None:
     assert lost(from_rfh2, "RFH2.Q") == []
 
 
+@pytest.mark.rule("MB-8")
 def test_mqrfh2_as_mqrfh(from_rfh2: Result) -> None:
     got = at(from_rfh2, "RFH1.Q")
     assert nvs(got) == 'MQPSCommand Publish MQPSTopic "a b" MQPSSeqNum 7 colour "light blue" size 5'
@@ -226,6 +231,7 @@ def test_mqrfh2_as_mqrfh(from_rfh2: Result) -> None:
     assert lost(from_rfh2, "RFH1.Q") == ["folder mcd", "usr.MQx", "usr.group"]
 
 
+@pytest.mark.rule("MB-10")
 def test_mqrfh2_as_pcf(from_rfh2: Result) -> None:
     got = at(from_rfh2, "PCF.Q")
     assert pcf_values(pcf_of(got)) == [
@@ -238,6 +244,7 @@ def test_mqrfh2_as_pcf(from_rfh2: Result) -> None:
     assert "user pair colour" in lost(from_rfh2, "PCF.Q")
 
 
+@pytest.mark.rule("MB-11")
 def test_mqrfh2_as_properties(from_rfh2: Result) -> None:
     """MQPMO_RETAIN is in MQPubOptions, for a program that publishes the message again (guide 4.6.1, table 2)."""
     got = at(from_rfh2, "PROPERTIES.Q")
@@ -250,6 +257,7 @@ def test_mqrfh2_as_properties(from_rfh2: Result) -> None:
     ]
 
 
+@pytest.mark.rule("MB-11")
 def test_mqrfh2_as_none(from_rfh2: Result) -> None:
     got = at(from_rfh2, "NONE.Q")
     assert [Folder.of(text).name for text in got.folders] == ["mcd", "usr"]
@@ -302,6 +310,7 @@ def test_pcf_as_mqrfh(from_pcf: Result) -> None:
     assert lost(from_pcf, "RFH1.Q") == []
 
 
+@pytest.mark.rule("MB-8")
 def test_pcf_as_mqrfh2(from_pcf: Result) -> None:
     got = at(from_pcf, "RFH2.Q")
     assert got.topic == "IBM Stock Price"
@@ -321,6 +330,7 @@ PCF_DATA = [
 ]
 
 
+@pytest.mark.rule("OLD-20")
 @pytest.mark.parametrize(
     ("fmt", "ccsid", "encoding", "data", "text"), [row[1:] for row in PCF_DATA], ids=[row[0] for row in PCF_DATA]
 )
@@ -345,6 +355,7 @@ def test_data_of_an_mqrfh_is_a_parameter_in_pcf(
         assert told.lost == ()
 
 
+@pytest.mark.rule("OLD-20")
 def test_headers_before_the_data_are_bytes_in_pcf(world: OlderScenario) -> None:
     inner = Rfh2((Folder.of("<usr><a>1</a></usr>"),), format="MQSTR")
     header = Rfh1(format="MQHRF2").with_pairs([("MQPSCommand", "Publish"), ("MQPSTopic", "a")])
@@ -356,11 +367,13 @@ def test_headers_before_the_data_are_bytes_in_pcf(world: OlderScenario) -> None:
     assert (last.parameter, last.data) == (MQBACF_MESSAGE_DATA, resolved.encode() + b"data")
 
 
+@pytest.mark.rule("OLD-20")
 def test_what_a_pcf_publisher_puts_behind_the_parameters_stays_there(world: OlderScenario) -> None:
     got = at(world.pcf("Publish", Cfst.of(MQCACF_TOPIC, "a"), data=b"data"), "PCF.Q")
     assert (pcf_values(pcf_of(got)), pcf_of(got).rest) == ([(MQCACF_TOPIC, "a")], b"data")
 
 
+@pytest.mark.rule("MB-11")
 def test_psprop_compat_leaves_pcf_and_gives_everybody_else_an_mqrfh(world: OlderScenario) -> None:
     define(world, "COMPAT.Q", RFH1)
     assert at(world.pcf("Publish", Cfst.of(MQCACF_TOPIC, "a")), "COMPAT.Q").mqmd.format == "MQPCF"
@@ -379,6 +392,7 @@ PUBLISHERS = [
 ]
 
 
+@pytest.mark.rule("OLD-11")
 @pytest.mark.parametrize(("names", "told"), [row[1:] for row in PUBLISHERS], ids=[row[0] for row in PUBLISHERS])
 def test_where_a_publisher_takes_requests(world: OlderScenario, names: str, told: list[tuple[str, str]]) -> None:
     got = at(world.rfh1(f"MQPSCommand Publish MQPSTopic a {names}"), "RFH1.Q")
@@ -417,6 +431,7 @@ def test_one_value_for_each_option_and_the_stream_by_name() -> None:
     ]
 
 
+@pytest.mark.rule("MB-10")
 def test_the_subscription_point_has_no_name_in_the_older_headers() -> None:
     content = content_of(rfh2_publication("<psc><Command>Publish</Command><Topic>a</Topic></psc>"))
     for form in (RFH1, PCF):
@@ -564,6 +579,7 @@ def retold(message: Message, *forms: PublicationFormat) -> Message:
     return message
 
 
+@pytest.mark.rule("MB-9")
 @given(user=st.lists(st.tuples(NAMES, WORDS), max_size=4), data=DATA, body=st.binary(max_size=20))
 def test_an_mqrfh_publication_comes_back_from_an_mqrfh2(
     user: list[tuple[str, str]], data: list[tuple[str, str]], body: bytes
@@ -576,6 +592,7 @@ def test_an_mqrfh_publication_comes_back_from_an_mqrfh2(
     assert (again.body, again.body_format, again.body_ccsid) == (body, "MQSTR", 819)
 
 
+@pytest.mark.rule("MB-9")
 @given(data=DATA)
 def test_data_comes_back_from_pcf(data: list[tuple[str, str]]) -> None:
     # PCF pads strings with nulls; blanks at the end stay.
@@ -633,6 +650,7 @@ def _for_pcf(content: Content) -> bytes:
         return frame.body
 
 
+@pytest.mark.rule("MB-8")
 @given(publications(), st.sampled_from(list(PublicationFormat)), st.text(min_size=1, max_size=5), st.booleans())
 def test_any_publication_can_be_told_in_any_format(
     message: Message, form: PublicationFormat, topic: str, is_retained: bool

@@ -21,6 +21,7 @@ def at_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
 
 
+@pytest.mark.rule("APP-5g")
 @pytest.mark.parametrize(("language", "file"), [("python", "exits.py"), ("toml", "bridge.toml")])
 def test_the_page_shows_the_files(language: str, file: str) -> None:
     shown = re.search(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)

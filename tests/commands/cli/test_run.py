@@ -117,6 +117,7 @@ def test_a_missing_library_is_named_with_how_to_install_it(
 
 
 # docs/conformance.md: QM-12
+@pytest.mark.rule("QM-12")
 def test_a_second_processor_is_refused_by_name(home: Path) -> None:
     with QueueManagerStore.open(home, "QM1") as store, store.processor_lock():
         result = _run(home, "run", "-m", "QM1", "--once")
@@ -167,6 +168,7 @@ def test_replay_transcript_says_who_received_what(tmp_path: Path) -> None:
     assert "      -> SCOREBOARD receives Sport/Soccer/State/LatestScore/Liverpool ManUtd: 0 1" in result.stdout
 
 
+@pytest.mark.rule("STR-4")
 def test_6_5_4_a_replay_says_what_nobody_reads(tmp_path: Path) -> None:
     message = command_message(CommandSpec("Publish", ("a",), data="x", queue="SCORES"))
     (tmp_path / "in.jsonl").write_text(message.model_dump_json() + "\n")
@@ -175,6 +177,7 @@ def test_6_5_4_a_replay_says_what_nobody_reads(tmp_path: Path) -> None:
     assert "1 message on SCORES not processed: SCORES is not in SYSTEM.QPUBSUB.QUEUE.NAMELIST" in result.stderr
 
 
+@pytest.mark.rule("QM-14")
 @pytest.mark.parametrize(("psmode", "noted"), [("COMPAT", True), ("DISABLED", True), ("ENABLED", False)])
 def test_6_3_a_replay_says_that_psmode_does_not_count(tmp_path: Path, psmode: str, noted: bool) -> None:
     message = command_message(CommandSpec("RegSub", ("a",), mqmd=Mqmd(msg_type=1, reply_to_q="R")))

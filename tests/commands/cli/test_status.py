@@ -215,6 +215,7 @@ def test_the_link_to_a_topic_tree_is_shown(state: dict[str, Any], line: str) -> 
     assert _link_line({"since": "2026-01-01T00:00:00Z", **state}) == line
 
 
+@pytest.mark.rule("STR-4")
 def test_6_5_4_status_names_a_stream_queue_that_the_namelist_lacks(home: Path) -> None:
     body = Rfh2((Folder.of("<psc><Command>Publish</Command><Topic>a</Topic></psc>"),)).encode()
     ours = Mqmd(format="MQHRF2", put_appl_type=26).encode()

@@ -319,6 +319,7 @@ ALTER NAMELIST(SYSTEM.QPUBSUB.QUEUE.NAMELIST) NAMES(SYSTEM.BROKER.DEFAULT.STREAM
 """
 
 
+@pytest.mark.rule("STR-4")
 def test_explain_says_that_nobody_reads_a_stream_that_the_namelist_lacks(tmp_path: Path) -> None:
     script = tmp_path / "streams.mqsc"
     script.write_text(STREAM_SETUP)

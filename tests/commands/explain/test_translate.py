@@ -239,6 +239,7 @@ def test_what_the_program_puts_is_described_and_has_its_properties() -> None:
 
 
 # docs/conformance.md: MIG-20
+@pytest.mark.rule("MIG-20")
 def test_7_2_4_integer_and_string_data_become_a_property() -> None:
     """MQPSIntData and MQPSStringData: "replaced with the message property ... MQPubStrIntData"."""
     command = replace(wanted("Publish", "a", rfh1=True), tags={"IntData": "42", "StringData": "forty two"})
@@ -281,6 +282,7 @@ def subscriptions(draw: st.DrawFn) -> Subscription:
 
 
 # docs/conformance.md: MIG-7
+@pytest.mark.rule("MIG-7")
 @given(subscriptions())
 def test_a_script_of_define_sub_makes_the_subscription(subscription: Subscription) -> None:
     script = "\n".join(to_mqsc(Subscribe(subscription, True), CONTEXT))
@@ -292,6 +294,7 @@ def test_a_script_of_define_sub_makes_the_subscription(subscription: Subscriptio
     assert replace(made, sub_id=subscription.sub_id, admin=False) == subscription
 
 
+@pytest.mark.rule("MIG-7")
 @settings(max_examples=20)
 @given(subscriptions(), subscriptions())
 def test_a_script_of_alter_sub_makes_the_other_subscription(before: Subscription, other: Subscription) -> None:
@@ -349,6 +352,7 @@ EVERY: list[Operation] = [
 ]
 
 
+@pytest.mark.rule("MIG-2")
 @pytest.mark.parametrize("operation", EVERY, ids=lambda operation: type(operation).__name__)
 def test_every_operation_is_said_in_every_dialect(operation: Operation) -> None:
     for dialect in (to_mqsc, to_pcf, to_mqi):
@@ -394,11 +398,13 @@ def words_taken(word: str) -> set[str]:
 
 
 # docs/conformance.md: APP-6, MIG-5
+@pytest.mark.rule("APP-6", "MIG-5")
 @pytest.mark.parametrize("word", COMMANDS)
 def test_every_option_has_its_row(word: str) -> None:
     assert words_taken(word) == OPTIONS[word].keys()
 
 
+@pytest.mark.rule("MIG-5")
 @pytest.mark.parametrize("word", COMMANDS)
 def test_every_tag_has_its_row(word: str) -> None:
     taken = {"Topic", *rfh1_pcf_commands.RULES[word].single, *rfh1_pcf_commands.RULES[word].ignored}
@@ -417,6 +423,7 @@ PRINTED: dict[str, dict[int, int | None]] = {
 
 
 # docs/conformance.md: MIG-6
+@pytest.mark.rule("MIG-6")
 @pytest.mark.parametrize("word", PRINTED)
 def test_reasons_are_those_that_the_guide_prints(word: str) -> None:
     assert REASONS[word] | PRINTED[word] == REASONS[word]
@@ -431,6 +438,7 @@ def test_reasons_have_their_names() -> None:
     assert equivalent_reason("RegSub", 3157) is None
 
 
+@pytest.mark.rule("MIG-5")
 def test_the_document_has_every_row() -> None:
     text = DOCS.read_text(encoding="utf-8")
     for word in COMMANDS:
@@ -456,6 +464,7 @@ def rendered(dialect: str, captured: Sequence[CapturedMessage]) -> list[str]:
     ]
 
 
+@pytest.mark.rule("MIG-2")
 @pytest.mark.parametrize("dialect", ["mqsc", "pcf", "mqi"])
 def test_goldens(dialect: str) -> None:
     found = [record.message for record in read_captures(FIXTURES / "commands.jsonl") if record.message is not None]

@@ -111,6 +111,7 @@ def steps(draw: st.DrawFn) -> Step:
     return Step(word, draw(USERS), tuple(draw(st.permutations(properties))), data)
 
 
+@pytest.mark.rule("OLD-17")
 @pytest.mark.parametrize("semantics", ["v7", "v6"])
 @given(script=st.lists(steps(), max_size=10))
 def test_the_same_commands_come_to_the_same(semantics: str, script: list[Step]) -> None:

@@ -183,6 +183,7 @@ GOOD: list[tuple[str, str, Command]] = [
 ]
 
 
+@pytest.mark.rule("CMD-1", "DEREG-7", "DEREG-24")
 @pytest.mark.parametrize(("text", "command"), [row[1:] for row in GOOD], ids=[row[0] for row in GOOD])
 def test_a_psc_folder_is_a_command(text: str, command: Command) -> None:
     assert parse(message(text)) == command
@@ -301,6 +302,21 @@ BAD: list[tuple[str, str, int, tuple[tuple[str, str], ...]]] = [
 ]
 
 
+@pytest.mark.rule(
+    "CMD-1",
+    "CMD-2",
+    "DEL-5",
+    "DEREG-7",
+    "DEREG-8",
+    "DEREG-15",
+    "DEREG-16",
+    "PUB-4",
+    "PUB-7",
+    "REG-4",
+    "REG-7",
+    "REG-26",
+    "REQ-5",
+)
 @pytest.mark.parametrize(("text", "reason", "tags"), [row[1:] for row in BAD], ids=[row[0] for row in BAD])
 def test_a_broken_rule_has_its_reason_and_its_culprit(
     text: str, reason: int, tags: tuple[tuple[str, str], ...]
@@ -316,6 +332,7 @@ WITHIN_LIMITS = [
 ]
 
 
+@pytest.mark.rule("REG-26")
 @pytest.mark.parametrize("body", [row[1] for row in WITHIN_LIMITS], ids=[row[0] for row in WITHIN_LIMITS])
 def test_limits_are_inclusive(body: str) -> None:
     assert isinstance(parse(message(psc(body))), RegisterSubscriber)
@@ -344,6 +361,7 @@ def test_broken_text_is_a_decode_error_at_its_place(text: str, offset: int, code
 
 
 # docs/conformance.md: HDR-4
+@pytest.mark.rule("HDR-4")
 def test_a_message_without_mqrfh2_holds_no_command() -> None:
     with pytest.raises(DecodeError) as caught:
         parse(decode(b"hello", Mqmd(format="MQSTR")))
@@ -368,11 +386,13 @@ PLACES: list[tuple[str, tuple[str | bytes, ...]]] = [
 ]
 
 
+@pytest.mark.rule("HDR-9", "HDR-11")
 @pytest.mark.parametrize("folders", [row[1] for row in PLACES], ids=[row[0] for row in PLACES])
 def test_psc_is_found_wherever_it_stands(folders: tuple[str | bytes, ...]) -> None:
     assert parse(message(*folders)) == Publish(topics=("a",))
 
 
+@pytest.mark.rule("HDR-10")
 @pytest.mark.parametrize(
     "folders", [(PUBLISH_A, PUBLISH_B), (PUBLISH_A + PUBLISH_B,)], ids=["two-folders", "two-roots"]
 )
@@ -382,6 +402,7 @@ def test_6_6_2_only_one_psc_folder_is_allowed(folders: tuple[str, ...]) -> None:
     assert caught.value.reason == 2338
 
 
+@pytest.mark.rule("HDR-2")
 def test_6_6_the_first_of_two_headers_is_the_command() -> None:
     inner = decode(rfh2_message((PUBLISH_B,), Mqmd(), b"data")[1]).headers[0]
     assert parse(message(PUBLISH_A, more=(inner,))) == Publish(topics=("a",))

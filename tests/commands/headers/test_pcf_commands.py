@@ -138,6 +138,7 @@ TAKEN: list[tuple[str, str, tuple[Parameter, ...], Command]] = [
 ]
 
 
+@pytest.mark.rule("OLD-1")
 @pytest.mark.parametrize(("word", "parameters", "wanted"), [row[1:] for row in TAKEN], ids=[row[0] for row in TAKEN])
 def test_command(word: str, parameters: tuple[Parameter, ...], wanted: Command) -> None:
     assert command(word, *parameters) == wanted
@@ -183,6 +184,7 @@ REFUSED: list[tuple[str, str, tuple[Parameter, ...], int, Values]] = [
 ]
 
 
+@pytest.mark.rule("OLD-1", "OLD-9")
 @pytest.mark.parametrize(
     ("word", "parameters", "reason", "values"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED]
 )
@@ -190,10 +192,12 @@ def test_refused(word: str, parameters: tuple[Parameter, ...], reason: int, valu
     refused(OlderScenario().pcf(word, *parameters), reason, *values)
 
 
+@pytest.mark.rule("OLD-9")
 def test_3007_a_command_that_is_none_of_publish_subscribe() -> None:
     refused(OlderScenario().pcf(184, TOPIC), 3007)
 
 
+@pytest.mark.rule("OLD-9")
 def test_3001_a_header_that_is_of_no_command() -> None:
     refused(OlderScenario().pcf("RegSub", TOPIC, kind=2), 3001)
 
@@ -208,6 +212,7 @@ def test_an_administration_command_on_a_queue_of_somebody_else_is_none_of_ours()
     assert (result.puts, result.outcome.completion) == ([], None)
 
 
+@pytest.mark.rule("OLD-9")
 def test_3016_a_body_cut_short() -> None:
     world = OlderScenario()
     body = Pcf(COMMANDS["RegSub"], (TOPIC,)).encode()
@@ -221,6 +226,7 @@ def test_3016_a_body_cut_short() -> None:
     assert len(result.responses) == 1
 
 
+@pytest.mark.rule("OLD-6")
 def test_response_ok() -> None:
     response = OlderScenario().pcf("RegSub", TOPIC, order="big").response
     pcf = pcf_of(response)
@@ -232,10 +238,12 @@ def test_response_ok() -> None:
     assert response.mqmd.correl_id == MSG_ID
 
 
+@pytest.mark.rule("OLD-6")
 def test_the_response_has_the_format_of_the_command() -> None:
     assert OlderScenario().pcf("RegSub", TOPIC, format="MQADMIN").response.mqmd.format == "MQADMIN"
 
 
+@pytest.mark.rule("OLD-6")
 def test_one_header_tells_the_first_of_several_warnings() -> None:
     """MsgSeqNumber is 1 and Control MQCFC_LAST in every message of publish/subscribe."""
     world = OlderScenario()
@@ -246,6 +254,7 @@ def test_one_header_tells_the_first_of_several_warnings() -> None:
     assert (told.msg_seq_number, told.control, told.rest) == (1, 1, b"")
 
 
+@pytest.mark.rule("OLD-6")
 def test_a_further_reason_is_the_error_parameter_where_no_parameter_is_in_error() -> None:
     world = OlderScenario()
     command = world.pcf("RegSub", TOPIC).response.message
@@ -253,6 +262,7 @@ def test_a_further_reason_is_the_error_parameter_where_no_parameter_is_in_error(
     assert pcf_values(decode_pcf(said.body)) == [(MQIACF_ERROR_ID, 2292)]
 
 
+@pytest.mark.rule("OLD-7")
 def test_full_resp_as_parameters() -> None:
     world = OlderScenario()
     flags = Cfin(MQIACF_REGISTRATION_OPTIONS, 0x10000 + 0x80 + 0x100)

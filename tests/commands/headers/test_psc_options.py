@@ -43,6 +43,7 @@ def chosen(draw: st.DrawFn) -> tuple[str, str, list[str]]:
     return word, tag, in_order_of_bits(tag, draw(st.lists(st.sampled_from(words), unique=True)))
 
 
+@pytest.mark.rule("CMD-5")
 @given(chosen())
 def test_a_sum_is_the_words_that_it_stands_for(given_: tuple[str, str, list[str]]) -> None:
     word, tag, words = given_
@@ -51,6 +52,7 @@ def test_a_sum_is_the_words_that_it_stands_for(given_: tuple[str, str, list[str]
     assert of(word, tag, str(BITS[tag].mask(words))) == of(word, tag, *words)
 
 
+@pytest.mark.rule("CMD-5")
 @given(chosen(), st.integers(0, 8))
 def test_sums_and_words_may_be_mixed(given_: tuple[str, str, list[str]], at: int) -> None:
     word, tag, words = given_
@@ -59,6 +61,7 @@ def test_sums_and_words_may_be_mixed(given_: tuple[str, str, list[str]], at: int
     assert of(word, tag, *mixed) == of(word, tag, *words)
 
 
+@pytest.mark.rule("CMD-5")
 @given(st.sampled_from(TAGS), st.integers(0, (1 << 33) - 1))
 def test_a_sum_with_a_bit_that_is_no_option_of_the_tag_is_refused(where: tuple[str, str], mask: int) -> None:
     word, tag = where

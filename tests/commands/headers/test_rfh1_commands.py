@@ -141,6 +141,7 @@ COMMANDS = [
 ]
 
 
+@pytest.mark.rule("OLD-1")
 @pytest.mark.parametrize(("string", "wanted"), [row[1:] for row in COMMANDS], ids=[row[0] for row in COMMANDS])
 def test_command(string: str, wanted: Command) -> None:
     assert command(string) == wanted
@@ -272,6 +273,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.rule("OLD-1")
 @pytest.mark.parametrize(("text", "reason", "details"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
 def test_refused(text: str, reason: int, details: list[tuple[str, str]]) -> None:
     result = OlderScenario().rfh1(text)
@@ -280,6 +282,7 @@ def test_refused(text: str, reason: int, details: list[tuple[str, str]]) -> None
     assert result.response.data.split(b"\0")[0].decode() == text
 
 
+@pytest.mark.rule("OLD-3")
 def test_2_1_the_error_position_counts_bytes_of_the_string() -> None:
     result = OlderScenario().rfh1(
         "MQPSCommand RegSub MQPSTopic Zürich MQPSFoo b", codec="utf-8", coded_char_set_id=1208
@@ -287,11 +290,13 @@ def test_2_1_the_error_position_counts_bytes_of_the_string() -> None:
     rfh1_refused(result, 2337, ("MQPSParmId", "MQPSFoo"), ("MQPSErrorPos", "37"))
 
 
+@pytest.mark.rule("OLD-14")
 @pytest.mark.parametrize("word", ["DeletePub", "DeregPub", "DeregSub", "Publish", "RegPub", "RegSub", "ReqUpdate"])
 def test_names_that_are_not_ibms_disturb_no_command(word: str) -> None:
     assert command(f"OPT_APP_GRP x MQPSCommand {word} MQPSTopic a _my.name-1 y").topics == ("a",)
 
 
+@pytest.mark.rule("V7-3")
 @pytest.mark.parametrize("word", ["RegPub", "DeregPub"])
 def test_7_5_publisher_registrations_succeed_and_do_nothing(word: str) -> None:
     result = OlderScenario().rfh1(f"MQPSCommand {word} MQPSTopic a MQPSRegOpts CorrelAsId MQPSStreamName NO.SUCH")
@@ -327,6 +332,7 @@ def test_there_are_samples() -> None:
     assert {path.stem for path in SAMPLES} == set(SAMPLE_COMMANDS)
 
 
+@pytest.mark.rule("OLD-4")
 @pytest.mark.parametrize("path", SAMPLES, ids=[path.stem for path in SAMPLES])
 def test_2_7_what_ibms_samples_put(path: Path) -> None:
     word, topic, options = SAMPLE_COMMANDS[path.stem]
@@ -343,6 +349,7 @@ def test_any_string_is_a_command_or_a_command_error(text: str) -> None:
     assert word == "RegSub" or reason in {*range(2335, 2340), 3083, 3153, 3154}
 
 
+@pytest.mark.rule("OLD-2")
 @pytest.mark.parametrize(
     ("option_set", "name", "word"),
     [

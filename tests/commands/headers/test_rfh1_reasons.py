@@ -175,6 +175,7 @@ REASONS: list[tuple[int, str, Provoke, Pairs]] = [
 
 
 # docs/conformance.md: OLD-15
+@pytest.mark.rule("OLD-8", "RC-3071", "RC-3075", "RC-3078", "RC-3082", "OLD-15")
 @pytest.mark.parametrize(
     ("reason", "provoke", "details"),
     [(reason, provoke, details) for reason, _, provoke, details in REASONS],
@@ -194,6 +195,7 @@ def test_3157_is_a_warning() -> None:
     ]
 
 
+@pytest.mark.rule("OLD-8")
 def test_every_reason_has_its_constant_as_text() -> None:
     for _, _, provoke, _ in REASONS:
         (group,) = rfh1_groups(provoke(OlderScenario()).response)
@@ -202,6 +204,7 @@ def test_every_reason_has_its_constant_as_text() -> None:
         assert not group.text.removeprefix("MQRC_").isdecimal()
 
 
+@pytest.mark.rule("RC-3078")
 def test_3078_version_6_ties_an_identity_to_its_user() -> None:
     world = OlderScenario("v6")
     rfh1_done(world.rfh1("MQPSCommand RegSub MQPSTopic a", user="app2"))
@@ -209,6 +212,7 @@ def test_3078_version_6_ties_an_identity_to_its_user() -> None:
     rfh1_refused(result, 3078, ("MQPSUserId", "app2"))
 
 
+@pytest.mark.rule("RC-3070")
 def test_3070_what_a_deleted_broker_leaves_is_a_dead_letter() -> None:
     """Nobody deletes a broker through the interface; who empties its queues sets each message aside with this."""
     world = OlderScenario()

@@ -19,6 +19,7 @@ def world() -> OlderScenario:
     return OlderScenario()
 
 
+@pytest.mark.rule("OLD-5")
 def test_2_6_ok(world: OlderScenario) -> None:
     response = world.rfh1("MQPSCommand RegSub MQPSTopic a").response
     header = response.message.rfh1
@@ -28,6 +29,7 @@ def test_2_6_ok(world: OlderScenario) -> None:
     assert (response.mqmd.format, header.format, response.data) == ("MQHRF", "", b"")
 
 
+@pytest.mark.rule("OLD-5")
 def test_2_6_error_and_the_command_behind_it(world: OlderScenario) -> None:
     response = world.rfh1(" MQPSCommand RegSub  MQPSQName Q").response
     assert nvs(response) == "MQPSCompCode 2 MQPSReason 2339 MQPSReasonText MQRC_RFH_PARM_MISSING MQPSParmId MQPSTopic"
@@ -35,6 +37,7 @@ def test_2_6_error_and_the_command_behind_it(world: OlderScenario) -> None:
     assert (response.message.body_format, response.message.body_ccsid) == ("MQSTR", 819)
 
 
+@pytest.mark.rule("OLD-5")
 def test_2_6_a_group_for_each_warning(world: OlderScenario) -> None:
     world.authority.topics = {("app1", Action.PUBLISH, "a b"), ("app1", Action.PUBLISH, "c")}
     result = world.rfh1('MQPSCommand Publish MQPSTopic "a b" MQPSTopic b MQPSTopic c')
@@ -46,6 +49,7 @@ def test_2_6_a_group_for_each_warning(world: OlderScenario) -> None:
     assert result.response.put.completion == "warning"
 
 
+@pytest.mark.rule("OLD-7")
 def test_6_7_4_full_resp_names_the_attributes(world: OlderScenario) -> None:
     string = (
         "MQPSCommand RegSub MQPSTopic Soccer/* MQPSStreamName SPORT.STREAM MQPSQName SUB.Q MQPSSubName mine "
@@ -76,6 +80,7 @@ def test_6_7_4_full_resp_names_the_attributes(world: OlderScenario) -> None:
     )
 
 
+@pytest.mark.rule("OLD-16")
 def test_6_7_10_descriptor(world: OlderScenario) -> None:
     response = world.rfh1(
         "MQPSCommand RegSub MQPSTopic a", order="big", report=MQRO_PASS_CORREL_ID, correl_id=CORREL_ID, expiry=600
@@ -88,6 +93,7 @@ def test_6_7_10_descriptor(world: OlderScenario) -> None:
     assert world.rfh1("MQPSCommand RegSub MQPSTopic a").response.mqmd.correl_id == MSG_ID
 
 
+@pytest.mark.rule("OLD-16")
 def test_2_1_an_ebcdic_program_is_answered_in_ebcdic(world: OlderScenario) -> None:
     result = world.rfh1("MQPSCommand RegSub MQPSFoo x", charset="cp500", order="big", coded_char_set_id=500)
     body = bytes.fromhex(result.response.put.body_hex)

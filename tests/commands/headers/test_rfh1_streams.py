@@ -23,6 +23,7 @@ def subscribe(world: OlderScenario, topic: str, stream: str | None = None, optio
     rfh1_done(world.rfh1(f"MQPSCommand RegSub MQPSTopic {topic}{name}{options}", **settings))  # type: ignore[arg-type]
 
 
+@pytest.mark.rule("STR-6")
 def test_6_1_a_subscription_lies_below_its_streams_topic_string(world: OlderScenario) -> None:
     subscribe(world, "Soccer/*", SPORT)
     (made,) = world.subscriptions
@@ -31,6 +32,7 @@ def test_6_1_a_subscription_lies_below_its_streams_topic_string(world: OlderScen
     assert (got.put.topic, nvs(got)) == ("Sport/Soccer/Goal", "MQPSCommand Publish MQPSTopic Soccer/Goal")
 
 
+@pytest.mark.rule("STR-6")
 @pytest.mark.parametrize("stream", [None, DEFAULT_STREAM, '""'], ids=["omitted", "named", "empty"])
 def test_6_1_the_default_stream_is_the_root(world: OlderScenario, stream: str | None) -> None:
     subscribe(world, "Soccer/*", stream)
@@ -45,6 +47,7 @@ def test_streams_do_not_hear_each_other(world: OlderScenario) -> None:
     assert world.rfh1("MQPSCommand Publish MQPSTopic a", SPORT).queues == ["SPORT.Q"]
 
 
+@pytest.mark.rule("OLD-10")
 def test_7_2_6_incl_stream_name_tells_the_stream(world: OlderScenario) -> None:
     subscribe(world, "a", SPORT, " MQPSRegOpts InclStreamName", reply_to="A.Q")
     subscribe(world, "a", None, " MQPSRegOpts InclStreamName", reply_to="B.Q")
@@ -57,6 +60,7 @@ def test_7_2_6_incl_stream_name_tells_the_stream(world: OlderScenario) -> None:
 COMMANDS = ["RegSub", "DeregSub", "ReqUpdate"]
 
 
+@pytest.mark.rule("STR-7")
 @pytest.mark.parametrize("word", COMMANDS)
 def test_3071_a_name_that_cannot_be_a_streams(world: OlderScenario, word: str) -> None:
     for name in ("NOT-A-NAME", "X" * 49):
@@ -64,12 +68,14 @@ def test_3071_a_name_that_cannot_be_a_streams(world: OlderScenario, word: str) -
         rfh1_refused(result, 3071, ("MQPSStreamName", name))
 
 
+@pytest.mark.rule("STR-7")
 @pytest.mark.parametrize("word", COMMANDS)
 def test_3082_a_stream_that_there_is_not(world: OlderScenario, word: str) -> None:
     result = world.rfh1(f"MQPSCommand {word} MQPSTopic a MQPSStreamName {OTHER}")
     rfh1_refused(result, 3082, ("MQPSStreamName", OTHER))
 
 
+@pytest.mark.rule("STR-7")
 @pytest.mark.parametrize("word", ["Publish", "DeletePub"])
 def test_3075_a_publisher_that_names_another_stream_than_its_queue(world: OlderScenario, word: str) -> None:
     for name, queue in ((SPORT, DEFAULT_STREAM), (DEFAULT_STREAM, SPORT), (OTHER, SPORT)):
@@ -84,6 +90,7 @@ def test_3071_for_publishers_too(world: OlderScenario, word: str) -> None:
     rfh1_refused(result, 3071, ("MQPSStreamName", "A B"))
 
 
+@pytest.mark.rule("OLD-13")
 def test_deregistering_means_the_stream_that_it_names(world: OlderScenario) -> None:
     subscribe(world, "a")
     subscribe(world, "a", SPORT)
@@ -103,6 +110,7 @@ def test_dereg_all_means_all_topics_of_one_stream(world: OlderScenario) -> None:
     ]
 
 
+@pytest.mark.rule("OLD-13")
 def test_request_update_on_a_stream(world: OlderScenario) -> None:
     world.rfh1("MQPSCommand Publish MQPSPubOpts RetainPub MQPSTopic a", SPORT, b"1")
     world.rfh1("MQPSCommand Publish MQPSPubOpts RetainPub MQPSTopic a", None, b"2")
@@ -112,6 +120,7 @@ def test_request_update_on_a_stream(world: OlderScenario) -> None:
     assert (got.data, nvs(got)) == (b"1", "MQPSCommand Publish MQPSPubOpts IsRetainedPub MQPSTopic a")
 
 
+@pytest.mark.rule("OLD-13")
 def test_delete_pub_on_a_stream_with_character_wildcards(world: OlderScenario) -> None:
     for topic in ("Soccer/A", "Soccer/B", "Rugby/A"):
         world.rfh1(f"MQPSCommand Publish MQPSPubOpts RetainPub MQPSTopic {topic}", SPORT, b"x")
@@ -145,6 +154,7 @@ MATCHES = [
 ]
 
 
+@pytest.mark.rule("OLD-12", "V7-7")
 @pytest.mark.parametrize(
     ("pattern", "topic", "matches"), [row[1:] for row in MATCHES], ids=["2.5.1.1.2-" + row[0] for row in MATCHES]
 )
@@ -176,6 +186,7 @@ def test_7_5_metatopics_of_a_stream_are_ignored(world: OlderScenario, word: str)
     assert not world.subscriptions
 
 
+@pytest.mark.rule("OLD-19")
 def test_7_6_1_a_name_that_migration_gave_its_stream_is_found_by_the_old_one(world: OlderScenario) -> None:
     """Version 6 had names for each stream: ``n`` of SPORT.STREAM is ``n:SPORT.STREAM`` after migration."""
     migrated = Subscription(

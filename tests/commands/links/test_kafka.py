@@ -118,6 +118,7 @@ def test_a_subscriber_gets_what_natives_published_while_the_bridge_was_down(
 
 
 # docs/conformance.md: QM-18
+@pytest.mark.rule("QM-18")
 @pytest.mark.faults
 def test_a_publication_that_is_sent_again_is_there_once(tmp_path: Path, topic: str) -> None:
     """As after a crash between the commit in Kafka and the end of the unit of work: the same queue is sent twice."""

@@ -42,6 +42,7 @@ def delete(mq: StandIn, queue: str) -> None:
     mq.tell(delete=[queue])
 
 
+@pytest.mark.rule("REG-3")
 def test_6_7_4_nonpers_must_be_specified(world: World) -> None:
     register(world, TEMPORARY, "PersAsPub", msg_type=1, reply_to_q="REPLY")
     world.processor().drain()
@@ -51,6 +52,7 @@ def test_6_7_4_nonpers_must_be_specified(world: World) -> None:
     assert subscribers(world.home) == []
 
 
+@pytest.mark.rule("DEREG-6")
 def test_6_7_2_the_subscription_goes_at_its_next_match(world: World, caplog: pytest.LogCaptureFixture) -> None:
     """Neither a dead letter nor a stalled processor, though the dead-letter queue takes nothing."""
     caplog.set_level("INFO")
@@ -72,6 +74,7 @@ def test_6_7_2_the_subscription_goes_at_its_next_match(world: World, caplog: pyt
     assert told.endswith(f"its temporary dynamic queue {TEMPORARY} is gone")
 
 
+@pytest.mark.rule("DEREG-6")
 def test_6_7_2_it_goes_at_restart(world: World) -> None:
     register(world, "S", "PersAsPub")
     register(world, TEMPORARY, "NonPers")

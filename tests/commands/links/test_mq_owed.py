@@ -82,6 +82,7 @@ def owed(world: World) -> dict[str, int]:
         return {name: count for name, count, _ in store.overview().owed}
 
 
+@pytest.mark.rule("RESP-13")
 @pytest.mark.parametrize(
     "refusing",
     [{"alter": {"S": {"max_depth": 0, "put_inhibited": 0}}}, {"delete": ["S"]}, {}],
@@ -224,6 +225,7 @@ def test_a_deregistered_subscriber_still_gets_what_was_published_before(world: W
     assert (world.data("S"), world.data("T"), owed(world)) == ([b"1"], [b"1", b"2"], {})
 
 
+@pytest.mark.rule("RESP-15")
 def test_6_7_2_what_is_owed_to_a_temporary_queue_goes_with_it(world: World) -> None:
     accept(world.mq, "S")
     options = "<RegOpt>NonPers</RegOpt>"
@@ -305,6 +307,7 @@ def owed_is_inhibited(world: World) -> None:
     refuse(world.mq, OWED)
 
 
+@pytest.mark.rule("RESP-14")
 @pytest.mark.parametrize(
     ("how", "kept", "why"),
     [
@@ -451,6 +454,7 @@ def test_the_bridge_ends_on_either_side_of_mqcmit(
     assert (owed(world), world.mq.depth(OWED), world.mq.depth(STREAM)) == ({}, 0, 0)
 
 
+@pytest.mark.rule("RESP-13")
 @pytest.mark.faults
 @pytest.mark.parametrize("op", ["G", "1", "M"])
 @pytest.mark.parametrize("when", ["before", "after"])
@@ -489,6 +493,7 @@ def _until_done(world: World) -> int:
             time.sleep(0.01)
 
 
+@pytest.mark.rule("RESP-13")
 @pytest.mark.faults
 @pytest.mark.parametrize("paying", [False, True], ids=["owing", "paying"])
 def test_nothing_is_delivered_past_what_the_queue_manager_has_not_decided(world: World, paying: bool) -> None:
@@ -515,6 +520,7 @@ def test_nothing_is_delivered_past_what_the_queue_manager_has_not_decided(world:
     assert (world.data("S"), world.data("T")) == ([b"1", b"2", b"3"],) * 2
 
 
+@pytest.mark.rule("RESP-13")
 @pytest.mark.faults
 @pytest.mark.nightly
 def test_killed_again_and_again_each_subscriber_gets_all_in_order_and_once(world: World) -> None:

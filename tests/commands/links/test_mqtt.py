@@ -125,6 +125,7 @@ def native(broker: Mosquitto) -> Iterator[Native]:
 
 
 # docs/conformance.md: QM-9
+@pytest.mark.rule("QM-9")
 def test_a_legacy_publication_reaches_native_subscribers(bridge: Bridge, native: Native) -> None:
     options = "<PubOpt>RetainPub</PubOpt>"
     stamps = "<usr><colour>red</colour><size dt='i4'>5</size></usr>"
@@ -147,6 +148,7 @@ def test_persistence_becomes_qos(bridge: Bridge, native: Native) -> None:
     assert [(m.payload, m.qos) for m in native.messages] == [(b"np", 0), (b"p", 1)]
 
 
+@pytest.mark.rule("QM-9")
 def test_a_native_publication_reaches_legacy_subscribers_in_the_header_they_registered_with(
     bridge: Bridge, native: Native
 ) -> None:

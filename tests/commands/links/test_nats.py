@@ -200,6 +200,7 @@ def test_a_new_subscription_does_not_get_what_is_older(tmp_path: Path, server: N
 
 
 # docs/conformance.md: QM-18
+@pytest.mark.rule("QM-18")
 @pytest.mark.faults
 def test_commands_whose_position_is_committed_do_not_come_again(tmp_path: Path, server: NatsServer) -> None:
     """The file of filters and the consumer are older than the queue of the position, as after a kill: it counts."""

@@ -20,6 +20,7 @@ TREES = [
 
 
 # docs/conformance.md: DIS-30
+@pytest.mark.rule("DIS-30")
 @pytest.mark.parametrize("tree", TREES)
 def test_scope_between_bridges_that_share_a_tree(tmp_path: Path, tree: Any) -> None:
     home = tmp_path / "qmgrs"

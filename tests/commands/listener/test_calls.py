@@ -102,6 +102,7 @@ def test_gets_are_counted(client: MqiClient, home: Path) -> None:
     assert (counts.puts, counts.gets, counts.last_get is not None) == (2, 2, True)
 
 
+@pytest.mark.rule("LSN-1")
 def test_a_message_is_put_and_got(client: MqiClient) -> None:
     handle = client.opened("Q", IN | OUT)
     reason, put = client.put(handle, b"hello", format="MQSTR", priority=3, persistence=1)
@@ -178,6 +179,7 @@ def test_a_message_too_long_stays_unless_its_end_may_be_lost(client: MqiClient) 
     assert client.get(handle).reason == EMPTY
 
 
+@pytest.mark.rule("LSN-43")
 def test_a_get_chooses_by_a_selector(client: MqiClient, other: MqiClient) -> None:
     """Also among more messages than are looked at in one turn, and of those that a unit of work puts late or back."""
     handle = client.opened_with("Q", IN | OUT | BROWSE | MQOO_SET, "JMSPriority > 4").handle
@@ -229,6 +231,7 @@ def test_a_get_waits_for_what_another_process_puts(client: MqiClient, home: Path
     late.join()
 
 
+@pytest.mark.rule("LSN-2")
 def test_syncpoint(client: MqiClient, other: MqiClient) -> None:
     mine, theirs = client.opened("Q", IN | OUT), other.opened("Q", IN | OUT)
     client.put(mine, b"kept back", MQPMO_SYNCPOINT)
@@ -245,6 +248,7 @@ def test_syncpoint(client: MqiClient, other: MqiClient) -> None:
     assert client.get(mine).reason == EMPTY
 
 
+@pytest.mark.rule("LSN-2")
 @pytest.mark.parametrize(("end", "left"), [("close", [b"got", b"there"]), ("disconnect", [b"there", b"put"])])
 def test_the_end_of_a_connection_ends_its_unit_of_work(
     client: MqiClient, port: int, end: str, left: list[bytes]
@@ -313,6 +317,7 @@ def define(home: Path) -> None:
         unit.save_definition(LocalQueue("NO.GET", get_enabled=False))
 
 
+@pytest.mark.rule("LSN-3")
 def test_calls_that_fail_change_nothing(client: MqiClient, home: Path) -> None:
     define(home)
     output, source = client.opened("Q", OUT), client.opened("Q", IN)
@@ -390,6 +395,7 @@ def test_the_context_that_a_program_may_set(client: MqiClient) -> None:
     assert {name: getattr(second, name) for name in own} == own
 
 
+@pytest.mark.rule("LSN-18")
 def test_the_context_of_a_message_is_passed_on(client: MqiClient, other: MqiClient) -> None:
     theirs = other.opened("IN", OUT | MQOO_SET_ALL_CONTEXT)
     source, plain = client.opened("IN", IN | MQOO_SAVE_ALL_CONTEXT), client.opened("IN", IN)
@@ -413,6 +419,7 @@ def test_the_context_of_a_message_is_passed_on(client: MqiClient, other: MqiClie
 COOPERATES = MQGMO_BROWSE_FIRST | MQGMO_UNMARKED_BROWSE_MSG | MQGMO_MARK_BROWSE_CO_OP
 
 
+@pytest.mark.rule("LSN-18")
 def test_programs_that_browse_together_get_each_message_once(client: MqiClient, other: MqiClient) -> None:
     mine = client.opened("Q", IN | OUT | BROWSE | MQOO_CO_OP)
     theirs, alone = other.opened("Q", BROWSE | MQOO_CO_OP), other.opened("Q", BROWSE)
@@ -427,6 +434,7 @@ def test_programs_that_browse_together_get_each_message_once(client: MqiClient, 
     assert other.get(theirs, COOPERATES).reason == EMPTY
 
 
+@pytest.mark.rule("LSN-18")
 def test_a_program_marks_what_it_has_browsed(client: MqiClient, other: MqiClient) -> None:
     mine, theirs = client.opened("Q", OUT | BROWSE), other.opened("Q", BROWSE)
     for body in (b"a", b"b"):
@@ -445,6 +453,7 @@ def test_marks_that_programs_share_end_by_themselves() -> None:
     assert [queues.is_marked(handle, 1, at) for at in (0, MARKED_US - 1, MARKED_US)] == [True, True, False]
 
 
+@pytest.mark.rule("LSN-18")
 @pytest.mark.parametrize(
     ("folders", "left"),
     [
@@ -490,6 +499,7 @@ def test_a_correl_id_is_made(client: MqiClient) -> None:
     assert {client.get(handle).mqmd.correl_id for _ in range(3)} == made
 
 
+@pytest.mark.rule("LSN-4", "LSN-41")
 def test_inquiry(client: MqiClient) -> None:
     queue = client.opened("Q", OUT | INQUIRE)
     client.put(queue, b"x")
@@ -504,6 +514,7 @@ def test_inquiry(client: MqiClient) -> None:
     assert reply.body == b"".join(map(client.long, (2, 2, 48, 31, 2015, 943, 0))) + b"QM1".ljust(48)
 
 
+@pytest.mark.rule("LSN-5")
 @pytest.mark.parametrize(("name", "kind"), [("T", MQOT_TOPIC), ("T.ALIAS", 1)])
 def test_what_is_put_on_a_topic_is_published(client: MqiClient, home: Path, name: str, kind: int) -> None:
     define(home)
@@ -527,6 +538,7 @@ def subscribe(client: MqiClient, psc: bytes) -> None:
     assert client.put(handle, header, format="MQHRF2", encoding=273, coded_char_set_id=1208)[0] == 0
 
 
+@pytest.mark.rule("LSN-15")
 def test_mqset_inhibits_puts_and_gets(client: MqiClient) -> None:
     handle = client.opened("Q", IN | OUT | MQOO_SET)
     assert client.put(handle, b"x")[0] == 0
@@ -536,6 +548,7 @@ def test_mqset_inhibits_puts_and_gets(client: MqiClient) -> None:
     assert (client.put(handle, b"y")[0], client.get(handle).body) == (2051, b"x")
 
 
+@pytest.mark.rule("LSN-15")
 def test_mqstat_tells_what_became_of_puts_without_an_answer(client: MqiClient) -> None:
     handle = client.opened("Q", IN | OUT | MQOO_SET)
     for inhibited in (0, 1):

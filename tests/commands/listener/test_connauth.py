@@ -55,6 +55,7 @@ def admission(
 NONE, EMPTY, GOOD, BAD = None, ("alice", ""), ("alice", "right"), ("alice", "wrong")
 
 
+@pytest.mark.rule("LSN-21")
 @pytest.mark.parametrize(
     ("chckclnt", "user", "credentials", "reason"),
     [
@@ -98,6 +99,7 @@ def test_where_nothing_compares_passwords_only_a_required_one_is_refused() -> No
     assert user_of("bob", GOOD, compares=False, rule=ChannelRule(password=True))[1] == 2035
 
 
+@pytest.mark.rule("LSN-21")
 @pytest.mark.parametrize(
     ("adoptctx", "rule", "works_as"),
     [
@@ -131,6 +133,7 @@ def test_a_wrong_password_waits_for_its_answer(monkeypatch: pytest.MonkeyPatch) 
 # Who is no user, and who is privileged
 
 
+@pytest.mark.rule("LSN-6")
 @pytest.mark.parametrize(
     "user", ["mqm" + 9 * " " + "x", "mqm x", "m" * 13, "mqm\tx", "mqm\0x", "mqm\u3000x", "\u4e2d", ""]
 )
@@ -146,6 +149,7 @@ def test_12_characters_are_a_user() -> None:
     assert user_of(" " + "A" * 12 + " ", NONE) == ("a" * 12, 0)
 
 
+@pytest.mark.rule("LSN-6")
 @pytest.mark.parametrize(
     ("user", "credentials", "block_users", "reason"),
     [
@@ -169,6 +173,7 @@ def test_users_of_group_mqm_are_privileged(
 # Guessing
 
 
+@pytest.mark.rule("LSN-21")
 def test_one_comparison_of_an_address_waits_and_others_take_their_turns() -> None:
     """Fifty guesses of one address, then one password of another: that is compared second at the latest."""
     compared: list[str] = []

@@ -37,6 +37,7 @@ CASES = [
 ]
 
 
+@pytest.mark.rule("LSN-30")
 @pytest.mark.parametrize("order", BYTE_ORDERS)
 @pytest.mark.parametrize(
     ("fmt", "data", "ccsid", "options", "wanted", "longest", "reason", "body", "given"),

@@ -62,6 +62,7 @@ CALLS: list[tuple[str, Program, bool]] = [
 ]
 
 
+@pytest.mark.rule("LSN-27")
 def test_what_need_not_last(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     begun: list[bool] = []
     unit_of_work = QueueManagerStore.unit_of_work

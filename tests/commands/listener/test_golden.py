@@ -53,6 +53,7 @@ def differing(got: bytes, wanted: Said) -> list[int]:
     return [at for at in range(longer) if at not in masked and got[at : at + 1] != wanted.payload[at : at + 1]]
 
 
+@pytest.mark.rule("LSN-7")
 @pytest.mark.parametrize(
     ("name", "qmgr", "user"),
     [("jms_fap17_put_two_sessions.txt", "QM2", "app"), ("jms_fap17_refused_2035.txt", "QM3", "")],

@@ -20,6 +20,7 @@ from tests.commands.listener.mqi_client import MqiClient
 PATIENCE_S = 30
 
 
+@pytest.mark.rule("LSN-23")
 @pytest.mark.parametrize(
     ("interval_s", "steps"),
     [
@@ -71,6 +72,7 @@ def test_a_clients_heartbeat_is_answered(port: int, shared: bool) -> None:
         assert payload == b""
 
 
+@pytest.mark.rule("LSN-23")
 def test_a_client_that_does_not_answer_is_ended_and_its_unit_of_work_backed_out(home: Path) -> None:
     with listener_at(home, heartbeat_s=1) as port:
         other = MqiClient(port)

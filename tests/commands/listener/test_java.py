@@ -84,6 +84,7 @@ def client(classpath: str, request: pytest.FixtureRequest) -> str:
     return classpath if request.param == "newest" else ":".join(map(str, (made, *OLD_JARS)))
 
 
+@pytest.mark.rule("LSN-8", "LSN-41")
 def test_base_classes(port: int, client: str) -> None:
     assert java(client, "BaseClasses", port) == [
         "connected",
@@ -102,6 +103,7 @@ def test_base_classes(port: int, client: str) -> None:
     ]
 
 
+@pytest.mark.rule("LSN-8", "LSN-41")
 def test_jms_point_to_point(port: int, client: str) -> None:
     assert java(client, "PointToPoint", port) == [
         "browsed 3",
@@ -118,6 +120,7 @@ def test_jms_point_to_point(port: int, client: str) -> None:
     ]
 
 
+@pytest.mark.rule("LSN-34")
 def test_pcf_agent(port: int, classpath: str) -> None:
     """The model queue of the responses, the command server, and the conversion of the responses."""
     assert java(classpath, "PcfAgent", port) == [
@@ -145,6 +148,7 @@ def test_messages_are_converted(port: int, classpath: str) -> None:
     ]
 
 
+@pytest.mark.rule("LSN-9")
 @pytest.mark.parametrize("mode", ["V1", "V2", "normal"])
 def test_jms_publish_subscribe(port: int, classpath: str, mode: str, home: Path) -> None:
     assert java(classpath, "PublishSubscribe", port, mode) == [
@@ -158,6 +162,7 @@ def test_jms_publish_subscribe(port: int, classpath: str, mode: str, home: Path)
     assert subscriptions(home) == []
 
 
+@pytest.mark.rule("LSN-14")
 def test_jms_in_normal_mode(port: int, classpath: str, home: Path) -> None:
     assert java(classpath, "NormalMode", port) == [
         *(*("shared one, two, nothing", "still three"),) * 2,
@@ -169,6 +174,7 @@ def test_jms_in_normal_mode(port: int, classpath: str, home: Path) -> None:
     assert subscriptions(home) == []
 
 
+@pytest.mark.rule("LSN-39")
 def test_many_threads_share_a_connection(port: int, classpath: str) -> None:
     assert java(classpath, "Sharing", port) == [
         "small 1 2080",
@@ -181,11 +187,13 @@ def test_many_threads_share_a_connection(port: int, classpath: str) -> None:
     ]
 
 
+@pytest.mark.rule("LSN-14")
 def test_programs_in_all_modes_reach_each_other(port: int, classpath: str) -> None:
     modes = ("V1", "V2", "normal")
     assert java(classpath, "Reach", port) == [*(f"{got} got from {put}" for put in modes for got in modes), "closed"]
 
 
+@pytest.mark.rule("APP-1", "LSN-14")
 def test_topics_of_base_classes(port: int, classpath: str, home: Path) -> None:
     assert java(classpath, "Topics", port) == [
         "managed one",
@@ -197,6 +205,7 @@ def test_topics_of_base_classes(port: int, classpath: str, home: Path) -> None:
     assert subscriptions(home) == []
 
 
+@pytest.mark.rule("LSN-15")
 def test_attributes_and_puts_without_an_answer(port: int, classpath: str) -> None:
     assert java(classpath, "AsyncPuts", port) == [
         "inhibited 0 0",
@@ -225,6 +234,7 @@ REASONS = [
 ]
 
 
+@pytest.mark.rule("LSN-25")
 def test_who_may_not_connect_and_why(classpath: str, tmp_path: Path) -> None:
     QueueManagerStore.create(tmp_path, QueueManager("QM1")).close()
     users = tmp_path / "users"
@@ -292,6 +302,7 @@ def subscriptions(home: Path) -> list[str]:
         return [each.topic_string for each in store.load_state()[1]]
 
 
+@pytest.mark.rule("LSN-9")
 @pytest.mark.parametrize("mode", ["V1", "V2", "normal"])
 def test_the_subscription_of_a_program_that_dies_goes(
     port: int, classpath: str, mode: str, home: Path, tmp_path: Path
@@ -337,6 +348,7 @@ def talking(*command: str) -> Iterator[Talking]:
             process.kill()
 
 
+@pytest.mark.rule("LSN-26")
 @pytest.mark.parametrize("version", ["V1", "V2"])
 def test_clones_share_a_subscription_and_what_one_that_dies_had_taken(
     port: int, classpath: str, version: str, home: Path

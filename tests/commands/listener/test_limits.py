@@ -78,6 +78,7 @@ def test_no_more_connections_than_allowed(home: Path) -> None:
         assert (one.connect(), two.connect()) == (0, 0)
 
 
+@pytest.mark.rule("LSN-22")
 def test_no_more_connections_of_an_address_than_allowed(home: Path) -> None:
     with listener_at(home, connections_of_address=1) as port, MqiClient(port) as one:
         with raw(port) as second:
@@ -217,6 +218,7 @@ def test_a_shared_connection_may_stay_when_its_programs_have_gone(home: Path) ->
         assert received[0].kind == SegmentType.HEARTBEAT
 
 
+@pytest.mark.rule("LSN-22")
 @pytest.mark.nightly
 def test_tls_handshakes_that_do_not_end_count_as_connections_and_are_ended(
     home: Path, certificate: tuple[Path, Path]
@@ -304,6 +306,7 @@ def messages_asked_for(peer: MqiClient) -> None:
     peer.send(peer.header(SegmentType.REQUEST_MSGS).write(bytes(100)))
 
 
+@pytest.mark.rule("LSN-22")
 @pytest.mark.parametrize("sends", [mqput_begun, mqconn_begun, mqput_whole, long_segment, long_user, messages_asked_for])
 def test_a_stranger_is_sent_away_with_anything_but_a_short_mqconn(
     port: int, caplog: pytest.LogCaptureFixture, sends: Callable[[MqiClient], None]
@@ -334,6 +337,7 @@ def test_what_strangers_send_uses_no_memory_of_programs(home: Path) -> None:
         assert client.connect() == 0
 
 
+@pytest.mark.rule("LSN-22")
 def test_a_message_that_there_is_no_room_for_stays_on_its_queue(home: Path) -> None:
     body = bytes(400_000)
     with listener_at(home, memory_bytes=500_000) as port, MqiClient(port) as client, MqiClient(port) as peer:

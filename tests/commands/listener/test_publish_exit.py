@@ -73,6 +73,7 @@ WAYS: list[tuple[str, Callable[[MqiClient], int]]] = [
 ]
 
 
+@pytest.mark.rule("APP-5")
 @pytest.mark.parametrize("subscribe", [row[1] for row in WAYS], ids=[row[0] for row in WAYS])
 def test_4_6_2_retained_publications_pass_the_exit(client: MqiClient, subscribe: Callable[[MqiClient], int]) -> None:
     client.publish("Sport/Soccer", b"kept", MQPMO_RETAIN)
@@ -80,6 +81,7 @@ def test_4_6_2_retained_publications_pass_the_exit(client: MqiClient, subscribe:
     assert (message.body[-4:], message.mqmd.appl_identity_data) == (b"kept", "passed")
 
 
+@pytest.mark.rule("APP-5e")
 def test_4_6_2_mqsub_fails_with_the_exit_and_subscribes_to_nothing(client: MqiClient, home: Path) -> None:
     client.publish("Sport/Soccer", b"bad", MQPMO_RETAIN)
     failed = client.subscribe(NEW | MQSO_DURABLE, "Sport/Soccer", "S1")

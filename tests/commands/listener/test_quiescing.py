@@ -53,6 +53,7 @@ def ending(home: Path, quiesce_s: float, *clients: str) -> Iterator[tuple[list[M
         thread.join()
 
 
+@pytest.mark.rule("LSN-24")
 def test_a_wait_that_may_fail_ends_with_2161_and_the_program_ends_in_order(home: Path) -> None:
     with ending(home, 60, "alice") as ((program,), begin):
         handle = program.opened("Q", IN | OUT)
@@ -66,6 +67,7 @@ def test_a_wait_that_may_fail_ends_with_2161_and_the_program_ends_in_order(home:
         assert [message.body for message in store.browse("Q")] == [b"last"]
 
 
+@pytest.mark.rule("LSN-24")
 @pytest.mark.parametrize("waits", [True, False])
 def test_what_goes_on_is_ended_with_a_status_and_backed_out(home: Path, waits: bool) -> None:
     with ending(home, 0.3, "alice") as ((program,), begin):

@@ -56,6 +56,7 @@ def expected(rows: tuple[Refusal, ...]) -> dict[str, int]:
     return {f"{row.option} {1 << n:#x}": row.reason for row in rows for n in range(32) if row.bits >> n & 1}
 
 
+@pytest.mark.rule("LSN-17")
 def test_each_option_is_refused_and_nothing_is_put_or_got(client: MqiClient, home: Path) -> None:
     with QueueManagerStore.open(home, "QM1") as store, store.unit_of_work() as unit:
         unit.save_definition(LocalQueue("QM2", transmission=True))
@@ -109,6 +110,7 @@ def put(body: bytes = b"", options: int = 0, on_topic: bool = False, **fields: A
     check_put(Mqmd(version=2, **fields), options, body, on_topic=on_topic, leaves=False)
 
 
+@pytest.mark.rule("LSN-17")
 @pytest.mark.parametrize("call", [row[1] for row in OF_JMS], ids=[row[0] for row in OF_JMS])
 def test_what_ibms_clients_ask_for_is_not_refused(call: Callable[[], None]) -> None:
     call()
@@ -125,6 +127,7 @@ WRONG: list[tuple[str, Callable[[], None], int]] = [
 ]
 
 
+@pytest.mark.rule("LSN-17")
 @pytest.mark.parametrize(("call", "reason"), [row[1:] for row in WRONG], ids=[row[0] for row in WRONG])
 def test_what_no_queue_manager_takes(call: Callable[[], None], reason: int) -> None:
     with pytest.raises(MqiError) as refused:
@@ -132,6 +135,7 @@ def test_what_no_queue_manager_takes(call: Callable[[], None], reason: int) -> N
     assert refused.value.reason == reason
 
 
+@pytest.mark.rule("LSN-17")
 def test_the_page_names_each_refusal() -> None:
     section = PAGE.read_text().split("## What is refused\n")[1].split("\n## ")[0]
     rows = re.findall(r"^\| (.+?) \| (\d{4}) \| (.+?) \|$", section, re.MULTILINE)

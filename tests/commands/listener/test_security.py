@@ -39,6 +39,7 @@ AT_ONCE = ConnAuth(faildlay=0)
 NO_SUCH_CHANNEL = 1
 
 
+@pytest.mark.rule("LSN-6")
 @pytest.mark.parametrize(
     ("channel", "user", "password", "reason"),
     [
@@ -86,6 +87,7 @@ def compared() -> Security:
     return Security({"*": ChannelRule()}, lambda user, password: (user, password) in right, AT_ONCE)
 
 
+@pytest.mark.rule("LSN-21")
 @pytest.mark.parametrize(("password", "reason"), [("right", 0), ("wrong", 2035)])
 @pytest.mark.parametrize("userid", ["before", "after", "both"])
 def test_a_password_must_be_right_whatever_comes_after_it(
@@ -100,6 +102,7 @@ def test_a_password_must_be_right_whatever_comes_after_it(
         assert client.connect("alice") == reason
 
 
+@pytest.mark.rule("LSN-21")
 def test_a_wrong_password_ends_the_connection(home: Path, compared: Security) -> None:
     with listener_at(home, compared) as port, MqiClient(port) as client:
         assert client.connect("alice", password="wrong") == 2035

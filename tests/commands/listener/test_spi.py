@@ -39,6 +39,7 @@ def client(port: int, request: pytest.FixtureRequest) -> Iterator[MqiClient]:
         yield client
 
 
+@pytest.mark.rule("LSN-41")
 @pytest.mark.parametrize(("spoi", "version", "policy"), [(1, 1, 0), (2, 3, 216)])
 def test_an_open_is_answered_in_the_version_that_was_asked(
     client: MqiClient, spoi: int, version: int, policy: int
@@ -68,6 +69,7 @@ def get(client: MqiClient, handle: int, options: int, longest: int = 4096) -> tu
     return reply.reason, reply.body[spgo.end :], spgo["DataLength"]
 
 
+@pytest.mark.rule("LSN-42")
 def test_a_get_can_acknowledge_what_was_got_before(client: MqiClient) -> None:
     """As JMS programs in queued mode get publications with SYNCPOINTALLGETS; they call MQCMIT after the last one."""
     handle = client.opened("Q", MQOO_INPUT_SHARED | MQOO_OUTPUT)
@@ -94,6 +96,7 @@ def answers(client: MqiClient) -> bool:
     return bool(select([client.socket], [], [], 0.1)[0])
 
 
+@pytest.mark.rule("LSN-42")
 def test_a_wait_is_ended_by_another_thread_of_the_program(client: MqiClient, port: int) -> None:
     """A thread closes what another one is receiving from: the wait ends with the reason that it gives."""
     handle = client.opened("Q", MQOO_INPUT_SHARED | MQOO_OUTPUT)
@@ -123,6 +126,7 @@ def test_a_streamed_wait_is_ended_too(port: int) -> None:
         assert client.streamed().notified == (FAILURE, XWAIT_CANCELED)
 
 
+@pytest.mark.rule("LSN-42")
 def test_another_user_ends_no_wait(client: MqiClient, port: int) -> None:
     handle = client.opened("Q", MQOO_INPUT_SHARED | MQOO_OUTPUT)
     client.request_get(handle, wait_ms=-1)

@@ -38,6 +38,7 @@ def client(port: int) -> Iterator[MqiClient]:
         yield client
 
 
+@pytest.mark.rule("LSN-39")
 @pytest.mark.parametrize("length", [0, 1, 2, 3, 4, 32_600, 100_001])
 def test_each_segment_is_as_long_as_a_multiple_of_4(client: MqiClient, length: int) -> None:
     """IBM's Java classes misread the reply behind one that is not, where both come together."""
@@ -58,6 +59,7 @@ def test_each_segment_is_as_long_as_a_multiple_of_4(client: MqiClient, length: i
         last = bool(header.flags & LAST)
 
 
+@pytest.mark.rule("LSN-40")
 @pytest.mark.parametrize("options", [0, MQGMO_SYNCPOINT])
 @pytest.mark.parametrize("longest", [0, 4])
 def test_a_message_longer_than_the_buffer_stays_and_its_length_is_said(
@@ -84,6 +86,7 @@ def test_a_message_whose_end_may_be_lost(client: MqiClient) -> None:
     assert client.streamed().notified == NOTHING
 
 
+@pytest.mark.rule("LSN-40")
 def test_other_conversations_have_their_turn_while_a_long_message_is_sent(client: MqiClient, home: Path) -> None:
     """Nothing is read before all was asked for; the message is longer than what the sockets of both ends hold."""
     body = bytes(range(256)) * 80_000
@@ -113,6 +116,7 @@ def test_other_conversations_have_their_turn_while_a_long_message_is_sent(client
     assert len(body) < count < len(body) + 32 * len(of)
 
 
+@pytest.mark.rule("LSN-40")
 def test_puts_without_an_answer_wait_for_their_turn(home: Path) -> None:
     """As many as a program likes, and more than the listener may hold: it reads them when there is room."""
     with listener_at(home, memory_bytes=8_000_000) as port, MqiClient(port, sharing=10) as client:

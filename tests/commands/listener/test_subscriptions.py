@@ -123,6 +123,7 @@ def define(home: Path, *definitions: Any) -> None:
             unit.save_definition(definition)
 
 
+@pytest.mark.rule("PS-4", "LSN-10")
 def test_2_4_1_a_managed_subscription_gets_what_is_published(client: MqiClient, other: MqiClient, home: Path) -> None:
     made = client.subscribed(NEW, "Sport/Soccer", SubUserData="mine")
     assert other.publish("Sport/Soccer", b"2:0", format="MQSTR") == 0
@@ -151,12 +152,14 @@ def test_2_5_4_a_managed_queue_is_made_from_the_model_of_its_topic(
     assert int.from_bytes(depth, "little") == (8 if durable else 7)
 
 
+@pytest.mark.rule("APP-1")
 def test_4_2_1_a_program_may_close_the_queue_first(client: MqiClient, home: Path) -> None:
     made = client.subscribed(NEW, "Sport/Soccer")
     assert (client.shut(made.hobj), client.shut(made.hsub), client.shut(made.hsub)) == (0, 0, 2019)
     assert gone(home)
 
 
+@pytest.mark.rule("LSN-11")
 @pytest.mark.parametrize("managed", [True, False])
 def test_2_4_2_a_non_durable_subscription_goes_with_its_program(port: int, home: Path, managed: bool) -> None:
     with MqiClient(port) as client:
@@ -167,6 +170,7 @@ def test_2_4_2_a_non_durable_subscription_goes_with_its_program(port: int, home:
     assert gone(home)
 
 
+@pytest.mark.rule("LSN-10")
 def test_2_4_2_a_durable_subscription_is_resumed(port: int, other: MqiClient, home: Path) -> None:
     with MqiClient(port) as client:
         assert client.connect() == 0
@@ -193,6 +197,7 @@ def test_2_4_2_a_durable_subscription_is_resumed(port: int, other: MqiClient, ho
         assert gone(home)
 
 
+@pytest.mark.rule("LSN-13a")
 def test_2_4_2_a_program_gets_the_original_expiry() -> None:
     begun = utc_now()
     made = Subscription(bytes(24), "t", "Q", "QM1", begun, expires_at=begun + timedelta(seconds=600))
@@ -201,6 +206,7 @@ def test_2_4_2_a_program_gets_the_original_expiry() -> None:
     assert described(replace(made, expires_at=None)).expiry == -1
 
 
+@pytest.mark.rule("LSN-13b")
 def test_4_3_a_managed_queue_is_read_to_its_end_after_its_durable_subscription(
     client: MqiClient, other: MqiClient, home: Path
 ) -> None:
@@ -215,6 +221,7 @@ def test_4_3_a_managed_queue_is_read_to_its_end_after_its_durable_subscription(
     assert managed_queues(home) == []
 
 
+@pytest.mark.rule("LSN-13b")
 def test_4_3_what_is_left_on_it_goes_with_the_program(port: int, other: MqiClient, home: Path) -> None:
     with MqiClient(port) as client:
         assert client.connect() == 0
@@ -225,6 +232,7 @@ def test_4_3_what_is_left_on_it_goes_with_the_program(port: int, other: MqiClien
     assert gone(home)
 
 
+@pytest.mark.rule("SEC-8a")
 def test_5_2_who_resumes_a_subscription_of_any_user_gives_it_his_identity(
     client: MqiClient, other: MqiClient, home: Path
 ) -> None:
@@ -238,6 +246,7 @@ def test_5_2_who_resumes_a_subscription_of_any_user_gives_it_his_identity(
     assert [each.user for each in subscriptions_of(home)] == ["bob"]
 
 
+@pytest.mark.rule("LSN-10")
 def test_4_2_3_a_subscription_to_a_queue_of_the_program(client: MqiClient, other: MqiClient, home: Path) -> None:
     queue, correl_id = client.opened("Q", QUEUE), b"mine".ljust(24, b"\0")
     options = MQSO_CREATE | MQSO_DURABLE | MQSO_SET_CORREL_ID
@@ -290,6 +299,7 @@ FAILURES: list[tuple[str, int, dict[str, Any], int]] = [
 ]
 
 
+@pytest.mark.rule("LSN-12", "D-18")
 def test_calls_that_fail_change_nothing(client: MqiClient, home: Path) -> None:
     define(
         home,
@@ -361,6 +371,7 @@ def test_another_user_may_not_resume_it(client: MqiClient, other: MqiClient) -> 
     assert other.subscribe(MQSO_RESUME | MQSO_DURABLE, "", "scores").reason == 2434
 
 
+@pytest.mark.rule("LSN-13")
 def test_4_8_2_retained_publications(client: MqiClient, other: MqiClient) -> None:
     other.publish("Sport/Soccer", b"kept", MQPMO_RETAIN)
     first = client.subscribed(NEW, "Sport/Soccer")
@@ -403,6 +414,7 @@ PROPERTIES = [
 ]
 
 
+@pytest.mark.rule("LSN-13")
 def test_4_4_properties_of_a_publication(client: MqiClient, other: MqiClient) -> None:
     for what, body, options, expected in PROPERTIES:
         made = client.subscribed(NEW, "Sport/Soccer")
@@ -438,6 +450,7 @@ def test_7_2_queued_programs_and_these_reach_each_other(client: MqiClient, other
     assert got(client, made.hobj).body.endswith(b"3:0")
 
 
+@pytest.mark.rule("SEC-12", "LSN-12")
 def test_5_authority(client: MqiClient, home: Path) -> None:
     define(
         home,
@@ -458,6 +471,7 @@ def test_5_authority(client: MqiClient, home: Path) -> None:
     assert client.subscribe(MQSO_CREATE, "Sport/Soccer", queue=alias).reason == 0
 
 
+@pytest.mark.rule("SEC-13")
 def test_5_2_the_alternate_user_is_checked_and_has_the_subscription(client: MqiClient, home: Path) -> None:
     define(
         home,
@@ -476,6 +490,7 @@ def test_5_2_the_alternate_user_is_checked_and_has_the_subscription(client: MqiC
     assert gone(home)
 
 
+@pytest.mark.rule("SEC-12")
 def test_5_2_identity_context_needs_authority_for_the_queue_of_a_program(client: MqiClient, home: Path) -> None:
     define(
         home,
@@ -492,6 +507,7 @@ def test_5_2_identity_context_needs_authority_for_the_queue_of_a_program(client:
     assert client.subscribe(sets, "Sport", queue=queue).reason == 0
 
 
+@pytest.mark.rule("SEC-12")
 def test_5_to_resume_opens_no_queue_that_the_user_may_not_get_from(
     client: MqiClient, other: MqiClient, home: Path
 ) -> None:
@@ -505,6 +521,7 @@ def test_5_to_resume_opens_no_queue_that_the_user_may_not_get_from(
     assert other.subscribe(resumes, "", "scores").reason == 0
 
 
+@pytest.mark.rule("LSN-11")
 def test_2_4_1_the_managed_queue_goes_with_its_durable_subscription(client: MqiClient, home: Path) -> None:
     client.subscribed(KEPT, "Sport/Soccer", "scores")
     brief = client.subscribed(NEW, "Sport/Golf")
@@ -528,6 +545,7 @@ def shown(home: Path, statement: str) -> list[dict[str, Any]]:
         return [dict(row) for row in answer.objects]
 
 
+@pytest.mark.rule("QM-7", "LSN-16")
 def test_5_authority_to_publish(client: MqiClient, home: Path) -> None:
     define(
         home,
@@ -590,6 +608,7 @@ def test_a_request_is_read_as_it_was_written(descriptor: SubscriptionDescriptor,
 INTERCEPTS = MQSO_CREATE | MQSO_SET_CORREL_ID
 
 
+@pytest.mark.rule("APP-4a")
 def test_4_6_1_an_interceptor_publishes_again_at_a_lower_level(client: MqiClient, other: MqiClient) -> None:
     """The program of the guide: it gets the context, the options and the topic, and passes them on."""
     save = MQOO_INPUT_SHARED | MQOO_SAVE_ALL_CONTEXT
@@ -618,6 +637,7 @@ def test_4_6_1_an_interceptor_publishes_again_at_a_lower_level(client: MqiClient
         assert other.get(handle).reason == EMPTY
 
 
+@pytest.mark.rule("APP-4a")
 def test_4_6_1_the_catchall_gets_what_is_published_at_level_0(client: MqiClient, other: MqiClient) -> None:
     first, nobody = client.subscribed(NEW, "Sport"), client.subscribed(NEW, "Sport", SubLevel=0)
     assert [other.publish("Sport", b"%d" % level, level=level) for level in (0, 1)] == [0, 0]
@@ -628,6 +648,7 @@ def test_4_6_1_the_catchall_gets_what_is_published_at_level_0(client: MqiClient,
 REPLY_TO: dict[str, Any] = {"reply_to_q": "R.Q", "reply_to_qmgr": "QM2"}
 
 
+@pytest.mark.rule("APP-6a")
 def test_4_7_reply_to_reaches_subscribers_unless_it_is_suppressed(client: MqiClient, other: MqiClient) -> None:
     replies: list[tuple[int, dict[str, Any], tuple[str, str]]] = [
         (0, REPLY_TO, ("R.Q", "QM2")),
@@ -647,6 +668,7 @@ def test_4_7_reply_to_reaches_subscribers_unless_it_is_suppressed(client: MqiCli
     assert other.publish("Sport/Soccer", b"x", MQPMO_SUPPRESS_REPLYTO, report=MQRO_PAN, **REPLY_TO) == 2027
 
 
+@pytest.mark.rule("APP-6a")
 def test_6_7_9_reply_to_of_a_command_does_not(client: MqiClient, other: MqiClient) -> None:
     made = client.subscribed(NEW, "Sport/Soccer")
     stream = other.opened("SYSTEM.BROKER.DEFAULT.STREAM", MQOO_OUTPUT)
@@ -655,6 +677,7 @@ def test_6_7_9_reply_to_of_a_command_does_not(client: MqiClient, other: MqiClien
     assert (mqmd.reply_to_q, mqmd.reply_to_qmgr) == ("", "QM1")
 
 
+@pytest.mark.rule("APP-6b")
 def test_7_2_4_own_subscriptions_are_left_out(client: MqiClient, other: MqiClient) -> None:
     mine, theirs = client.subscribed(NEW, "Sport/Soccer"), other.subscribed(NEW, "Sport/#")
     assert client.publish("Sport/Soccer", b"not mine", MQPMO_NOT_OWN_SUBS) == 0
@@ -670,5 +693,6 @@ def test_what_is_put_on_an_alias_of_a_topic_keeps_its_options(client: MqiClient,
     assert got(client, made.hobj).body == b"kept"
 
 
+@pytest.mark.rule("APP-4b")
 def test_4_5_a_message_of_a_group_is_not_published(client: MqiClient) -> None:
     assert client.publish("Sport", b"x", msg_flags=MQMF_MSG_IN_GROUP, group_id=b"g".ljust(24)) == 2562

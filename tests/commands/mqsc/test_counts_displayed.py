@@ -63,6 +63,7 @@ MOMENT = {"LMSGDATE": "2026-01-02", "LMSGTIME": "03.04.05"}
 
 
 # docs/conformance.md: ST-1
+@pytest.mark.rule("ST-1")
 def test_sbstatus_counts_each_subscription(home: Path) -> None:
     rows = _display(home, "DISPLAY SBSTATUS(*) NUMMSGS LMSGDATE LMSGTIME TOPICSTR")
     by_topic = sorted((row["TOPICSTR"], row["NUMMSGS"], row["LMSGDATE"], row["LMSGTIME"]) for row in rows)
@@ -74,6 +75,7 @@ def test_sbstatus_counts_each_subscription(home: Path) -> None:
 
 
 # docs/conformance.md: ST-2
+@pytest.mark.rule("ST-2")
 def test_tpstatus_counts_publications_and_subscriptions(home: Path) -> None:
     assert _display(home, "DISPLAY TPSTATUS('a') TYPE(PUB)") == [
         {"TOPICSTR": "a", "LPUBDATE": "2026-01-02", "LPUBTIME": "03.04.05", "ACTCONN": NOBODY, "NUMPUBS": 2}
@@ -94,6 +96,7 @@ def test_tpstatus_counts_publications_and_subscriptions(home: Path) -> None:
 
 
 # docs/conformance.md: ST-4
+@pytest.mark.rule("ST-4")
 def test_qstatus_of_a_queue(home: Path) -> None:
     [row] = _display(home, "DISPLAY QSTATUS(S)")
     age = row.pop("MSGAGE")

@@ -124,6 +124,7 @@ def desk() -> Desk:
 # The guide's scripts
 
 
+@pytest.mark.rule("DIS-20")
 @pytest.mark.parametrize("name", ["add-stream", "add-subscription-points", "hierarchy", "stock-ticker"])
 def test_the_guides_commands_run_as_printed(desk: Desk, name: str) -> None:
     script = (SCRIPTS / f"{name}.mqsc").read_text()
@@ -224,6 +225,7 @@ ANSWERS = [
 
 
 # docs/conformance.md: DEREG-26
+@pytest.mark.rule("DIS-21", "DEREG-26")
 @pytest.mark.parametrize(("before", "command", "amq"), [a[1:] for a in ANSWERS], ids=[a[0] for a in ANSWERS])
 def test_what_succeeds_has_its_number(desk: Desk, before: str, command: str, amq: str | None) -> None:
     desk.must(before)
@@ -492,6 +494,7 @@ def test_system_queues_can_be_deleted_once_queued_publish_subscribe_is_off(desk:
     assert CONTROL_QUEUE not in desk.objects.queues
 
 
+@pytest.mark.rule("MIG-3")
 def test_qmgr_attributes_of_guide_6_5_1(desk: Desk) -> None:
     desk.must(
         "ALTER QMGR PSMODE(DISABLED) PSRTYCNT(9) PSNPMSG(KEEP) PSNPRES(SAFE) PSSYNCPT(YES) TREELIFE(900) +\n"
@@ -548,6 +551,7 @@ NOTES = [
 ]
 
 
+@pytest.mark.rule("QM-10")
 @pytest.mark.parametrize(("before", "command", "note"), [n[1:] for n in NOTES], ids=[n[0] for n in NOTES])
 def test_what_the_guide_asks_to_check_is_noted(desk: Desk, before: str, command: str, note: str) -> None:
     desk.must(before)
@@ -730,6 +734,7 @@ def test_sub_ids_are_above_those_of_commands_and_never_meet_them(desk: Desk) -> 
     assert theirs < message_id("QM1", 7, 99) < ours < message_id("QM1", 8, 1)
 
 
+@pytest.mark.rule("APP-2")
 def test_retained_publications_reach_a_new_subscription_at_once(desk: Desk) -> None:
     """Guide 4.8.2, and the administrator's subscription of 4.3; 4.6.1 for SUBLEVEL."""
     desk.publish("t/1", retain=True)
@@ -882,6 +887,7 @@ def test_defaults_that_finding_them_is_for(desk: Desk) -> None:
     ]
 
 
+@pytest.mark.rule("D-18")
 def test_a_subscription_delivers_to_no_queue_of_a_program(desk: Desk) -> None:
     """Guide 6.7.4: a temporary dynamic queue goes with its program, and DEFINE SUB is durable."""
     desk.objects.put(LocalQueue("AMQ.1", definition_type="TEMPDYN"))
@@ -968,6 +974,7 @@ def test_clear_topicstr_does_not_heed_block(desk: Desk) -> None:
     assert desk.space.retained_publications() == ()
 
 
+@pytest.mark.rule("PS-13")
 def test_2_5_3_1_unused_topics_are_not_in_the_tree(desk: Desk) -> None:
     """A wildcard subscription keeps no topic that was merely published on; where nothing is counted, nothing does."""
     desk.must("DEFINE SUB(AUDIT) TOPICSTR('Session/#') DEST(Q)")
@@ -1007,6 +1014,7 @@ class _Network:
         return ()
 
 
+@pytest.mark.rule("DIS-20")
 def test_3_2_2_display_pubsub_shows_the_neighbours(desk: Desk) -> None:
     desk.must("ALTER QMGR PARENT(QM0)")
     alone = desk.show("DISPLAY PUBSUB TYPE(PARENT) STATUS")
@@ -1065,6 +1073,7 @@ def test_authority_records_go_with_their_object(desk: Desk, keyword: str, left: 
     assert len(answer.changes) == 2 - left
 
 
+@pytest.mark.rule("SEC-1")
 def test_the_first_record_switches_checking_on_and_the_last_one_off(desk: Desk) -> None:
     grant = "SET AUTHREC PROFILE(Q) OBJTYPE(QUEUE) GROUP('{}') AUTHADD(PUT)"
     first, second = desk.must(f"{grant.format('a')}\n{grant.format('b')}")
@@ -1182,6 +1191,7 @@ SYSTEM_TOPICS = [
 ]
 
 
+@pytest.mark.rule("PS-18")
 @pytest.mark.parametrize(("name", "pub"), SYSTEM_TOPICS, ids=[name for name, _ in SYSTEM_TOPICS])
 def test_topic_objects_that_a_queue_manager_has(name: str, pub: str) -> None:
     desk = Desk()
@@ -1190,6 +1200,7 @@ def test_topic_objects_that_a_queue_manager_has(name: str, pub: str) -> None:
 
 
 # docs/conformance.md: PS-18
+@pytest.mark.rule("PS-18")
 def test_define_topic_takes_what_it_does_not_give_from_the_default_topic() -> None:
     desk = Desk()
     desk.ask("ALTER TOPIC(SYSTEM.DEFAULT.TOPIC) DURSUB(NO)")

@@ -136,6 +136,7 @@ REFUSALS = [
 ]
 
 
+@pytest.mark.rule("RESP-10")
 @pytest.mark.parametrize(("queue", "dest", "qmgr", "reason"), REFUSALS)
 def test_6_7_6_what_its_queue_refuses_is_a_dead_letter_with_the_reason(
     tmp_path: Path, store: QueueManagerStore, queue: LocalQueue, dest: str, qmgr: str, reason: int
@@ -165,6 +166,7 @@ def test_what_can_be_put_nowhere_is_owed_and_the_processor_that_runs_delivers_it
     assert (_data(store, "Q"), _owed(store)) == (["kept"], {})
 
 
+@pytest.mark.rule("RESP-12")
 def test_it_stays_behind_what_is_owed_to_its_queue_already(tmp_path: Path, store: QueueManagerStore) -> None:
     with store.unit_of_work() as unit:
         _put(unit, CONTROL, "<Command>RegSub</Command><Topic>a</Topic><RegOpt>NewPubsOnly</RegOpt><QName>Q</QName>")

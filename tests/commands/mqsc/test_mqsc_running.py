@@ -69,6 +69,7 @@ def running(tmp_path: Path) -> Iterator[Running]:
         yield Running(tmp_path, store)
 
 
+@pytest.mark.rule("STR-5")
 def test_a_stream_is_added_and_deleted_without_a_restart(running: Running) -> None:
     running.mqsc("DEFINE SUB(ALL) TOPICSTR('#') DEST(ALL.Q)\nDEFINE SUB(SPORT) TOPICSTR('Sport/#') DEST(SPORT.Q)\n")
     running.publish("Soccer/Results")
@@ -97,6 +98,7 @@ def test_collisions_are_logged_once(running: Running, caplog: pytest.LogCaptureF
     ]
 
 
+@pytest.mark.rule("SP-4")
 def test_a_subscription_point_is_added_without_a_restart(running: Running) -> None:
     register = "<Command>RegSub</Command><Topic>NYSE/IBM</Topic><SubPoint>USD</SubPoint><QName>USD.Q</QName>"
     running.send(CONTROL_QUEUE, register)
@@ -108,6 +110,7 @@ def test_a_subscription_point_is_added_without_a_restart(running: Running) -> No
     assert running.received("USD.Q") == ["NYSE/IBM"]
 
 
+@pytest.mark.rule("QM-6")
 def test_psmode_stops_and_starts_the_queued_interface(running: Running) -> None:
     """Guide 6.5.2, 6.5.3: messages wait on the queue meanwhile."""
     running.mqsc("DEFINE SUB(S) TOPICSTR('a') DEST(Q)\nALTER QMGR PSMODE(COMPAT)\n")
@@ -119,6 +122,7 @@ def test_psmode_stops_and_starts_the_queued_interface(running: Running) -> None:
 
 
 # docs/conformance.md: QM-8
+@pytest.mark.rule("APP-4", "QM-8")
 def test_intercepting_by_sublevel(running: Running) -> None:
     """Guide 4.6.1: the highest level alone gets it; level 0 is for what nobody else takes."""
     running.mqsc(
@@ -132,6 +136,7 @@ def test_intercepting_by_sublevel(running: Running) -> None:
     assert (running.received("PLAIN.Q"), running.received("SPY.Q")) == ([], ["a"])
 
 
+@pytest.mark.rule("QM-8")
 def test_grouped_subscriptions_get_one_copy(running: Running) -> None:
     """Guide 4.8.3: the one with the longest literal topic string."""
     group = f"DEST(Q) DESTCORL('{'AB' * 24}') GROUPSUB(YES)"

@@ -308,6 +308,7 @@ CHANGES: list[tuple[str, list[Request], Request, Request, list[Numbers]]] = [
 ]
 
 
+@pytest.mark.rule("PCF-1")
 @pytest.mark.parametrize(
     ("before", "tried", "shows", "wanted"), [row[1:] for row in CHANGES], ids=[row[0] for row in CHANGES]
 )
@@ -322,6 +323,7 @@ def test_what_a_command_changes(
         assert [{key: row[key] for key in some} for row, some in zip(rows, wanted, strict=True)] == wanted
 
 
+@pytest.mark.rule("PCF-4")
 def test_authority_records_are_set_told_and_deleted(desk: Desk) -> None:
     (_, before, tried, shows, _) = CHANGES[-1]
     for command, parameters in [*before, tried]:
@@ -386,6 +388,7 @@ DELETIONS: list[tuple[str, Request, Request, Request, int]] = [
 ]
 
 
+@pytest.mark.rule("DEREG-27", "PCF-1")
 @pytest.mark.parametrize(
     ("made", "deleted", "shows", "reason"), [row[1:] for row in DELETIONS], ids=[row[0] for row in DELETIONS]
 )
@@ -451,6 +454,7 @@ def pick(rows: list[Numbers], *numbers: int) -> list[tuple[Value, ...]]:
     return [tuple(row[number] for number in numbers) for row in rows]
 
 
+@pytest.mark.rule("PCF-1")
 def test_all_that_a_generic_name_means_is_told_one_message_each(busy: Desk) -> None:
     rows = busy.rows(c.MQCMD_INQUIRE_SUBSCRIPTION, sub("*"))
     assert pick(rows, c.MQCACF_SUB_NAME, MQCA_TOPIC_STRING, c.MQIACF_SUB_TYPE) == [
@@ -463,6 +467,7 @@ def test_all_that_a_generic_name_means_is_told_one_message_each(busy: Desk) -> N
     assert pick(busy.rows(c.MQCMD_INQUIRE_SUBSCRIPTION, sub("*"), api), c.MQCACF_DESTINATION) == [("PROGRAM.Q",)]
 
 
+@pytest.mark.rule("PCF-2")
 def test_topic_status(busy: Desk) -> None:
     rows = busy.rows(c.MQCMD_INQUIRE_TOPIC_STATUS, topic_string("#"))
     told = (MQCA_TOPIC_STRING, c.MQCA_ADMIN_TOPIC_NAME, c.MQIACF_RETAINED_PUBLICATION, c.MQIA_SUB_COUNT)
@@ -480,6 +485,7 @@ def test_topic_status(busy: Desk) -> None:
     busy.refused(3308, c.MQCMD_INQUIRE_TOPIC_STATUS, topic_string("nowhere"))
 
 
+@pytest.mark.rule("PCF-3")
 def test_clear_topic_string(busy: Desk) -> None:
     retained = Cfin(c.MQIACF_CLEAR_TYPE, c.MQCLRT_RETAINED)
     for scope in (c.MQCLRS_LOCAL, c.MQCLRS_GLOBAL):
@@ -488,6 +494,7 @@ def test_clear_topic_string(busy: Desk) -> None:
     assert [row[MQCA_TOPIC_STRING] for row in rows if row[c.MQIACF_RETAINED_PUBLICATION]] == ["c"]
 
 
+@pytest.mark.rule("PCF-2")
 def test_queue_status_and_clear_queue(busy: Desk) -> None:
     status = c.MQCMD_INQUIRE_Q_STATUS
     (row,) = busy.rows(status, queue("D"))
@@ -500,6 +507,7 @@ def test_queue_status_and_clear_queue(busy: Desk) -> None:
     busy.refused(4091, status, queue("D"), Cfin(handle, c.MQIACF_Q_HANDLE), culprit=handle)
 
 
+@pytest.mark.rule("PCF-2")
 def test_names(busy: Desk) -> None:
     (row,) = busy.rows(c.MQCMD_INQUIRE_Q_NAMES, queue("*"), LOCAL)
     names, types = row[c.MQCACF_Q_NAMES], row[c.MQIACF_Q_TYPES]
@@ -511,6 +519,7 @@ def test_names(busy: Desk) -> None:
     assert busy.rows(c.MQCMD_INQUIRE_NAMELIST_NAMES, namelist("X*")) == [{c.MQCACF_NAMELIST_NAMES: ()}]
 
 
+@pytest.mark.rule("PCF-2")
 def test_publish_subscribe_status(busy: Desk) -> None:
     (row,) = busy.rows(c.MQCMD_INQUIRE_PUBSUB_STATUS)
     assert row == {
@@ -559,6 +568,7 @@ SELECTED: list[tuple[str, int, tuple[Parameter, ...], set[int]]] = [
 ]
 
 
+@pytest.mark.rule("PCF-6")
 @pytest.mark.parametrize(
     ("command", "parameters", "wanted"), [row[1:] for row in SELECTED], ids=[row[0] for row in SELECTED]
 )
@@ -619,6 +629,7 @@ FILTERS: list[tuple[str, int, tuple[Parameter, ...], Parameter, list[str]]] = [
 ]
 
 
+@pytest.mark.rule("PCF-6")
 @pytest.mark.parametrize(
     ("command", "parameters", "condition", "wanted"), [row[1:] for row in FILTERS], ids=[row[0] for row in FILTERS]
 )
@@ -697,6 +708,7 @@ REFUSED: list[tuple[str, int, int | None, int, tuple[Parameter, ...], dict[str, 
 ]
 
 
+@pytest.mark.rule("PCF-7")
 @pytest.mark.parametrize(
     ("reason", "culprit", "command", "parameters", "header"),
     [row[1:] for row in REFUSED],
@@ -727,6 +739,7 @@ def test_refused(
 # The messages themselves
 
 
+@pytest.mark.rule("PCF-8")
 def test_the_descriptor_of_a_response(desk: Desk) -> None:
     for order, encoding in (("little", 546), ("big", 273)):
         (reply,) = desk.ask(c.MQCMD_PING_Q_MGR, order=order, priority=3, persistence=1)
@@ -737,6 +750,7 @@ def test_the_descriptor_of_a_response(desk: Desk) -> None:
         assert (reply.pcf.order, reply.pcf.type, reply.pcf.command, reply.pcf.version) == (order, 2, 40, 1)
 
 
+@pytest.mark.rule("PCF-8")
 def test_identifiers_as_report_says(desk: Desk) -> None:
     correl = b"mine".ljust(24)
     report = MQRO_PASS_MSG_ID | MQRO_PASS_CORREL_ID
@@ -793,6 +807,7 @@ def test_a_processor_without_a_command_server_leaves_commands_where_they_are(des
 # What a change means for the commands behind it
 
 
+@pytest.mark.rule("PCF-9")
 def test_what_is_defined_counts_for_the_next_message(desk: Desk) -> None:
     desk.done(c.MQCMD_CREATE_SUBSCRIPTION, sub("S"), topic_string("a"), dest("D"))
     publication = "<Command>Publish</Command><Topic>a</Topic>"
@@ -822,6 +837,7 @@ def test_the_command_server_works_while_publish_subscribe_is_disabled(desk: Desk
     assert len(desk.rows(c.MQCMD_INQUIRE_SUBSCRIPTION, sub("*"))) == 1
 
 
+@pytest.mark.rule("PCF-9")
 def test_what_is_kept_is_what_a_restart_finds(busy: Desk) -> None:
     objects, subscriptions, _ = busy.store.load_state()
     assert sorted(s.name or "" for s in subscriptions) == ["", "S1", "S2"]

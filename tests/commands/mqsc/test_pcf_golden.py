@@ -98,6 +98,7 @@ def test_there_is_a_file_for_each_session() -> None:
     assert {path.stem for path in FIXTURES.glob("*.json")} == set(SESSIONS)
 
 
+@pytest.mark.rule("PCF-8")
 @pytest.mark.parametrize("name", SESSIONS)
 def test_the_bytes_are_the_same(name: str) -> None:
     assert played(name) == json.loads((FIXTURES / f"{name}.json").read_text())

@@ -121,6 +121,7 @@ def strip(value: bytes) -> str:
     return value.rstrip(b" \0").decode()
 
 
+@pytest.mark.rule("PCF-10")
 def test_topics(pcf: Any, peer: Any) -> None:
     q, f = ids(peer)
     made = {q.MQCA_TOPIC_NAME: b"T", q.MQCA_TOPIC_STRING: b"a/b", q.MQIA_TOPIC_TYPE: q.MQTOPT_LOCAL}
@@ -138,6 +139,7 @@ def test_topics(pcf: Any, peer: Any) -> None:
     assert (refused.value.comp, refused.value.reason) == (q.MQCC_FAILED, q.MQRC_UNKNOWN_OBJECT_NAME)
 
 
+@pytest.mark.rule("PCF-10")
 def test_subscriptions(pcf: Any, peer: Any) -> None:
     q, f = ids(peer)
     for name in (b"ONE", b"TWO"):

@@ -103,6 +103,7 @@ NEEDS: list[tuple[str, int, tuple[Parameter, ...], tuple[Record, ...]]] = [
 ]
 
 
+@pytest.mark.rule("PCF-4")
 @pytest.mark.parametrize(
     ("command", "parameters", "records"), [row[1:] for row in NEEDS], ids=[row[0] for row in NEEDS]
 )
@@ -124,6 +125,7 @@ def test_a_user_of_group_mqm_may_do_everything(desk: Desk) -> None:
         assert {r.pcf.reason for r in desk.ask(command, *parameters, user="root")} == {0}
 
 
+@pytest.mark.rule("PCF-4")
 def test_what_a_generic_name_means_is_told_as_far_as_it_may_be_seen(desk: Desk) -> None:
     """Selected attributes too: what a subscription is of is looked up, not read off the response."""
     desk.done(c.MQCMD_CREATE_SUBSCRIPTION, sub("HIDDEN"), topic_string("z"), dest("Q"), user="root")

@@ -46,6 +46,7 @@ def answers(home: Path) -> list[Pcf]:
     return [decode_pcf(bytes.fromhex(json.loads(line)["body_hex"]), 1208) for line in got.lines]
 
 
+@pytest.mark.rule("PCF-9")
 def test_run_once_carries_out_and_answers(home: Path, tmp_path: Path) -> None:
     ask(home, CREATE, INQUIRE, Pcf(c.MQCMD_DELETE_TOPIC, (Cfst.of(c.MQCA_TOPIC_NAME, "NONE"),)))
     record = tmp_path / "puts.jsonl"

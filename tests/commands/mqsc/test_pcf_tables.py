@@ -43,6 +43,7 @@ TABLES = {
 }
 
 
+@pytest.mark.rule("PCF-5")
 @pytest.mark.parametrize(("kind", "table"), KINDS, ids=[kind.word for kind, _ in KINDS])
 def test_every_attribute_of_mqsc_has_its_parameter_and_its_words(
     kind: ObjectKind, table: tuple[PcfAttribute, ...]
@@ -63,6 +64,7 @@ def test_a_table_has_each_keyword_and_each_number_once(table: tuple[PcfAttribute
     assert len({attribute.number for attribute in table}) == len(table)
 
 
+@pytest.mark.rule("PCF-5")
 @needs_ibmmq
 def test_the_numbers_are_ibms() -> None:
     """Of all constants; some names are defined only in the C header that no package has."""

@@ -58,6 +58,7 @@ def topics(world: LiveWorld, qmgr: str) -> dict[str, str]:
 
 
 # docs/conformance.md: DIS-28
+@pytest.mark.rule("DIS-28")
 def test_3_2_1_1_a_topic_that_one_member_defines_is_known_to_all(tmp_path: Path) -> None:
     with LiveWorld(tmp_path, *THREE) as world:
         world.settle()
@@ -87,6 +88,7 @@ LEAVING = {
 }
 
 
+@pytest.mark.rule("DIS-28")
 @pytest.mark.parametrize("is_running", [True, False], ids=["while it runs", "while it is stopped"])
 @pytest.mark.parametrize("how", LEAVING.values(), ids=LEAVING)
 def test_one_that_leaves_gets_and_sends_nothing_more(tmp_path: Path, how: str, is_running: bool) -> None:
@@ -142,6 +144,7 @@ def test_a_topic_that_is_in_the_cluster_no_more(tmp_path: Path, change: str) -> 
         assert world.proxies("QM3") == {("QM2", "Sport/#")}
 
 
+@pytest.mark.rule("DIS-28")
 def test_3_2_1_1_1_a_members_own_definition_counts_until_it_is_deleted(tmp_path: Path) -> None:
     with LiveWorld(tmp_path, *THREE) as world:
         subscribe(world, "QM2")
@@ -156,6 +159,7 @@ def test_3_2_1_1_1_a_members_own_definition_counts_until_it_is_deleted(tmp_path:
 
 
 # docs/conformance.md: DIS-29
+@pytest.mark.rule("DIS-29")
 def test_a_suspended_host_gets_publications_only_where_there_is_no_other(tmp_path: Path) -> None:
     hosted = f"{SPORT} CLROUTE(TOPICHOST)"
     hosts = (at("QM1", "", "C", setup=hosted), at("QM2", "", "C", setup=hosted))
@@ -387,6 +391,7 @@ def _topic(topic: TopicObject) -> str:
     return f"DEFINE TOPIC({topic.name}) TOPICSTR('{topic.topic_string}') {attributes}"
 
 
+@pytest.mark.rule("DIS-28")
 @given(st.integers(0, 10_000))
 @settings(max_examples=8)
 def test_whatever_changes_ends_as_if_it_had_always_been_so(seed: int) -> None:
@@ -436,6 +441,7 @@ def test_run_once_joins_and_carries(tmp_path: Path) -> None:
 
 
 # docs/conformance.md: DIS-26
+@pytest.mark.rule("DIS-26")
 def test_a_cluster_and_a_linked_tree_do_not_go_together(tmp_path: Path) -> None:
     home, linked = ("--home", str(tmp_path)), ("--topics", "mqtt://127.0.0.1:1", "--once")
     assert run("create", "QM1", *home).code == 0

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from commands.broker.exit_values import ExitAnswer, ExitResponse
 from rfh2.constants import MQRC_PUBLISH_EXIT_ERROR
 from rfh2.dlh import Dlh
@@ -17,6 +19,7 @@ FAILED = ExitAnswer(exit_response=ExitResponse.FAILED)
 
 
 # docs/conformance.md: APP-5j
+@pytest.mark.rule("APP-5j")
 def test_4_6_2_1_a_publication_of_a_neighbour_for_which_it_fails_is_a_dead_letter(tmp_path: Path) -> None:
     """Nothing of it is done there: it is not retained, and does not go on. Where it came from, nothing changes."""
     exit_ = Exit(FAILED)
@@ -48,6 +51,7 @@ def test_4_6_2_1_a_publication_of_a_neighbour_for_which_it_fails_is_a_dead_lette
 
 
 # docs/conformance.md: APP-5j
+@pytest.mark.rule("APP-5j")
 def test_4_6_2_what_is_retained_elsewhere_passes_it_on_its_way_to_a_subscription_of_define_sub(tmp_path: Path) -> None:
     """What is retained here already does not: administration puts it (APP-5h)."""
     exit_ = Exit(ExitAnswer())

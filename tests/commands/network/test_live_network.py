@@ -109,6 +109,7 @@ def agree(world: LiveWorld, replay: NetworkReplay) -> None:
 
 
 # docs/conformance.md: DIS-22
+@pytest.mark.rule("DIS-22", "PUB-3", "QM-5")
 @pytest.mark.parametrize("scenario", LIVE, ids=lambda scenario: scenario.name)
 def test_the_figures_of_the_guide(scenario: NetworkScenario, tmp_path: Path) -> None:
     setup = scenario.setup
@@ -145,6 +146,7 @@ def workload(setups: Sequence[QueueManagerSetup], seed: int, size: int) -> list[
 NETWORKS = [LINE, TREE, CLUSTER, MIXED, TWO]
 
 
+@pytest.mark.rule("DIS-22")
 @given(st.sampled_from(NETWORKS), st.tuples(*[st.sampled_from(SETUPS)] * 3), st.integers(0, 10_000))
 @settings(max_examples=12)
 def test_any_workload_gives_what_its_replay_gives(
@@ -182,6 +184,7 @@ def statuses(world: LiveWorld, qmgr: str) -> list[str]:
 
 
 # docs/conformance.md: DIS-23
+@pytest.mark.rule("DIS-23")
 def test_a_queue_manager_moves_to_another_parent(tmp_path: Path) -> None:
     with LiveWorld(tmp_path, at("QM1"), at("QM2", parent="QM1"), at("QM3")) as world:
         world.put(message("RegSub", "QM2", "a", "BOARD"))
@@ -204,6 +207,7 @@ def test_a_queue_manager_moves_to_another_parent(tmp_path: Path) -> None:
         assert world.proxies("QM3") == set()
 
 
+@pytest.mark.rule("DIS-23")
 def test_a_parent_that_comes_later_gets_everything_then(tmp_path: Path) -> None:
     with LiveWorld(tmp_path, at("QM2", parent="QM1")) as world:
         world.put(message("RegSub", "QM2", "a/#", "BOARD"))
@@ -219,6 +223,7 @@ def test_a_parent_that_comes_later_gets_everything_then(tmp_path: Path) -> None:
         assert [decode(each.body, each.md).body for each in world.on("QM2", "BOARD")] == [b"late"]
 
 
+@pytest.mark.rule("DIS-23")
 def test_two_cannot_be_the_parents_of_each_other(tmp_path: Path) -> None:
     with LiveWorld(tmp_path, at("QM1", parent="QM2"), at("QM2", parent="QM1")) as world:
         world.put(message("RegSub", "QM2", "a", "BOARD"))
@@ -229,6 +234,7 @@ def test_two_cannot_be_the_parents_of_each_other(tmp_path: Path) -> None:
 
 
 # docs/conformance.md: DIS-21
+@pytest.mark.rule("DIS-21")
 def test_refresh_makes_proxy_subscriptions_what_they_have_to_be(tmp_path: Path) -> None:
     with LiveWorld(tmp_path, *LINE) as world:
         for n in range(5):
@@ -282,6 +288,7 @@ class _KilledError(Exception):
     pass
 
 
+@pytest.mark.rule("DIS-24")
 @pytest.mark.parametrize("after", ["arrived", "removed"])
 def test_a_carrier_that_ends_at_any_step_neither_loses_nor_doubles(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: str
@@ -319,6 +326,7 @@ def test_a_carrier_that_ends_at_any_step_neither_loses_nor_doubles(
         assert last.execute("SELECT count(*) FROM arrived").fetchone() == (1,)
 
 
+@pytest.mark.rule("DIS-24")
 def test_a_carrier_that_was_held_up_brings_nothing_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another process has taken over, and has carried what the first one had already read."""
     with LiveWorld(tmp_path, *LINE[:2]) as world:
@@ -390,6 +398,7 @@ def reasons_at_qm2(world: LiveWorld) -> list[int]:
     return [letter.reason for letter in letters]  # type: ignore[union-attr]
 
 
+@pytest.mark.rule("SEC-16")
 @pytest.mark.parametrize(("user", "is_deleted"), [("mallory", False), ("", False), ("alice", True), ("mqm", True)])
 def test_a_command_for_another_queue_manager_acts_as_who_put_it(tmp_path: Path, user: str, is_deleted: bool) -> None:
     """SEC-16. Not as the user in its descriptor, which a program may have set."""
@@ -406,6 +415,7 @@ def test_a_command_for_another_queue_manager_acts_as_who_put_it(tmp_path: Path, 
         assert (there.store.find_queue("SECRET") is None) is is_deleted
 
 
+@pytest.mark.rule("DIS-9")
 @pytest.mark.parametrize("user", ["mallory", ""])
 @pytest.mark.parametrize(
     "queue", ["SYSTEM.INTER.QMGR.CONTROL", "SYSTEM.INTER.QMGR.PUBS", "SYSTEM.QPUBSUB.MQSUB.REQUEST"]
@@ -424,6 +434,7 @@ def test_programs_may_not_put_to_the_queues_of_queue_managers_elsewhere(tmp_path
         assert world.proxies("QM2") == before | {("QM1", "a")}  # what queue managers send each other arrives
 
 
+@pytest.mark.rule("DIS-10")
 def test_3_7_1_what_neighbours_send_waits_there_while_its_queue_is_unavailable(tmp_path: Path) -> None:
     with LiveWorld(tmp_path, *LINE[:2]) as world:
         world.put(message("RegSub", "QM2", "a", "BOARD"))
@@ -440,6 +451,7 @@ def test_3_7_1_what_neighbours_send_waits_there_while_its_queue_is_unavailable(t
         assert [decode(each.body, each.md).body for each in world.on("QM2", "BOARD")] == [b"one", b"two"]
 
 
+@pytest.mark.rule("DIS-10")
 def test_3_7_1_without_its_transmission_queue_a_publication_is_a_dead_letter(tmp_path: Path) -> None:
     with LiveWorld(tmp_path, *LINE[:2]) as world:
         world.put(message("RegSub", "QM2", "a", "BOARD"))
@@ -505,6 +517,7 @@ def run_once(home: Path, put: CapturedMessage) -> None:
 
 
 # docs/conformance.md: DIS-26
+@pytest.mark.rule("DIS-26")
 def test_a_hierarchy_and_a_linked_tree_do_not_go_together(tmp_path: Path) -> None:
     """A publication would reach the others both ways. run says which of the two to end, at either end."""
     home, linked = ("--home", str(tmp_path)), ("--topics", "mqtt://127.0.0.1:1", "--once")

@@ -50,6 +50,7 @@ def agrees(world: LiveWorld) -> None:
 
 
 # docs/conformance.md: DIS-25
+@pytest.mark.rule("DIS-25")
 @pytest.mark.parametrize(
     ("sent", "received", "is_whole", "found"),
     [
@@ -79,6 +80,7 @@ def test_a_crash_while_two_synchronise_is_no_crash_after_a_batch() -> None:
 
 
 # docs/conformance.md: DIS-25
+@pytest.mark.rule("DIS-25")
 def test_a_parent_that_was_made_anew_gets_its_child_back(tmp_path: Path) -> None:
     with LiveWorld(tmp_path, *PAIR) as world:
         world.put(message("RegSub", "QM2", "a", "BOARD"))
@@ -144,6 +146,7 @@ def test_a_child_that_was_made_anew_without_a_parent_is_let_go(tmp_path: Path) -
 
 
 # docs/conformance.md: DIS-25
+@pytest.mark.rule("DIS-25")
 @pytest.mark.parametrize("in_place", [False, True], ids=["another file", "in place"])
 @pytest.mark.parametrize("restored", ["QM1", "QM2", "QM3"])
 def test_a_backup_becomes_what_its_neighbours_know(tmp_path: Path, restored: str, in_place: bool) -> None:
@@ -277,6 +280,7 @@ def forget(world: LiveWorld, at_: str, neighbour: str) -> None:
 
 
 # docs/conformance.md: DIS-25
+@pytest.mark.rule("DIS-25")
 def test_a_parent_that_does_not_know_its_child_loses_nothing_of_it(tmp_path: Path) -> None:
     own = "DEFINE QLOCAL(BOARD)\nDEFINE SUB(S) TOPICSTR('a') DEST(BOARD)"
     with LiveWorld(tmp_path, at("QM1", setup=own), PAIR[1]) as world:
@@ -317,6 +321,7 @@ def test_one_that_is_nobodys_child_is_not_let_in(tmp_path: Path) -> None:
 
 
 # docs/conformance.md: DIS-25
+@pytest.mark.rule("DIS-25")
 @pytest.mark.parametrize("name", ["QM2", "NOBODY"])
 def test_what_no_carrier_brought_is_a_dead_letter_and_makes_no_queue(tmp_path: Path, name: str) -> None:
     """A program writes what it likes there: it makes nobody a child, and no transmission queues."""

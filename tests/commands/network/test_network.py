@@ -34,6 +34,7 @@ def test_3_1_figures_1_to_3() -> None:
     ]
 
 
+@pytest.mark.rule("DIS-1")
 def test_3_1_1_a_proxy_subscription_goes_with_the_last_subscription() -> None:
     world = World(at("QM1"), at("QM2", "QM1"))
     world.register("QM2", "Sport", queue="A")
@@ -47,6 +48,7 @@ def test_3_1_1_a_proxy_subscription_goes_with_the_last_subscription() -> None:
     assert world.flows == []
 
 
+@pytest.mark.rule("DIS-1")
 def test_3_1_1_one_copy_satisfies_several_proxy_subscriptions() -> None:
     world = World(at("QM1"), at("QM2", "QM1"))
     world.register("QM2", "Sport/#", queue="ALL")
@@ -55,6 +57,7 @@ def test_3_1_1_one_copy_satisfies_several_proxy_subscriptions() -> None:
     assert len(world.flows) == 1
 
 
+@pytest.mark.rule("DIS-1")
 def test_3_1_2_forced_proxy_subscriptions_are_there_before_and_after_any_subscription() -> None:
     world = World(at("QM1"), at("QM2", "QM1", setup="ALTER TOPIC(SYSTEM.BASE.TOPIC) PROXYSUB(FORCE)"))
     assert [str(flow) for flow in world.replay.network.begun.flows] == ["QM2 -> QM1: subscribe #"]
@@ -67,6 +70,7 @@ def test_3_1_2_forced_proxy_subscriptions_are_there_before_and_after_any_subscri
     assert len(world.flows) == 1
 
 
+@pytest.mark.rule("DIS-11", "D-19")
 def test_3_1_3_wildcards_of_proxy_subscriptions_are_widened() -> None:
     """D-19 too: the neighbour sends a little more, which is filtered out here."""
     world = World(at("QM1"), at("QM2", "QM1"))
@@ -88,6 +92,7 @@ SCOPES = [
 ]
 
 
+@pytest.mark.rule("DIS-5")
 @pytest.mark.parametrize(("publisher", "subscriber", "v7", "v6"), SCOPES)
 @pytest.mark.parametrize("by", ["option", "topic object"])
 def test_7_5_table_2(publisher: str, subscriber: str, v7: tuple[bool, bool], v6: tuple[bool, bool], by: str) -> None:
@@ -128,6 +133,7 @@ def test_3_3_6_ungrouped_subscriptions(topic: str, received: list[str]) -> None:
     assert got == [f"Q at QM2: {each}" for each in received]
 
 
+@pytest.mark.rule("DIS-6")
 @pytest.mark.parametrize(("topic", "received"), [(RESULT, ["C"]), (MATCH, [])])
 def test_3_3_6_grouped_subscriptions(topic: str, received: list[str]) -> None:
     """The closest of the group is chosen first; where its scope is QMGR, nobody else of the group gets it.
@@ -162,6 +168,7 @@ def test_3_3_4_a_local_topic_goes_to_no_other_member() -> None:
     assert world.publish("QM1", "USA/Texas") == []
 
 
+@pytest.mark.rule("DIS-3")
 def test_3_2_1_1_1_a_local_definition_overrides_the_cluster_topic() -> None:
     """PUBSCOPE(QMGR) on the local topic object keeps what is published here among the subscribers here."""
     setup = "DEFINE TOPIC(A) TOPICSTR('Sport') CLUSTER(CL1)"
@@ -176,6 +183,7 @@ def test_3_2_1_1_1_a_local_definition_overrides_the_cluster_topic() -> None:
     assert sorted(world.publish("QM1", "Sport")) == ["Q at QM1: Sport", "Q at QM3: Sport"]
 
 
+@pytest.mark.rule("DIS-3")
 def test_3_2_1_1_1_the_last_of_several_definitions_counts_and_the_other_is_reported() -> None:
     first = "DEFINE TOPIC(A) TOPICSTR('Sport') CLUSTER(CL1) SUBSCOPE(QMGR)"
     last = "DEFINE TOPIC(A) TOPICSTR('Sport') CLUSTER(CL1)"
@@ -204,6 +212,7 @@ def test_3_2_1_3_overlapping_clusters_are_no_bridge() -> None:
     assert world.publish("QM1", "C") == ["Q at QM1: C"]
 
 
+@pytest.mark.rule("DIS-3")
 def test_topic_host_routing_goes_through_one_host() -> None:
     setup = "DEFINE TOPIC(A) TOPICSTR('Sport') CLUSTER(CL1) CLROUTE(TOPICHOST)"
     world = World(
@@ -218,6 +227,7 @@ def test_topic_host_routing_goes_through_one_host() -> None:
 
 
 # docs/conformance.md: DIS-29
+@pytest.mark.rule("DIS-29")
 @pytest.mark.parametrize("suspended", ["QM1", "QM2"])
 def test_a_suspended_host_is_passed_by(suspended: str) -> None:
     def host(qmgr: str) -> str:
@@ -260,6 +270,7 @@ def test_3_3_5_3_a_topic_of_one_cluster_goes_to_the_neighbour_in_the_hierarchy_a
     assert received == [f"Q at QM{m}: USA/Alabama" for m in (3, 4, 7, 8, 9)]
 
 
+@pytest.mark.rule("DIS-6")
 def test_3_3_4_member_of_a_cluster_and_of_a_hierarchy_gets_one_copy() -> None:
     setup = "DEFINE TOPIC(A) TOPICSTR('Sport') CLUSTER(CL1)"
     world = World(at("QM1", "", "CL1", setup=setup), at("QM2", "QM1", "CL1"), at("QM3", "", "CL1"))
@@ -270,6 +281,7 @@ def test_3_3_4_member_of_a_cluster_and_of_a_hierarchy_gets_one_copy() -> None:
     assert world.replay.network.topology.loops() == ()
 
 
+@pytest.mark.rule("DIS-7")
 def test_3_4_a_loop_is_reported_and_ends_at_the_fingerprint() -> None:
     parents = [f"ALTER QMGR PARENT({parent})" for parent in ("QM2", "QM3", "QM1")]
     world = World(*(at(f"QM{n}", setup=setup) for n, setup in enumerate(parents, 1)))
@@ -281,6 +293,7 @@ def test_3_4_a_loop_is_reported_and_ends_at_the_fingerprint() -> None:
     assert world.step.kept_back[0].why.endswith("QM1 - QM2 - QM3 - QM1 (guide 3.4)")
 
 
+@pytest.mark.rule("DIS-7")
 def test_3_4_1_a_program_passes_fingerprints_on() -> None:
     world = World(at("QM1"), at("QM2", "QM1"))
     for qmgr in ("QM1", "QM2"):
@@ -290,6 +303,7 @@ def test_3_4_1_a_program_passes_fingerprints_on() -> None:
     assert world.flows == ["QM1 -> QM2: publish Sport <ibm><Rfp>QM2</Rfp><Rfp>QM1</Rfp></ibm>"]
 
 
+@pytest.mark.rule("DIS-8")
 def test_3_5_retained_publications_come_with_the_proxy_subscription() -> None:
     world = World(*ASIA)
     world.publish("London", "Weather", options=["RetainPub"])
@@ -305,6 +319,7 @@ def test_3_5_retained_publications_come_with_the_proxy_subscription() -> None:
     assert world.register("HQ", "Weather/#", queue="Q3") == ["Q3 at HQ: Weather"]
 
 
+@pytest.mark.rule("DIS-8")
 def test_3_5_options_about_retained_publications_hold_for_those_of_neighbours() -> None:
     world = World(at("QM1"), at("QM2", "QM1"))
     world.publish("QM1", "Weather", options=["RetainPub"])
@@ -313,6 +328,7 @@ def test_3_5_options_about_retained_publications_hold_for_those_of_neighbours() 
     assert world.request("QM2", "Weather", queue="ASKS") == ["ASKS at QM2: Weather"]
 
 
+@pytest.mark.rule("DIS-8", "DEL-7")
 @pytest.mark.parametrize(("options", "left"), [([], []), (["Local"], ["Weather"])])
 def test_6_7_1_delete_publication_everywhere_or_local(options: list[str], left: list[str]) -> None:
     world = World(*ASIA)

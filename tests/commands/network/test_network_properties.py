@@ -120,6 +120,7 @@ ACTIONS = st.lists(
 )
 
 
+@pytest.mark.rule("DIS-1")
 @given(plans(), ACTIONS, st.randoms(use_true_random=False))
 @example(CHILDREN_IN_THEIR_CLUSTER, [("register", 0, "a/x", False), ("publish", 2, "a/x", False)], Random(0))
 @example(CHAIN_IN_ITS_CLUSTER, [("register", 0, "a", False), ("publish", 2, "a", False)], Random(0))
@@ -154,6 +155,7 @@ def test_each_subscriber_in_scope_gets_each_publication_exactly_once(
             assert set(received) <= set(live)
 
 
+@pytest.mark.rule("DIS-8")
 @given(plans(hierarchies_only=True), ACTIONS, st.randoms(use_true_random=False))
 def test_each_subscriber_gets_what_is_retained_exactly_once(
     plan: Plan, actions: list[tuple[str, int, str, bool]], random: Random

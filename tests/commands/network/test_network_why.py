@@ -118,6 +118,7 @@ NEAR = [
 
 
 # docs/conformance.md: DIS-27
+@pytest.mark.rule("DIS-27")
 @pytest.mark.parametrize(("pattern", "more", "setup", "reason"), [c[1:] for c in NEAR], ids=[c[0] for c in NEAR])
 def test_a_near_miss_at_another_queue_manager(
     pattern: str, more: dict[str, list[str]], setup: str, reason: Reason | None

@@ -70,6 +70,7 @@ MESSAGES = [
 ]
 
 
+@pytest.mark.rule("MIG-18")
 @pytest.mark.parametrize(
     ("mqmd", "body", "folders", "data"), [row[1:] for row in MESSAGES], ids=[row[0] for row in MESSAGES]
 )
@@ -118,6 +119,7 @@ def test_pub_disabled_makes_a_dead_letter(store: QueueManagerStore, processor: P
     assert int.from_bytes(letter.body[8:12], "little") == 2051 or int.from_bytes(letter.body[8:12], "big") == 2051
 
 
+@pytest.mark.rule("MIG-18")
 def test_a_subscriber_queue_is_none(store: QueueManagerStore, processor: Processor) -> None:
     """What a subscription fed back into the topic would never end: 3076."""
     psc = "<Command>RegSub</Command><Topic>stats/qm1</Topic><QName>TO.STATS</QName>"

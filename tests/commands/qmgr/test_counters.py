@@ -97,6 +97,7 @@ CASES = [
 
 
 # docs/conformance.md: ST-1
+@pytest.mark.rule("ST-1")
 @pytest.mark.parametrize(("commands", "subscriptions", "topics"), CASES)
 @pytest.mark.parametrize("batch", [1, 1000])
 def test_counts_of_subscriptions_and_topics(
@@ -166,6 +167,7 @@ def test_what_is_owed_counts_when_it_is_kept(tmp_path: Path) -> None:
 
 
 # docs/conformance.md: ST-4
+@pytest.mark.rule("ST-4")
 def test_queues_are_counted_whoever_puts_and_gets(tmp_path: Path) -> None:
     with _store(tmp_path) as store:
         with store.unit_of_work() as unit:
@@ -201,6 +203,7 @@ PARTS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2), st.booleans(), 
 
 
 # docs/conformance.md: ST-7
+@pytest.mark.rule("ST-7")
 @given(units=st.lists(st.tuples(PARTS, st.booleans()), max_size=4))
 def test_what_is_backed_out_counts_nothing(units: list[tuple[list[tuple[int, int, bool, bool]], bool]]) -> None:
     """Puts less gets are what is on the queue, however units of work and their parts ended."""
@@ -280,6 +283,7 @@ def _forget(store: QueueManagerStore, now: datetime) -> list[str]:
         return sorted(unit.counters.topics())
 
 
+@pytest.mark.rule("ST-3")
 def test_2_5_3_1_an_unused_topic_leaves_the_tree_after_treelife(tmp_path: Path) -> None:
     with _store(tmp_path, treelife=60) as store:
         with store.unit_of_work() as unit:
@@ -295,6 +299,7 @@ def test_2_5_3_1_an_unused_topic_leaves_the_tree_after_treelife(tmp_path: Path) 
         assert _forget(store, NOW + timedelta(seconds=91)) == everything
 
 
+@pytest.mark.rule("ST-3")
 def test_2_5_3_1_a_processor_that_runs_looks_for_unused_topics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now, stop = NOW, threading.Event()
 
@@ -312,6 +317,7 @@ def test_2_5_3_1_a_processor_that_runs_looks_for_unused_topics(tmp_path: Path, m
         assert list(store.counts()[1]) == ["subscribed"]
 
 
+@pytest.mark.rule("ST-3")
 def test_2_5_3_1_treelife_0_keeps_topics_for_ever(tmp_path: Path) -> None:
     with _store(tmp_path, treelife=0) as store:
         _do(store, "pub a")

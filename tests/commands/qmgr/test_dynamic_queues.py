@@ -153,6 +153,7 @@ CLOSES = [
 ]
 
 
+@pytest.mark.rule("DEREG-30")
 @pytest.mark.parametrize(
     ("model", "messages", "option", "who", "outcome"), [row[1:] for row in CLOSES], ids=[row[0] for row in CLOSES]
 )
@@ -238,6 +239,7 @@ def opened_and_registered(
     return opened
 
 
+@pytest.mark.rule("REG-3")
 def test_6_7_4_the_subscription_goes_when_the_queue_is_closed(program: QueueManagerStore, processor: Processor) -> None:
     register(program, "STAYS", option="PersAsPub")
     with program.connect() as connection:
@@ -253,6 +255,7 @@ def test_6_7_4_the_subscription_goes_when_the_queue_is_closed(program: QueueMana
     assert rows(program) == {"subscriptions": 1}
 
 
+@pytest.mark.rule("DEREG-6")
 def test_6_7_2_it_is_the_queues_and_not_the_names(program: QueueManagerStore, processor: Processor) -> None:
     """A queue of the same name that is made before the next command inherits no subscription."""
     with program.connect() as connection:
@@ -269,6 +272,7 @@ def test_6_7_2_it_is_the_queues_and_not_the_names(program: QueueManagerStore, pr
         assert [b"<Topic>b</Topic>" in message.body for message in program.browse("SAME")] == [True]
 
 
+@pytest.mark.rule("DEREG-6")
 def test_6_7_2_it_can_no_longer_be_deregistered(program: QueueManagerStore, processor: Processor) -> None:
     with program.connect() as connection:
         name = opened_and_registered(program, processor, connection).name
@@ -312,6 +316,7 @@ PERSISTENCE = [
 ]
 
 
+@pytest.mark.rule("REG-3")
 @pytest.mark.parametrize(("option", "reason"), PERSISTENCE)
 def test_6_7_4_nonpers_must_be_specified(
     program: QueueManagerStore, processor: Processor, option: str, reason: int | None

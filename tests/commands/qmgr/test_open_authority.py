@@ -147,6 +147,7 @@ OPTIONS = [
 ALL = ("BROWSE", "GET", "INQ", "PASSALL", "PASSID", "PUT", "SET", "SETALL", "SETID")
 
 
+@pytest.mark.rule("SEC-10")
 @pytest.mark.parametrize(("options", "needed"), OPTIONS)
 def test_what_an_option_of_mqopen_needs(tmp_path: Path, options: int, needed: tuple[str, ...]) -> None:
     """Each of them, and nothing else; a dot stands for what the queue manager has to grant too."""
@@ -176,6 +177,7 @@ def test_nothing_is_checked_before_the_first_record(tmp_path: Path) -> None:
             assert reason_of(connect("mallory"), "BOBQ", options) == 0
 
 
+@pytest.mark.rule("SEC-10")
 def test_groups_and_generic_profiles_count(tmp_path: Path) -> None:
     records = (
         AuthorityRecord("QUEUE", "BOB*", "GROUP", "staff", ("GET",)),
@@ -188,6 +190,7 @@ def test_groups_and_generic_profiles_count(tmp_path: Path) -> None:
         assert (reason_of(bob, "OTHER", OUT), reason_of(root, "BOBQ", OUT | SET_ALL)) == (0, 0)
 
 
+@pytest.mark.rule("CMD-4")
 @pytest.mark.parametrize(
     "queue",
     [
@@ -203,6 +206,7 @@ def test_system_queues_are_checked_like_others(tmp_path: Path, queue: str) -> No
         assert put1_of(mallory, queue) == REFUSED
 
 
+@pytest.mark.rule("SEC-14")
 def test_the_queues_of_the_bridge_are_for_mqm_whatever_records_say(tmp_path: Path) -> None:
     with programs(tmp_path, may("alice", "QUEUE", "**", *ALL)) as connect:
         for queue in (REQUEST_QUEUE, REPLY_QUEUE):
@@ -219,6 +223,7 @@ def test_a_queue_is_made_only_for_who_may_put_to_it(tmp_path: Path) -> None:
         assert reason_of(alice, "ALICE.NEW", OUT) == 0
 
 
+@pytest.mark.rule("SEC-11")
 def test_an_alias_of_a_queue_is_checked_and_not_its_base(tmp_path: Path) -> None:
     records = (may("alice", "QUEUE", "ALIAS", "PUT", "SET"), may("bob", "QUEUE", "BOBQ", "PUT"))
     with programs(tmp_path, *records) as connect:
@@ -228,6 +233,7 @@ def test_an_alias_of_a_queue_is_checked_and_not_its_base(tmp_path: Path) -> None
         assert reason_of(connect("alice"), "ALIAS", MQOO_SET) == REFUSED  # MQSET changes the queue behind it
 
 
+@pytest.mark.rule("SEC-11")
 def test_5_an_alias_of_a_topic_and_the_topic_are_both_checked(tmp_path: Path) -> None:
     put, pub = may("putter", "QUEUE", "NEWS.ALIAS", "PUT"), may("carl", "TOPIC", "NEWS", "PUB")
     both = (replace(put, entity="both"), replace(pub, entity="both"))
@@ -265,6 +271,7 @@ def test_another_queue_manager_is_reached_by_its_transmission_queue(tmp_path: Pa
         assert (reason_of(connect("alice"), "QM2", OUT), reason_of(connect("carl"), "QM2", OUT)) == (REFUSED, 0)
 
 
+@pytest.mark.rule("SEC-14")
 def test_a_dynamic_queue_is_its_makers(tmp_path: Path) -> None:
     records = (may("alice", "QUEUE", "*.MODEL", "DSP", "GET"), may("bob", "QUEUE", "*.MODEL", "GET"))
     with programs(tmp_path, *records) as connect:
@@ -280,6 +287,7 @@ def test_a_dynamic_queue_is_its_makers(tmp_path: Path) -> None:
         assert store.load_state()[0].queues["A"].owner == "alice"
 
 
+@pytest.mark.rule("SEC-14")
 def test_a_managed_queue_is_its_owners_alone(tmp_path: Path) -> None:
     records = (may("bob", "QUEUE", "**", *ALL), may("alice", "QUEUE", "KEPT.MODEL", "DSP", "GET"))
     with programs(tmp_path, *records) as connect:
@@ -290,6 +298,7 @@ def test_a_managed_queue_is_its_owners_alone(tmp_path: Path) -> None:
             assert reason_of(connect("alice"), name, options) == 0
 
 
+@pytest.mark.rule("SEC-13")
 def test_5_2_the_alternate_user_is_checked(tmp_path: Path) -> None:
     records = (
         may("server", "QMGR", "QM1", "ALTUSR"),
@@ -311,6 +320,7 @@ def test_5_2_the_alternate_user_is_checked(tmp_path: Path) -> None:
         assert put1_of(mallory, for_bob(), ALTERNATE) == REFUSED
 
 
+@pytest.mark.rule("SEC-15")
 def test_the_queue_manager_is_checked_once_a_record_grants_connect(tmp_path: Path) -> None:
     qmgr = Target(MQOT_Q_MGR)
     with programs(tmp_path / "a", SOMETHING, may("admin", "QMGR", "QM1", "DSP")) as connect:

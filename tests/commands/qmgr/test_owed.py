@@ -97,6 +97,7 @@ def _inhibited(unit: UnitOfWork) -> None:
     unit.save_definition(LocalQueue("S", put_enabled=False))
 
 
+@pytest.mark.rule("RESP-12")
 @pytest.mark.parametrize("refusing", [_full, _gone, _inhibited])
 def test_other_subscribers_have_theirs_and_it_gets_all_in_order_later(
     store: QueueManagerStore, refusing: Change
@@ -236,6 +237,7 @@ def test_what_is_owed_expires_and_its_expiry_runs_on(tmp_path: Path) -> None:
         assert message.expires_at == NOW + timedelta(seconds=60)
 
 
+@pytest.mark.rule("RESP-12")
 @pytest.mark.parametrize(
     ("attributes", "persistence", "left"),
     [({}, 0, {}), ({"psnpmsg": "KEEP"}, 0, {"S": 1}), ({}, 1, {"S": 1})],

@@ -104,6 +104,7 @@ def test_what_has_expired_is_taken_off_queues_that_nobody_gets_from(
         assert rows() == 1
 
 
+@pytest.mark.rule("SEC-16")
 def test_what_answers_a_command_is_of_who_put_it_and_not_of_the_name_in_its_descriptor(tmp_path: Path) -> None:
     """A response goes where the program says: on some queues it is read as a command of that user."""
     forged = {"user_identifier": "mqm", "msg_type": 1, "reply_to_q": "R"}
@@ -192,6 +193,7 @@ def _stuck(store: QueueManagerStore, **mqmd: object) -> Processor:
     return processor
 
 
+@pytest.mark.rule("QM-2")
 def test_6_5_1_psnpmsg_discard_gives_a_non_persistent_command_up_after_psrtycnt_tries(tmp_path: Path) -> None:
     with _store(tmp_path, psrtycnt=3) as store:
         processor = _stuck(store, persistence=0)
@@ -202,6 +204,7 @@ def test_6_5_1_psnpmsg_discard_gives_a_non_persistent_command_up_after_psrtycnt_
         assert (processor.tally.discarded, _depths(store, STREAM, "T")) == (1, [0, 1])
 
 
+@pytest.mark.rule("QM-2")
 @pytest.mark.parametrize(("attributes", "persistence"), [({"psnpmsg": "KEEP"}, 0), ({}, 1)], ids=["KEEP", "persistent"])
 def test_6_5_1_other_commands_wait_however_often_they_were_tried(
     tmp_path: Path, attributes: dict[str, object], persistence: int
@@ -225,6 +228,7 @@ PSNPRES = [
 ]
 
 
+@pytest.mark.rule("RESP-7", "QM-3")
 @pytest.mark.parametrize(("mode", "dead_letter_queue", "wanted"), PSNPRES)
 def test_6_5_1_psnpres(tmp_path: Path, mode: str, dead_letter_queue: bool, wanted: dict[str, object]) -> None:
     with _store(tmp_path, psnpres=mode) as store:
@@ -264,6 +268,7 @@ def test_6_5_1_a_response_that_psnpres_keeps_is_never_given_up_by_psnpmsg(tmp_pa
         assert (processor.drain(), _depths(store, CONTROL, "REPLY")) == (1, [0, 1])
 
 
+@pytest.mark.rule("PS-16")
 def test_2_5_4_wildcard_block_leaves_existing_subscriptions_alone_until_a_restart(tmp_path: Path) -> None:
     with _store(tmp_path) as store:
         with store.unit_of_work() as unit:
@@ -283,6 +288,7 @@ def test_2_5_4_wildcard_block_leaves_existing_subscriptions_alone_until_a_restar
 
 
 # docs/conformance.md: PUB-17
+@pytest.mark.rule("PUB-17")
 def test_a_subscriber_on_another_queue_manager_is_reached_by_transmission_queue(tmp_path: Path) -> None:
     with _store(tmp_path) as store:
         with store.unit_of_work() as unit:
@@ -297,6 +303,7 @@ def test_a_subscriber_on_another_queue_manager_is_reached_by_transmission_queue(
     assert waiting.body.endswith(b"data")
 
 
+@pytest.mark.rule("QM-1")
 @pytest.mark.parametrize("mode", ["COMPAT", "DISABLED"])
 def test_psmode_other_than_enabled_leaves_commands_where_they_are(tmp_path: Path, mode: str) -> None:
     """6.3: messages put to the queues will not be acted upon."""
@@ -395,6 +402,7 @@ def _fails_in_saving(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(effects, "publication_row", failing)
 
 
+@pytest.mark.rule("RC-3008")
 @pytest.mark.parametrize("fails", [_fails_in_translating, _fails_in_putting, _fails_in_saving])
 def test_6_7_7_3008_an_internal_error_sets_the_message_aside_and_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: Callable[[pytest.MonkeyPatch], None]

@@ -50,6 +50,7 @@ def _fits(row: MessageRow) -> bool:
     return row[BODY] == b"good"
 
 
+@pytest.mark.rule("LSN-43")
 def test_a_turn_is_bounded_and_none_looks_again_at_what_was_looked_at(store: QueueManagerStore) -> None:
     put(store, *[b"bad"] * 1_000)
     statements: list[str] = []
@@ -132,6 +133,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[QueueManagerSto
 NUMBERS = count()
 
 
+@pytest.mark.rule("LSN-43")
 @given(STEPS)
 @settings(deadline=None, max_examples=60)
 def test_what_is_found_is_what_a_look_at_all_finds(

@@ -85,6 +85,7 @@ def test_arrival_completes_the_descriptor(
     assert Mqmd.decode(arrived(before).md) == replace(before, **expected)
 
 
+@pytest.mark.rule("HDR-15")
 @pytest.mark.parametrize("order", ["little", "big"])
 @pytest.mark.parametrize(("charset", "own"), [("latin-1", 1208), ("cp500", 500)])
 @pytest.mark.parametrize("ccsid", [0, -2])

@@ -190,6 +190,7 @@ def test_the_tables_are_what_a_dictionary_would_be(
             assert bodies(store) == bodies(other) == {topic: data for topic, (_, data) in expected.items()}
 
 
+@pytest.mark.rule("MB-6")
 @pytest.mark.parametrize(
     ("persistence", "def_persistent", "outlives"),
     [(0, True, False), (1, False, True), (2, True, True), (2, False, False), (2, None, True)],

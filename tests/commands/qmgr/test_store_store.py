@@ -639,6 +639,7 @@ def test_saving_an_effect_twice_is_harmless(store: QueueManagerStore) -> None:
     assert state(store) == ([SUBSCRIPTION], [RETAINED])
 
 
+@pytest.mark.rule("MB-6")
 def test_a_restart_drops_non_persistent_retained_publications_8_5(store: QueueManagerStore) -> None:
     with store.unit_of_work() as unit:
         unit.save_effects([RetainedStored(RETAINED)])

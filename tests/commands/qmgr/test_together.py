@@ -84,6 +84,7 @@ def _is_idle(home: Path) -> bool:
 
 
 # docs/conformance.md: APP-3, QM-13
+@pytest.mark.rule("APP-3", "QM-13")
 @pytest.mark.nightly
 def test_nothing_is_lost_or_doubled_and_each_queue_keeps_the_order(tmp_path: Path) -> None:
     _prepared(tmp_path)

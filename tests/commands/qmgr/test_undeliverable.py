@@ -94,6 +94,7 @@ REFUSALS = [
 ]
 
 
+@pytest.mark.rule("RESP-10")
 @pytest.mark.parametrize(("refusing", "reason"), REFUSALS)
 def test_6_7_6_a_publication_that_is_refused_is_a_dead_letter_and_others_have_theirs(
     tmp_path: Path, refusing: Change, reason: int
@@ -125,6 +126,7 @@ NO_WAY_OUT = [
 ]
 
 
+@pytest.mark.rule("RESP-11")
 @pytest.mark.parametrize(("refusing", "mending"), NO_WAY_OUT)
 def test_6_7_6_with_no_way_out_the_command_waits_and_is_done_once_when_there_is_one(
     tmp_path: Path, refusing: Change, mending: Change
@@ -149,6 +151,7 @@ def test_6_7_6_with_no_way_out_the_command_waits_and_is_done_once_when_there_is_
         assert _depth(store, deadq) == 1
 
 
+@pytest.mark.rule("RESP-11")
 def test_a_message_that_is_no_command_waits_where_it_is_too(tmp_path: Path) -> None:
     with _registered(tmp_path) as store:
         _change(store, _deleted(DEAD))
@@ -159,6 +162,7 @@ def test_a_message_that_is_no_command_waits_where_it_is_too(tmp_path: Path) -> N
         assert _depth(store, STREAM) == 1
 
 
+@pytest.mark.rule("RESP-8")
 @pytest.mark.parametrize("command", ["RegSub", "Publish"])
 def test_6_7_6_a_persistent_response_that_can_be_sent_nowhere_backs_its_command_out(
     tmp_path: Path, command: str
@@ -176,6 +180,7 @@ def test_6_7_6_a_persistent_response_that_can_be_sent_nowhere_backs_its_command_
         assert store.load_state()[1] == before
 
 
+@pytest.mark.rule("RESP-7")
 def test_6_7_6_a_persistent_response_that_its_queue_refuses_is_a_dead_letter_and_its_command_stands(
     tmp_path: Path,
 ) -> None:

@@ -79,6 +79,7 @@ SIGHTS = [
 
 
 # docs/conformance.md: QM-17
+@pytest.mark.rule("QM-17")
 @pytest.mark.parametrize(("_what", "does", "tick_s", "has_run_out"), SIGHTS, ids=[row[0] for row in SIGHTS])
 def test_when_a_lease_has_run_out(
     tmp_path: Path, lock: HolderLock, clock: Clock, _what: str, does: str, tick_s: float, has_run_out: bool

@@ -69,10 +69,12 @@ def _called(exit_: Any, data: str) -> ExitAnswer:
     return answer
 
 
+@pytest.mark.rule("APP-5g")
 def test_4_6_2_4_there_is_no_exit_by_default(opened: Any) -> None:
     assert opened() is None
 
 
+@pytest.mark.rule("APP-5a")
 def test_4_6_2_1_init_term_and_the_user_area(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)  # ExitData has 32 characters, and a temporary path has more
     monkeypatch.setenv("PYTHONPATH", str(EXITS.parents[3]))
@@ -188,6 +190,7 @@ def _unloadable(tmp_path: Path) -> list[tuple[dict[str, Any], str]]:
     ]
 
 
+@pytest.mark.rule("APP-5f")
 @pytest.mark.parametrize("number", range(7))
 def test_4_6_2_one_that_cannot_be_loaded_inhibits_the_start(opened: Any, tmp_path: Path, number: int) -> None:
     config, why = _unloadable(tmp_path)[number]
@@ -208,6 +211,7 @@ def test_an_entry_point(opened: Any, tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert _called(opened(entry_point="routes"), "x").destination_q_name == "S.2"
 
 
+@pytest.mark.rule("APP-5g")
 def test_4_6_2_4_the_configuration_says_one_exit() -> None:
     with pytest.raises(ValidationError, match="only one of path, entry_point and program"):
         PublishExitConfig(path=EXITS, entry_point="x")

@@ -93,6 +93,7 @@ def test_one_that_hangs_is_killed_and_the_publication_is_a_dead_letter(
     assert _depths(store, "S", DEAD, STREAM) == [1, 1, 0]
 
 
+@pytest.mark.rule("APP-5f")
 def test_4_6_2_without_its_exit_run_processes_nothing(store: QueueManagerStore, tmp_path: Path) -> None:
     _publish(store, "plain")
     ran = _once(store, _config(tmp_path, "absent"))

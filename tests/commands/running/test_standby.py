@@ -67,6 +67,7 @@ def events(instance: Instance) -> list[dict[str, object]]:
 
 
 # docs/conformance.md: QM-15
+@pytest.mark.rule("QM-15")
 def test_one_works_and_one_waits(home: Path, started: list[Instance]) -> None:
     pair = Pair(home, *QUICK)
     started += pair.all
@@ -87,6 +88,7 @@ def test_one_works_and_one_waits(home: Path, started: list[Instance]) -> None:
 
 
 # docs/conformance.md: QM-16
+@pytest.mark.rule("QM-16")
 def test_an_instance_that_was_stopped_does_nothing_more(home: Path, started: list[Instance]) -> None:
     pair = Pair(home, *QUICK)
     started += pair.all
@@ -108,6 +110,7 @@ def test_an_instance_that_was_stopped_does_nothing_more(home: Path, started: lis
 
 
 # docs/conformance.md: QM-15
+@pytest.mark.rule("QM-15")
 @pytest.mark.parametrize("kind", ["stop", "stop supervisor", "stop worker"])
 def test_an_instance_that_is_stopped_is_not_waited_for_until_its_lease_runs_out(
     home: Path, started: list[Instance], kind: str

@@ -62,6 +62,7 @@ CASES = [
 ]
 
 
+@pytest.mark.rule("MIG-30")
 @pytest.mark.parametrize(("one", "other", "expected"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
 def test_collisions(one: Survey, other: Survey, expected: list[tuple[str, Severity, str]]) -> None:
     topics = {A: (), B: ("Other/x", "Sport", "Sport/x", "Sports/x")}

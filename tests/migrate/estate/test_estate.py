@@ -116,6 +116,7 @@ def test_what_is_done_stays_done(place: Place) -> None:
     assert place.json("plan")["acted"] == []
 
 
+@pytest.mark.rule("MIG-31")
 def test_a_wave_waits_for_the_one_before(place: Place) -> None:
     place.estate("plan")
     ran = place.estate("apply", "--create", "--wave", "2")
@@ -165,6 +166,7 @@ def test_sources_that_changed_since_the_plan_are_refused(place: Place) -> None:
     assert place.estate("apply", "--create").code == 0
 
 
+@pytest.mark.rule("MIG-31")
 def test_a_queue_manager_that_changed_since_the_plan_is_refused(place: Place) -> None:
     """What was approved is done, or nothing: the stream's topic object is another one now."""
     assert run("create", "QM1", "--home", str(place.home)).code == 0
@@ -239,6 +241,7 @@ def test_a_topic_string_makes_plans_anew_where_its_stream_is(tmp_path: Path) -> 
     assert [each["qmgr"] for each in place.json("plan")["acted"]] == ["QM2"]
 
 
+@pytest.mark.rule("MIG-30")
 def test_one_set_of_prefixes(tmp_path: Path) -> None:
     default = subscription(1, "SYSTEM.BROKER.DEFAULT.STREAM", topic="Sport/x")
     place = made(tmp_path, broker("QM1", subscription(2)), broker("QM2", default), QM2='parent = "QM1"')

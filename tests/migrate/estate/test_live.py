@@ -54,6 +54,7 @@ def test_the_whole_way_and_back(place: LiveEstate) -> None:
     assert set(place.states().values()) == {("planned", "")}
 
 
+@pytest.mark.rule("MIG-34")
 def test_7_4_1_one_checkpoint_a_run_and_wave_after_wave(place: LiveEstate) -> None:
     place.estate("plan")
     ran = place.estate("apply")
@@ -82,6 +83,7 @@ def test_qpubsub_apply_goes_on_where_the_estate_stopped(place: LiveEstate) -> No
     assert place.states()["QM1"] == ("applying", "authorities")
 
 
+@pytest.mark.rule("MIG-34")
 def test_a_broker_that_cannot_be_reached_is_named_and_the_others_go_on(tmp_path: Path, reached: Servers) -> None:
     place = reached.live_estate(tmp_path, broker("QM1"), broker("QM2"), broker("QM3"), QM3="wave = 2")
     path = tmp_path / "estate.toml"

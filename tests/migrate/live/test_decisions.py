@@ -152,6 +152,7 @@ ALTER SUB('new') REQONLY(NO)
 """
 
 
+@pytest.mark.rule("MIG-35")
 @pytest.mark.parametrize(("before", "sent"), [("", [1, 1]), ("YES", [0, 1]), ("NO", [0, 0])])
 def test_4_8_2_a_subscription_that_is_defined_and_altered(before: str, sent: list[int]) -> None:
     """A run that was killed before, between or after the two commands goes on; nothing is read in between."""

@@ -14,6 +14,7 @@ from tests.reliability.live_migration_kills import kills
 pytestmark = [pytest.mark.nightly, pytest.mark.faults]
 
 
+@pytest.mark.rule("MIG-22")
 def test_7_4_1_killed_at_any_moment_it_goes_on_and_does_nothing_twice() -> None:
     table = kills(int(os.environ.get("QPUBSUB_KILLS", "15")), seed=18)
     assert list(table.broken) == []

@@ -62,6 +62,7 @@ def everything(store: QueueManagerStore) -> tuple[set[str], int]:
     return set(objects.queues), len(subscriptions)
 
 
+@pytest.mark.rule("MIG-21")
 def test_7_6_1_the_probe_finds_what_joins_names_and_streams(tmp_path: Path) -> None:
     """The bridge itself finds the migrated name by the old one; nothing of the probe is left."""
     with stream(tmp_path) as store:

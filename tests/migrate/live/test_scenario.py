@@ -65,6 +65,7 @@ def apply_all(live: Rig, plan: Path) -> None:
     raise AssertionError(found)
 
 
+@pytest.mark.rule("MIG-22")
 @pytest.mark.parametrize("way", WAYS)
 def test_7_4_1_plan_apply_verify_change_verify_undo(way: str, plan: Path, tmp_path: Path) -> None:
     with rig(way, tmp_path) as live:

@@ -512,6 +512,7 @@ def _started(world: World) -> Iterator[None]:
 
 
 # docs/conformance.md: DIS-26
+@pytest.mark.rule("DIS-26")
 def test_a_parent_that_is_set_while_it_works_has_no_effect_and_is_told(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -106,6 +106,7 @@ def of_hierarchy(setup: str) -> dict[tuple[str, str], set[str]]:
 
 
 # docs/conformance.md: DIS-30
+@pytest.mark.rule("DIS-30")
 @pytest.mark.parametrize("nature", NATURES)
 @pytest.mark.parametrize("setup", BY)
 def test_3_3_3_bridges_that_share_a_tree_keep_scope_as_neighbours_do(
@@ -126,6 +127,7 @@ def test_3_3_3_bridges_that_share_a_tree_keep_scope_as_neighbours_do(
     assert {row: names & set(QMGRS) for row, names in TABLE.items()} == of_hierarchy(setup)
 
 
+@pytest.mark.rule("DIS-30")
 @pytest.mark.parametrize("setup", BY)
 def test_with_share_the_tree_belongs_to_the_queue_manager(tmp_path: Path, setup: str) -> None:
     with bridges(tmp_path, ANSWERS_FOR_EACH, "share", setup) as both:
@@ -171,6 +173,7 @@ def test_a_subscription_of_scope_qmgr_needs_no_filter(tmp_path: Path) -> None:
 # An administrator changes the scope while it runs
 
 
+@pytest.mark.rule("DIS-30")
 @pytest.mark.parametrize("nature", NATURES)
 def test_subscope_holds_from_when_it_is_altered(tmp_path: Path, nature: Nature) -> None:
     tree = MemoryTree()
@@ -202,6 +205,7 @@ def test_a_subscription_whose_scope_becomes_all_gets_what_the_tree_retains(tmp_p
         until(lambda: world.data("S") == [b"retained there"], "what the tree retains")
 
 
+@pytest.mark.rule("DIS-30")
 def test_pubscope_holds_from_when_it_is_altered_and_the_tree_keeps_what_it_had(tmp_path: Path) -> None:
     tree = MemoryTree()
     with World(tmp_path, tree, ANSWERS_FOR_EACH, local="keep") as world:
@@ -225,6 +229,7 @@ def test_pubscope_holds_from_when_it_is_altered_and_the_tree_keeps_what_it_had(t
 # Retained publications
 
 
+@pytest.mark.rule("DIS-30")
 @pytest.mark.parametrize("nature", NATURES)
 def test_what_is_retained_elsewhere_is_not_for_a_subscription_of_scope_qmgr(tmp_path: Path, nature: Nature) -> None:
     tree = MemoryTree()
@@ -245,6 +250,7 @@ def test_what_is_retained_elsewhere_is_not_for_a_subscription_of_scope_qmgr(tmp_
         assert again.data("S") == [b"here"] * 3
 
 
+@pytest.mark.rule("DIS-30")
 @pytest.mark.parametrize(("scope", "kept"), [("QMGR", b"here"), ("ALL", b"there")])
 def test_what_the_tree_had_before_does_not_replace_what_is_retained_here_alone(
     tmp_path: Path, scope: str, kept: bytes
@@ -264,6 +270,7 @@ def test_what_the_tree_had_before_does_not_replace_what_is_retained_here_alone(
         assert world.data("S") == [kept, b"now", b"now"]
 
 
+@pytest.mark.rule("DIS-30")
 @pytest.mark.parametrize("pub_scope", ["ALL", "QMGR"])
 def test_6_7_1_a_deletion_of_scope_qmgr_stays_too(tmp_path: Path, pub_scope: str) -> None:
     tree = MemoryTree()

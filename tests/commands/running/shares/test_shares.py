@@ -171,6 +171,7 @@ def shares(home: Path, *words: str) -> tuple[int, str, str]:
     return done.code, done.out, done.talk
 
 
+@pytest.mark.rule("QM-19")
 @pytest.mark.faults
 def test_the_shares_of_a_bridge_that_is_killed_go_to_another_one(tmp_path: Path, bridges: list[BridgeProcess]) -> None:
     names = make_workload(tmp_path, 3)
