@@ -178,11 +178,13 @@ def _of_capture(
             if network is not None:
                 why = NetworkWhy(network_setup(network, options.setup), asked, selection)
             for message in messages:
+                why.unread = reader.problems
                 for verdict in why.take(message):
                     answers.add(verdict)
                 advance(1)
                 if why.is_over:
                     break
+            why.unread = reader.problems
             for verdict in why.end():
                 answers.add(verdict)
         answers.show(console)

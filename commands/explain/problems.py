@@ -19,6 +19,7 @@ from commands.broker.context import Context, InputQueueKind
 from commands.broker.identifiers import Ids
 from commands.broker.objects import ADMIN_STREAM, CONTROL_QUEUE, DEFAULT_STREAM, Objects, QueueManager, is_object_name
 from commands.broker.translate import translate
+from commands.explain.assumed import with_descriptor
 from commands.explain.command_text import CommandPairs, TagAndText, command_text, is_response
 from commands.explain.surprises import surprises
 from commands.headers.property_names import BY_MQPS
@@ -72,6 +73,7 @@ _MISSING: Final = (MQRC_RFH_PARM_MISSING, MQRCCF_PARM_COUNT_TOO_SMALL)
 _REPEATED: Final = (MQRC_RFH_DUPLICATE_PARM, MQRCCF_CFST_DUPLICATE_PARM, MQRCCF_CFIN_DUPLICATE_PARM)
 _NOT_TAKEN: Final = (MQRC_RFH_PARM_ERROR, MQRCCF_CFST_PARM_ID_ERROR, MQRCCF_CFIN_PARM_ID_ERROR)
 _STATE: Final = (MQRCCF_NOT_REGISTERED, MQRCCF_NO_RETAINED_MSG, MQRCCF_UNKNOWN_STREAM, MQRCCF_STREAM_ERROR)
+_NO_DESCRIPTOR: Final = "unknown-descriptor"
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _NEAR: Final = 0.65
 _OPTIONS: Final = {"RegOpt": REGISTRATION.bits, "PubOpt": PUBLICATION.bits, "DelOpt": DELETE.bits}
@@ -88,7 +90,9 @@ def command_problems(partial: PartialMessage, parsed: Command | None) -> list[Pr
         return []
     if parsed is not None:
         refused = list(_refused_later(parsed, message, partial))
-        return refused or surprises(parsed, partial)
+        if all(each.code == _NO_DESCRIPTOR for each in refused):
+            refused += surprises(parsed, partial)
+        return refused
     if is_response(message):
         return []
     text = command_text(message)
@@ -222,14 +226,26 @@ def _translated(command: Command, message: Message, partial: PartialMessage) -> 
         why = _answered(f"{command.word} must be put to {where}", MQRCCF_INCORRECT_Q)
         text = command_text(partial.message)
         yield problem("wrong-queue", 0 if text is None else text.offset, why, reason=MQRCCF_INCORRECT_Q)
+    text = command_text(partial.message)
+    error = _error(command, context)
+    if error is not None and captured.md_hex is None:
+        assumed = _error(command, replace(context, message=with_descriptor(message, captured.seq)))
+        if assumed is None or assumed.reason != error.reason:
+            why = "there is no MQMD: CorrelId, ReplyToQ and user of the command are unknown"
+            yield problem(_NO_DESCRIPTOR, 0 if text is None else text.offset, why)
+            error = assumed
+    if error is None or error.reason in _STATE or any(tag == "SubPoint" for tag, _ in error.tags):
+        return
+    if text is not None:
+        yield _refusal(error, _blamed(error, list(text.pairs), text.message), text)
+
+
+def _error(command: Command, context: Context) -> CommandError | None:
     try:
         translate(command, context)
     except CommandError as error:
-        if error.reason in _STATE or any(tag == "SubPoint" for tag, _ in error.tags):
-            return
-        text = command_text(partial.message)
-        if text is not None:
-            yield _refusal(error, _blamed(error, list(text.pairs), text.message), text)
+        return error
+    return None
 
 
 def _queue_of(command: Command, queue: str) -> str:

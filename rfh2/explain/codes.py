@@ -78,6 +78,7 @@ CODES: Final[dict[str, Severity]] = {
     "misplaced-option": "error",
     "wrong-queue": "error",
     "refused-command": "error",
+    "unknown-descriptor": "warning",
     "passed-on-tag": "warning",
     "other-wildcards": "warning",
     "wildcard-in-level": "warning",

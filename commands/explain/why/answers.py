@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Final
 
+from commands.explain.why.doubts import Doubts
 from commands.explain.why.question import Asked
 from commands.explain.why.verdict import Detail, Reason, Verdict
 from streams.subscriptions import Subscription
@@ -17,13 +18,14 @@ There is no limit for a subscription that the question names, by its queue or by
 
 
 class Answers:
-    """Collects answers. qmgr: the queue manager; subscribers elsewhere are shown with theirs.
+    """Collects answers. qmgr: the queue manager; subscribers elsewhere are shown with theirs. doubts: they come first.
 
     mentioned: the sub_ids that an answer was about, asked for or not. is_selected: whether the question is about what
     is being explained.
     """
 
-    def __init__(self, asked: Asked, qmgr: str) -> None:
+    def __init__(self, asked: Asked, qmgr: str, doubts: Doubts) -> None:
+        self._doubts = doubts
         self.asked, self._asks_all, self._qmgr = asked, asked.is_all, qmgr
         self.is_selected = True
         self.mentioned: set[bytes] = set()
@@ -64,6 +66,10 @@ class Answers:
             is_asked = is_asked and asked.is_about_publication(seq, topic)
         if not (is_asked or delivered or amends):
             return False
+        if self._doubts:
+            if why := self._doubts.doubt(subscription, reason):
+                delivered, reason, say = False, Reason.UNKNOWN, why
+            say = self._doubts.note(subscription, say)
         qmgr = "" if subscription.dest_qmgr == self._qmgr else subscription.dest_qmgr
         self._taken.append(Verdict(seq, topic, queue, name, delivered, reason, say, qmgr, amends, is_asked))
         return is_asked

@@ -19,6 +19,7 @@ from commands.broker.exit_calls import Exited
 from commands.broker.outcome import Arrival, Outcome
 from commands.broker.trace import Trace, TracedOperation
 from commands.explain.why.answers import Answers
+from commands.explain.why.doubts import Doubts
 from commands.explain.why.exits import exit_reason, exit_sentence
 from commands.explain.why.former import Former
 from commands.explain.why.known_publications import KnownPublications
@@ -74,10 +75,12 @@ class Explainer:
         self._publications = KnownPublications(broker, is_live=queue_state is not None)
         self._asked = Asked() if asked is None else asked
         self._queue_state = by_definition(broker.objects) if queue_state is None else queue_state
-        self._answers = Answers(self._asked, broker.qmgr)
+        self.doubts = Doubts(broker)
+        """What the capture does not say."""
+        self._answers = Answers(self._asked, broker.qmgr, self.doubts)
         self._roster = Roster(self._space, self._asked)
-        self._refusals = Refusals(broker, self._roster, self._answers)
         self._seen = SeenTopics()
+        self._refusals = Refusals(broker, self._roster, self._answers, self._seen, self.doubts)
         # The sub_ids that anything was delivered for.
         self._served: set[bytes] = set()
         self._published = False
@@ -102,7 +105,13 @@ class Explainer:
     def take(self, arrival: Arrival, *, is_selected: bool = True) -> list[Verdict]:
         """Process one message; the answers about it. is_selected: whether the question is about it."""
         self._answers.is_selected = self._roster.is_selected = is_selected
+        self.refusal = ""
+        assumed = self.doubts.arrival(arrival)
+        if assumed is None:
+            return []
+        arrival = assumed
         outcome = self._publications.trace(arrival)
+        self.doubts.after(arrival, outcome)
         trace = outcome.trace
         assert trace is not None
         self.refusal = outcome.why
@@ -141,7 +150,7 @@ class Explainer:
         if subscription.sub_id in self._answers.mentioned:
             return
         topic = subscription.topic_string
-        is_refused = former.reason in (Reason.REFUSED, Reason.AUTHORITY)
+        is_refused = former.reason in (Reason.REFUSED, Reason.AUTHORITY, Reason.UNKNOWN)
         self._answers.is_selected = former.is_selected if is_refused else self._is_whole
         if is_refused:
             self._answers.add(former.seq, topic, subscription, former.reason, former.why)
@@ -259,6 +268,7 @@ class Explainer:
         written = topic[len(prefix) + 1 :] if prefix else topic
         publishing = Publishing(topic, written, prefix, publication.stream, publication.sub_point)
         served: set[tuple[str, str, bytes]] | None = None
+        queues = {delivery.subscription.dest_queue for delivery in trace.deliveries} if self.doubts else frozenset()
         done = []
         for miss in self._roster.near.find(publishing, self._space.match(topic, arrival.now)):
             subscription = miss.subscription
@@ -266,6 +276,8 @@ class Explainer:
                 continue
             if served is None:
                 served = {delivery.subscription.traditional_identity for delivery in trace.deliveries}
+            if subscription.dest_queue in queues and self.doubts.is_assumed(subscription.sub_id):
+                continue
             if subscription.traditional_identity in served or not self._would_reach(miss.corrected, operation, arrival):
                 continue
             if self._answers.add(arrival.seq, topic, subscription, miss.reason, miss.why) and self._answers.is_last(

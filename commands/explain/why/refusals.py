@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import product
 
 from commands.broker.context import not_read, prefix_of_sub_point
@@ -13,10 +14,13 @@ from commands.broker.puts import PutKind
 from commands.broker.trace import Trace
 from commands.explain.why.answers import Answers
 from commands.explain.why.attempts import Attempt, attempt, publications_of, subscriptions_of
+from commands.explain.why.doubts import Doubts
 from commands.explain.why.near import Publishing
+from commands.explain.why.places import place_prefix
 from commands.explain.why.queues import DeadPublication, dead_publication
 from commands.explain.why.roster import Roster
 from commands.explain.why.rules import disabled_sentence
+from commands.explain.why.seen import SeenTopics
 from commands.explain.why.verdict import PLACES, Reason
 from commands.model import Publish, RegisterSubscriber
 from rfh2.constants import MQAT_BROKER, MQRC_NOT_AUTHORIZED, MQRC_PUT_INHIBITED, MQRCCF_NOT_AUTHORIZED
@@ -35,7 +39,8 @@ class Refusals:
     published: whether any of these publications was one that the question is about.
     """
 
-    def __init__(self, broker: BrokerCore, roster: Roster, answers: Answers) -> None:
+    def __init__(self, broker: BrokerCore, roster: Roster, answers: Answers, seen: SeenTopics, doubts: Doubts) -> None:
+        self._seen, self._doubts = seen, doubts
         self._broker, self._space, self._roster, self._answers = broker, broker.space, roster, answers
         self.published = False
 
@@ -58,6 +63,10 @@ class Refusals:
         """Topics of a Publish were refused, all or some."""
         for operation in trace.refused:
             self._not_published(arrival, outcome, operation, None)
+            topic, publication = operation.topic_string, operation.publication
+            prefix = place_prefix(publication.stream, publication.sub_point, self._broker)
+            written = topic[len(prefix) + 1 :] if prefix else topic
+            self._nearly(arrival, operation, written, prefix, *self._refusal(arrival, outcome, topic, None))
 
     def registrations_refused(
         self, arrival: Arrival, outcome: Outcome, command: RegisterSubscriber, trace: Trace
@@ -101,10 +110,12 @@ class Refusals:
                 # Nothing is below the name of a queue, so that all subscriptions to the topic are elsewhere.
                 publishing = Publishing(add_prefix(arrival.queue, written), written, arrival.queue, arrival.queue, None)
                 self._expecting(arrival, operation.topic_string, publishing, Reason.STREAM, why)
+                there = PublishToTopic(written, replace(operation.publication, stream=None))
+                self._nearly(arrival, there, written, "", Reason.STREAM, why)
 
     def _registrations(self, arrival: Arrival, outcome: Outcome, wanted: Iterable[Subscription]) -> None:
         code = outcome.reason or 0
-        reason = Reason.AUTHORITY if code in _UNAUTHORIZED else Reason.REFUSED
+        reason = self._doubts.refusal(code, Reason.AUTHORITY if code in _UNAUTHORIZED else Reason.REFUSED)
         why = f"RegSub {arrival.seq} was refused: {_code_sentence(code, outcome.why)}"
         for subscription in wanted:
             self._roster.refused(subscription, reason, arrival.seq, why)
@@ -113,9 +124,10 @@ class Refusals:
         """A Publish was refused for another reason than its topics, or before they were read."""
         for written, operation in publications_of(wanted, self._broker, arrival):
             reached = self._not_published(arrival, outcome, operation, wanted)
+            topic, publication = operation.topic_string, operation.publication
+            prefix = topic[: -len(written) - 1]
+            self._nearly(arrival, operation, written, prefix, *self._refusal(arrival, outcome, topic, wanted))
             if not reached:
-                topic, publication = operation.topic_string, operation.publication
-                prefix = topic[: -len(written) - 1]
                 place = wanted.sub_point or publication.stream or prefix
                 publishing = Publishing(topic, written, place, publication.stream, publication.sub_point)
                 self._expecting(arrival, topic, publishing, *self._refusal(arrival, outcome, topic, wanted))
@@ -128,6 +140,7 @@ class Refusals:
         if not self._answers.is_about(arrival.seq, topic):
             return True
         self.published = True
+        self._seen.refused(topic, arrival.seq)
         reason, why = self._refusal(arrival, outcome, topic, wanted)
         matching = self._space.match(topic, arrival.now)
         for subscription in matching:
@@ -137,10 +150,26 @@ class Refusals:
 
     def _expecting(self, arrival: Arrival, topic: str, publishing: Publishing, reason: Reason, why: str) -> None:
         """The subscriptions to the same topic elsewhere, as nothing can be at *publishing*."""
-        self.published = self.published or self._answers.is_about(arrival.seq, topic)
+        if self._answers.is_about(arrival.seq, topic):
+            self.published = True
+            self._seen.refused(topic, arrival.seq)
         for miss in self._roster.near.find(publishing, ()):
             if miss.reason in PLACES:
                 self._answers.add(arrival.seq, topic, miss.subscription, reason, why)
+
+    def _nearly(
+        self, arrival: Arrival, operation: PublishToTopic, written: str, prefix: str, reason: Reason, why: str
+    ) -> None:
+        """The subscriptions that the publication would have missed all the same, by a second fault."""
+        topic, publication = operation.topic_string, operation.publication
+        if not self._answers.is_about(arrival.seq, topic):
+            return
+        publishing = Publishing(topic, written, prefix, publication.stream, publication.sub_point)
+        for miss in self._roster.near.find(publishing, self._space.match(topic, arrival.now)):
+            is_kept = self._space.rule_for(miss.corrected, operation, arrival.now) is not None
+            if miss.reason not in PLACES and not is_kept:
+                both = f"{why}; besides, {miss.why}"
+                self._answers.add(arrival.seq, topic, miss.subscription, reason, both)
 
     def _refusal(self, arrival: Arrival, outcome: Outcome, topic: str, wanted: Attempt | None) -> tuple[Reason, str]:
         code = outcome.reason or 0

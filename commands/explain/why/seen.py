@@ -15,6 +15,7 @@ from streams.topic_wildcards import TopicPattern
 
 MOST_TOPICS: Final = 100_000
 """So many topics are kept; a subscription to another one is said to match none of those published first."""
+_MOST_REFUSED: Final = 1_000
 _MOST_TRIED: Final = 2_000
 _MOST_COMPARED: Final = 500
 _ALIKE: Final = 0.7
@@ -26,6 +27,12 @@ class SeenTopics:
     def __init__(self) -> None:
         self._first: dict[str, int] = {}
         self._sorted: list[str] = []
+        self._refused: list[tuple[str, int]] = []
+
+    def refused(self, topic: str, seq: int) -> None:
+        """A publication on *topic* was refused, or was put where no broker reads."""
+        if len(self._refused) < _MOST_REFUSED:
+            self._refused.append((topic, seq))
 
     def add(self, topic: str, seq: int) -> None:
         """Something was published on *topic*."""
@@ -35,7 +42,11 @@ class SeenTopics:
     def no_match_sentence(self, subscription: Subscription, since: int | None) -> str:
         """Why none of the topics reached a subscription. since: the seq with which it was registered."""
         if not self._first:
-            return "nothing was published"
+            if not self._refused:
+                return "nothing was published in the capture"
+            (topic, seq), others = self._refused[0], len(self._refused) - 1
+            more = f", nor {others:,} others" if others else ""
+            return f"nothing was published: message {seq} on {topic!r} was not carried out{more}"
         earlier = self._selected(subscription)
         if earlier is not None:
             when = f"published on {earlier!r} first with seq {self._first[earlier]}"

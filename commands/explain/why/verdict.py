@@ -66,6 +66,8 @@ class Reason(StrEnum):
     """The publication became a dead letter."""
     TRANSMISSION = "transmission"
     """It was put for another queue manager: it is on a transmission queue here."""
+    UNKNOWN = "unknown"
+    """The capture lacks what decides it: an MQMD, or a record that could not be read."""
 
 
 OF_RULE = {rule: Reason(rule.value) for rule in Rule}

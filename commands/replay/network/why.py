@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from commands.explain.assumed import with_md
 from commands.explain.selection import EVERYTHING, Choosing, MessageSelection
 from commands.explain.why import Asked, Reason, Verdict
+from commands.explain.why.doubts import unread_sentence
 from commands.explain.why.explainer import prefix_of
 from commands.explain.why.near import NearMisses, Publishing
 from commands.explain.why.rules import rule_sentence
@@ -40,6 +42,8 @@ class NetworkWhy:
         self._near = {qmgr: _Near(each.broker.space) for qmgr, each in self._network.queue_managers.items()}
         self._served: set[tuple[str, bytes]] = set()  # the subscriptions that ever got something, with their place
         self._answered = False
+        self.unread = 0
+        """How many records could not be read, as far as is known."""
 
     @property
     def is_over(self) -> bool:
@@ -49,7 +53,7 @@ class NetworkWhy:
     def take(self, message: CapturedMessage) -> Iterator[Verdict]:
         """Take in one message; the answers about it. Raises what ``NetworkReplay.replay`` does."""
         is_selected = self._is_whole or self._choosing.chooses(message)
-        step, _ = self._replay.replay(message)
+        step, _ = self._replay.replay(with_md(message))
         if is_selected:
             for verdict in self._verdicts(message.seq, step):
                 if self._is_asked(verdict):
@@ -61,7 +65,10 @@ class NetworkWhy:
         if not self._answered and not self._asked.is_all:
             asked = self._asked
             why = f"no subscription{asked.subscriber_words} selects a topic that was published"
-            yield Verdict(asked.seq, asked.topic, asked.queue or "", asked.sub, False, Reason.NO_MATCH, why)
+            reason = Reason.NO_MATCH
+            if self.unread:
+                reason, why = Reason.UNKNOWN, f"{why}; {unread_sentence(self.unread)}"
+            yield Verdict(asked.seq, asked.topic, asked.queue or "", asked.sub, False, reason, why)
 
     def _is_asked(self, verdict: Verdict) -> bool:
         asked = self._asked

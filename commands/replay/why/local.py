@@ -9,6 +9,7 @@ from typing import Final
 
 from commands.explain.selection import EVERYTHING, Choosing, MessageSelection
 from commands.explain.why import Asked, Explainer, Reason, Verdict
+from commands.explain.why.doubts import unread_sentence
 from commands.mqsc.broker import Broker
 from commands.replay.arrivals import DEFAULT_QMGR, Arrivals
 from commands.replay.local import ExitOf
@@ -42,6 +43,19 @@ class LocalWhy:
         self._asked_held = 0
         self._arrivals = Arrivals()
         self._answered = False
+        self._unread = 0
+
+    @property
+    def unread(self) -> int:
+        """How many records of the capture could not be read, as far as is known: what is absent may be in them."""
+        return self._unread
+
+    @unread.setter
+    def unread(self, number: int) -> None:
+        if number != self._unread:
+            self._unread = number
+            for explainer in self._explainers.values():
+                explainer.doubts.unread = number
 
     @property
     def is_over(self) -> bool:
@@ -81,6 +95,7 @@ class LocalWhy:
             publish_exit = None if self._exit_of is None else self._exit_of(qmgr)
             broker = Broker.of_capture(qmgr, self._setup, self._semantics, publish_exit)
             known = self._explainers[qmgr] = Explainer(broker, self._asked, is_whole=self._is_whole)
+            known.doubts.unread = self._unread
         return known
 
     def _final(self, verdicts: Iterable[Verdict], held: int) -> Iterator[Verdict]:
@@ -115,10 +130,20 @@ class LocalWhy:
         if is_narrow and not any(explainer.published for explainer in explainers):
             what = "" if asked.topic is None else f" on {asked.topic!r}"
             what += "" if asked.seq is None else f" by message {asked.seq}"
-            why = f"nothing was published{what}{selected}"
+            why = f"nothing was published{what}{selected or ' in the capture'}"
         elif self._choosing.is_over or (not self._is_whole and any(each.knows_subscriber for each in explainers)):
             why = f"no subscription{asked.subscriber_words} selects a topic on which something was published{selected}"
         else:
             queues = {queue for explainer in explainers for queue in explainer.queues}
-            why = f"no subscription was registered{asked.subscriber_words}{asked.similar_queues(queues)}"
-        return Verdict(asked.seq, asked.topic, asked.queue or "", asked.sub, False, Reason.NO_MATCH, why)
+            where = asked.subscriber_words
+            why = f"no subscription was registered in the capture{where}{asked.similar_queues(queues)}"
+        reason = Reason.NO_MATCH
+        if self._unread or any(explainer.doubts for explainer in explainers):
+            reason, why = Reason.UNKNOWN, f"{why}; {self._unsaid(explainers)}"
+        return Verdict(asked.seq, asked.topic, asked.queue or "", asked.sub, False, reason, why)
+
+    def _unsaid(self, explainers: list[Explainer]) -> str:
+        """What the capture does not say."""
+        if self._unread:
+            return unread_sentence(self._unread)
+        return "the queues of commands without an MQMD are unknown"

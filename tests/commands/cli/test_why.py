@@ -79,6 +79,18 @@ def test_the_keys_of_an_answer(home: Path) -> None:
     assert tuple(line.values()) == expected
 
 
+def test_a_record_that_cannot_be_read_may_be_what_is_missed(tmp_path: Path) -> None:
+    lines = Path(CAPTURE).read_text(encoding="utf-8").splitlines()
+    broken = tmp_path / "broken.jsonl"
+    broken.write_text("\n".join([*lines[:5], "{", *lines[5:]]), encoding="utf-8")
+    ran = run("why", "NOBODY", "--input", str(broken), "--setup", SETUP, "--json")
+    assert ran.code == 1
+    assert json.loads(ran.out)["reason"] == "unknown"
+    assert "1 record of the capture could not be read" in ran.out
+    expired = run("why", "EXPIRED.SUBSCRIPTION", "--input", str(broken), "--setup", SETUP, "--json")
+    assert json.loads(expired.out)["reason"] == "unknown"
+
+
 PUBLISHED = {
     "FULL": "delivered",
     "NOGET": "delivered",

@@ -51,6 +51,11 @@ def chained(mqmd: Mqmd | None, *headers: Header, data: bytes = b"", queue: str =
     return CapturedMessage(seq=1, queue=queue, md_hex=md, body_hex=body.hex())
 
 
+def bare(folder: str) -> CapturedMessage:
+    """A command as a log prints it, without its MQMD."""
+    return chained(None, Rfh2((Folder.of(folder),), coded_char_set_id=1208))
+
+
 def rfh1(text: str) -> CapturedMessage:
     return chained(md(format="MQHRF"), Rfh1(text.encode() + bytes(4 - len(text) % 4), coded_char_set_id=1208))
 
@@ -92,6 +97,18 @@ CASES: list[tuple[str, Callable[[], CapturedMessage], list[tuple[str, int]]]] = 
         "3-no-mqmd-nothing-to-contradict",
         lambda: chained(None, Rfh2((Folder.of(NAMED),), order="big", coded_char_set_id=1208), queue=""),
         [],
+    ),
+    (
+        "6.7.4-no-mqmd-for-the-correl-id",
+        lambda: bare(psc("RegSub", "<Topic>a/*</Topic><QName>Q</QName><RegOpt>CorrelAsId</RegOpt>")),
+        [("unknown-descriptor", 40), ("other-wildcards", 70)],
+    ),
+    ("6.7.4-no-mqmd-for-the-queue", lambda: bare(psc()), [("unknown-descriptor", 40)]),
+    ("6.7.2-no-mqmd-for-the-queue", lambda: bare(psc("DeregSub")), [("unknown-descriptor", 40)]),
+    (
+        "6.7.4-no-mqmd-but-a-fault-of-its-own",
+        lambda: bare(psc("RegSub", "<Topic>a</Topic><RegOpt>CorrelAsId</RegOpt><Filter>a =</Filter>")),
+        [("unknown-descriptor", 40), ("refused-command", 113)],
     ),
     ("0-a-format-with-nothing-behind-it", lambda: put(psc(), format="MQSTR"), []),
     ("plain-text-on-an-application-queue", lambda: chained(md(format="MQSTR"), data=b"hi", queue="APP.Q"), []),

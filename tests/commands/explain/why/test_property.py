@@ -57,6 +57,7 @@ class Step:
     stream: bool = False
     lasts: bool = True
     colour: str | None = None
+    names_queue: bool = False
 
     def message(self, seq: int) -> CapturedMessage:
         """The command as it is captured."""
@@ -65,7 +66,14 @@ class Step:
         if self.rfh1:
             tags = {"StreamName": OTHER_STREAM if self.stream and not publishes else None}
         queue = (OTHER_STREAM if self.stream else DEFAULT_STREAM) if publishes else ""
-        mqmd = Mqmd(reply_to_q=f"Q{self.number}", expiry=-1 if self.lasts else 60, user_identifier="app")
+        if self.names_queue and not publishes:
+            tags["QName"] = f"Q{self.number}"
+        mqmd = Mqmd(
+            reply_to_q=f"Q{self.number}",
+            expiry=-1 if self.lasts else 60,
+            user_identifier="app",
+            correl_id=bytes([self.number] * 24),
+        )
         usr = {} if self.colour is None or self.rfh1 else {"Colour": self.colour}
         made = command_message(
             CommandSpec(self.word, (self.topic,), self.options, tags, usr=usr, rfh1=self.rfh1, mqmd=mqmd, queue=queue)

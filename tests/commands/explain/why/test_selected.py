@@ -79,7 +79,7 @@ def test_a_dead_letter_corrects_the_answer_though_nobody_asked_for_it(verdict: V
 NOTHING = [
     (("CASE", "--where", "command = 'RegSub'"), "nothing was published by the messages that are selected"),
     (("CASE", "--seq", "39-"), "no subscription for queue CASE selects a topic on which something was published by"),
-    (("CASS", "--seq", "39-"), "no subscription was registered for queue CASS; similar queues: CASE"),
+    (("CASS", "--seq", "39-"), "no subscription was registered in the capture for queue CASS; similar queues: CASE"),
 ]
 
 
