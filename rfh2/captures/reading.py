@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import io
+import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -22,6 +23,7 @@ from rfh2.captures.compressed import (
 from rfh2.captures.detect import HEAD_BYTES, detect, refusal
 from rfh2.captures.formats import FORMATS, CaptureFormat
 from rfh2.captures.limits import Ration, expanded_bytes
+from rfh2.captures.partitions import partition_values
 from rfh2.captures.prefixed import prefixed
 from rfh2.captures.record import CaptureRecord, Incomplete, Numbering, ReadingPosition, TakenFor
 from rfh2.errors import CaptureError
@@ -45,7 +47,8 @@ def read_captures(
 
     A record that cannot be read is given with its problem, and reading goes on behind it. ``seq`` is the message's own
     where the format has it, else counted from 1 through all files, or by *numbering*, which several calls may share so
-    that their messages differ. Raises CaptureError for a path that is missing or
+    that their messages differ. What a message does not say of its queue manager, queue or user, directories named
+    ``qmgr=NAME`` and the like say (``partitions``). Raises CaptureError for a path that is missing or
     unreadable and for an unknown format; and, as records are taken, for a format whose library is not installed.
 
     >>> from rfh2.captures import read_captures
@@ -107,10 +110,11 @@ def _records(
     bound = expanded_bytes()
     ration = Ration(bound)
     try:
+        given = _given_by_directories(stream)
         chosen, whole = _prepared(stream, source, fmt, ration)
         for position, found in chosen.reader(whole, ReadingPosition(source, numbering, bound)):
             ration.renew()
-            yield _record(source, index, position, found, default_queue)
+            yield _record(source, index, position, found, given, default_queue)
             index += 1
     except UnreadableDataError as error:
         yield CaptureRecord(source, index, None, CaptureError(source, None, str(error)), position)
@@ -127,16 +131,26 @@ def _record(
     index: int,
     position: int,
     found: CapturedMessage | CaptureError | Incomplete | TakenFor,
+    given: Mapping[str, str],
     default_queue: DefaultQueue,
 ) -> CaptureRecord:
     if isinstance(found, CapturedMessage):
-        return CaptureRecord(source, index, _with_queue(found, default_queue), None, position)
+        return CaptureRecord(source, index, _completed(found, given, default_queue), None, position)
     if isinstance(found, TakenFor):
-        return replace(_record(source, index, position, found.record, default_queue), taken_for=found.what)
+        return replace(_record(source, index, position, found.record, given, default_queue), taken_for=found.what)
     if isinstance(found, Incomplete):
-        partial = _with_queue(found.partial, default_queue)
+        partial = _completed(found.partial, given, default_queue)
         return CaptureRecord(source, index, None, found.problem, position, partial)
     return CaptureRecord(source, index, None, found, position)
+
+
+def _given_by_directories(stream: BinaryIO) -> dict[str, str]:
+    """What the directories say in which the file is that *stream* reads; nothing of any other stream."""
+    name = getattr(stream, "name", None)
+    if not isinstance(name, str | os.PathLike):
+        return {}
+    path = Path(name)
+    return partition_values(path) if path.exists() else {}
 
 
 def _prepared(stream: BinaryIO, source: str, fmt: str, ration: Ration) -> tuple[CaptureFormat, BinaryIO]:
@@ -197,7 +211,10 @@ def _head(stream: BinaryIO) -> bytes:
     return head
 
 
-def _with_queue(message: CapturedMessage, default: DefaultQueue) -> CapturedMessage:
+def _completed(message: CapturedMessage, given: Mapping[str, str], default: DefaultQueue) -> CapturedMessage:
+    """*message* with what it does not say itself. given: by its directories. default: its queue, if nothing says it."""
+    if given and (missing := {name: value for name, value in given.items() if not getattr(message, name)}):
+        message = message.model_copy(update=missing)
     if message.queue or not default:
         return message
     queue = default if isinstance(default, str) else default(message)

@@ -301,6 +301,60 @@ def test_calls_may_share_their_numbers() -> None:
     assert seqs == [1, 2]
 
 
+def _below(directory: Path, message: CapturedMessage, name: str = "c.jsonl") -> Path:
+    directory.mkdir(parents=True)
+    path = directory / name
+    path.write_text(message.model_dump_json() + "\n")
+    return path
+
+
+# (directories, the message's own, what is read: each is queue manager, queue, user)
+PARTITIONS = [
+    ("qmgr=QM2", (None, "Q", None), ("QM2", "Q", None)),
+    ("date=2026-01-01/QMGR=QM2/user=ann", (None, "", None), ("QM2", "", "ann")),
+    ("qmgr=QM%2F2%25/queue=A.B", ("", "", None), ("QM/2%", "A.B", None)),
+    ("qmgr=QM2/queue=A.B", ("QM1", "Q", "bob"), ("QM1", "Q", "bob")),
+    ("qmgr=QM1/qmgr=QM2", (None, "Q", None), ("QM2", "Q", None)),
+    ("qmgr=__HIVE_DEFAULT_PARTITION__", (None, "Q", None), (None, "Q", None)),
+    ("qmgr=", (None, "Q", None), (None, "Q", None)),
+]
+Said = tuple[str | None, str, str | None]
+
+
+@pytest.mark.parametrize(("directories", "own", "read"), PARTITIONS, ids=[row[0] for row in PARTITIONS])
+def test_directories_named_column_and_value_say_what_a_message_does_not(
+    tmp_path: Path, directories: str, own: Said, read: Said, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    message = CapturedMessage(seq=1, qmgr=own[0], queue=own[1], user=own[2], body_hex="00")
+    path = _below(tmp_path / directories, message)
+    monkeypatch.chdir(path.parent)
+    with path.open("rb") as stream:
+        found = [*read_captures(tmp_path), *read_captures(path), *read_captures(path.name), *read_captures(stream)]
+    said = [(r.message.qmgr, r.message.queue, r.message.user) for r in found if r.message is not None]
+    assert said == [read] * 4
+    (record,) = read_captures(path, default_queue="ANY")
+    assert record.message is not None
+    assert record.message.queue == (read[1] or "ANY")
+
+
+def test_data_that_is_in_no_file_is_in_no_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = _below(tmp_path / "qmgr=QM2", CapturedMessage(seq=1, queue="Q", body_hex="00"))
+    monkeypatch.chdir(path.parent)
+    (record,) = read_captures(io.BytesIO(path.read_bytes()), name="stdin")
+    assert record.message is not None
+    assert record.message.qmgr is None
+
+
+@pytest.mark.parametrize("column", ["seq", "time", "md", "body"])
+def test_a_directory_that_a_message_cannot_be_read_from_is_a_problem(tmp_path: Path, column: str) -> None:
+    path = _below(tmp_path / f"{column}=1", CapturedMessage(seq=1, queue="Q", body_hex="00"))
+    (record,) = read_captures(tmp_path)
+    assert str(record.problem) == (
+        f"{path}: it is in the directory {column}=1, and {column} is read from files only: write the capture again "
+        f"without partitions by {column}"
+    )
+
+
 def test_an_empty_directory_has_no_records(tmp_path: Path) -> None:
     assert list(read_captures(tmp_path)) == list(read_captures(str(tmp_path))) == []
 

@@ -23,6 +23,7 @@ from commands.replay.arrivals import DEFAULT_QMGR
 from commands.replay.spark.choice import CHOSEN, chosen_of
 from commands.replay.spark.schemas import CAPTURED, COLUMNS, arrow_schema
 from rfh2.captures.parquet import open_parquet
+from rfh2.captures.partitions import partition_values
 
 SCHEMA: Final = arrow_schema(CAPTURED)
 _BATCH_ROWS: Final = 4096
@@ -127,12 +128,15 @@ def in_order(files: Iterable[Path], *, checked: bool = False) -> FilesInOrder | 
     """*files* in order, where they are fit for it; None where rows would have to be moved or mended first.
 
     They have every column, with the right type, a seq, a queue and a body in each row, and row groups that overlap in
-    no more than one seq. Only footers are read. checked: the rows are known to be as they have to be.
+    no more than one seq; directories do not add to them. Only footers are read. checked: the rows are known to be as
+    they have to be.
     """
     groups: list[Group] = []
     timeless = False
     for path in files:
         try:
+            if not checked and partition_values(path):
+                return None
             with open_parquet(path) as file:
                 schema, about = file.schema_arrow, file.metadata
         except (pa.ArrowException, OSError, UnicodeDecodeError):

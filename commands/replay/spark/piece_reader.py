@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, Final, cast
 
@@ -16,6 +16,7 @@ from commands.replay.spark.schemas import CAPTURED, READ, arrow_schema
 from rfh2.captured import CapturedMessage
 from rfh2.captures import CaptureRecord, Numbering, read_captures
 from rfh2.captures.parquet import open_parquet
+from rfh2.captures.partitions import partition_values
 from rfh2.captures.reading import DefaultQueue
 from rfh2.errors import CaptureError
 
@@ -141,15 +142,16 @@ def _row_groups(piece: Piece, default: DefaultQueue) -> Iterator[pa.RecordBatch]
         yield _problem(piece, f"not readable as Parquet: {_first_line(error)}")
         return
     names = [name for name in CAPTURED.names if name in file.schema_arrow.names]
+    given = partition_values(Path(piece.path))
     for group in range(piece.start, piece.end):
         try:
             for batch in file.iter_batches(_GROUP_ROWS, row_groups=[group], columns=names, use_threads=False):
-                yield _as_read(batch, piece.path, default)
+                yield _as_read(batch, piece.path, given, default)
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             yield _problem(piece, f"row group {group} is not readable: {_first_line(error)}")
 
 
-def _as_read(batch: pa.RecordBatch, source: str, default: DefaultQueue) -> pa.RecordBatch:
+def _as_read(batch: pa.RecordBatch, source: str, given: Mapping[str, str], default: DefaultQueue) -> pa.RecordBatch:
     rows = batch.num_rows
     arrays = []
     for field in _SCHEMA:
@@ -159,9 +161,16 @@ def _as_read(batch: pa.RecordBatch, source: str, default: DefaultQueue) -> pa.Re
             arrays.append(batch.column(field.name).cast(field.type, safe=False))
         else:
             arrays.append(pa.nulls(rows, field.type))
+        if field.name in given:
+            arrays[-1] = _filled(arrays[-1], given[field.name])
     at = _SCHEMA.get_field_index("queue")
     arrays[at] = _queues(arrays[at].fill_null(""), batch, default)
     return pa.RecordBatch.from_arrays(arrays, schema=_SCHEMA)
+
+
+def _filled(column: pa.Array, value: str) -> pa.Array:
+    own = pc.and_kleene(pc.is_valid(column), pc.not_equal(column, ""))
+    return pc.if_else(own, column, pa.scalar(value, column.type))
 
 
 def _queues(queues: pa.Array, batch: pa.RecordBatch, default: DefaultQueue) -> pa.Array:

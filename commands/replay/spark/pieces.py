@@ -19,9 +19,10 @@ import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
 from rfh2.captures import FORMATS, Numbering, detect, read_captures
-from rfh2.captures.compressed import is_compressed
+from rfh2.captures.compressed import UnreadableDataError, is_compressed
 from rfh2.captures.detect import HEAD_BYTES, refusal
 from rfh2.captures.parquet import open_parquet
+from rfh2.captures.partitions import partition_values
 from rfh2.errors import CaptureError
 
 PIECE_BYTES: Final = 64 << 20
@@ -128,7 +129,7 @@ def _look_at(path: Path, form: str, piece_bytes: int) -> _File:
             head = stream.read(HEAD_BYTES)
     except OSError as error:
         raise CaptureError(str(path), None, (error.strerror or str(error)).lower()) from error
-    if is_compressed(head) or refusal(head, str(path)) is not None:
+    if is_compressed(head) or _is_refused(path, head):
         return _File(Piece(str(path), form), False, ())
     chosen = detect(head, str(path)) if form == "auto" else form
     piece = Piece(str(path), chosen)
@@ -141,6 +142,15 @@ def _look_at(path: Path, form: str, piece_bytes: int) -> _File:
         cuts = _group_cuts(path, piece_bytes)
         return _File(piece, cuts is not None, cuts or ())
     return _File(piece, False, ())
+
+
+def _is_refused(path: Path, head: bytes) -> bool:
+    """Whether all that is read of a file is a problem."""
+    try:
+        partition_values(path)
+    except UnreadableDataError:
+        return True
+    return refusal(head, str(path)) is not None
 
 
 def _line_cuts(size: int, piece_bytes: int) -> tuple[int, ...]:

@@ -17,6 +17,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from commands.replay.local import natural_queue
+from commands.replay.spark.in_order import in_order
 from commands.replay.spark.piece_reader import NATURAL, read_piece
 from commands.replay.spark.pieces import Piece, files_of, pieces_of, seq_after
 from commands.replay.workload import Workload, WorkloadOptions
@@ -198,6 +199,36 @@ def test_a_row_group_that_is_broken_is_one_problem(tmp_path: Path) -> None:
     assert [row[0] for row in rows if row[-1] is None] == [*range(1, 21), *range(41, 61)]
     (problem,) = [row[-1] for row in rows if row[-1] is not None]
     assert "row group 1 is not readable" in problem
+
+
+@pytest.mark.parametrize("codec", ["zstd", "lz4"])
+def test_a_table_in_directories_is_read_as_what_was_written(tmp_path: Path, codec: str) -> None:
+    """As Spark's partitionBy leaves it: the files have no column for what is in the directories' names."""
+    table = parquet.read_table(written(tmp_path / "whole.parquet", MESSAGES, "parquet"))
+    parquet.write_to_dataset(table, tmp_path / "in", partition_cols=["qmgr", "queue"], compression=codec)
+    lines = tmp_path / "in" / "qmgr=QM7" / "lines.jsonl"
+    lines.parent.mkdir()
+    lines.write_text("".join(m.model_copy(update={"qmgr": None}).model_dump_json() + "\n" for m in MESSAGES[:9]))
+    files = files_of([str(tmp_path / "in")])
+    pieces = pieces_of(files, piece_bytes=500)
+    assert sum(piece.form == "jsonl" and piece.end is not None for piece in pieces) > 1
+    rows = rows_of(pieces)
+    assert rows == expected(files)
+    assert sorted(row[2:4] for row in rows) == sorted(
+        [(m.qmgr, m.queue) for m in MESSAGES] + [("QM7", m.queue) for m in MESSAGES[:9]]
+    )
+
+
+def test_a_table_in_directories_is_written_out_before_a_replay_in_files(tmp_path: Path) -> None:
+    path = tmp_path / "qmgr=QM1" / "c.parquet"
+    path.parent.mkdir()
+    written(path, MESSAGES, "parquet")
+    assert in_order([path]) is None
+    assert in_order([path], checked=True) is not None
+    (tmp_path / "time=1").mkdir()
+    other = path.rename(tmp_path / "time=1" / "c.parquet")
+    (problem,) = rows_of(pieces_of([other]))
+    assert "time is read from files only" in problem[-1]
 
 
 def test_parquet_of_other_types_is_read_by_the_reader(tmp_path: Path) -> None:
