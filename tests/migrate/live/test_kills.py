@@ -11,7 +11,7 @@ import pytest
 
 from tests.reliability.live_migration_kills import kills
 
-pytestmark = [pytest.mark.slow, pytest.mark.faults]
+pytestmark = [pytest.mark.slow, pytest.mark.faults, pytest.mark.nightly]
 
 
 def test_7_4_1_killed_at_any_moment_it_goes_on_and_does_nothing_twice() -> None:
