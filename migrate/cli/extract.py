@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Final
 
 import click
 
@@ -135,9 +136,13 @@ def command(
     return _summary(console, state, output, as_json=as_json)
 
 
+_PLURALS: Final = {"authority": "authorities", "retained": "retained"}
+
+
 def _summary(console: Console, state: LegacyState, output: Path, *, as_json: bool) -> ExitCode:
     kinds = Counter(item.kind for _, item in state.items())
-    said = ", ".join(counted(count, kind.replace("_", " ")) for kind, count in kinds.items() if kind != "unread")
+    words = ((kind.replace("_", " "), count) for kind, count in kinds.items() if kind != "unread")
+    said = ", ".join(counted(count, word, _PLURALS.get(word)) for word, count in words)
     console.say(f"{said}; fingerprint {fingerprint(state)}")
     without = sum(each.body_hex is None for each in state.retained)
     if without:
