@@ -21,9 +21,9 @@ HIGHEST_SEQ: Final = 2**63 - 1
 class CapturedMessage(MessageBytes):
     """One line of a JSON Lines capture; unknown keys are ignored.
 
-    seq: order of arrival, unique in the capture, 0 to HIGHEST_SEQ. time: UTC. qmgr, queue: where it was put. user: None
-    for the MQMD's UserIdentifier. md_hex: an MQMD of version 1 or 2, or None for the defaults. body_hex: headers and
-    data.
+    seq: order of arrival, unique in each queue manager, 0 to HIGHEST_SEQ. time: UTC. qmgr, queue: where it was put.
+    user: None for the MQMD's UserIdentifier. md_hex: an MQMD of version 1 or 2, or None for the defaults. body_hex:
+    headers and data.
 
     >>> CapturedMessage(seq=1, queue="SPORT", body_hex=b"0 1".hex())
     CapturedMessage(seq=1, queue=SPORT, 3 bytes)

@@ -38,9 +38,9 @@ def read_piece(piece: Piece, default_queue: str = "") -> Iterator[pa.RecordBatch
     """
     default: DefaultQueue = natural_queue if default_queue == NATURAL else default_queue
     if piece.end is None:
-        yield from _batches(_whole(piece, default))
+        yield from batches_of(_whole(piece, default))
     elif piece.form == "jsonl":
-        yield from _batches(_lines(piece, default))
+        yield from batches_of(_lines(piece, default))
     else:
         yield from _row_groups(piece, default)
 
@@ -112,7 +112,8 @@ class _LineRange:
         return line
 
 
-def _batches(records: Iterable[CaptureRecord]) -> Iterator[pa.RecordBatch]:
+def batches_of(records: Iterable[CaptureRecord]) -> Iterator[pa.RecordBatch]:
+    """*records* as batches of READ."""
     rows: list[tuple[Any, ...]] = []
     held = 0
     for record in records:

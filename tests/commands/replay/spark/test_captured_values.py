@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
 
-from commands.replay.spark import READ, SchemaError, captured_values
+from commands.replay.spark import CAPTURED, READ, SchemaError, captured_values
+from commands.replay.spark.captured_values import captured_of
+from commands.replay.spark.piece_reader import read_piece
+from commands.replay.spark.pieces import Piece
+from commands.replay.spark.rows import batch_of
 from commands.replay.spark.streaming import STREAMED, replay_stream
 from commands.replay.workload import Workload, WorkloadOptions
 from rfh2.captured import CapturedMessage
@@ -25,7 +32,7 @@ def line(message: CapturedMessage) -> bytes:
 def test_every_column_is_as_it_was_captured(spark: SparkSession) -> None:
     messages = [
         *Workload(WorkloadOptions(messages=50)).messages(),
-        CapturedMessage(seq=2**63 - 1, queue="Q", body_hex=""),
+        CapturedMessage(seq=2**63 - 1, time=datetime(9999, 12, 31, tzinfo=UTC), queue="Q", body_hex=""),
         CapturedMessage(
             seq=7,
             time=datetime(2026, 1, 2, 3, 4, 5, 678901, UTC),
@@ -52,24 +59,60 @@ def test_every_column_is_as_it_was_captured(spark: SparkSession) -> None:
     ]
 
 
+# (text, what is wrong with it)
 NO_MESSAGES = [
-    ("nothing", None),
-    ("empty", b""),
-    ("no JSON", b"hello"),
-    ("a list", b"[1]"),
-    ("no queue", b'{"seq": 1, "body_hex": ""}'),
-    ("no seq", b'{"queue": "Q", "body_hex": ""}'),
-    ("a negative seq", b'{"seq": -1, "queue": "Q", "body_hex": ""}'),
-    ("no hexadecimal body", b'{"seq": 1, "queue": "Q", "body_hex": "xy"}'),
-    ("no hexadecimal descriptor", b'{"seq": 1, "queue": "Q", "md_hex": "xy", "body_hex": ""}'),
-    ("no time", b'{"seq": 1, "time": "yesterday", "queue": "Q", "body_hex": ""}'),
-    ("no UTF-8", b"\xff\xfe"),
+    (None, "invalid JSON"),
+    ("", "invalid JSON"),
+    ("hello", "invalid JSON"),
+    ("[1]", "object"),
+    ('{"queue": "Q", "body_hex": ""}', "seq: field required"),
+    ('{"seq": 1, "body_hex": ""}', "queue: field required"),
+    ('{"seq": -1, "queue": "Q", "body_hex": ""}', "seq: input should be greater than or equal to 0"),
+    ('{"seq": 1, "queue": 5, "body_hex": ""}', "queue: input should be a valid string"),
+    ('{"seq": 1, "queue": "Q", "body_hex": "abc"}', "body_hex: "),
+    ('{"seq": 1, "queue": "Q", "body_hex": "xy"}', "body_hex: "),
+    ('{"seq": 1, "queue": "Q", "md_hex": "xy", "body_hex": ""}', "md_hex: "),
+    ('{"seq": 1, "time": "yesterday", "queue": "Q", "body_hex": ""}', "time: "),
+]
+# Texts that are read as messages, whoever wrote them.
+LENIENT = [
+    '{"seq": "4", "time": "2026-07-01T12:00:00", "queue": "Q", "body_hex": "ab cd"}',
+    '{"seq": 5.0, "time": "2026-07-01T12:00:00+02:00", "queue": "", "body_hex": "AB", "other": 1}',
+    '{"seq": 6, "time": 1782907200, "qmgr": "", "queue": "Q", "user": null, "body_hex": ""}',
 ]
 
 
-def test_what_is_no_captured_message_is_a_problem(spark: SparkSession) -> None:
-    rows = captured_values(spark.createDataFrame([(b"k", value) for _, value in NO_MESSAGES], VALUES)).collect()
-    assert [(r.seq, r.body, r.problem) for r in rows] == [(None, None, "a record: no captured message")] * len(rows)
+def read_from(values: Iterable[str | None]) -> list[dict[str, Any]]:
+    """What a task of Spark makes of *values*."""
+    rows = [("t/0/1", None if value is None else value.encode()) for value in values]
+    schema = pa.schema([("source", pa.string()), ("value", pa.binary())])
+    return [row for batch in captured_of([batch_of(rows, schema)]) for row in batch.to_pylist()]
+
+
+def test_what_is_no_captured_message_is_a_problem() -> None:
+    rows = read_from(text for text, _ in NO_MESSAGES)
+    for row, (_, why) in zip(rows, NO_MESSAGES, strict=True):
+        assert (row["seq"], row["body"], row["source"]) == (None, None, "t/0/1")
+        assert row["problem"].startswith("record t/0/1: ")
+        assert why in row["problem"]
+    (row,) = captured_of([pa.RecordBatch.from_pydict({"source": [""], "value": [b"\xff\xfe"]})])
+    assert row.column("problem").to_pylist()[0].startswith("a record: invalid JSON")
+
+
+@pytest.mark.parametrize("text", [*LENIENT, *(text for text, _ in NO_MESSAGES if text)])
+def test_a_text_means_what_it_means_in_a_file(text: str, tmp_path: Path) -> None:
+    """But for a missing seq or queue, which only a file's reader can fill in."""
+    path = tmp_path / "c.jsonl"
+    path.write_text(text + "\n")
+    ((of_file,),) = (batch.to_pylist() for batch in read_piece(Piece(str(path), "jsonl")))
+    (of_record,) = read_from([text])
+    if "field required" in (of_record["problem"] or ""):
+        assert of_file["problem"] is None
+        return
+    assert (of_file["problem"] is None) == (of_record["problem"] is None)
+    if of_file["problem"] is not None:
+        assert of_file["problem"].split(": ", 1)[1] == of_record["problem"].split(": ", 1)[1]
+    assert {name: of_file[name] for name in CAPTURED.names} == {name: of_record[name] for name in CAPTURED.names}
 
 
 def test_a_problem_says_which_record_of_kafka_it_is(spark: SparkSession) -> None:
@@ -80,7 +123,10 @@ def test_a_problem_says_which_record_of_kafka_it_is(spark: SparkSession) -> None
     ]
     frame = spark.createDataFrame([(b"k", b"x", "qm1.capture", 0, 17)], StructType([*VALUES.fields, *names]))
     (row,) = captured_values(frame).collect()
-    assert (row.source, row.problem) == ("qm1.capture/0/17", "record qm1.capture/0/17: no captured message")
+    assert (row.source, row.problem) == (
+        "qm1.capture/0/17",
+        "record qm1.capture/0/17: invalid JSON: expected value at line 1 column 1",
+    )
 
 
 def test_a_column_must_be_there_and_be_binary_or_text(spark: SparkSession) -> None:
