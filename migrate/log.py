@@ -154,9 +154,11 @@ def step_lines(step: Step) -> Iterator[str]:
 
 
 def printable(text: str) -> str:
-    """*text* as far as a log can show it."""
-    shown = "".join(c if c.isprintable() else "." for c in text[:_SHOWN_CHARACTERS])
-    return shown if len(text) <= _SHOWN_CHARACTERS else f"{shown}... ({len(text)} characters)"
+    """*text* as far as a log can show it; if it is long, without its middle: a sentence ends with what is to be done."""
+    half = _SHOWN_CHARACTERS // 2
+    if len(text) > _SHOWN_CHARACTERS:
+        text = f"{text[:half]}... ({len(text)} characters) ...{text[-half:]}"
+    return "".join(c if c.isprintable() else "." for c in text)
 
 
 def _places(plan: MigrationPlan) -> Iterator[str]:

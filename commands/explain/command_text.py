@@ -18,8 +18,8 @@ from rfh2.late_dataclass import dataclass
 from rfh2.layouts import MQCFH
 from rfh2.message import Message
 from rfh2.mqps import MQPS_COMMAND
-from rfh2.pcf import Pcf, decode_pcf
-from rfh2.pcf_names import MQCFT_RESPONSE
+from rfh2.pcf import FORMATS, Pcf, decode_pcf
+from rfh2.pcf_names import MQCFT_COMMAND, MQCFT_RESPONSE
 from rfh2.pcf_parameters import Cfin, Cfst, Parameter
 from rfh2.rfh1 import Rfh1
 from rfh2.rfh2 import Rfh2
@@ -101,6 +101,17 @@ def is_response(message: Message) -> bool:
         if name in ("psc", "pscr"):
             return name == "pscr"
     return False
+
+
+def is_report(message: Message) -> bool:
+    """Whether a message is PCF that is no command: an event, statistics, a trace of a route."""
+    if message.body_format not in FORMATS:
+        return False
+    try:
+        pcf = decode_pcf(message.body, message.body_ccsid)
+    except DecodeError:
+        return False
+    return pcf.type != MQCFT_COMMAND
 
 
 def _of_folder(message: Message) -> CommandPairs | None:

@@ -20,7 +20,7 @@ from commands.broker.identifiers import Ids
 from commands.broker.objects import ADMIN_STREAM, CONTROL_QUEUE, DEFAULT_STREAM, Objects, QueueManager, is_object_name
 from commands.broker.translate import translate
 from commands.explain.assumed import with_descriptor
-from commands.explain.command_text import CommandPairs, TagAndText, command_text, is_response
+from commands.explain.command_text import CommandPairs, TagAndText, command_text, is_report, is_response
 from commands.explain.surprises import surprises
 from commands.headers.property_names import BY_MQPS
 from commands.headers.psc_commands import ALL_TAGS
@@ -93,7 +93,7 @@ def command_problems(partial: PartialMessage, parsed: Command | None) -> list[Pr
         if all(each.code == _NO_DESCRIPTOR for each in refused):
             refused += surprises(parsed, partial)
         return refused
-    if is_response(message):
+    if is_response(message) or (partial.captured.queue not in _BROKER_QUEUES and is_report(message)):
         return []
     text = command_text(message)
     if text is None:

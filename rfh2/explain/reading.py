@@ -18,16 +18,13 @@ from rfh2.layouts import MQCFH
 from rfh2.message import Message
 from rfh2.mqmd import Mqmd, decode_mqmd
 from rfh2.pcf_names import (
-    COMMAND_NAMES,
-    MQCFT_COMMAND,
-    MQCFT_COMMAND_XR,
+    MESSAGE_TYPES,
     MQCFT_EVENT,
-    MQCFT_RESPONSE,
     MQCMD_BROKER_INTERNAL,
     MQCMD_DELETE_PUBLICATION,
 )
 
-_PCF_TYPES: Final = (MQCFT_COMMAND, MQCFT_COMMAND_XR, MQCFT_EVENT, MQCFT_RESPONSE)
+_COMPLETIONS: Final = (-1, 0, 1, 2)
 
 
 @quick
@@ -95,9 +92,12 @@ def pcf_described(body: bytes) -> tuple[str, int, int] | None:
 
     A broker does not guess so: without a descriptor, PCF is data to it.
     """
+    if len(body) < MQCFH.size:
+        return None
     for order, encoding in ENCODINGS.items():
-        kind, length, version, command = (int.from_bytes(body[at : at + 4], order) for at in range(0, 16, 4))
-        if kind in _PCF_TYPES and length == MQCFH.size and version in (1, 2, 3) and command in COMMAND_NAMES:
+        kind, length, version, command, _, control, comp_code, _, count = MQCFH.fast[order].unpack_from(body)
+        is_pcf = kind in MESSAGE_TYPES and length == MQCFH.size and version in (1, 2, 3)
+        if is_pcf and command >= 0 and control in (0, 1) and comp_code in _COMPLETIONS and 0 <= count <= len(body):
             is_ours = MQCMD_DELETE_PUBLICATION <= command <= MQCMD_BROKER_INTERNAL
             return "MQEVENT" if kind == MQCFT_EVENT else "MQPCF" if is_ours else "MQADMIN", encoding, 0
     return None

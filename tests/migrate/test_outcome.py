@@ -90,6 +90,15 @@ def test_what_no_file_carries_is_reported(tmp_path: Path) -> None:
     assert found["counts"]["reported"] == 1
 
 
+def test_an_error_on_the_terminal_ends_with_what_is_to_be_done(tmp_path: Path) -> None:
+    source = tmp_path / f"{'dspmqbrk' * 20}.txt"
+    source.write_text("WebSphere MQ message broker running with queue manager QM1")
+    files = "--target", "files", "--out", str(tmp_path / "out")
+    ran = Ran("strmqbrk", tmp_path, *files, "--rehearse", str(source))
+    assert "characters)" in ran.err
+    assert "or migrate the rest with --accept-unread\n" in ran.err
+
+
 def test_an_error_on_the_terminal_is_cut(tmp_path: Path) -> None:
     held = {"subscriptions": [PLAIN, {**PLAIN, "stream": "no stream " + "x" * 10_000}]}
     source = tmp_path / "state.json"

@@ -202,6 +202,18 @@ CASES: list[tuple[str, Callable[[], CapturedMessage], list[tuple[str, int]]]] = 
     ("0-a-folder-alone", lambda: chained(md(format="MQSTR"), data=PUB.encode(), queue="Q"), [("lost-header", 0)]),
     ("0-text", lambda: chained(md(format="MQSTR"), data=b"hello <psc>", queue="Q"), []),
     ("5.1-pcf", lambda: chained(md(format="MQADMIN"), data=PCF.encode()[:-1], queue="ADMIN.Q"), [("bad-pcf", 64)]),
+    *(
+        (
+            f"5.1-pcf-of-type-{kind}-and-version-{version}-without-an-mqmd",
+            lambda kind=kind, version=version, order=order: chained(
+                None,
+                data=Pcf(44, (Cfst.of(2015, "QM1"),), type=kind, version=version, order=order).encode(),
+                queue="Q",
+            ),
+            [("assumed-pcf", 0)],
+        )
+        for kind, version, order in ((7, 3, "big"), (7, 1, "little"), (16, 3, "big"), (21, 3, "little"), (27, 1, "big"))
+    ),
     ("5.1-pcf-without-an-mqmd", lambda: chained(None, data=PCF.encode(), queue="Q"), [("assumed-pcf", 0)]),
     # Behind a fault
     (
