@@ -29,7 +29,7 @@ def test_there_are_tutorials() -> None:
     assert [page.name for page in TUTORIALS] == ["1999-program.md", "dump-and-question.md", "retire-a-broker.md"]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
 def test_the_commands_of_a_tutorial_run(page: Path, tmp_path: Path) -> None:
     blocks = _blocks(page)

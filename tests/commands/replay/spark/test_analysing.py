@@ -56,7 +56,7 @@ def _first(got: list[Row], wanted: list[Row]) -> str:
     return f"{len(got)} rows, not {len(wanted)}"
 
 
-@pytest.mark.parametrize("semantics", ["v7", "v6"])
+@pytest.mark.parametrize("semantics", ["v7", pytest.param("v6", marks=pytest.mark.nightly)])
 def test_equal_to_local(spark: SparkSession, semantics: str) -> None:
     @settings(QUICK, max_examples=2)
     @given(capture=captures(most=3), ranges=st.integers(1, 4), chance=st.randoms())
@@ -73,6 +73,7 @@ def test_equal_to_local(spark: SparkSession, semantics: str) -> None:
     check_one()
 
 
+@pytest.mark.nightly
 def test_file_to_file(spark: SparkSession, tmp_path: Path) -> None:
     capture = list(Workload(KNOBS).messages())
     (tmp_path / "in").mkdir()

@@ -87,6 +87,7 @@ def test_puts_are_those_of_the_local_replay(spark: SparkSession) -> None:
 
 
 @pytest.mark.parametrize("selection", CHOSEN)
+@pytest.mark.nightly
 def test_puts_in_files_and_their_counts(spark: SparkSession, tmp_path: Path, selection: MessageSelection) -> None:
     source, target = tmp_path / "capture.jsonl", tmp_path / "puts.jsonl"
     source.write_text("".join(message.model_dump_json() + "\n" for message in WORKLOAD))

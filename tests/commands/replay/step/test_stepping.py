@@ -285,7 +285,7 @@ def test_numbers_are_found() -> None:
 
 
 @given(captures(2), VERSIONS)
-@settings(max_examples=20)
+@settings(max_examples=8)
 def test_facts_that_were_kept_are_those_of_the_steps(messages: list[CapturedMessage], semantics: str) -> None:
     line = stepped(messages, EXPIRING, semantics)
     assert [line.facts(at) for at in range(len(line))] == [line.step(at).facts for at in range(len(line))]
