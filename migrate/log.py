@@ -154,7 +154,7 @@ def step_lines(step: Step) -> Iterator[str]:
 
 
 def printable(text: str) -> str:
-    """*text* as far as a log can show it; a long one without its middle: a sentence ends with what is to be done."""
+    """*text* as far as a log can show it; a long one lacks its middle, because a sentence ends with what to do."""
     half = _SHOWN_CHARACTERS // 2
     if len(text) > _SHOWN_CHARACTERS:
         text = f"{text[:half]}... ({len(text)} characters) ...{text[-half:]}"
