@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -28,6 +29,14 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     made.stop()
 
 
+# The gate has the replay itself, its files and the source on Spark; streams, tables, selections, analysis and networks on it
+# are the night's. What they decide is tried without Spark in the gate.
+OF_THE_NIGHT: Final = frozenset(
+    f"test_{name}.py"
+    for name in ("analysing", "choice", "delta_table", "file_transfers", "following", "networks", "streaming")
+)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """All that needs the session is slow. They come first: where several processes run tests, the one that begins with
     them runs nearly all of them, and no other needs a session.
@@ -37,3 +46,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if here in item.path.parents and "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.slow)
+            if item.path.name in OF_THE_NIGHT:
+                item.add_marker(pytest.mark.nightly)
