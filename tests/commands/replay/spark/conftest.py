@@ -29,7 +29,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     made.stop()
 
 
-# The gate has the replay itself, its files and the source on Spark; streams, tables, selections, analysis and networks on it
+# The gate has the replay itself, its files and the source on Spark; streams, tables, selections, analysis and networks
 # are the night's. What they decide is tried without Spark in the gate.
 OF_THE_NIGHT: Final = frozenset(
     f"test_{name}.py"
