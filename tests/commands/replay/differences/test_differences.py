@@ -33,7 +33,7 @@ from tests.html_pages import check_page
 
 DOCS = Path(__file__).parents[4] / "docs/differences.md"
 NEWS = "NEWS"
-NOBODY_YET = SETUP.replace("DEFINE SUB(EVERYTHING) TOPICSTR('a/#') DEST(AUDIT)\n", "DEFINE QLOCAL(UNLISTED)\n")
+NOBODY_YET = SETUP.replace("DEFINE SUB(EVERYTHING) TOPICSTR('a/#') DEST(AUDIT)\n", "")
 START = datetime(2026, 1, 1, tzinfo=UTC)
 ASKED = Mqmd(user_identifier="ann", reply_to_q="Q1", msg_type=MQMT_REQUEST)
 
