@@ -177,7 +177,7 @@ def test_the_strategy_reaches_what_succeeds() -> None:
     """The property above would say little if every command were refused."""
     seen: set[tuple[str, str]] = set()
 
-    @settings(database=None, derandomize=True)
+    @settings(max_examples=800, database=None, derandomize=True)
     @given(commands())
     def collect(command: str) -> None:
         [statement] = parse(command)
