@@ -12,6 +12,7 @@ from typing import Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
+from streams.operations import HIGHEST_PUB_LEVEL
 from streams.subscriptions import PublicationFormat
 
 
@@ -127,7 +128,7 @@ class TopicPut(BaseModel):
 
     model_config = ConfigDict(frozen=True, defer_build=True)
 
-    level: int = 9
+    level: int = HIGHEST_PUB_LEVEL
     suppress_reply_to: bool = False
     own_subs: tuple[str, ...] = ()
 

@@ -153,6 +153,11 @@ def step_lines(step: Step) -> Iterator[str]:
             yield f"Authority record: {definition.name}"
 
 
+def taken_back(line: str, rehearse: bool = False) -> str:
+    """That an undo takes back what *line* says, which others have changed. rehearse: that it would."""
+    return f"changed since the migration, and {'would be taken' if rehearse else 'taken'} back: {line}"
+
+
 def printable(text: str) -> str:
     """*text* as far as a log can show it; a long one lacks its middle, because a sentence ends with what to do."""
     half = _SHOWN_CHARACTERS // 2

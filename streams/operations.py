@@ -15,6 +15,8 @@ from rfh2.late_dataclass import dataclass
 from rfh2.message import Message, decode
 from streams.subscriptions import Subscription, WildcardScheme
 
+HIGHEST_PUB_LEVEL = 9
+"""PubLevel of a publication whose program asks for no other (guide 4.6.1)."""
 Excluded = tuple[str, str, bytes | None] | frozenset[bytes] | None
 """Whom a publication does not go to: a destination (queue manager, queue, and correlation identifier or None for any),
 or the subscriptions with these sub_ids."""
@@ -132,7 +134,7 @@ class PublishToTopic:
     publication: Publication
     retain: bool = False
     not_to: Excluded = None
-    pub_level: int = 9
+    pub_level: int = HIGHEST_PUB_LEVEL
     came_from: str = ""
     was_retained: bool = False
 

@@ -115,7 +115,7 @@ class RecordedAuthority:
         if entities is None:
             return True
         asked = set(authorities)
-        if not self._restricts_connecting():
+        if not asked.isdisjoint(_TO_CONNECT) and not self._restricts_connecting():
             asked -= _TO_CONNECT
         return not asked or asked <= self._granted("QMGR", self._objects.qmgr.name, entities)
 

@@ -36,7 +36,6 @@ from commands.model import (
     RegisterSubscriber,
     RegOpt,
     RequestUpdate,
-    TopicPut,
 )
 from rfh2.constants import (
     MQRC_PUT_INHIBITED,
@@ -54,6 +53,7 @@ from rfh2.constants import (
 from rfh2.errors import CommandError
 from streams.char_wildcards import MANY, ONE
 from streams.operations import (
+    HIGHEST_PUB_LEVEL,
     AlterSubscription,
     ClearRetained,
     Excluded,
@@ -113,7 +113,7 @@ def _publish(command: Publish, context: Context) -> CommandPlan:
 
 
 def _level(command: Publish) -> int:
-    return TopicPut().level if command.put is None else command.put.level
+    return HIGHEST_PUB_LEVEL if command.put is None else command.put.level
 
 
 def _publication(command: Publish, context: Context) -> tuple[str, Publication, Excluded]:

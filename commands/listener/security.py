@@ -113,7 +113,9 @@ class Security:
         user = _name(credentials.user if credentials is not None and self._connauth.adoptctx else identity.user)
         if rule is None or not _is_among(identity.address, rule.addresses):
             return Admission(user, MQRC_NOT_AUTHORIZED, why="its address is not among those of the channel")
-        privileged = await self._is_privileged(user)
+        blocked = {word.lower() for word in rule.block_users}
+        matters = _ALL_PRIVILEGED.lower() in blocked or self._connauth.chckclnt == "reqdadm"
+        privileged = matters and await self._is_privileged(user)
         if self._is_compared(rule, privileged, credentials) and not await self._is_authentic(identity):
             await asyncio.sleep(self._connauth.faildlay)
             return Admission(user, MQRC_NOT_AUTHORIZED, True, "the password is missing or wrong")
@@ -121,7 +123,6 @@ class Security:
         if works_as and (len(works_as) > _LONGEST_USER or not _USER.fullmatch(works_as)):
             why = f"a user has 1 to {_LONGEST_USER} characters and no blanks; MCAUSER names one for other names"
             return Admission(works_as, MQRC_NOT_AUTHORIZED, why=why)
-        blocked = {word.lower() for word in rule.block_users}
         is_blocked = user in blocked or (privileged and _ALL_PRIVILEGED.lower() in blocked)
         if not works_as or is_blocked or (not rule.mcauser and works_as in blocked):
             return Admission(works_as, MQRC_NOT_AUTHORIZED, why="the user is blocked" if works_as else "there is none")

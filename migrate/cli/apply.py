@@ -18,6 +18,7 @@ from migrate.live.applying import Applier
 from migrate.live.checkpoints import Checkpoint
 from migrate.live.journal import JOURNAL, Journal
 from migrate.live.undoing import Undoing
+from migrate.log import taken_back
 from migrate.planned_state import read_planned
 
 
@@ -160,5 +161,5 @@ def _undo(console: Console, undoing: Undoing, journal: Journal, *, rehearse: boo
     for left in undoing.left:
         console.warn(f"it would be left: {left}" if rehearse else f"left: {left}")
     for line in undoing.others:
-        console.warn(f"changed since the migration, and {'would be taken' if rehearse else 'taken'} back: {line}")
+        console.warn(taken_back(line, rehearse))
     return ExitCode.PROBLEMS if undoing.left or undoing.others else ExitCode.DONE

@@ -216,8 +216,7 @@ def undo(console: Console, qmgr: str, home: Path, tool: Tool, *, rehearse: bool)
     for left in undone.left:
         console.warn(f"would be left: {left}" if rehearse else left)
     for line in undone.others:
-        done = "would be taken" if rehearse else "taken"
-        console.warn(f"changed since the migration, and {done} back: {lines.one_line(line)}")
+        console.warn(lines.taken_back(lines.one_line(line), rehearse))
     return ExitCode.PROBLEMS if undone.left or undone.others else ExitCode.DONE
 
 

@@ -30,6 +30,7 @@ from migrate.estate.jobs import (
 )
 from migrate.estate.planning import plan_broker
 from migrate.estate.records import DONE, WANTED, BrokerState, Record
+from migrate.log import taken_back
 from migrate.marker import marker_of
 from migrate.outcome import Outcome
 from migrate.plan import MigrationPlan, Phase, Tool
@@ -114,10 +115,7 @@ def undo_broker(job: BrokerJob) -> BrokerResult:
                 return BrokerResult(job.qmgr, record, refused=why)
             while recorded(store, job.tool) is not None:
                 undone = embedded.undo(store, job.tool)
-                left += (
-                    *undone.left,
-                    *(f"changed since the migration, and taken back: {each}" for each in undone.others),
-                )
+                left += (*undone.left, *map(taken_back, undone.others))
         update = {"state": BrokerState.UNDONE, "at": iso(job.now), "said": tuple(left)}
         made = with_figures(record.model_copy(update=update))
     return acted_on(job, made)

@@ -26,6 +26,7 @@ from migrate.live.journal import JOURNAL, Journal
 from migrate.live.opening import LiveQueueManager
 from migrate.live.snapshot import read_live
 from migrate.live.undoing import Undoing
+from migrate.log import taken_back
 from migrate.planned_state import FILE_NAME, PlannedHeading, PlannedObject, by_kind, read_heading, read_planned
 from rfh2.captured import iso
 
@@ -107,7 +108,7 @@ def undo_broker(job: BrokerJob) -> BrokerResult:
             with closing(Journal.open(scripts / JOURNAL, heading, live.administrator.where)) as journal:
                 undoing.carry_out(journal)
                 journal.set_aside()
-        left = (*undoing.left, *(f"changed since the migration, and taken back: {line}" for line in undoing.others))
+        left = (*undoing.left, *map(taken_back, undoing.others))
         update = {"state": BrokerState.UNDONE, "at": iso(job.now), "said": left, "checkpoint": ""}
         made = with_figures(record.model_copy(update=update))
     return acted_on(job, made)

@@ -15,13 +15,14 @@ from commands.explain.equivalents.topics import BLANK_TOPIC
 from commands.explain.equivalents.traced_operations import OperationContext
 from commands.headers.registry import content_of, parse
 from commands.headers.user_folders import data_text
-from commands.model import Command, DeregisterPublisher, Publish, RegisterPublisher, TopicPut
+from commands.model import Command, DeregisterPublisher, Publish, RegisterPublisher
 from rfh2.constants import MQEI_UNLIMITED
 from rfh2.errors import QPubSubError
 from rfh2.message import Message
 from rfh2.mqmd import Mqmd, name_of
 from rfh2.terminal_escape import visible
 from streams.operations import (
+    HIGHEST_PUB_LEVEL,
     AlterSubscription,
     ClearRetained,
     Operation,
@@ -211,7 +212,7 @@ def _publishing(operation: PublishToTopic) -> Iterator[MqiCall]:
     options = _put_options(operation, publication)
     fields = [("MQOD.ObjectType", "MQOT_TOPIC"), ("MQOD.ObjectString", f"'{operation.topic_string}'")]
     fields.append(_options("MQPMO.Options", options))
-    if operation.pub_level != TopicPut().level:
+    if operation.pub_level != HIGHEST_PUB_LEVEL:
         fields.append(("MQPMO.PubLevel", str(operation.pub_level)))
     if properties:
         fields.append(("MQPMO.OriginalMsgHandle", "Hmsg"))

@@ -94,6 +94,7 @@ from rfh2.mqi_constants import (
 )
 from rfh2.mqmd import Mqmd
 from rfh2.pcf_admin_names import MQOT_Q, MQOT_Q_MGR, MQOT_TOPIC
+from streams.operations import HIGHEST_PUB_LEVEL
 from streams.selectors import Selector, compile_selector, message_properties
 
 
@@ -116,7 +117,7 @@ class Target:
 class PutFields:
     """What MQPMO says beside its options. level: PubLevel. context: the handle whose message's context is passed on."""
 
-    level: int = TopicPut().level
+    level: int = HIGHEST_PUB_LEVEL
     context: int = 0
 
 
@@ -380,7 +381,7 @@ class Program:
 
     def _topic_put(self, options: int, level: int) -> TopicPut:
         """What no command says of a publication. Raises MqiError 2173."""
-        if not 0 <= level <= TopicPut().level:
+        if not 0 <= level <= HIGHEST_PUB_LEVEL:
             raise MqiError(MQRC_PMO_ERROR, f"PubLevel is {level}, not 0 to 9")
         opened = (self._handles[number].subscription for number in self._handles)
         own = sorted(each.sub_id.hex().upper() for each in opened if each is not None)
