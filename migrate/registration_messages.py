@@ -18,7 +18,14 @@ from migrate.registration_options import options_of
 from rfh2 import pcf_names
 from rfh2.captured import CapturedMessage
 from rfh2.ccsid import UTF8_CCSID
-from rfh2.constants import MQEI_UNLIMITED, MQFMT_RF_HEADER_1, MQFMT_RF_HEADER_2, MQMT_DATAGRAM, MQPER_PERSISTENT
+from rfh2.constants import (
+    MQCI_NONE,
+    MQEI_UNLIMITED,
+    MQFMT_RF_HEADER_1,
+    MQFMT_RF_HEADER_2,
+    MQMT_DATAGRAM,
+    MQPER_PERSISTENT,
+)
 from rfh2.folders import Folder, write
 from rfh2.message import Message, encode
 from rfh2.mqmd import Mqmd
@@ -29,7 +36,7 @@ from rfh2.pcf_parameters import Cfin, Cfst, Parameter
 from rfh2.rfh1 import Rfh1
 from rfh2.rfh2 import Rfh2
 from streams.patterns import is_read_alike, remove_pattern_prefix
-from streams.subscriptions import MQCI_NONE, PublicationFormat, Subscription, WildcardScheme
+from streams.subscriptions import PublicationFormat, Subscription, WildcardScheme
 
 _MQPS = {
     "Command": "MQPSCommand",

@@ -21,19 +21,18 @@ from migrate.legacy_state import Key, LegacySubscription, Product
 from migrate.names import subscription_name
 from migrate.plan import AddSubscription
 from migrate.registration_options import kept_options
-from rfh2.constants import LARGEST_MQLONG, MQ_SUB_IDENTITY_LENGTH, MQ_SUB_NAME_LENGTH
+from rfh2.constants import LARGEST_MQLONG, MQ_SUB_IDENTITY_LENGTH, MQ_SUB_NAME_LENGTH, MQACT_NONE, MQCI_NONE
 from rfh2.errors import CommandError
 from streams.namelists import DEFAULT_STREAM
 from streams.patterns import add_pattern_prefix, parse_pattern
 from streams.selectors import compile_selector
-from streams.subscriptions import MQCI_NONE, PublicationFormat, Subscription
+from streams.subscriptions import PublicationFormat, Subscription
 from streams.topic_strings import SEPARATOR, check_topic_string
 
 USER_LENGTH: Final = 12
 # Version 6 brokers register with each other for this queue of theirs.
 NEIGHBOURS_QUEUE: Final = "SYSTEM.BROKER.INTER.BROKER.COMMUNICATIONS"
 _OF_JMS: Final = "SYSTEM.JMS."
-MQACT_NONE: Final = bytes(32)
 _WORDS: Final = frozenset(option.value for option in RegOpt)
 _BODY_FILTER: Final = ("Body", "Root.", "Root:", "InputRoot", "InputBody")
 

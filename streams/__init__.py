@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from rfh2.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
+    from rfh2.constants import MQCI_NONE
     from streams.blocking import NO_BLOCKS, BlockSet
     from streams.char_wildcards import (
         CharPattern,
@@ -57,7 +58,6 @@ if TYPE_CHECKING:
     from streams.patterns import Pattern, add_pattern_prefix, parse_pattern, remove_pattern_prefix, written_topic
     from streams.retained import RetainedPublications
     from streams.subscriptions import (
-        MQCI_NONE,
         DeliveryPersistence,
         PublicationFormat,
         Subscription,

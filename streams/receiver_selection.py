@@ -13,9 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rfh2.constants import MQCI_NONE
 from streams.operations import Excluded
 from streams.patterns import parse_pattern
-from streams.subscriptions import MQCI_NONE, Subscription
+from streams.subscriptions import Subscription
 
 
 def choose(matching: Sequence[Subscription], pub_level: int, not_to: Excluded) -> tuple[list[Subscription], int | None]:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from datetime import datetime
 from enum import StrEnum
 
+from rfh2.constants import MQCI_NONE
 from rfh2.late_dataclass import dataclass
 
-MQCI_NONE = bytes(24)
 MANAGED_PREFIX = "SYSTEM.MANAGED."
 """So begin the names of queues that the queue manager makes for one subscription each."""
 PROXY_SUB_ID = b"PROXY"

@@ -20,9 +20,10 @@ from enum import StrEnum
 from typing import Any, Final
 
 from rfh2.bounded_cache import BoundedCache
-from rfh2.constants import MQRCCF_TOPIC_ERROR
+from rfh2.constants import MQRC_UNKNOWN_OBJECT_NAME, MQRCCF_TOPIC_ERROR
 from rfh2.errors import CommandError
 from rfh2.late_dataclass import dataclass
+from rfh2.pcf_admin_names import MQRCCF_OBJECT_ALREADY_EXISTS, MQRCCF_TOPICSTR_ALREADY_EXISTS
 from streams.blocking import BlockSet
 from streams.namelists import ADMIN_STREAM, DEFAULT_STREAM, DEFAULT_SUB_POINT
 from streams.patterns import parse_pattern
@@ -32,9 +33,6 @@ from streams.topic_wildcards import check_publication_topic
 
 BASE_TOPIC: Final = "SYSTEM.BASE.TOPIC"
 
-MQRC_UNKNOWN_OBJECT_NAME: Final = 2085
-MQRCCF_OBJECT_ALREADY_EXISTS: Final = 4001
-MQRCCF_TOPICSTR_ALREADY_EXISTS: Final = 3300
 
 _RESOLVED_ROOM: Final = 16 << 20
 # What a resolved topic takes beside its topic string.

@@ -14,11 +14,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from rfh2.constants import MQ_TOPIC_STR_LENGTH, MQRCCF_TOPIC_ERROR
+from rfh2.constants import MQ_TOPIC_STR_LENGTH, MQRC_TOPIC_STRING_ERROR, MQRCCF_TOPIC_ERROR
 from rfh2.errors import CommandError
 
 SEPARATOR: Final = "/"
-MQRC_TOPIC_STRING_ERROR: Final = 2425
 
 
 def split_levels(topic_string: str) -> tuple[str, ...]:

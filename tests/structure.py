@@ -1,6 +1,6 @@
 """The house in numbers: ``python -m tests.structure [REV]...``, of the files here, or of those revisions, side by side.
 
-Rooms are folders with modules in them, arrows the imports between two of them, in whatever function an import stands;
+Rooms are those of ``tests.wings``, arrows the imports between two of them, in whatever function an import stands;
 what the four packages re-export from their tops is no arrow. A room's floor is the longest way down from it. One
 message's way: the calls during one Publish to one subscriber with an MQRFH2, the second of its topic, in order. A stay
 is a run of calls into one module; a return is a stay in a module that was left before; a climb is a stay in a higher
@@ -28,6 +28,8 @@ from statistics import mean, median
 from types import FrameType
 from typing import Any
 
+from tests.wings import room_of_module
+
 HERE = Path(__file__).parents[1]
 PACKAGES = ("rfh2", "streams", "commands", "migrate")
 Graph = Mapping[str, set[str]]
@@ -35,9 +37,13 @@ Graph = Mapping[str, set[str]]
 
 @dataclass(frozen=True, slots=True)
 class House:
-    """What is read of the files. lines: of each module. modules, rooms: what each imports of the others."""
+    """What is read of the files. lines: of each module; imports: of these, lines of imports.
+
+    modules, rooms: what each imports of the others.
+    """
 
     lines: Mapping[str, int]
+    imports: Mapping[str, int]
     room_of: Mapping[str, str]
     modules: Graph
     rooms: Graph
@@ -45,7 +51,7 @@ class House:
     @classmethod
     def of(cls, root: Path) -> House:
         paths = {_name(path, root): path for package in PACKAGES for path in sorted((root / package).rglob("*.py"))}
-        room_of = {name: str(path.relative_to(root).parent) for name, path in paths.items()}
+        room_of = {name: room_of_module(name) for name in paths}
         modules: dict[str, set[str]] = {name: set() for name in paths}
         rooms: dict[str, set[str]] = {room: set() for room in room_of.values()}
         for name, path in paths.items():
@@ -53,7 +59,16 @@ class House:
             if name not in PACKAGES:
                 rooms[room_of[name]] |= {room_of[other] for other in modules[name]} - {room_of[name]}
         lines = {name: len(path.read_text().splitlines()) for name, path in paths.items()}
-        return cls(lines, room_of, modules, rooms)
+        imports = {name: _import_lines(path) for name, path in paths.items()}
+        return cls(lines, imports, room_of, modules, rooms)
+
+    def longest_chain(self) -> int:
+        """How many modules follow one another, each imported by the one before; the packages' tops are none of them."""
+        modules = {name: others - {*PACKAGES} for name, others in self.modules.items() if name not in PACKAGES}
+        longest: dict[str, int] = {}
+        for name in TopologicalSorter(modules).static_order():
+            longest[name] = 1 + max((longest[other] for other in modules[name]), default=0)
+        return max(longest.values())
 
     def floors(self) -> dict[str, int]:
         """How high each room is: 0 where it imports from none. Rooms in one circle are on one floor."""
@@ -70,6 +85,11 @@ class House:
 def _name(path: Path, root: Path) -> str:
     parts = path.relative_to(root).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def _import_lines(path: Path) -> int:
+    nodes = (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Import | ast.ImportFrom))
+    return sum((node.end_lineno or node.lineno) - node.lineno + 1 for node in nodes)
 
 
 def _imported(path: Path, modules: Mapping[str, Path]) -> Iterator[str]:
@@ -154,11 +174,13 @@ def numbers(root: Path) -> dict[str, str]:
     return {
         "modules": f"{len(sizes):,}",
         "lines": f"{sum(sizes):,}",
+        "of these imports": f"{sum(house.imports.values()) / sum(sizes):.1%}",
         "lines a module, mean": f"{mean(sizes):.0f}",
         "lines a module, median": f"{median(sizes):.0f}",
         "lines, largest module": f"{max(sizes):,}",
         "rooms": str(len(house.rooms)),
         "floors": str(max(floors.values()) + 1),
+        "longest chain of imports": str(house.longest_chain()),
         "arrows between rooms": str(sum(map(len, house.rooms.values()))),
         "circles of modules": str(sum(len(circle) > 1 for circle in circles(house.modules))),
         "circles of rooms": str(sum(len(circle) > 1 for circle in circles(house.rooms))),

@@ -17,7 +17,7 @@ import yaml
 
 from commands.cli import main
 from commands.cli.config import findings
-from commands.links.engine.config import read_config
+from commands.config.settings import read_config
 
 ROOT = Path(__file__).parents[1]
 DEPLOY = ROOT / "deploy"

@@ -11,13 +11,16 @@ from pathlib import Path
 import pytest
 
 from commands.cli import ELSEWHERE, VERBS
+from tests.structure import House
+from tests.wings import ROOMS
 
 ROOT = Path(__file__).parents[1]
 ORDER = ["rfh2", "streams", "commands", "migrate"]
 EDGE = (
     "rfh2/captures/",
     "commands/cli/",
-    "commands/disk.py",
+    "commands/disk/",
+    "commands/config/",
     "commands/terminal/",
     "commands/running/",
     "commands/monitoring/",
@@ -25,17 +28,12 @@ EDGE = (
     "commands/qmgr/store/",
     "commands/links/",
     "commands/replay/spark",
+    "commands/replay/step/index_file.py",
     "commands/listener/",
     "migrate/",
 )
 _TEMPORARY = ("TMPDIR", "/tmp", "/var/tmp")
 WORLD = {"os", "socket", "random", "time", "sqlite3", "subprocess", "secrets", "uuid", "tempfile"}
-
-ROOMS = [
-    *("pages", "headers", "broker", "network", "qmgr", "mqsc", "links", "listener"),
-    *("explain", "replay", "terminal", "running", "monitoring", "console", "cli"),
-]
-"""The rooms of commands, low to high; beside them stands ``model``, which knows none of them."""
 
 
 def _modules() -> Iterator[Path]:
@@ -74,21 +72,26 @@ def test_imports_go_one_way(package: str) -> None:
     assert upward == []
 
 
-def _room(name: str) -> str | None:
-    """The room of commands that a module is in; None for one that is in none."""
-    parts = name.split(".")
-    return parts[1] if parts[0] == "commands" and len(parts) > 1 and parts[1] in ROOMS else None
+@cache
+def _house() -> House:
+    return House.of(ROOT)
 
 
 @pytest.mark.parametrize("room", ROOMS)
-def test_no_room_of_commands_knows_one_above_it(room: str) -> None:
-    upward = [
-        f"{path.relative_to(ROOT)}:{line} imports {name}"
-        for path in (ROOT / "commands" / room).rglob("*.py")
-        for line, name in _imports(path)
-        if (other := _room(name)) is not None and ROOMS.index(other) > ROOMS.index(room)
+def test_a_room_knows_only_the_rooms_that_it_may(room: str) -> None:
+    house = _house()
+    stray = [
+        f"{name} imports {other}"
+        for name, others in house.modules.items()
+        if house.room_of[name] == room and name not in ORDER
+        for other in others - {*ORDER}
+        if house.room_of[other] not in (room, *ROOMS[room].knows)
     ]
-    assert upward == []
+    assert stray == []
+
+
+def test_the_rooms_are_in_an_order_in_which_none_stands_on_itself() -> None:
+    list(TopologicalSorter({room: knows for room, (_, knows) in ROOMS.items()}).static_order())
 
 
 def test_every_module_of_the_command_line_is_a_verb() -> None:
@@ -96,9 +99,9 @@ def test_every_module_of_the_command_line_is_a_verb() -> None:
     assert modules == (set(VERBS) - set(ELSEWHERE)) | {"__init__", "__main__"}
 
 
-def test_commands_has_no_other_rooms() -> None:
-    folders = {path.name for path in (ROOT / "commands").iterdir() if path.is_dir() and any(path.glob("*.py"))}
-    assert folders == set(ROOMS)
+def test_every_module_has_a_room() -> None:
+    homeless = [name for name, room in _house().room_of.items() if room not in ROOMS and name != "commands"]
+    assert homeless == []
 
 
 def _folder_graph() -> dict[str, set[str]]:

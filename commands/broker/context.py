@@ -12,6 +12,7 @@ from commands.broker.objects import CONTROL_QUEUE, DEAD_LETTER_QUEUE, DEFAULT_ST
 from commands.model import QueuedCommand
 from rfh2.constants import (
     MQAT_BROKER,
+    MQCI_NONE,
     MQPER_PERSISTENCE_AS_Q_DEF,
     MQPER_PERSISTENT,
     MQPRI_PRIORITY_AS_Q_DEF,
@@ -26,7 +27,7 @@ from rfh2.mqmd import Mqmd, name_of
 from streams.mapping import is_stream_queue, stream_topic, sub_point_prefix
 from streams.namelists import QUEUE_NAMELIST, SUB_POINT_NAMELIST, Namelist
 from streams.patterns import parse_pattern
-from streams.subscriptions import MQCI_NONE, PublicationFormat, WildcardScheme
+from streams.subscriptions import PublicationFormat, WildcardScheme
 from streams.topic_space import TopicSpace
 
 

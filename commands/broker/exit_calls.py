@@ -22,7 +22,6 @@ from typing import Any
 from commands.broker.copies import Copies
 from commands.broker.dead_letter import DeadLetters, is_wanted
 from commands.broker.exit_values import (
-    MQFB_STOPPED_BY_PUBSUB_EXIT,
     ExitAnswer,
     ExitMessage,
     ExitResponse,
@@ -37,7 +36,7 @@ from commands.broker.objects import is_object_name
 from commands.broker.puts import Outgoing
 from commands.headers.user_folders import USER
 from rfh2.ccsid import name_value_codec
-from rfh2.constants import MQRC_PUBLISH_EXIT_ERROR
+from rfh2.constants import MQFB_STOPPED_BY_PUBSUB_EXIT, MQRC_PUBLISH_EXIT_ERROR
 from rfh2.errors import CommandError, DecodeError, EncodeError
 from rfh2.explain.describe import as_json
 from rfh2.explain.folder_text import folder_text

@@ -16,14 +16,10 @@ from typing import Annotated, Final, Protocol
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, StringConstraints
 
+from rfh2.constants import MQFB_NONE, MQXUA_NONE
 from rfh2.errors import QPubSubError
 from rfh2.mqmd import Mqmd
 
-MQFB_NONE: Final = 0
-MQFB_STOPPED_BY_PUBSUB_EXIT: Final = 279
-MQXUA_NONE: Final = bytes(16)
-"""The exit user area before the first call."""
-MQ_EXIT_DATA_LENGTH: Final = 32
 _LARGEST: Final = 2**31 - 1
 
 

@@ -19,11 +19,12 @@ from commands.broker.reading import as_kept, decoded
 from commands.broker.stream_names import name_in_stream
 from commands.headers.registry import parse
 from commands.model import DeregisterSubscriber, QueuedCommand, RegisterSubscriber, RegOpt, RequestUpdate
+from rfh2.constants import MQCI_NONE
 from rfh2.errors import QPubSubError
 from rfh2.inherited_ccsids import is_resolved
 from rfh2.late_dataclass import dataclass
 from rfh2.mqmd import Mqmd, name_of
-from streams.subscriptions import MQCI_NONE, Subscription
+from streams.subscriptions import Subscription
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from commands.broker.stream_names import stream_of
 from commands.headers.response import Warned
 from commands.model import RegisterSubscriber, RegOpt
 from rfh2.constants import (
+    MQCI_NONE,
     MQRC_DURABILITY_NOT_ALLOWED,
     MQRC_SELECTOR_NOT_ALTERABLE,
     MQRC_SUB_INHIBITED,
@@ -41,7 +42,6 @@ from streams.operations import AlterSubscription, Subscribe
 from streams.patterns import add_pattern_prefix, parse_pattern, written_topic
 from streams.selectors import compile_selector
 from streams.subscriptions import (
-    MQCI_NONE,
     DeliveryPersistence,
     PublicationFormat,
     Subscription,

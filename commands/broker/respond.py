@@ -10,6 +10,7 @@ from commands.headers.registry import HEADER_FORMATS, header_format_of
 from commands.headers.response import Completion, Reply, Tags, Warned
 from commands.model import RegOpt
 from rfh2.constants import (
+    MQCI_NONE,
     MQMT_REPLY,
     MQMT_REQUEST,
     MQRO_NAN,
@@ -20,7 +21,7 @@ from rfh2.constants import (
 from rfh2.message import Message
 from rfh2.mqmd import Mqmd
 from streams.patterns import written_topic
-from streams.subscriptions import MQCI_NONE, DeliveryPersistence, Subscription
+from streams.subscriptions import DeliveryPersistence, Subscription
 
 
 def is_due(mqmd: Mqmd, completion: Completion) -> bool:

@@ -38,6 +38,7 @@ from commands.model import (
     RequestUpdate,
 )
 from rfh2.constants import (
+    MQCI_NONE,
     MQRC_PUT_INHIBITED,
     MQRC_RFH_PARM_ERROR,
     MQRCCF_DUPLICATE_IDENTITY,
@@ -63,7 +64,7 @@ from streams.operations import (
     Unsubscribe,
 )
 from streams.selectors import registered_selector
-from streams.subscriptions import MQCI_NONE, PublicationFormat, Subscription, WildcardScheme
+from streams.subscriptions import PublicationFormat, Subscription, WildcardScheme
 from streams.topic_strings import add_prefix
 from streams.topic_wildcards import check_publication_topic
 

@@ -12,7 +12,7 @@ import click
 from commands.cli.options.captures import Captures, capture_files
 from commands.cli.options.selecting import selection_options
 from commands.cli.options.verb import verb
-from commands.disk import to_disk
+from commands.disk.files import to_disk
 from commands.explain.selection import MessageSelection
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted

@@ -14,8 +14,8 @@ import click
 from commands.cli.options.queue_manager import only_queue_manager, queue_manager_for_script
 from commands.cli.options.verb import verb
 from commands.mqsc import Answer, ScriptTally, Statement, echo, statements
-from commands.mqsc.runner import StatementRunner
 from commands.mqsc.script import lines_of
+from commands.qmgr.admin.runner import StatementRunner
 from commands.qmgr.store import QueueManagerStore
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.users import current_user, groups_of

@@ -10,7 +10,7 @@ from typing import Final
 import click
 
 from commands.cli.options.verb import json_option, verb
-from commands.disk import to_disk
+from commands.disk.files import to_disk
 from commands.listener.passwords import changed_users, password_hash, valid_user
 from commands.terminal.console import Console
 from commands.terminal.output_file import OutputFile

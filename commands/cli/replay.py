@@ -32,9 +32,9 @@ from commands.cli.options.replays import (
 from commands.cli.options.selecting import WHERE, selection_options
 from commands.cli.options.stepping import index_option, timeline
 from commands.cli.options.verb import given_on_the_line, verb
+from commands.config.settings import PublishExitConfig
+from commands.config.urls import parse_topic_address
 from commands.explain.selection import MessageSelection, Where
-from commands.links.engine.config import PublishExitConfig
-from commands.links.engine.urls import parse_topic_address
 from commands.replay.local import ReplayCounts
 from commands.replay.network.transcript import network_problems
 from commands.terminal.console import Console, ExitCode
@@ -192,7 +192,7 @@ def command(
 def _step(console: Console, options: ReplayOptions, breakpoints: tuple[Where, ...], index: Path | None) -> ExitCode:
     """Show the replay on the terminal until the person ends it."""
     with importing(TEXTUAL_MISSING):
-        from commands.terminal.step.app import StepApp  # noqa: PLC0415 - textual is an extra, and slow to load
+        from commands.replay.step.app import StepApp  # noqa: PLC0415 - textual is an extra, and slow to load
     if not (console.stdout.isatty() and console.stdin.isatty()):
         raise click.UsageError("--step needs a terminal, and the capture in a file; qpubsub inspect prints the same")
     reader = CaptureReader(console, options)

@@ -22,22 +22,23 @@ from commands.broker.budget import Budget
 from commands.broker.puts import Put
 from commands.cli.options.queue_manager import queue_manager
 from commands.cli.options.verb import json_option, verb
+from commands.config.settings import Config, exposed_secrets, read_config
 from commands.console.opening import ConsoleOptions, console_options
 from commands.console.reading.source import Source, store_of_pages
+from commands.disk import permissions
+from commands.disk.errors import SupersededError
 from commands.links.embedded.carriers import Carriers
-from commands.links.engine.config import Config, exposed_secrets, read_config
 from commands.links.opening import Places
 from commands.listener.opening import listener_of
 from commands.monitoring.health import Health, Phase
 from commands.monitoring.opening import Monitoring
-from commands.mqsc.pcf.server import PcfCommandServer
+from commands.qmgr.admin.pcf_server import PcfCommandServer
 from commands.qmgr.delivery import STRANDED_HELP, is_stranding
 from commands.qmgr.event_numbers import ENDED, LOST_OWNERSHIP, STARTED
 from commands.qmgr.link_port import ManagedLink
 from commands.qmgr.mqi.subscription_server import SubscriptionServer
 from commands.qmgr.processor import BATCH, LONGEST_PAUSE_S, Processor
-from commands.qmgr.store import Durability, permissions
-from commands.qmgr.store.errors import SupersededError
+from commands.qmgr.store import Durability
 from commands.qmgr.tally import ProcessorTally
 from commands.running.exit_opening import PublishExits
 from commands.running.instances import Plan, Worker, instance

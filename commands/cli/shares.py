@@ -20,8 +20,8 @@ from commands.cli.options.captures import Captures
 from commands.cli.options.putting import batches, user_of
 from commands.cli.options.queue_manager import HOME
 from commands.cli.options.verb import verb
+from commands.disk.errors import MessageRefusedError
 from commands.qmgr.store import QueueManagerStore
-from commands.qmgr.store.errors import MessageRefusedError
 from commands.qmgr.store.home import DATABASE, directory_of
 from commands.replay.local import natural_queue
 from commands.running.lease import instances

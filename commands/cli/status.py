@@ -14,8 +14,9 @@ import click
 from commands.broker.context import not_read
 from commands.cli.options.queue_manager import queue_manager_to_read
 from commands.cli.options.verb import verb
+from commands.disk import permissions
 from commands.qmgr.delivery import STRANDED_HELP
-from commands.qmgr.store import QueueManagerStore, permissions
+from commands.qmgr.store import QueueManagerStore
 from commands.running import activity
 from commands.running.status import MOST_DEAD_LETTERS, status_of
 from commands.terminal.console import Console, ExitCode

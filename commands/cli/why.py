@@ -20,9 +20,9 @@ from commands.cli.options.queue_manager import only_queue_manager, queue_manager
 from commands.cli.options.replays import CaptureReader, ReplayOptions, semantics_option, setup_option
 from commands.cli.options.selecting import SEQ_RANGES, selection_options
 from commands.cli.options.verb import given_on_the_line, verb
+from commands.config.settings import PublishExitConfig
 from commands.explain.selection import MessageSelection, SeqRanges
 from commands.explain.why import Asked, Verdict
-from commands.links.engine.config import PublishExitConfig
 from commands.qmgr.store import QueueManagerStore
 from commands.replay.network.why import NetworkWhy
 from commands.replay.why import LocalWhy, Summary, lines_of, lines_of_each, subscription_words

@@ -19,8 +19,8 @@ from ipaddress import ip_address
 from typing import Final
 from urllib.parse import urlsplit
 
+from commands.config.urls import is_loopback
 from commands.console.opening import ConsoleOptions
-from commands.links.engine.urls import is_loopback
 
 _LASTS_S: Final = 12 * 3600.0
 _MOST_SESSIONS: Final = 1_000

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Final
 
-from commands.links.engine.config import ConfigError, ConsoleConfig
-from commands.links.engine.urls import is_loopback, parse_listen
+from commands.config.settings import ConfigError, ConsoleConfig
+from commands.config.urls import is_loopback, parse_listen
 from commands.listener.opening import tls_context
 from commands.listener.passwords import IsRight, in_users_file
 from rfh2.distribution import how_to_install

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from commands.qmgr.jms_queues import RECORD_QUEUES
+from commands.broker.jms_queues import RECORD_QUEUES
 from rfh2.errors import DecodeError
 from rfh2.explain.form import Json
 from rfh2.explain.reading import PartialMessage

@@ -10,14 +10,14 @@ from typing import Any
 
 from commands.broker.authority import GroupsOf
 from commands.broker.objects import LocalQueue, Objects, QueueManager
+from commands.config.settings import Config, ConfigError, QueuesConfig
+from commands.config.urls import Address, parse_address
 from commands.links.embedded.carriers import Carriers
 from commands.links.engine.adapter import Adapter
-from commands.links.engine.config import Config, ConfigError, QueuesConfig
 from commands.links.engine.inbound_writer import CommandPutter, InboundWriter
 from commands.links.engine.link import Link
 from commands.links.engine.link_stores import LinkStores
 from commands.links.engine.spool import EmbeddedSpool
-from commands.links.engine.urls import Address, parse_address
 from commands.links.ibmmq.adapter import MqAdapter
 from commands.links.ibmmq.manager import MqMessages, MqQueueManager
 from commands.links.ibmmq.spool import MqSpool

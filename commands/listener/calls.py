@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Final
 
+from commands.disk.errors import QueueError
 from commands.listener.conversation import Conversation
 from commands.listener.request import Request
 from commands.listener.subscribing import request_retained, subscribe
@@ -17,7 +18,6 @@ from commands.listener.targets import ObjectDescriptor, object_descriptor
 from commands.qmgr.mqi.calls import NO_FIELDS, PutFields
 from commands.qmgr.mqi.errors import MqiError
 from commands.qmgr.mqi.got import GetOptions, Got
-from commands.qmgr.store.errors import QueueError
 from rfh2.channel.layouts import API_HEADER, FCNO, FOPA, FOPA2, MQCONN, MQGMO, MQINQ, MQPMO, MQSTS
 from rfh2.channel.segments import SegmentType
 from rfh2.channel.structure import Structure

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from commands.broker.authority import GroupsOf, no_groups
-from commands.links.engine.config import ChannelRule, ConfigError, ListenerConfig, ListenerTls
-from commands.links.engine.urls import is_loopback, parse_listen
+from commands.config.settings import ChannelRule, ConfigError, ListenerConfig, ListenerTls
+from commands.config.urls import is_loopback, parse_listen
 from commands.listener.passwords import IsRight, by_pam, in_users_file
 from commands.listener.security import Security
 from commands.listener.server import Listener, ListenerOptions

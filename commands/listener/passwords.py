@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final
 
-from commands.links.engine.config import ConfigError
+from commands.config.settings import ConfigError
 from rfh2.distribution import how_to_install
 
 IsRight = Callable[[str, str], bool]

@@ -23,7 +23,7 @@ from ipaddress import ip_address, ip_network
 from typing import Final, NamedTuple
 
 from commands.broker.authority import ADMINISTRATOR, GroupsOf, no_groups
-from commands.links.engine.config import ChannelRule, ConnAuth
+from commands.config.settings import ChannelRule, ConnAuth
 from commands.listener.passwords import IsRight
 from rfh2.constants import MQRC_NOT_AUTHORIZED
 

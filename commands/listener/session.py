@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
+from commands.disk.errors import QueueError
 from commands.listener import calls, spi, streaming
 from commands.listener.conversation import Attempts, Conversation, Shared
 from commands.listener.gate import Gate
@@ -37,7 +38,6 @@ from commands.listener.wire import (
 )
 from commands.qmgr.event_numbers import NO_CHANNEL
 from commands.qmgr.mqi.errors import MqiError
-from commands.qmgr.store.errors import QueueError
 from rfh2.ccsid import ENCODINGS, ByteOrder
 from rfh2.channel.layouts import API_HEADER, CAUT, NOTIFICATION, SOCKET_ACTION, UID, UID_LONG
 from rfh2.channel.segments import (

@@ -10,8 +10,8 @@ from importlib.util import find_spec
 from typing import Final
 from urllib.parse import urlsplit
 
-from commands.links.engine.config import Config, ConfigError, MetricsConfig, TracingConfig
-from commands.links.engine.urls import parse_listen
+from commands.config.settings import Config, ConfigError, MetricsConfig, TracingConfig
+from commands.config.urls import parse_listen
 from commands.monitoring.health import Health, Phase
 from commands.monitoring.observer import Observing
 from commands.qmgr.link_port import ManagedLink

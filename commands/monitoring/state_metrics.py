@@ -15,12 +15,12 @@ from typing import Final
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from commands.broker.counts import SubscriptionCounts, TopicCounts
 from commands.broker.objects import UNLIMITED_DEPTH
 from commands.monitoring.catalogue import BY_NAME, PLATFORM, Kind
 from commands.mqsc.subscription_display import sub_type
 from commands.qmgr.link_port import ManagedLink
 from commands.qmgr.store import Overview, QueueManagerStore
-from commands.qmgr.store.counts import SubscriptionCounts, TopicCounts
 from rfh2.errors import QPubSubError
 from streams.subscriptions import Subscription
 

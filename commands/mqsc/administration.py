@@ -8,11 +8,11 @@ from datetime import datetime
 from typing import Final, Protocol
 
 from commands.broker.authority import GroupsOf, no_groups
+from commands.broker.counts import Counting
 from commands.broker.identifiers import message_id
 from commands.broker.objects import Objects
 from commands.mqsc.neighbours import Alone, Neighbours
 from commands.network.repository import Repository, RepositoryEntry, give_copies
-from commands.qmgr.store.port import Counting
 from streams.topic_space import TopicSpace
 
 # Identifiers that commands make end in a count from 1. Those of MQSC have this bit set, so they are never equal.

@@ -12,9 +12,7 @@ from commands.broker.objects import CLUSRCVR, CLUSSDR, ClusterChannel, Objects
 from commands.mqsc import answers
 from commands.mqsc.model import Command
 from commands.mqsc.values import single
-
-MQRCCF_CHANNEL_TYPE_ERROR: Final = 3034
-MQRCCF_CLUSTER_NAME_CONFLICT: Final = 3088
+from rfh2.pcf_admin_names import MQRCCF_CHANNEL_TYPE_ERROR, MQRCCF_CLUSTER_NAME_CONFLICT
 
 _OTHER_TYPES: Final = frozenset({"AMQP", "CLNTCONN", "MQTT", "RCVR", "RQSTR", "SDR", "SVR", "SVRCONN"})
 

@@ -28,15 +28,10 @@ from commands.mqsc.streams_in_use import (
     topic_notes,
     used_by_broker,
 )
-from commands.mqsc.values import (
-    MQ_CHANNEL_NAME_LENGTH,
-    MQ_OBJECT_NAME_LENGTH,
-    Shown,
-    flag,
-    object_name,
-    single,
-)
+from commands.mqsc.values import Shown, flag, object_name, single
+from rfh2.constants import MQ_CHANNEL_NAME_LENGTH, MQ_OBJECT_NAME_LENGTH
 from rfh2.errors import CommandError
+from rfh2.pcf_admin_names import MQRCCF_ATTR_VALUE_FIXED
 from streams.namelists import QUEUE_NAMELIST, SUB_POINT_NAMELIST, Namelist
 from streams.topic_objects import DEFAULT_TOPIC, TopicObject
 
@@ -47,7 +42,6 @@ _DELETE_WORDS: Final = {
     "CHANNEL": frozenset({"CHLTABLE", "CHLTYPE", "IGNSTATE", "CMDSCOPE", "QSGDISP"}),
 }
 _NO_SUCH_OBJECT: Final = ("", "")
-MQRCCF_ATTR_VALUE_FIXED: Final = 3213
 
 
 @dataclass(frozen=True, slots=True)

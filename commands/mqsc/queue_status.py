@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import Final
 
+from commands.broker.counts import QueueCounts
 from commands.mqsc import answers
 from commands.mqsc.administration import Administration
 from commands.mqsc.answers import Answer, displayed
 from commands.mqsc.display import matches_name, select
 from commands.mqsc.model import Command
 from commands.mqsc.values import Shown, shown_moment, words
-from commands.qmgr.store.counts import QueueCounts
 
 _MOST_S: Final = 999_999_999
 _MONITORED: Final = frozenset(["LGETDATE", "LGETTIME", "LPUTDATE", "LPUTTIME", "MSGAGE"])

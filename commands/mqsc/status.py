@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Final
 
+from commands.broker.counts import TopicCounts
 from commands.mqsc import answers
 from commands.mqsc.administration import Administration
 from commands.mqsc.answers import Answer, displayed
@@ -20,7 +21,6 @@ from commands.mqsc.display import select
 from commands.mqsc.model import Command
 from commands.mqsc.subscription_display import STATUS_BLANK, STATUS_KEYWORDS, counts_of_subscriptions, status_row
 from commands.mqsc.values import Shown, shown_moment, words
-from commands.qmgr.store.counts import TopicCounts
 from rfh2.errors import CommandError
 from streams.operations import ClearRetained
 from streams.subscriptions import Subscription

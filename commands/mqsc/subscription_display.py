@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from commands.broker.counts import SubscriptionCounts
 from commands.broker.lifetime import tenths_until
 from commands.mqsc import answers
 from commands.mqsc.administration import Administration
@@ -13,8 +14,8 @@ from commands.mqsc.attributes import SUB, SUB_OPTIONS
 from commands.mqsc.display import matches_name, select
 from commands.mqsc.model import Command
 from commands.mqsc.values import Hexadecimal, Shown, shown_moment, words
-from commands.qmgr.store.counts import SubscriptionCounts
-from streams.subscriptions import MQCI_NONE, PublicationFormat, Subscription
+from rfh2.constants import MQCI_NONE
+from streams.subscriptions import PublicationFormat, Subscription
 
 _PSPROPS: Final = {
     PublicationFormat.PROPERTIES: "MSGPROP",

@@ -25,6 +25,7 @@ from commands.mqsc.model import Command, MqscError
 from commands.mqsc.values import Hexadecimal, folded_user_notes, object_name, single
 from rfh2.constants import (
     MQ_SUB_NAME_LENGTH,
+    MQCI_NONE,
     MQRC_DURABILITY_NOT_ALLOWED,
     MQRC_SELECTOR_NOT_ALTERABLE,
     MQRC_SUB_INHIBITED,
@@ -34,7 +35,7 @@ from rfh2.errors import CommandError
 from streams.char_wildcards import escape_char_pattern
 from streams.operations import AlterSubscription, Subscribe, Unsubscribe
 from streams.selectors import compile_selector, registered_selector
-from streams.subscriptions import MQCI_NONE, PublicationFormat, Subscription, SubscriptionOptions, WildcardScheme
+from streams.subscriptions import PublicationFormat, Subscription, SubscriptionOptions, WildcardScheme
 from streams.topic_strings import construct_topic_string
 
 _TOPIC_FIELDS: Final = ("topic_string", "topic_object")

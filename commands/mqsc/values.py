@@ -16,12 +16,10 @@ from typing import Any, Final, Protocol
 
 from commands.mqsc.model import Keyword, MqscError, Value
 from commands.mqsc.parser import syntax_error
+from rfh2.constants import MQ_NAMELIST_MAX_NAMES, MQ_OBJECT_NAME_LENGTH
 
 Shown = str | int | tuple[str, ...]
 
-MQ_OBJECT_NAME_LENGTH: Final = 48
-MQ_CHANNEL_NAME_LENGTH: Final = 20
-MQ_NAMELIST_MAX_NAMES: Final = 256
 
 # Names of topic objects may hold blanks: guide 2.5.4 prints 'St. Helens'.
 _OBJECT_NAME: Final = re.compile(r"[A-Za-z0-9._/%]+")

@@ -12,12 +12,13 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from commands.model import Command
+from rfh2.constants import MQCI_NONE
 from rfh2.errors import QPubSubError
 from rfh2.folders import write
 from rfh2.frozen import quick
 from rfh2.message import Message
 from streams.operations import ClearRetained, Publication, PublishToTopic, Rule
-from streams.subscriptions import MQCI_NONE, WildcardScheme
+from streams.subscriptions import WildcardScheme
 
 FINGERPRINT_FOLDER: Final = "ibm"
 FINGERPRINT: Final = "Rfp"

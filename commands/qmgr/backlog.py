@@ -19,7 +19,7 @@ from typing import Final
 
 from commands.broker.dead_letter import DeadLetters
 from commands.broker.objects import QueueManager
-from commands.qmgr.store.errors import GONE, QueueError
+from commands.disk.errors import GONE, QueueError
 from commands.qmgr.store.port import Owes, Owing, PutsRemotely, StoredMessage, UnitOfWork
 from rfh2.mqmd import Mqmd
 

@@ -12,11 +12,11 @@ from collections.abc import Container, Sequence
 from datetime import datetime, timedelta
 
 from commands.broker.core import BrokerCore
+from commands.broker.counts import Counts
 from commands.broker.outcome import Outcome
 from commands.broker.puts import Outgoing, PutKind
-from commands.qmgr.cached_puts import CacheEntry
-from commands.qmgr.store.counts import Counts
 from commands.qmgr.store.port import CountsMessages, UnitOfWork
+from commands.templates.cached_puts import CacheEntry
 from streams.operations import PublishToTopic
 
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from commands.broker.state import from_microseconds, to_microseconds
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.reading import message_of
 from commands.qmgr.store.rows import EXPIRES_AT
-from commands.qmgr.store.state import from_microseconds, to_microseconds
 from commands.qmgr.store.uncommitted import Match
 from rfh2.dlh import Dlh, decode_dlh
 from rfh2.errors import DecodeError, QPubSubError

@@ -20,11 +20,11 @@ from commands.broker.objects import LocalQueue, Objects
 from commands.broker.outcome import Arrival
 from commands.broker.puts import Outgoing, PutKind
 from commands.broker.transmission import transmitted
+from commands.disk.errors import GONE, MessageRefusedError, QueueError, UndeliverableError
 from commands.qmgr.backlog import DEAD_LETTERS, Backlog, lane_of
-from commands.qmgr.cached_puts import APPLICATION, CachedPuts
-from commands.qmgr.store.errors import GONE, MessageRefusedError, QueueError, UndeliverableError
 from commands.qmgr.store.port import Owes, PutsAlike, PutsRemotely, StoredMessage, UnitOfWork
-from rfh2.constants import MQPER_PERSISTENT
+from commands.templates.cached_puts import APPLICATION, CachedPuts
+from rfh2.constants import MQPER_PERSISTENT, MQRC_XMIT_Q_USAGE_ERROR
 from rfh2.frozen import quick
 from rfh2.message import Message
 from rfh2.mqmd import Mqmd
@@ -38,7 +38,6 @@ _STRANDED: Final = (
 )
 STRANDED_HELP: Final = "no channel takes them; if the capture is from there, put it again with qpubsub put --as"
 """The warning about such a queue, for people."""
-MQRC_XMIT_Q_USAGE_ERROR: Final = 2092
 _MADE_FOR_NEIGHBOUR: Final = "Made by qpubsub run: to a neighbour in the network"
 _MADE_FOR_TRANSMISSION: Final = "Made by qpubsub run: messages name this queue manager"
 

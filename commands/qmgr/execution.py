@@ -13,10 +13,10 @@ from commands.broker.objects import CONTROL_QUEUE
 from commands.broker.outcome import Arrival, Outcome
 from commands.broker.puts import Outgoing, Put, PutKind
 from commands.broker.reading import Reading
+from commands.disk.errors import UndeliverableError
 from commands.headers.response import Completion
 from commands.qmgr.admin_port import Administered, CommandServer
 from commands.qmgr.backlog import Backlog
-from commands.qmgr.cached_puts import CachedPuts
 from commands.qmgr.counters import CommandCounter
 from commands.qmgr.delivery import Cause, Deliverer, for_neighbour, is_stranding
 from commands.qmgr.event_numbers import CONTROL_FAILED, DEAD_LETTER, DISCARDED, PUBLISH_FAILED
@@ -27,9 +27,9 @@ from commands.qmgr.loaded import LoadedBroker
 from commands.qmgr.network.flow_messages import INTER_QMGR_QUEUES
 from commands.qmgr.observer import Ending, Observer, Sample
 from commands.qmgr.refusals import Refusal
-from commands.qmgr.store.errors import UndeliverableError
 from commands.qmgr.store.port import StoredMessage, UnitOfWork
 from commands.qmgr.tally import ProcessorTally
+from commands.templates.cached_puts import CachedPuts
 from rfh2.constants import MQRCCF_COMMAND_FAILED, MQRCCF_NO_RETAINED_MSG
 from rfh2.errors import DecodeError
 from rfh2.frozen import maker

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from commands.broker.jms_queues import ADMIN_QUEUE
 from commands.broker.objects import Objects
 from commands.qmgr.jms_cleanup import (
     CleanupItem,
@@ -24,15 +25,15 @@ from commands.qmgr.jms_cleanup import (
     merged,
     subscription_verdict,
 )
-from commands.qmgr.jms_queues import ADMIN_QUEUE
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.port import StoredMessage
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
+from rfh2.constants import MQCI_NONE
 from rfh2.errors import DecodeError
 from rfh2.jms_entry import decode_entry
 from rfh2.mqmd import Mqmd
 from streams.operations import SubscriptionRemoved
-from streams.subscriptions import MQCI_NONE, Subscription
+from streams.subscriptions import Subscription
 
 _MOST_MESSAGES: Final = 10_000
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 from typing import Final
 
-from commands.qmgr.jms_queues import (
+from commands.broker.jms_queues import (
     DURABLE_PREFIX,
     NONDURABLE_PREFIX,
     REPORT_QUEUE,
@@ -29,7 +29,8 @@ from commands.qmgr.jms_queues import (
     is_for_durable,
     is_for_nondurable,
 )
-from streams.subscriptions import MQCI_NONE, Subscription
+from rfh2.constants import MQCI_NONE
+from streams.subscriptions import Subscription
 
 # As a queue manager makes the name of a dynamic queue: 16 hexadecimal digits in place of the asterisk.
 _DYNAMIC: Final = re.compile(r"SYSTEM\.JMS\.N?D\.(?:\S*\.)?[0-9A-F]{16}")

@@ -21,9 +21,9 @@ from commands.qmgr.link_port import TopicLink, came_from_tree
 from commands.qmgr.linked_tree import LinkedTree
 from commands.qmgr.network.flow_messages import INTER_QMGR_QUEUES
 from commands.qmgr.network.live_network import LiveNetwork
-from commands.qmgr.publication_cache import PublicationCache
 from commands.qmgr.store.neighbours import NeighbourRecords
 from commands.qmgr.store.port import KnowsNeighbours, PutsRemotely, StoredMessage, UnitOfWork
+from commands.templates.cache import PublicationCache
 from streams.namelists import QUEUE_NAMELIST, SUB_POINT_NAMELIST
 from streams.topic_prefixes import collisions
 from streams.topic_space import TopicSpace

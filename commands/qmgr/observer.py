@@ -14,9 +14,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from commands.broker.counts import Counts
 from commands.broker.outcome import Arrival, Outcome
 from commands.broker.reading import Reading
-from commands.qmgr.store.counts import Counts
 from commands.qmgr.store.port import StoredMessage
 from commands.qmgr.tally import ProcessorTally
 

@@ -26,6 +26,7 @@ from commands.broker.authority import GroupsOf, no_groups
 from commands.broker.budget import Budget
 from commands.broker.exit_values import PublishExit
 from commands.broker.puts import Put
+from commands.disk.errors import SupersededError, UndeliverableError, UnitOfWorkFullError
 from commands.qmgr.admin_port import CommandServer
 from commands.qmgr.backlog import Backlog
 from commands.qmgr.counters import forget_unused_topics
@@ -35,7 +36,6 @@ from commands.qmgr.link_port import TopicLink, TreeNotAskedError
 from commands.qmgr.loaded import LoadedBroker
 from commands.qmgr.observer import Committed, Observer, Unobserved
 from commands.qmgr.refusals import RefusalLog
-from commands.qmgr.store.errors import SupersededError, UndeliverableError, UnitOfWorkFullError
 from commands.qmgr.store.port import CountsMessages, QueueManagerPort, StoredMessage, UnitOfWork
 from commands.qmgr.tally import ProcessorTally
 from commands.qmgr.watch import Unwatched, Watch

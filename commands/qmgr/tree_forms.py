@@ -2,7 +2,7 @@
 
 The link makes its message from the broker's outcome (``commands.qmgr.link_port``). Like puts for subscribers, it has
 parts that are the same for all publications of one shape on one topic, and the rest, which passes as it is
-(``commands.qmgr.publication_parts``):
+(``commands.templates.parts``):
 
     descriptor │ MQRFH2, fixed part │ folders of the link, in place of psc │ other folders, data
 
@@ -21,7 +21,7 @@ from commands.broker.outcome import Arrival, Outcome
 from commands.broker.puts import Outgoing, PutKind
 from commands.headers.response import Completion
 from commands.model import Publish
-from commands.qmgr.publication_parts import Parts, ShapeKey, bodies_of, parts_of
+from commands.templates.parts import Parts, ShapeKey, bodies_of, parts_of
 from rfh2.message import Message
 from rfh2.rfh2 import FIXED_LENGTH
 from streams.operations import PublishToTopic

@@ -5,10 +5,10 @@ from __future__ import annotations
 from io import BytesIO
 from typing import NamedTuple
 
-from commands.qmgr.cached_puts import CachedPuts
 from commands.replay.divided import Share
 from commands.replay.local import LocalReplay, ReplayCounts
 from commands.replay.put_lines import PutLines
+from commands.templates.cached_puts import CachedPuts
 
 
 class Undecodable(NamedTuple):

@@ -18,9 +18,9 @@ from commands.headers.registry import parse
 from commands.headers.response import Completion
 from commands.model import Command
 from commands.mqsc.broker import Broker, BrokerState
-from commands.qmgr.cached_puts import CachedPuts
-from commands.qmgr.publication_cache import PublicationCache
 from commands.replay.arrivals import DEFAULT_QMGR, OutOfOrderError
+from commands.templates.cache import PublicationCache
+from commands.templates.cached_puts import CachedPuts
 from rfh2.captured import CapturedMessage
 from rfh2.errors import QPubSubError
 

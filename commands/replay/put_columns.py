@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from commands.broker.puts import Outgoing
-from commands.qmgr.cached_puts import CachedPuts
+from commands.templates.cached_puts import CachedPuts
 
 SCHEMA: Final = pa.schema(
     [

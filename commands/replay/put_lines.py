@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import BinaryIO, Final
 
 from commands.broker.puts import Outgoing, Put
-from commands.qmgr.cached_puts import CachedPuts, CacheEntry
+from commands.templates.cached_puts import CachedPuts, CacheEntry
 
 # What a line has beside the names of a put: seq and n before them, the descriptor and the data behind them.
 _SEQ: Final = b'{"seq":'

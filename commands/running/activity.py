@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
+from commands.broker.counts import QueueCounts, SubscriptionCounts, TopicCounts
 from commands.qmgr.store import QueueManagerStore
-from commands.qmgr.store.counts import QueueCounts, SubscriptionCounts, TopicCounts
 from commands.qmgr.store.overview import Totals
 
 

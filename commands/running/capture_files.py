@@ -19,9 +19,9 @@ from typing import Final, Self
 
 from pydantic import ValidationError
 
-from commands.disk import directory_to_disk, to_disk
-from commands.qmgr.store.lock import HolderLock, require_locks
-from commands.qmgr.store.permissions import make_directory, private
+from commands.disk.files import directory_to_disk, to_disk
+from commands.disk.lock import HolderLock, require_locks
+from commands.disk.permissions import make_directory, private
 from commands.running.captured_once import MOST_IN_DOUBT, CapturedOnce
 from rfh2.captured import CapturedMessage
 from rfh2.captures import read_captures, write_captures

@@ -19,8 +19,8 @@ from typing import Any, Final, Self
 
 from pydantic import ValidationError
 
-from commands.links.engine.config import ConfigError, TopicsConfig
-from commands.links.engine.urls import Address
+from commands.config.settings import ConfigError, TopicsConfig
+from commands.config.urls import Address
 from commands.links.kafka.client_settings import client_settings
 from commands.links.kafka.topics import make_topic, partitions_of, settings_of
 from commands.running.captured_once import MOST_IN_DOUBT, CapturedOnce

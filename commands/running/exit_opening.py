@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Self
 
 from commands.broker.exit_values import PublishExit, PublishExitError
-from commands.links.engine.config import PublishExitConfig
+from commands.config.settings import PublishExitConfig
 from commands.running.exit_process import ExitProcess
 
 

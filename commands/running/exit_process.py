@@ -23,7 +23,6 @@ from typing import IO, Final
 from pydantic import ValidationError
 
 from commands.broker.exit_values import (
-    MQXUA_NONE,
     ExitAnswer,
     ExitMessage,
     ExitParms,
@@ -34,6 +33,7 @@ from commands.broker.exit_values import (
     SubscriptionContext,
 )
 from commands.running.exit_lines import ExitCall
+from rfh2.constants import MQXUA_NONE
 
 _log = logging.getLogger("qpubsub.publish_exit")
 

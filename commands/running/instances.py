@@ -20,11 +20,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from commands.disk.errors import QueueManagerInUseError, StoreBusyError, SupersededError
+from commands.disk.lock import LOOKED_AT_S, HolderLock, require_locks
 from commands.listener.descriptors import raise_limit
 from commands.qmgr.store import Durability
-from commands.qmgr.store.errors import QueueManagerInUseError, StoreBusyError, SupersededError
 from commands.qmgr.store.home import directory_of
-from commands.qmgr.store.lock import LOOKED_AT_S, HolderLock, require_locks
 from commands.qmgr.store.opening import PROCESSOR_LOCK, require_readable, take_over
 from commands.qmgr.store.sqlite import PATIENCE_S
 from commands.running.lease import STANDBY_LOCK, Lease, LeaseWatch, Tenure, end_by_force, read_lease

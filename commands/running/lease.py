@@ -27,8 +27,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from commands.qmgr.store.errors import SupersededError
-from commands.qmgr.store.lock import HolderLock, is_held
+from commands.disk.errors import SupersededError
+from commands.disk.lock import HolderLock, is_held
 from commands.qmgr.store.opening import PROCESSOR_LOCK
 from commands.running.fixed_file import FixedFile, read_fixed
 

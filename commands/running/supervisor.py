@@ -25,7 +25,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
-from commands.qmgr.store.errors import SupersededError
+from commands.disk.errors import SupersededError
 from commands.qmgr.store.port import StoredMessage
 from commands.qmgr.watch import MOST_DEATHS, WAITS, Blame, OverdueError
 from commands.running.crashes import MOST_CRASHES, Crashes

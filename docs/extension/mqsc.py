@@ -9,19 +9,9 @@ from commands.mqsc import attributes, definitions
 from commands.mqsc.attributes import Attribute, ObjectKind
 from commands.mqsc.execute import objects_by_verb
 from commands.mqsc.model import OBJECT_SYNONYMS, VERB_SYNONYMS
-from commands.mqsc.values import (
-    MQ_NAMELIST_MAX_NAMES,
-    MQ_OBJECT_NAME_LENGTH,
-    Choice,
-    Custom,
-    Hexadecimal,
-    Name,
-    Names,
-    Number,
-    Text,
-    ValueKind,
-)
+from commands.mqsc.values import Choice, Custom, Hexadecimal, Name, Names, Number, Text, ValueKind
 from extension.markdown import Table, code
+from rfh2.constants import MQ_NAMELIST_MAX_NAMES, MQ_OBJECT_NAME_LENGTH
 
 KINDS: dict[str, ObjectKind] = {
     **{word: family.kind for word, family in definitions.FAMILIES.items()},

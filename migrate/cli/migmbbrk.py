@@ -13,8 +13,8 @@ import click
 from commands.broker.stream_names import NAME_SEPARATOR
 from commands.cli.options.queue_manager import HOME, complete_queue_manager
 from commands.cli.options.verb import verb
+from commands.disk.permissions import make_directory, private
 from commands.qmgr.store import QueueManagerStore
-from commands.qmgr.store.permissions import make_directory, private
 from commands.terminal.console import Console, ExitCode
 from migrate import log as lines
 from migrate import migmbbrk

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from commands.qmgr.store.permissions import make_directory, private
+from commands.disk.permissions import make_directory, private
 from migrate.fingerprint import fingerprint
 from migrate.legacy_state import LegacyState
 from migrate.plan import Phase

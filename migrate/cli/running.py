@@ -20,8 +20,8 @@ from typing import Literal, TextIO
 
 import click
 
+from commands.disk.permissions import make_directory, private
 from commands.qmgr.store import QueueManagerStore
-from commands.qmgr.store.permissions import make_directory, private
 from commands.terminal.console import Console, ExitCode
 from migrate import log as lines
 from migrate.cli import choices

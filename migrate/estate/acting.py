@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from commands.disk.permissions import make_directory
 from commands.qmgr.store import QueueManagerStore
-from commands.qmgr.store.permissions import make_directory
 from migrate.contents import encoded_lines
 from migrate.estate import item_rows, wanted
 from migrate.estate.jobs import (

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from commands.broker.objects import QueueManager
+from commands.disk.permissions import make_directory
 from commands.network.estate_file import Estate, EstateQueueManager
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.home import DATABASE, directory_of
-from commands.qmgr.store.permissions import make_directory
 from commands.qmgr.store.reading import definitions_in
 from migrate import migmbbrk, strmqbrk
 from migrate.estate.progress import reached

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from commands.qmgr.store.permissions import make_directory
+from commands.disk.permissions import make_directory
 from migrate.estate.acting import remember, tried, why_not
 from migrate.estate.jobs import BrokerJob, BrokerResult, acted_on, current, measured
 from migrate.estate.progress import reached

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from commands.links.engine.config import ConfigError, read_config
+from commands.config.settings import ConfigError, read_config
 from migrate.estate.jobs import BrokerJob
 from migrate.live.opening import LiveQueueManager, open_live
 

@@ -21,9 +21,9 @@ from typing import Final
 
 from pydantic import ValidationError
 
-from commands.disk import directory_to_disk
+from commands.disk.files import directory_to_disk
+from commands.disk.permissions import make_directory
 from commands.qmgr.store.home import directory_of
-from commands.qmgr.store.permissions import make_directory
 from migrate.contents import Content
 from migrate.estate.totals import Sums
 from migrate.legacy_state import Frozen

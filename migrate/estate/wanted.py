@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from commands.broker.objects import Definition, kind_of, state_of
+from commands.broker.state import subscription_state
 from commands.qmgr.store.reading import definitions_in
-from commands.qmgr.store.state import subscription_state
 from migrate.draft import same_registration
 from migrate.marker import is_marker
 from migrate.plan import AddSubscription, MigrationPlan, Store

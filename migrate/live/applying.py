@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Final
 
 from commands.broker.objects import CONTROL_QUEUE
+from commands.disk.errors import QueueError
 from commands.mqsc import parse
 from commands.mqsc.model import Statement
-from commands.qmgr.store.errors import QueueError
 from migrate.live.administrator import AdministrationError, Administrator
 from migrate.live.checkpoints import Action, Checkpoint, checkpoints
 from migrate.live.decisions import Decision, altered_later, decide, follow, key_of, object_of

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from commands.mqsc import Administration, Answer, execute, parse
 from commands.mqsc.model import Command, Keyword, Statement, Value
-from commands.mqsc.runner import StatementRunner
+from commands.qmgr.admin.runner import StatementRunner
 from commands.qmgr.store import QueueManagerStore
 from commands.terminal.users import current_user, groups_of
 from migrate.live.administrator import AdministrationError, Outcome, Row, whole

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from commands.broker.objects import ADMIN_STREAM
-from commands.qmgr.store.permissions import make_directory, private
+from commands.disk.permissions import make_directory, private
 from commands.qmgr.store.port import StoredMessage
 from migrate.extract import Question, asking, questions_about_streams, questions_on_streams
 from migrate.legacy_state import Source, Stream

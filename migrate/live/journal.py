@@ -16,7 +16,7 @@ from typing import Final, Literal, Self
 
 from pydantic import ValidationError
 
-from commands.qmgr.store.permissions import private
+from commands.disk.permissions import private
 from migrate.legacy_state import Frozen
 from migrate.planned_state import PlannedHeading
 from rfh2.errors import MigrationError

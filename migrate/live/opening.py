@@ -13,8 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from commands.links.engine.config import Config, ConfigError
-from commands.links.engine.urls import Address, parse_address
+from commands.config.settings import Config, ConfigError
+from commands.config.urls import Address, parse_address
 from commands.links.ibmmq.manager import MqMessages
 from commands.qmgr.store import QueueManagerStore
 from migrate.live.administrator import Administrator

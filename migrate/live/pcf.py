@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from typing import Any, Final, Protocol
 
 from commands.broker.objects import ADMIN_COMMAND_QUEUE
-from commands.links.engine.config import QueuesConfig
-from commands.links.engine.urls import Address
+from commands.config.settings import QueuesConfig
+from commands.config.urls import Address
 from commands.links.ibmmq.connection import Connection
 from commands.links.ibmmq.reasons import MqError
 from commands.mqsc.model import Command, Statement

@@ -21,7 +21,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
-from commands.links.engine.config import AdminConfig, ConfigError
+from commands.config.settings import AdminConfig, ConfigError
 from commands.mqsc.model import Statement
 from commands.mqsc.values import Shown
 from migrate.live.administrator import AdministrationError, Outcome, Row, message_number, whole

@@ -14,8 +14,9 @@ from commands.links.engine.command_from_native import command_for, why_not_comma
 from commands.links.ibmmq.connection import Connection
 from commands.links.ibmmq.manager import MqMessages
 from commands.links.ibmmq.publications import native_of
-from commands.links.ibmmq.reasons import MQRC_NO_RETAINED_MSG, MqError
+from commands.links.ibmmq.reasons import MqError
 from rfh2.errors import DecodeError, MigrationError
+from rfh2.mqi_constants import MQRC_NO_RETAINED_MSG
 from rfh2.mqmd import Mqmd, name_of
 
 Copies = dict[str, tuple[bytes, bytes]]

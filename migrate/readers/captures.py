@@ -53,7 +53,7 @@ from migrate.readers.topic_lengths import LongTopics, Registrant
 from migrate.registration_options import options_of
 from rfh2.captured import CapturedMessage
 from rfh2.captures import CaptureRecord
-from rfh2.constants import MQAT_BROKER
+from rfh2.constants import MQAT_BROKER, MQCI_NONE
 from rfh2.errors import QPubSubError
 from rfh2.message import Message, encode
 from rfh2.mqmd import name_of
@@ -68,7 +68,7 @@ from streams.operations import (
     SubscriptionRemoved,
 )
 from streams.patterns import remove_pattern_prefix
-from streams.subscriptions import MQCI_NONE, Subscription, WildcardScheme
+from streams.subscriptions import Subscription, WildcardScheme
 from streams.topic_strings import remove_prefix
 
 

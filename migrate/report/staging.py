@@ -16,8 +16,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-from commands.disk import to_disk
-from commands.qmgr.store.permissions import make_directory, private
+from commands.disk.files import to_disk
+from commands.disk.permissions import make_directory, private
 from migrate.contents import Content, pieces
 from rfh2.errors import MigrationError
 

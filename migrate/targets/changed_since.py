@@ -12,8 +12,8 @@ from hashlib import sha256
 from typing import Any, Final
 
 from commands.broker.objects import kind_of, state_of
+from commands.broker.state import subscription_state
 from commands.qmgr.store.reading import definitions_in
-from commands.qmgr.store.state import subscription_state
 from migrate.target import Target
 from rfh2.message import encode
 from streams.operations import RetainedPublication

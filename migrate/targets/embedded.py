@@ -25,12 +25,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from commands.broker.objects import Objects, kind_of, state_of
-from commands.disk import to_disk
+from commands.disk.errors import QueueError
+from commands.disk.files import to_disk
+from commands.disk.permissions import make_directory, private, touch
 from commands.qmgr.store import QueueManagerStore, UnitOfWork
 from commands.qmgr.store.database import FAILURES
-from commands.qmgr.store.errors import QueueError
 from commands.qmgr.store.home import DATABASE
-from commands.qmgr.store.permissions import make_directory, private, touch
 from commands.qmgr.store.reading import definitions_in
 from migrate.contents import Content, write_content
 from migrate.fingerprint import labelled

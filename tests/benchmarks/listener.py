@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from commands.broker.objects import QueueManager
-from commands.links.engine.config import ChannelRule
+from commands.config.settings import ChannelRule
 from commands.listener.security import Security
 from commands.listener.server import Listener, ListenerOptions
 from commands.listener.serving import serve

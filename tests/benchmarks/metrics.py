@@ -31,15 +31,15 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 from prometheus_client import CollectorRegistry
 
+from commands.broker.counts import Counts
 from commands.broker.objects import QueueManager
-from commands.links.engine.config import TracingConfig
+from commands.config.settings import TracingConfig
 from commands.monitoring.observer import Observing
 from commands.monitoring.processor_metrics import ProcessorMetrics
 from commands.monitoring.tracing import Tracing
 from commands.qmgr.observer import Committed, Observer
 from commands.qmgr.processor import BATCH, Processor
 from commands.qmgr.store import Durability, QueueManagerStore
-from commands.qmgr.store.counts import Counts
 from commands.qmgr.tally import ProcessorTally
 from tests.commands.monitoring.traffic import SAMPLED, STREAM, put, register, traced
 

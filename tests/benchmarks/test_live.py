@@ -25,8 +25,8 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from commands.broker.objects import QueueManager
-from commands.links.engine.config import KafkaConfig, TopicsConfig
-from commands.links.engine.urls import parse_address
+from commands.config.settings import KafkaConfig, TopicsConfig
+from commands.config.urls import parse_address
 from commands.links.kafka.cluster import KafkaCluster
 from commands.links.kafka.routes import Routes
 from commands.qmgr.store import Durability, QueueManagerStore

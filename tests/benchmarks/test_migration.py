@@ -16,8 +16,8 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from commands.broker.objects import QueueManager
+from commands.broker.state import subscription_state
 from commands.qmgr.store import QueueManagerStore
-from commands.qmgr.store.state import subscription_state
 from migrate import strmqbrk
 from migrate.plan import MigrationPlan, PlanOptions
 from migrate.target import Target

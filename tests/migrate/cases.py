@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from commands.broker.objects import kind_of, state_of
+from commands.broker.state import subscription_state
 from commands.qmgr.store.reading import definitions_in
-from commands.qmgr.store.state import subscription_state
 from migrate import log, migmbbrk, strmqbrk
 from migrate.assemble import of_product
 from migrate.fingerprint import fingerprint

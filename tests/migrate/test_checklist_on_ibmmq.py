@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from commands.links.engine.config import QueuesConfig
-from commands.links.engine.urls import parse_address
+from commands.config.settings import QueuesConfig
+from commands.config.urls import parse_address
 from commands.links.ibmmq.manager import MqMessages, MqQueueManager
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore

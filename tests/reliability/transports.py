@@ -28,8 +28,8 @@ from typing import Any, Final
 
 from commands.broker.objects import QueueManager
 from commands.cli import run as _loaded_before_the_forks  # noqa: F401
+from commands.disk.lock import is_held
 from commands.qmgr.store import QueueManagerStore, UnitOfWork
-from commands.qmgr.store.lock import is_held
 from rfh2 import decode
 from tests.commands.links.mosquitto import Native, mosquitto
 from tests.commands.links.mqi.harness import StandIn, stand_in

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rfh2.constants import MQCI_NONE
 from rfh2.errors import CommandError
 from streams.operations import (
     AlterSubscription,
@@ -31,7 +32,7 @@ from streams.operations import (
     SubscriptionRemoved,
     Unsubscribe,
 )
-from streams.subscriptions import MQCI_NONE, Subscription, SubscriptionOptions, WildcardScheme
+from streams.subscriptions import Subscription, SubscriptionOptions, WildcardScheme
 from streams.topic_objects import Scope, TopicObject, TopicObjects, Wildcard
 from streams.topic_space import TopicSpace
 

@@ -13,10 +13,9 @@ import click
 
 from commands.cli.options.networks import network_setup
 from commands.cli.options.replays import PYARROW_MISSING, CaptureReader, ReplayOptions, importing
-from commands.disk import to_disk
+from commands.config.settings import PublishExitConfig
+from commands.disk.files import to_disk
 from commands.explain.selection import Choosing, MessageSelection
-from commands.links.engine.config import PublishExitConfig
-from commands.qmgr.cached_puts import CachedPuts
 from commands.replay import LocalReplay
 from commands.replay.divided import shares
 from commands.replay.divided_replay import SharedReplay
@@ -27,6 +26,7 @@ from commands.replay.network.transcript import network_problems, network_transcr
 from commands.replay.put_lines import PutLines
 from commands.replay.transcript import transcript_lines
 from commands.running.exit_opening import publish_exits
+from commands.templates.cached_puts import CachedPuts
 from commands.terminal.console import Console
 from commands.terminal.output_file import OutputFile
 from commands.terminal.workers import worked

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from commands.links.engine.config import PublishExitConfig, read_config
+from commands.config.settings import PublishExitConfig, read_config
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -12,8 +12,8 @@ import click
 from commands.cli.options.captures import STDIN
 from commands.cli.options.replays import CaptureReader, ReplayOptions
 from commands.replay.step import Block, Timeline, blocks_of
+from commands.replay.step.index_file import IndexFile, mark_of
 from commands.terminal.console import Console
-from commands.terminal.step.index_file import IndexFile, mark_of
 from rfh2.captured import CapturedMessage
 
 F = Callable[..., Any]

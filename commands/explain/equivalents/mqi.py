@@ -16,7 +16,7 @@ from commands.explain.equivalents.traced_operations import OperationContext
 from commands.headers.registry import content_of, parse
 from commands.headers.user_folders import data_text
 from commands.model import Command, DeregisterPublisher, Publish, RegisterPublisher
-from rfh2.constants import MQEI_UNLIMITED
+from rfh2.constants import MQCI_NONE, MQEI_UNLIMITED
 from rfh2.errors import QPubSubError
 from rfh2.message import Message
 from rfh2.mqmd import Mqmd, name_of
@@ -32,7 +32,7 @@ from streams.operations import (
     Subscribe,
     Unsubscribe,
 )
-from streams.subscriptions import MQCI_NONE, DeliveryPersistence, Subscription, WildcardScheme
+from streams.subscriptions import DeliveryPersistence, Subscription, WildcardScheme
 from streams.topic_strings import is_present
 
 OPTIONS: Final[dict[str, int]] = {

@@ -9,6 +9,7 @@ from commands.explain.equivalents.mqsc_text import Attribute, NoMqscFormError, W
 from commands.explain.equivalents.sub_names import is_made_up, sub_name
 from commands.explain.equivalents.topics import BLANK_TOPIC, topics_cleared, wildcards_note
 from commands.explain.equivalents.traced_operations import OperationContext
+from rfh2.constants import MQCI_NONE
 from streams.operations import (
     AlterSubscription,
     ClearRetained,
@@ -18,13 +19,7 @@ from streams.operations import (
     Subscribe,
     Unsubscribe,
 )
-from streams.subscriptions import (
-    MQCI_NONE,
-    DeliveryPersistence,
-    PublicationFormat,
-    Subscription,
-    WildcardScheme,
-)
+from streams.subscriptions import DeliveryPersistence, PublicationFormat, Subscription, WildcardScheme
 from streams.topic_strings import is_present
 
 _PSPROPS: Final = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import Final
 
-from rfh2.constants import MQ_SUB_NAME_LENGTH
-from streams.subscriptions import MQCI_NONE, Subscription
+from rfh2.constants import MQ_SUB_NAME_LENGTH, MQCI_NONE
+from streams.subscriptions import Subscription
 
 PREFIX: Final = "QPS"
 _HASH_DIGITS: Final = 8

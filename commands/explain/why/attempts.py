@@ -19,6 +19,7 @@ from commands.explain.command_text import command_text
 from commands.explain.why.places import place_prefix
 from commands.headers.registry import parse
 from commands.model import Command, Publish, RegisterSubscriber, RegOpt
+from rfh2.constants import MQCI_NONE
 from rfh2.errors import CommandError, DecodeError
 from rfh2.message import Message, decode
 from rfh2.mqmd import name_of
@@ -26,7 +27,7 @@ from rfh2.rfh2 import Rfh2
 from streams.operations import Publication, PublishToTopic
 from streams.patterns import add_pattern_prefix
 from streams.selectors import compile_selector
-from streams.subscriptions import MQCI_NONE, PublicationFormat, Subscription, WildcardScheme
+from streams.subscriptions import PublicationFormat, Subscription, WildcardScheme
 from streams.topic_strings import add_prefix
 
 _REFUSED: Final = b"\xff"

@@ -17,8 +17,8 @@ from commands.broker.reading import decoded
 from commands.broker.trace import Tracer
 from commands.headers.response import Completion
 from commands.model import Publish
-from commands.qmgr.publication_cache import is_all_header
-from commands.qmgr.publication_parts import Parts, parts_of
+from commands.templates.cache import is_all_header
+from commands.templates.parts import Parts, parts_of
 from rfh2.bounded_cache import BoundedCache
 from rfh2.errors import DecodeError
 from rfh2.inherited_ccsids import is_resolved

@@ -12,6 +12,7 @@ from commands.explain.why.attempts import attempt
 from commands.explain.why.verdict import Reason
 from rfh2.constants import (
     MQFMT_DEAD_LETTER_HEADER,
+    MQRC_Q_DELETED,
     MQRC_Q_FULL,
     MQRC_UNKNOWN_OBJECT_NAME,
     MQRC_UNKNOWN_REMOTE_Q_MGR,
@@ -25,11 +26,10 @@ from rfh2.mqmd import Mqmd, name_of
 QueueState = Callable[[str, str], tuple[Reason, str] | None]
 """What keeps a publication from a queue, by queue manager and queue, and the sentence; None where nothing does."""
 
-_MQRC_Q_DELETED: Final = 2052
 _BY_CODE: Final = {
     MQRC_Q_FULL: Reason.QUEUE_FULL,
     MQRC_UNKNOWN_OBJECT_NAME: Reason.QUEUE_GONE,
-    _MQRC_Q_DELETED: Reason.QUEUE_GONE,
+    MQRC_Q_DELETED: Reason.QUEUE_GONE,
     MQRC_UNKNOWN_REMOTE_Q_MGR: Reason.TRANSMISSION,
 }
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from commands.config.settings import TopicsConfig
+from commands.config.urls import Address
 from commands.links.checking.findings import CheckResult
-from commands.links.engine.config import TopicsConfig
-from commands.links.engine.urls import Address
 from commands.links.kafka.cluster import KafkaCluster
 from commands.links.kafka.routes import Routes
 from rfh2.errors import StoreError

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
+from commands.config.settings import QueuesConfig, TopicsConfig
+from commands.config.urls import Address
 from commands.links.checking.findings import CheckResult
-from commands.links.engine.config import QueuesConfig, TopicsConfig
-from commands.links.engine.urls import Address
 from commands.links.ibmmq.connection import Connection
-from commands.links.ibmmq.reasons import MQRC_NO_RETAINED_MSG, MqError
+from commands.links.ibmmq.reasons import MqError
 from rfh2.constants import MQPER_PERSISTENT, MQRC_NOT_AUTHORIZED, MQRC_UNKNOWN_OBJECT_NAME
-from rfh2.mqi_constants import MQRC_OBJECT_IN_USE, MQRC_SELECTOR_ERROR
+from rfh2.mqi_constants import MQRC_NO_RETAINED_MSG, MQRC_OBJECT_IN_USE, MQRC_SELECTOR_ERROR
 from rfh2.mqmd import Mqmd
 
 _SYNCPOINT, _SET_ALL = 0x0002, 0x0800

@@ -10,10 +10,10 @@ import threading
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from commands.config.settings import TopicsConfig
+from commands.config.urls import Address
 from commands.links.checking.findings import CheckResult
 from commands.links.engine.adapter import TreeUnreachableError
-from commands.links.engine.config import TopicsConfig
-from commands.links.engine.urls import Address
 from commands.links.mqtt.answers import Granted, Received
 from commands.links.mqtt.client import RETAIN_NEVER, MqttClient
 from commands.links.mqtt.packets import FENCE, MqttPublication

@@ -11,9 +11,9 @@ from collections.abc import Callable, Coroutine, Iterator
 from contextlib import suppress
 from typing import Any, Final
 
+from commands.config.settings import TopicsConfig
+from commands.config.urls import Address
 from commands.links.checking.findings import CheckResult
-from commands.links.engine.config import TopicsConfig
-from commands.links.engine.urls import Address
 from commands.links.nats.connection import NatsConnection, Session, nothing
 from commands.links.nats.streams import Names, configs_of, make_stream, why_unfit
 from rfh2.errors import StoreError

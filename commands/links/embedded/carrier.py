@@ -25,16 +25,16 @@ from typing import Final
 from commands.broker.authority import OWN_PREFIX, GroupsOf, no_groups
 from commands.broker.dead_letter import DeadLetters
 from commands.broker.objects import LocalQueue
+from commands.broker.state import to_microseconds
+from commands.disk.errors import MessageRefusedError, QueueError, SupersededError
 from commands.links.embedded.sequence import Memory, ask_here, ask_there, memory, number_after
 from commands.qmgr.mqi.topic_definitions import TopicDefinitions
 from commands.qmgr.network.flow_messages import INTER_QMGR_CONTROL, INTER_QMGR_QUEUES
 from commands.qmgr.store import QueueManagerStore
-from commands.qmgr.store.errors import MessageRefusedError, QueueError, SupersededError
 from commands.qmgr.store.neighbours import Arrived
 from commands.qmgr.store.port import StoredMessage
-from commands.qmgr.store.state import to_microseconds
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
-from rfh2.constants import MQFMT_XMIT_Q_HEADER, MQRC_NOT_AUTHORIZED
+from rfh2.constants import MQFB_XMIT_Q_MSG_ERROR, MQFMT_XMIT_Q_HEADER, MQRC_NOT_AUTHORIZED
 from rfh2.errors import DecodeError, StoreError
 from rfh2.mqmd import Mqmd, name_of
 from rfh2.xqh import decode_xqh
@@ -46,8 +46,6 @@ BATCH: Final = 500
 BATCH_BYTES: Final = 8 * 1024 * 1024
 PATIENCE_S: Final = 2.0
 _LOOK_S: Final = 0.1
-MQFB_XMIT_Q_MSG_ERROR: Final = 271
-"""The feedback code of a message on a transmission queue that has no transmission queue header."""
 
 
 class ClaimedElsewhereError(StoreError):

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Final
 
 from commands.broker.authority import GroupsOf, no_groups
+from commands.disk.errors import SupersededError
 from commands.links.embedded.carrier import PATIENCE_S, Carrier
 from commands.links.embedded.repository_manager import RepositoryManager
 from commands.links.engine.backoff import Backoff
 from commands.links.engine.threads import Threads
 from commands.qmgr.delivery import is_stranding
 from commands.qmgr.store import Durability, QueueManagerStore
-from commands.qmgr.store.errors import SupersededError
 from commands.qmgr.store.home import DATABASE, directory_of, is_there
 from rfh2.errors import StoreError
 

@@ -15,10 +15,10 @@ from typing import Protocol
 
 from commands.broker.dead_letter import DeadLetters
 from commands.broker.objects import DEFAULT_STREAM
+from commands.disk.errors import MessageRefusedError
 from commands.links.engine.command_from_native import NativePublication, command_for, format_of, why_not_command
 from commands.links.engine.followed_filters import Positions
 from commands.links.engine.position import keep_position, kept_position
-from commands.qmgr.store.errors import MessageRefusedError
 from commands.qmgr.store.port import Queues
 from rfh2.constants import MQPER_PERSISTENT, MQRCCF_COMMAND_FAILED, MQRCCF_TOPIC_ERROR
 from rfh2.mqmd import Mqmd

@@ -22,8 +22,8 @@ from datetime import datetime
 from typing import Final, Generic, TypeVar
 
 from commands.broker.puts import Outgoing
+from commands.config.settings import TopicsConfig
 from commands.links.engine.adapter import Adapter, Engine, carries
-from commands.links.engine.config import TopicsConfig
 from commands.links.engine.filter_registry import FilterRegistry
 from commands.links.engine.inbound_pump import InboundPump
 from commands.links.engine.keeper import Keeper

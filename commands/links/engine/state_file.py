@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from commands.disk import to_disk
-from commands.qmgr.store.permissions import private
+from commands.disk.files import to_disk
+from commands.disk.permissions import private
 from rfh2.errors import StoreError
 
 

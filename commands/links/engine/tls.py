@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ssl
 
-from commands.links.engine.config import ConfigError, TopicsConfig
+from commands.config.settings import ConfigError, TopicsConfig
 
 
 def client_context(config: TopicsConfig) -> ssl.SSLContext:

@@ -14,8 +14,8 @@ import logging
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
+from commands.config.settings import TopicsConfig
 from commands.links.engine.adapter import Engine, FilterAnswer, Subscribed, TreeRefusedError
-from commands.links.engine.config import TopicsConfig
 from commands.links.engine.inbound_writer import CommandPutter
 from commands.links.engine.retained import TreeRetained
 from commands.links.engine.spool import Spool

@@ -7,13 +7,14 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from commands.links.engine.config import QueuesConfig
-from commands.links.engine.urls import Address
+from commands.config.settings import QueuesConfig
+from commands.config.urls import Address
 from commands.links.ibmmq.connection import Connection, Got
 from commands.links.ibmmq.lanes import Lanes
-from commands.links.ibmmq.reasons import MQRC_SYNCPOINT_LIMIT_REACHED, MqError
+from commands.links.ibmmq.reasons import MqError
 from rfh2.captured import CapturedMessage
 from rfh2.captures import put_time
+from rfh2.constants import MQRC_SYNCPOINT_LIMIT_REACHED
 from rfh2.mqmd import Mqmd, name_of
 
 _NO_TIME: Final = datetime.min.replace(tzinfo=UTC)

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from commands.links.engine.config import ConfigError, QueuesConfig
-from commands.links.engine.urls import Address
+from commands.config.settings import ConfigError, QueuesConfig
+from commands.config.urls import Address
 from commands.links.ibmmq.reasons import CONNECT, ConnectionLostError, MqError, failure
 from rfh2.ccsid import ASCII_FIELDS
 from rfh2.distribution import how_to_install

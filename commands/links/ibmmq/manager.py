@@ -13,8 +13,9 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Final, Self
 
-from commands.links.engine.config import ConfigError, QueuesConfig
-from commands.links.engine.urls import Address
+from commands.config.settings import ConfigError, QueuesConfig
+from commands.config.urls import Address
+from commands.disk.errors import QueueManagerInUseError
 from commands.links.ibmmq.attributes import AttributeCache
 from commands.links.ibmmq.connection import Connection
 from commands.links.ibmmq.owed import OwedLanes
@@ -23,7 +24,6 @@ from commands.links.ibmmq.record import Record, RecordError, read_record
 from commands.links.ibmmq.state import LiveState
 from commands.links.ibmmq.unit import MqUnit, MqWorkUnit, put_record
 from commands.qmgr.store import QueueManagerStore
-from commands.qmgr.store.errors import QueueManagerInUseError
 from commands.qmgr.store.owed import note_owed_elsewhere
 from rfh2.mqi_constants import MQRC_OBJECT_IN_USE
 from streams.operations import Effect

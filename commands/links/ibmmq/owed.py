@@ -28,12 +28,18 @@ from datetime import UTC, datetime
 from struct import Struct
 from typing import Any, Final
 
+from commands.disk.errors import QueueError, UndeliverableError
 from commands.links.ibmmq.connection import Connection, Got
-from commands.links.ibmmq.reasons import MQRC_SYNCPOINT_LIMIT_REACHED, MqError
+from commands.links.ibmmq.reasons import MqError
 from commands.qmgr.backlog import destination, lane_of
-from commands.qmgr.store.errors import MQRC_GET_INHIBITED, QueueError, UndeliverableError
 from commands.qmgr.store.port import StoredMessage
-from rfh2.constants import MQPER_NOT_PERSISTENT, MQPER_PERSISTENT, MQRC_UNKNOWN_OBJECT_NAME
+from rfh2.constants import (
+    MQPER_NOT_PERSISTENT,
+    MQPER_PERSISTENT,
+    MQRC_GET_INHIBITED,
+    MQRC_SYNCPOINT_LIMIT_REACHED,
+    MQRC_UNKNOWN_OBJECT_NAME,
+)
 from rfh2.errors import StoreError
 from rfh2.mqmd import Mqmd, decode_mqmd, name_of
 

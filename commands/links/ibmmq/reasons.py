@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from commands.qmgr.store.errors import MessageRefusedError, QueueError
-from rfh2.constants import MQRC_NOT_AUTHORIZED, MQRC_UNKNOWN_OBJECT_NAME
+from commands.disk.errors import MessageRefusedError, QueueError
+from rfh2.constants import MQRC_BACKED_OUT, MQRC_NOT_AUTHORIZED, MQRC_UNKNOWN_OBJECT_NAME
 from rfh2.errors import StoreError
-from rfh2.mqi_constants import MQRC_CONNECTION_BROKEN, MQRC_HCONN_ERROR, MQRC_Q_MGR_NOT_AVAILABLE
+from rfh2.mqi_constants import MQRC_CONNECTION_BROKEN, MQRC_HCONN_ERROR, MQRC_Q_MGR_NOT_AVAILABLE, MQRC_UNEXPECTED_ERROR
 
 CONNECT: Final = "MQCONNX"
 
-MQRC_BACKED_OUT: Final = 2003
-MQRC_SYNCPOINT_LIMIT_REACHED: Final = 2024
-MQRC_UNEXPECTED_ERROR: Final = 2195
-MQRC_NO_SUBSCRIPTION: Final = 2428
-MQRC_NO_RETAINED_MSG: Final = 2437
 
 # The connection cannot be used any more, or not for long: end it and make another one.
 BROKEN: Final = frozenset(

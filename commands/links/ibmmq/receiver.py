@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 
+from commands.config.settings import TopicsConfig
 from commands.links.engine.adapter import Arrivals
 from commands.links.engine.command_from_native import NativePublication
-from commands.links.engine.config import TopicsConfig
 from commands.links.engine.inbound_writer import CommandPutter
 from commands.links.ibmmq.manager import MqMessages
 from commands.links.ibmmq.publications import native_of

@@ -25,7 +25,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from commands.qmgr.store.state import (
+from commands.broker.state import (
     PublicationRow,
     publication_of,
     publication_row,

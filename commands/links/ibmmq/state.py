@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Final
 from uuid import uuid4
 
+from commands.disk.errors import readable
 from commands.qmgr.store.database import FAILURES, Database
-from commands.qmgr.store.errors import readable
 from commands.qmgr.store.reading import highest
 from rfh2.errors import StoreError
 

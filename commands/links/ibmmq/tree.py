@@ -20,14 +20,15 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
+from commands.config.settings import TopicsConfig
 from commands.links.engine.command_from_native import NativePublication
-from commands.links.engine.config import TopicsConfig
 from commands.links.engine.retained import TreeRetained
 from commands.links.ibmmq.connection import Connection
 from commands.links.ibmmq.manager import MqMessages
 from commands.links.ibmmq.publications import MARK, native_of
-from commands.links.ibmmq.reasons import MQRC_NO_RETAINED_MSG, MQRC_NO_SUBSCRIPTION, ConnectionLostError, MqError
+from commands.links.ibmmq.reasons import ConnectionLostError, MqError
 from rfh2.errors import DecodeError, StoreError
+from rfh2.mqi_constants import MQRC_NO_RETAINED_MSG, MQRC_NO_SUBSCRIPTION
 from streams.subscriptions import WildcardScheme
 
 _log = logging.getLogger("qpubsub.mq")

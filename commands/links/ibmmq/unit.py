@@ -13,27 +13,22 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Final, Self
 
+from commands.broker.counts import Counting
+from commands.broker.descriptor import default_descriptor
 from commands.broker.objects import Definition, LocalQueue
-from commands.links.engine.config import QueuesConfig
+from commands.config.settings import QueuesConfig
+from commands.disk.errors import UndeliverableError, UnitOfWorkFullError, UnknownQueueError
 from commands.links.ibmmq.attributes import AttributeCache, QueueAttributes
 from commands.links.ibmmq.connection import Connection, Got
 from commands.links.ibmmq.lanes import Lanes
 from commands.links.ibmmq.owed import OwedLanes, OwedOnQueue, put_at
-from commands.links.ibmmq.reasons import (
-    MQRC_SYNCPOINT_LIMIT_REACHED,
-    BackedOutError,
-    ConnectionLostError,
-    MqError,
-    refusal,
-)
+from commands.links.ibmmq.reasons import BackedOutError, ConnectionLostError, MqError, refusal
 from commands.links.ibmmq.record import FORMAT, Record
 from commands.links.ibmmq.state import LiveState
-from commands.qmgr.store.descriptor import default_descriptor
-from commands.qmgr.store.errors import UndeliverableError, UnitOfWorkFullError, UnknownQueueError
 from commands.qmgr.store.owed import note_owed_elsewhere
-from commands.qmgr.store.port import Counting, LoadedState, StoredMessage
+from commands.qmgr.store.port import LoadedState, StoredMessage
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
-from rfh2.constants import MQPER_PERSISTENT, MQRC_UNKNOWN_OBJECT_NAME
+from rfh2.constants import MQPER_PERSISTENT, MQRC_SYNCPOINT_LIMIT_REACHED, MQRC_UNKNOWN_OBJECT_NAME
 from rfh2.errors import StoreError
 from rfh2.mqmd import Mqmd, name_of
 from streams.operations import Delivery, Effect, Published, RetainedPublication, RetainedStored

@@ -13,13 +13,13 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from commands.links.engine.config import TopicsConfig
+from commands.config.settings import TopicsConfig
+from commands.config.urls import Address
 from commands.links.engine.followed_filters import Positions
 from commands.links.engine.headers import Record
 from commands.links.engine.log_adapter import LogAdapter
 from commands.links.engine.logs import Following
 from commands.links.engine.spool import Spool
-from commands.links.engine.urls import Address
 from commands.links.kafka.capabilities import CAPABILITIES
 from commands.links.kafka.cluster import KafkaCluster
 from commands.links.kafka.reader import KafkaReader, compacted

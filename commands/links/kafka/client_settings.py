@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from commands.links.engine.config import ConfigError, TopicsConfig
-from commands.links.engine.urls import Address
+from commands.config.settings import ConfigError, TopicsConfig
+from commands.config.urls import Address
 
 
 def client_settings(

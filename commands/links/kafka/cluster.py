@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
+from commands.config.settings import ConfigError, TopicsConfig
+from commands.config.urls import Address
 from commands.links.engine.adapter import TreeUnreachableError
-from commands.links.engine.config import ConfigError, TopicsConfig
 from commands.links.engine.followed_filters import Positions
-from commands.links.engine.urls import Address
 from commands.links.kafka.client_settings import client_settings
 from commands.links.kafka.routes import Routes
 from commands.links.kafka.topics import make_topic, partitions_of, settings_of

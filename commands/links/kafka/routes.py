@@ -6,7 +6,7 @@ import re
 from functools import partial
 from typing import Final
 
-from commands.links.engine.config import ConfigError, KafkaConfig, KafkaRoute
+from commands.config.settings import ConfigError, KafkaConfig, KafkaRoute
 from rfh2.errors import CommandError
 from streams.patterns import Pattern, parse_pattern
 from streams.subscriptions import WildcardScheme

@@ -13,13 +13,13 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
+from commands.config.settings import ConfigError, TopicsConfig
+from commands.config.urls import Address
 from commands.links.engine.adapter import Engine, Subscribed, TreeUnreachableError
 from commands.links.engine.command_from_native import NativePublication
-from commands.links.engine.config import ConfigError, TopicsConfig
 from commands.links.engine.filter_tree import matcher_of
 from commands.links.engine.retained import TreeRetained
 from commands.links.engine.spool import Spool
-from commands.links.engine.urls import Address
 from commands.links.mqtt.answers import Granted, Received, SentPacket
 from commands.links.mqtt.capabilities import CAPABILITIES
 from commands.links.mqtt.client import MqttClient

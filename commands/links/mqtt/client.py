@@ -17,11 +17,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final
 
+from commands.config.settings import ConfigError, TopicsConfig
+from commands.config.urls import Address
 from commands.links.engine.adapter import TreeUnreachableError
 from commands.links.engine.backoff import Backoff
-from commands.links.engine.config import ConfigError, TopicsConfig
 from commands.links.engine.tls import client_context, why_unreachable
-from commands.links.engine.urls import Address
 from commands.links.mqtt.answers import Connection, Granted, Received, SentPacket, Ticket
 from commands.links.mqtt.packets import MqttPublication
 from commands.links.mqtt.state_topic import WILL_DELAY_S

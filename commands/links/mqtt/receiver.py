@@ -12,9 +12,9 @@ import threading
 from collections import deque
 from typing import Final
 
+from commands.config.settings import TopicsConfig
 from commands.links.engine.adapter import Arrivals
 from commands.links.engine.command_from_native import NativePublication
-from commands.links.engine.config import TopicsConfig
 from commands.links.engine.inbound_writer import Unreadable
 from commands.links.mqtt.answers import Received
 from commands.links.mqtt.client import MqttClient

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
+from commands.config.settings import TopicsConfig
 from commands.links.engine.adapter import (
     NotCarriedError,
     Prepared,
@@ -24,7 +25,6 @@ from commands.links.engine.adapter import (
     Waiting,
     too_large,
 )
-from commands.links.engine.config import TopicsConfig
 from commands.links.engine.message_for_tree import ForTree
 from commands.links.mqtt.answers import Granted, SentPacket, refusal
 from commands.links.mqtt.client import MqttClient

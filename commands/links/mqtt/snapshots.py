@@ -15,9 +15,9 @@ import threading
 import time
 from typing import Final
 
+from commands.config.settings import TopicsConfig
+from commands.config.urls import Address
 from commands.links.engine.adapter import TreeRefusedError, TreeUnreachableError
-from commands.links.engine.config import TopicsConfig
-from commands.links.engine.urls import Address
 from commands.links.mqtt.answers import Received, refusal
 from commands.links.mqtt.client import RETAIN_NOW, MqttClient
 from commands.links.mqtt.packets import FENCE, MqttPublication

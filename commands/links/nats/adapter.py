@@ -11,10 +11,10 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from commands.links.engine.config import TopicsConfig
+from commands.config.settings import TopicsConfig
+from commands.config.urls import Address
 from commands.links.engine.log_adapter import LogAdapter
 from commands.links.engine.spool import Spool
-from commands.links.engine.urls import Address
 from commands.links.nats.capabilities import CAPABILITIES
 from commands.links.nats.logs import NatsLogs
 from commands.links.nats.sender import NatsSender

@@ -14,11 +14,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from commands.config.settings import ConfigError, TopicsConfig
+from commands.config.urls import Address, parse_address
 from commands.links.engine.adapter import TreeUnreachableError
-from commands.links.engine.config import ConfigError, TopicsConfig
 from commands.links.engine.loop_thread import LoopThread, unless
 from commands.links.engine.tls import client_context, why_unreachable
-from commands.links.engine.urls import Address, parse_address
 from rfh2.distribution import how_to_install
 from rfh2.errors import StoreError
 

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-from commands.links.engine.config import TopicsConfig
+from commands.config.settings import TopicsConfig
+from commands.config.urls import Address
 from commands.links.engine.followed_filters import Positions
 from commands.links.engine.headers import Record
 from commands.links.engine.logs import Following
-from commands.links.engine.urls import Address
 from commands.links.nats.connection import NatsConnection, Session
 from commands.links.nats.messages import record_of
 from commands.links.nats.reader import NatsReader

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, Final
 
+from commands.config.settings import TopicsConfig
 from commands.links.engine.adapter import NotCarriedError, Prepared, Sent, UnansweredError, Waiting, too_large
 from commands.links.engine.batches import batches
-from commands.links.engine.config import TopicsConfig
 from commands.links.engine.message_for_tree import ForTree
 from commands.links.nats.connection import Session, refusal
 from commands.links.nats.logs import NatsLogs

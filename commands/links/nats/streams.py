@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from commands.links.engine.config import ConfigError, TopicsConfig
+from commands.config.settings import ConfigError, TopicsConfig
 from commands.links.nats.connection import Session
 
 try:

@@ -14,10 +14,10 @@ from typing import Final, Protocol
 from commands.mqsc.values import Shown
 from rfh2.ccsid import UTF8_CCSID
 from rfh2.errors import CommandError, DecodeError
+from rfh2.pcf_admin_names import MQRCCF_ATTR_VALUE_ERROR
 from rfh2.pcf_names import MQRCCF_STRUCTURE_TYPE_ERROR
 from rfh2.pcf_parameters import Cfbs, Cfil, Cfin, Cfsl, Cfst, Parameter
 
-MQRCCF_ATTR_VALUE_ERROR: Final = 4005
 _NAME_LENGTH: Final = 48
 
 

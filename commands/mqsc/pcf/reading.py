@@ -15,7 +15,7 @@ from commands.broker.objects import Objects
 from commands.mqsc.model import Command, Condition, Keyword, Value
 from commands.mqsc.pcf import attributes as a
 from commands.mqsc.pcf.commands import COMMANDS, PcfCommand
-from commands.mqsc.pcf.forms import MQRCCF_ATTR_VALUE_ERROR, Names, integer_of, parameter_error, text_of
+from commands.mqsc.pcf.forms import Names, integer_of, parameter_error, text_of
 from rfh2 import pcf_admin_names as c
 from rfh2.errors import CommandError, DecodeError
 from rfh2.mqi_constants import (
@@ -25,6 +25,15 @@ from rfh2.mqi_constants import (
     MQIA_TRIGGER_CONTROL,
 )
 from rfh2.pcf import Pcf
+from rfh2.pcf_admin_names import (
+    MQRCCF_ATTR_VALUE_ERROR,
+    MQRCCF_CFH_CONTROL_ERROR,
+    MQRCCF_CFH_MSG_SEQ_NUMBER_ERR,
+    MQRCCF_CFIL_PARM_ID_ERROR,
+    MQRCCF_ENTITY_NAME_MISSING,
+    MQRCCF_Q_STATUS_NOT_FOUND,
+    MQRCCF_TOO_MANY_FILTERS,
+)
 from rfh2.pcf_names import (
     MQCFC_LAST,
     MQCFT_COMMAND,
@@ -38,13 +47,6 @@ from rfh2.pcf_names import (
     MQRCCF_PARM_COUNT_TOO_SMALL,
 )
 from rfh2.pcf_parameters import Cfbf, Cfbs, Cfif, Cfil, Cfin, Cfsf, Cfsl, Cfst, Parameter
-
-MQRCCF_CFH_MSG_SEQ_NUMBER_ERR: Final = 3004
-MQRCCF_CFH_CONTROL_ERROR: Final = 3005
-MQRCCF_CFIL_PARM_ID_ERROR: Final = 3047
-MQRCCF_TOO_MANY_FILTERS: Final = 3248
-MQRCCF_Q_STATUS_NOT_FOUND: Final = 4091
-MQRCCF_ENTITY_NAME_MISSING: Final = 3169
 
 # (parameter that cannot stand here, parameter that is given twice), by structure.
 _REASONS: Final = {

@@ -12,14 +12,13 @@ from typing import Final
 from commands.mqsc.answers import Answer
 from commands.mqsc.pcf.attributes import QUEUE_TYPE
 from commands.mqsc.pcf.commands import PcfCommand
-from commands.mqsc.pcf.forms import MQRCCF_ATTR_VALUE_ERROR
 from commands.mqsc.values import Shown
 from rfh2.ccsid import UTF8_CCSID, ByteOrder
 from rfh2.constants import MQRC_NONE, MQRC_NOT_AUTHORIZED, MQRCCF_COMMAND_FAILED
 from rfh2.errors import CommandError
 from rfh2.mqi_constants import MQCC_FAILED, MQCC_OK
 from rfh2.pcf import Pcf
-from rfh2.pcf_admin_names import MQCACF_Q_NAMES, MQIACF_Q_TYPES, MQIACF_SELECTOR
+from rfh2.pcf_admin_names import MQCACF_Q_NAMES, MQIACF_Q_TYPES, MQIACF_SELECTOR, MQRCCF_ATTR_VALUE_ERROR
 from rfh2.pcf_names import (
     MQCFC_LAST,
     MQCFC_NOT_LAST,

@@ -16,7 +16,9 @@ from typing import Final
 
 from commands.broker.objects import DEFAULT_STREAM, LocalQueue
 from commands.broker.puts import Outgoing, PutKind
+from commands.broker.state import to_microseconds
 from commands.broker.transmission import transmitted
+from commands.disk.errors import QueueError, UnknownQueueError
 from commands.headers.put_to_topic import publish_command
 from commands.model import TopicPut
 from commands.qmgr.mqi.async_puts import AsyncPuts
@@ -32,15 +34,13 @@ from commands.qmgr.mqi.subscriptions import Subscriber
 from commands.qmgr.mqi.topic_definitions import TopicDefinitions
 from commands.qmgr.store.connection import ProgramConnection
 from commands.qmgr.store.dynamic_queues import Close
-from commands.qmgr.store.errors import MQRC_GET_INHIBITED, MQRC_TOPIC_STRING_ERROR, QueueError, UnknownQueueError
 from commands.qmgr.store.reading import message_of
 from commands.qmgr.store.rows import BODY, MD, QUEUE, RANK, SEQ, MessageRow
 from commands.qmgr.store.search import Search
 from commands.qmgr.store.sqlite import QueueManagerStore
-from commands.qmgr.store.state import to_microseconds
 from commands.qmgr.store.uncommitted import BEFORE_ALL, Came, Match
 from commands.qmgr.store.unit_of_work import Begin, SqliteUnitOfWork
-from rfh2.constants import MQRC_UNKNOWN_REMOTE_Q_MGR
+from rfh2.constants import MQRC_GET_INHIBITED, MQRC_TOPIC_STRING_ERROR, MQRC_UNKNOWN_REMOTE_Q_MGR
 from rfh2.errors import CommandError, DecodeError
 from rfh2.message import Message, decode
 from rfh2.mqi_constants import (

@@ -12,10 +12,16 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict
 
+from commands.broker.descriptor import HIGHEST_PRIORITY
 from commands.qmgr.mqi.errors import MqiError
-from commands.qmgr.store.descriptor import HIGHEST_PRIORITY
-from commands.qmgr.store.errors import MQRC_PRIORITY_ERROR
-from rfh2.constants import MQ_SELECTOR_LENGTH, MQ_SUB_NAME_LENGTH, MQ_TOPIC_STR_LENGTH, MQ_USER_DATA_LENGTH
+from rfh2.constants import (
+    MQ_SELECTOR_LENGTH,
+    MQ_SUB_NAME_LENGTH,
+    MQ_TOPIC_STR_LENGTH,
+    MQ_USER_DATA_LENGTH,
+    MQRC_PRIORITY_ERROR,
+    MQRC_TOPIC_STRING_ERROR,
+)
 from rfh2.mqi_constants import (
     MQPRI_PRIORITY_AS_PUBLISHED,
     MQRC_OPTIONS_ERROR,
@@ -39,7 +45,6 @@ from rfh2.mqi_constants import (
     MQSO_WILDCARD_CHAR,
     MQSO_WILDCARD_TOPIC,
 )
-from streams.topic_strings import MQRC_TOPIC_STRING_ERROR
 
 REQUEST_QUEUE: Final = "SYSTEM.QPUBSUB.MQSUB.REQUEST"
 REPLY_QUEUE: Final = "SYSTEM.QPUBSUB.MQSUB.REPLY"

@@ -22,11 +22,13 @@ from commands.qmgr.mqi.subscription_requests import (
 )
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
 from rfh2.constants import (
+    MQCI_NONE,
     MQRC_DURABILITY_NOT_ALLOWED,
     MQRC_NOT_AUTHORIZED,
     MQRC_SELECTOR_NOT_ALTERABLE,
     MQRC_SUB_INHIBITED,
     MQRC_TOPIC_NOT_ALTERABLE,
+    MQRC_TOPIC_STRING_ERROR,
     MQRC_UNKNOWN_OBJECT_NAME,
 )
 from rfh2.errors import CommandError
@@ -54,7 +56,6 @@ from streams.patterns import add_pattern_prefix, parse_pattern
 from streams.selectors import compile_selector
 from streams.subscriptions import (
     MANAGED_PREFIX,
-    MQCI_NONE,
     DeliveryPersistence,
     PublicationFormat,
     Subscription,
@@ -62,7 +63,7 @@ from streams.subscriptions import (
     WildcardScheme,
 )
 from streams.topic_objects import ResolvedTopic, TopicObjects
-from streams.topic_strings import MQRC_TOPIC_STRING_ERROR, construct_topic_string
+from streams.topic_strings import construct_topic_string
 
 
 class SubscriptionRules:

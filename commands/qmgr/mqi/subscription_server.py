@@ -18,6 +18,7 @@ from pydantic import ValidationError
 
 from commands.broker.authority import GroupsOf
 from commands.broker.core import BrokerCore
+from commands.broker.counts import Counts
 from commands.broker.dead_letter import DeadLetters
 from commands.broker.exit_calls import ExitCalls, PublishExitFailedError
 from commands.broker.forward import Forwarder
@@ -26,6 +27,7 @@ from commands.broker.outcome import Arrival
 from commands.broker.puts import Outgoing, PutKind
 from commands.broker.respond import reply_descriptor
 from commands.broker.undo import Undo
+from commands.disk.errors import QueueError
 from commands.headers.response import Completion
 from commands.qmgr.admin_port import Administered
 from commands.qmgr.backlog import Backlog
@@ -39,8 +41,6 @@ from commands.qmgr.mqi.subscription_requests import (
 )
 from commands.qmgr.mqi.subscription_rules import SubscriptionRules, described
 from commands.qmgr.mqi.topic_definitions import check_enabled
-from commands.qmgr.store.counts import Counts
-from commands.qmgr.store.errors import QueueError
 from commands.qmgr.store.port import UnitOfWork
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
 from rfh2.ccsid import UTF8_CCSID

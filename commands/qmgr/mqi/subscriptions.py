@@ -16,6 +16,8 @@ from typing import Final
 
 from commands.broker.identifiers import message_id
 from commands.broker.objects import TEMPORARY, LocalQueue, new_queue
+from commands.broker.state import to_microseconds
+from commands.disk.errors import QueueError, UnknownQueueError
 from commands.qmgr.mqi.authority import OpenAuthority
 from commands.qmgr.mqi.context import Application
 from commands.qmgr.mqi.errors import MqiError
@@ -32,9 +34,7 @@ from commands.qmgr.mqi.subscription_rules import scheme_of, topic_of
 from commands.qmgr.mqi.topic_definitions import TopicDefinitions
 from commands.qmgr.store.connection import OpenQueue, ProgramConnection
 from commands.qmgr.store.dynamic_queues import Close
-from commands.qmgr.store.errors import QueueError, UnknownQueueError
 from commands.qmgr.store.rows import BODY, MD, SEQ
-from commands.qmgr.store.state import to_microseconds
 from commands.qmgr.store.uncommitted import Match
 from commands.qmgr.store.unit_of_work import Begin, SqliteUnitOfWork
 from rfh2.ccsid import UTF8_CCSID

@@ -1,9 +1,6 @@
 """Queues, units of work and the state of a queue manager: the port, and the embedded queue manager behind it."""
 
-from commands.qmgr.store.connection import DYNAMIC_NAME, OpenQueue, ProgramConnection
-from commands.qmgr.store.database import Durability
-from commands.qmgr.store.dynamic_queues import Close
-from commands.qmgr.store.errors import (
+from commands.disk.errors import (
     MessageRefusedError,
     QueueError,
     QueueManagerExistsError,
@@ -15,6 +12,9 @@ from commands.qmgr.store.errors import (
     SupersededError,
     UnknownQueueError,
 )
+from commands.qmgr.store.connection import DYNAMIC_NAME, OpenQueue, ProgramConnection
+from commands.qmgr.store.database import Durability
+from commands.qmgr.store.dynamic_queues import Close
 from commands.qmgr.store.home import queue_managers
 from commands.qmgr.store.overview import Overview, QueueOverview
 from commands.qmgr.store.port import Knowledge, LoadedState, QueueManagerPort, Queues, StoredMessage, UnitOfWork

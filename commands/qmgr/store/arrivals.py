@@ -4,19 +4,13 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from commands.broker.descriptor import HIGHEST_PRIORITY, arrive, default_descriptor
 from commands.broker.objects import TEMPORARY, LocalQueue
+from commands.broker.state import LAST_US, to_microseconds
+from commands.disk.errors import MessageRefusedError, QueueError
 from commands.headers.put_to_topic import publish_command
-from commands.qmgr.store.descriptor import HIGHEST_PRIORITY, arrive, default_descriptor
-from commands.qmgr.store.errors import (
-    MQRC_MD_ERROR,
-    MQRC_PERSISTENT_NOT_ALLOWED,
-    MQRC_TOPIC_STRING_ERROR,
-    MessageRefusedError,
-    QueueError,
-)
 from commands.qmgr.store.rows import MessageRow
-from commands.qmgr.store.state import LAST_US, to_microseconds
-from rfh2.constants import MQAT_BROKER
+from rfh2.constants import MQAT_BROKER, MQRC_MD_ERROR, MQRC_PERSISTENT_NOT_ALLOWED, MQRC_TOPIC_STRING_ERROR
 from rfh2.errors import DecodeError, EncodeError
 from rfh2.inherited_ccsids import put_descriptor, resolved_body
 from rfh2.mqi_constants import MQRC_OBJECT_TYPE_ERROR

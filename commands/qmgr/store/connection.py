@@ -18,10 +18,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Protocol, Self
 
+from commands.disk.errors import QueueError, UnknownQueueError
+from commands.disk.permissions import private
 from commands.qmgr.store.dynamic_queues import Close
-from commands.qmgr.store.errors import MQRC_Q_DELETED, QueueError, UnknownQueueError
-from commands.qmgr.store.permissions import private
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
+from rfh2.constants import MQRC_Q_DELETED
 from rfh2.errors import StoreError
 from rfh2.mqi_constants import MQRC_HOBJ_ERROR
 

@@ -14,10 +14,10 @@ from collections.abc import Callable, Container
 from datetime import datetime
 from typing import Final
 
-from commands.qmgr.store.counts import Counts, QueueCounts, SubscriptionCounts, TopicCounts
+from commands.broker.counts import Counts, QueueCounts, SubscriptionCounts, TopicCounts
+from commands.broker.state import from_microseconds, to_microseconds
 from commands.qmgr.store.database import Database, translate_sqlite_errors
 from commands.qmgr.store.rows import OLDEST_MESSAGE
-from commands.qmgr.store.state import from_microseconds, to_microseconds
 
 Mark = tuple[int, int, int]
 

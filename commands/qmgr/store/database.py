@@ -10,7 +10,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Concatenate, Final, ParamSpec, Protocol, TypeVar
 
-from commands.qmgr.store.errors import (
+from commands.disk.errors import (
     DAMAGED,
     StoreBusyError,
     StoreDamagedError,
@@ -18,7 +18,7 @@ from commands.qmgr.store.errors import (
     SupersededError,
     readable,
 )
-from commands.qmgr.store.lock import NAP_S, WriteTurn
+from commands.disk.lock import NAP_S, WriteTurn
 from rfh2.errors import StoreError
 
 _TURN_FILE: Final = "turn.lock"

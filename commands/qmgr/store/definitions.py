@@ -6,8 +6,8 @@ import sqlite3
 from collections.abc import Callable
 
 from commands.broker.objects import PREDEFINED, AliasQueue, LocalQueue, QueueManager, definition_of
+from commands.disk.errors import StoreDamagedError, readable
 from commands.qmgr.store.database import Database
-from commands.qmgr.store.errors import StoreDamagedError, readable
 from streams.namelists import Namelist
 
 Queue = LocalQueue | AliasQueue

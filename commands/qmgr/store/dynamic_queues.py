@@ -20,16 +20,11 @@ from enum import Enum
 from typing import Final
 
 from commands.broker.objects import LocalQueue, ModelQueue, definition_of, dynamic_queue, is_object_name
+from commands.disk.errors import QueueError, readable
 from commands.qmgr.store import reading
 from commands.qmgr.store.database import Database
-from commands.qmgr.store.errors import (
-    MQRC_DYNAMIC_Q_NAME_ERROR,
-    MQRC_OBJECT_ALREADY_EXISTS,
-    MQRC_Q_NOT_EMPTY,
-    QueueError,
-    readable,
-)
 from commands.qmgr.store.queue_definitions import QueueDefinitions
+from rfh2.constants import MQRC_DYNAMIC_Q_NAME_ERROR, MQRC_OBJECT_ALREADY_EXISTS, MQRC_Q_NOT_EMPTY
 from rfh2.mqi_constants import MQRC_OPTION_NOT_VALID_FOR_TYPE
 
 _TABLE: Final = "dynamic_queues"

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
+from commands.broker.state import from_microseconds, subscription_of, to_microseconds
+from commands.disk.errors import StoreDamagedError
 from commands.qmgr.store import reading
 from commands.qmgr.store.database import Database, translate_sqlite_errors
-from commands.qmgr.store.errors import StoreDamagedError
 from commands.qmgr.store.port import StoredMessage
 from commands.qmgr.store.rows import MESSAGE_ON_QUEUE, MessageRow
 from commands.qmgr.store.sqlite import QueueManagerStore
-from commands.qmgr.store.state import from_microseconds, subscription_of, to_microseconds
 from streams.subscriptions import Subscription
 
 _SHARE: Final = 10

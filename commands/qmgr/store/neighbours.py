@@ -22,11 +22,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from commands.disk.errors import readable
 from commands.network.flows import Link
 from commands.network.neighbours import NeighbourStatus, Refresh, Relation
 from commands.network.repository import RepositoryEntry, entry_of, text_of
 from commands.qmgr.store.database import Database, translate_sqlite_errors
-from commands.qmgr.store.errors import readable
 
 Arrived = tuple[int, int]
 """A message of another queue manager: its number there, and the microsecond in which it was put there."""

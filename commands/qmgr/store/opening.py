@@ -15,18 +15,18 @@ from pathlib import Path
 from typing import Final
 
 from commands.broker.objects import QueueManager
-from commands.qmgr.store import schema
-from commands.qmgr.store.database import FAILURES, Database, Durability
-from commands.qmgr.store.definitions import queue_manager
-from commands.qmgr.store.errors import (
+from commands.disk.errors import (
     QueueManagerExistsError,
     QueueManagerNotFoundError,
     StoreDamagedError,
     SupersededError,
     readable,
 )
+from commands.disk.lock import exclusive
+from commands.qmgr.store import schema
+from commands.qmgr.store.database import FAILURES, Database, Durability
+from commands.qmgr.store.definitions import queue_manager
 from commands.qmgr.store.home import DATABASE, directory_of, queue_managers
-from commands.qmgr.store.lock import exclusive
 
 PROCESSOR_LOCK: Final = "run.lock"
 _BEGIN_EPOCH: Final = "UPDATE state SET epoch = epoch + 1"

@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from commands.broker.counts import QueueCounts, SubscriptionCounts, TopicCounts
 from commands.broker.objects import LocalQueue, Objects
+from commands.broker.state import from_microseconds
+from commands.disk.errors import StoreDamagedError, readable
 from commands.qmgr.store import reading
 from commands.qmgr.store.counters import queue_counts
-from commands.qmgr.store.counts import QueueCounts, SubscriptionCounts, TopicCounts
 from commands.qmgr.store.database import Database
-from commands.qmgr.store.errors import StoreDamagedError, readable
 from commands.qmgr.store.neighbours import NeighbourRecord, neighbours_in
 from commands.qmgr.store.owed import owed_overview
 from commands.qmgr.store.rows import OLDEST_MESSAGE
-from commands.qmgr.store.state import from_microseconds
 
 _FIRST: Final = "SELECT seq, md FROM messages WHERE queue = ? ORDER BY rank, seq LIMIT ?"
 

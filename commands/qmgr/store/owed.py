@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Final
 
+from commands.broker.descriptor import TENTH_US
+from commands.broker.state import LAST_US, to_microseconds
 from commands.qmgr.store import reading
 from commands.qmgr.store.database import FAILURES, Database
-from commands.qmgr.store.descriptor import TENTH_US
 from commands.qmgr.store.port import StoredMessage
 from commands.qmgr.store.rows import FIRST_MESSAGES, MessageRow
-from commands.qmgr.store.state import LAST_US, to_microseconds
 from commands.qmgr.store.write_buffer import WriteBuffer
 from rfh2.mqmd import Mqmd
 

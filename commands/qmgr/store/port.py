@@ -10,16 +10,16 @@ messages that it got nor those that it put; the unit of work itself sees its own
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from types import TracebackType
 from typing import Protocol, Self, runtime_checkable
 
+from commands.broker.counts import Counting
+from commands.broker.descriptor import Accepted
 from commands.broker.objects import Definition, LocalQueue, Objects
-from commands.qmgr.store.counts import Counts, QueueCounts, SubscriptionCounts, TopicCounts
-from commands.qmgr.store.descriptor import Accepted
 from commands.qmgr.store.neighbours import NeighbourRecords
 from rfh2.captured import CapturedMessage
 from streams.operations import Effect, Published, RetainedPublication
@@ -249,35 +249,6 @@ class Owes(Protocol):
     """A unit of work that can keep what can be put nowhere. owed: all that is kept, as this unit of work sees it."""
 
     owed: Owing
-
-
-class Counting(Protocol):
-    """What is counted (``commands.qmgr.store.counts``), as one unit of work sees it.
-
-    Queues are counted by themselves, where the unit of work is theirs.
-    """
-
-    def add(self, counts: Counts) -> None:
-        """Count the effects of commands; the counts become valid with the commit."""
-
-    def subscriptions(self) -> dict[bytes, SubscriptionCounts]:
-        """Those of all subscriptions of which there are any, by sub_id."""
-
-    def topics(self) -> dict[str, TopicCounts]:
-        """Those of all topics of which there are any."""
-
-    def queues(self) -> dict[str, QueueCounts]:
-        """Those of all queues of which there are any."""
-
-    def oldest(self, queue: str) -> datetime | None:
-        """When the message on a local queue that has waited longest arrived; None where there is none."""
-
-    def forget_topics(self, before: datetime | None, in_use: Callable[[], Container[str]], most: int = ...) -> int:
-        """Forget topics at which nothing exists and without a publication since *before*; how many were forgotten.
-
-        before: None for no limit of time. in_use: the topic strings of topic objects and subscriptions. most: the most
-        topics to leave.
-        """
 
 
 @runtime_checkable

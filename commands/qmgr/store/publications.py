@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
+from commands.disk.errors import UNREADABLE, StoreDamagedError
 from commands.qmgr.store.database import FAILURES, Database
-from commands.qmgr.store.errors import UNREADABLE, StoreDamagedError
 from rfh2.errors import StoreError
 from rfh2.frozen import quick
 from rfh2.message import Message, decode

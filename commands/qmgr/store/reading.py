@@ -10,16 +10,16 @@ import sqlite3
 from collections.abc import Iterator
 from typing import Final
 
+from commands.broker.descriptor import HIGHEST_PRIORITY, leave
 from commands.broker.objects import Definition, LocalQueue, Objects, QueueManager, definition_of, kind_of
+from commands.broker.state import from_microseconds, subscription_of
+from commands.disk.errors import DAMAGED, UNREADABLE, StoreDamagedError, readable
 from commands.network.repository import give_copies
 from commands.qmgr.store.database import FAILURES, Database
-from commands.qmgr.store.descriptor import HIGHEST_PRIORITY, leave
-from commands.qmgr.store.errors import DAMAGED, UNREADABLE, StoreDamagedError, readable
 from commands.qmgr.store.neighbours import repository_in
 from commands.qmgr.store.port import LoadedState, StoredMessage
 from commands.qmgr.store.publications import KeptMessages, StoredPublication
 from commands.qmgr.store.rows import EXPIRES_AT, MESSAGE_ON_QUEUE, MessageRow
-from commands.qmgr.store.state import from_microseconds, subscription_of
 from rfh2.frozen import maker
 from streams.operations import RetainedPublication
 from streams.patterns import parse_pattern

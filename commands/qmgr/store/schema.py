@@ -13,7 +13,7 @@ connections   programs that hold dynamic queues open; a number is never given tw
 dynamic_queues   of what is in definitions, those made from a model; connection: that a temporary one goes with
 temporary_subscriptions   of what is in subscriptions, those that go with a temporary queue, and with which
 ended_subscriptions   those whose queue has gone, until the command processor has taken them off
-subscription_counts, topic_counts, queue_counts   commands.qmgr.store.counts; no row: nothing was counted yet
+subscription_counts, topic_counts, queue_counts   commands.broker.counts; no row: nothing was counted yet
 owed_elsewhere   what is owed where the queues are another queue manager's, as of the last time it was noted
 neighbours    the parent and the children, and the other members of each cluster; cluster: "" for parent and child;
               refresh: what they are to get again (``commands.network.neighbours``)
@@ -41,7 +41,7 @@ from commands.broker.objects import (
     kind_of,
     state_of,
 )
-from commands.qmgr.store.errors import StoreDamagedError
+from commands.disk.errors import StoreDamagedError
 from streams.topic_objects import BASE_TOPIC, DEFAULT_TOPIC_OBJECTS, TopicObject
 
 APPLICATION_ID: Final = int.from_bytes(b"qpsb", "big")

@@ -14,8 +14,8 @@ from collections.abc import Callable
 from contextlib import closing
 from typing import Final
 
+from commands.broker.descriptor import HIGHEST_PRIORITY
 from commands.qmgr.store.database import FAILURES, Database
-from commands.qmgr.store.descriptor import HIGHEST_PRIORITY
 from commands.qmgr.store.reading import check
 from commands.qmgr.store.rows import BODY, COLUMNS, SEQ, MessageRow
 from commands.qmgr.store.uncommitted import BEFORE_ALL, ID_CONDITIONS, Match

@@ -17,28 +17,28 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
+from commands.broker.counts import SubscriptionCounts, TopicCounts
 from commands.broker.objects import LocalQueue, Objects, QueueManager, kind_of, state_of
+from commands.broker.state import to_microseconds
+from commands.disk.errors import (
+    StoreDamagedError,
+    UnknownQueueError,
+)
+from commands.disk.lock import exclusive, is_held, require_locks
+from commands.disk.permissions import make_directory, open_to_others, touch
 from commands.network.repository import RepositoryEntry
 from commands.qmgr.store import opening, reading
 from commands.qmgr.store.connection import ProgramConnection, is_lost, lock_path
 from commands.qmgr.store.counters import subscription_counts, topic_counts
-from commands.qmgr.store.counts import SubscriptionCounts, TopicCounts
 from commands.qmgr.store.database import Database, Durability, translate_sqlite_errors
 from commands.qmgr.store.definitions import DefinitionCache, Queue, look_up, look_up_namelist, resolved
 from commands.qmgr.store.dynamic_queues import was_made
-from commands.qmgr.store.errors import (
-    StoreDamagedError,
-    UnknownQueueError,
-)
 from commands.qmgr.store.home import DATABASE, directory_of
-from commands.qmgr.store.lock import exclusive, is_held, require_locks
 from commands.qmgr.store.log_watch import LogWatch
 from commands.qmgr.store.neighbours import NeighbourRecord, SequenceNumbers, neighbours_in, repository_in, sequence_in
 from commands.qmgr.store.overview import Overview, beginnings, overview
-from commands.qmgr.store.permissions import make_directory, open_to_others, touch
 from commands.qmgr.store.port import LoadedState, StoredMessage
 from commands.qmgr.store.publications import KeptMessages
-from commands.qmgr.store.state import to_microseconds
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
 from rfh2.errors import StoreError
 from streams.namelists import Namelist

@@ -13,6 +13,7 @@ from datetime import datetime
 from types import TracebackType
 from typing import Final, Self
 
+from commands.broker.descriptor import Accepted, default_descriptor
 from commands.broker.objects import (
     DEFAULT_STREAM,
     TEMPORARY,
@@ -22,22 +23,16 @@ from commands.broker.objects import (
     Objects,
     QueueManager,
 )
+from commands.broker.state import LAST_US, to_microseconds
+from commands.disk.errors import MessageRefusedError, QueueError, UnknownQueueError
 from commands.qmgr.store import reading
 from commands.qmgr.store.arrivals import Arrivals, publication
 from commands.qmgr.store.counters import Counters
 from commands.qmgr.store.counters import Mark as CountsMark
 from commands.qmgr.store.database import FAILURES, Database, translate_sqlite_errors
 from commands.qmgr.store.definitions import DefinitionCache
-from commands.qmgr.store.descriptor import Accepted, default_descriptor
 from commands.qmgr.store.dynamic_queues import Close, DynamicQueues
 from commands.qmgr.store.effects import EffectKeeper
-from commands.qmgr.store.errors import (
-    MQRC_GET_INHIBITED,
-    MQRC_Q_NOT_EMPTY,
-    MessageRefusedError,
-    QueueError,
-    UnknownQueueError,
-)
 from commands.qmgr.store.neighbours import NeighbourRecords
 from commands.qmgr.store.owed import OwedMessages
 from commands.qmgr.store.port import LoadedState, StoredMessage
@@ -46,10 +41,9 @@ from commands.qmgr.store.queue_definitions import QueueDefinitions
 from commands.qmgr.store.read_ahead import ReadAhead
 from commands.qmgr.store.rows import TIME, MessageRow
 from commands.qmgr.store.settling import Settling
-from commands.qmgr.store.state import LAST_US, to_microseconds
 from commands.qmgr.store.uncommitted import Uncommitted
 from commands.qmgr.store.write_buffer import WriteBuffer
-from rfh2.constants import MQRC_MSG_TOO_BIG_FOR_Q, MQRC_PUT_INHIBITED, MQRC_Q_FULL
+from rfh2.constants import MQRC_GET_INHIBITED, MQRC_MSG_TOO_BIG_FOR_Q, MQRC_PUT_INHIBITED, MQRC_Q_FULL, MQRC_Q_NOT_EMPTY
 from rfh2.errors import StoreError
 from rfh2.mqi_constants import MQRC_OBJECT_IN_USE
 from streams.operations import Delivery, Effect, Published, RetainedPublication

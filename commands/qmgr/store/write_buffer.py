@@ -15,6 +15,7 @@ from itertools import chain, groupby
 from operator import itemgetter
 from typing import Final
 
+from commands.broker.state import PublicationRow
 from commands.qmgr.store.rows import (
     BODY,
     DELETE_MESSAGE,
@@ -25,7 +26,6 @@ from commands.qmgr.store.rows import (
     USER,
     MessageRow,
 )
-from commands.qmgr.store.state import PublicationRow
 
 Values = tuple[str | bytes | int | None, ...]
 Mark = tuple[int, int, int, int]

@@ -7,11 +7,12 @@ from typing import TypeAlias
 
 from commands.broker.outcome import Arrival
 from commands.model import DeregisterSubscriber, RegisterSubscriber, RegOpt, RequestUpdate
+from rfh2.constants import MQCI_NONE
 from rfh2.errors import DecodeError
 from rfh2.mqmd import Mqmd, name_of
 from streams.patterns import written_topic
 from streams.subscribers import Identity
-from streams.subscriptions import MQCI_NONE, Subscription
+from streams.subscriptions import Subscription
 
 ForSubscriber: TypeAlias = RegisterSubscriber | DeregisterSubscriber | RequestUpdate
 """A command about subscriptions."""

@@ -1,7 +1,7 @@
 """Publications that queue managers of a network send on, without the broker of each of them.
 
 A publication passes many queue managers, and what it does at each is what an earlier one like it did. So each queue
-manager has templates of what neighbours send it (``commands.qmgr.publication_templates``), learned from its broker:
+manager has templates of what neighbours send it (``commands.templates.templates``), learned from its broker:
 
     flow ── template of its queue manager ──> puts there, and the proxy subscriptions it is for ──> flows
 
@@ -21,11 +21,11 @@ from commands.broker.outcome import Arrival, Outcome
 from commands.broker.puts import Outgoing
 from commands.network.flows import Flow, PublicationFlow
 from commands.network.queue_manager import NetworkQueueManager, Ways
-from commands.qmgr.cached_puts import CORREL_ID, CachedPuts, CacheEntry
-from commands.qmgr.publication_parts import Parts, parts_of
-from commands.qmgr.publication_templates import TEMPLATES_ROOM, PublicationTemplates
+from commands.templates.cached_puts import CORREL_ID, CachedPuts, CacheEntry
+from commands.templates.parts import Parts, parts_of
+from commands.templates.templates import TEMPLATES_ROOM, PublicationTemplates
+from rfh2.constants import MQCI_NONE
 from streams.delivery_rules import is_home
-from streams.subscriptions import MQCI_NONE
 
 _MOST_SEEN: Final = 200_000
 _MOST_WAYS: Final = 200_000

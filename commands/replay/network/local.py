@@ -16,11 +16,11 @@ from typing import Protocol
 from commands.broker.outcome import Outcome
 from commands.broker.puts import Outgoing, Put, PutKind
 from commands.network.network import Network, NextChannel, Step
-from commands.qmgr.cached_puts import CachedPuts
 from commands.replay.arrivals import Arrivals
 from commands.replay.local import ReplayCounts
 from commands.replay.network.building import NetworkSetup
 from commands.replay.network.carried import CarriedPublications
+from commands.templates.cached_puts import CachedPuts
 from rfh2.captured import CapturedMessage
 
 

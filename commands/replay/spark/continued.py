@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
+from commands.broker.state import from_microseconds, subscription_of, subscription_state, to_microseconds
 from commands.mqsc.broker import Broker
-from commands.qmgr.store.state import from_microseconds, subscription_of, subscription_state, to_microseconds
 from commands.replay.spark.replay_setup import ReplaySetup
 from rfh2.message import decode, encode
 from streams.operations import (

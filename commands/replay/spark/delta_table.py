@@ -17,7 +17,7 @@ from deltalake import CommitProperties, DeltaTable, Schema, Transaction
 from deltalake.transaction import AddAction, create_table_with_add_actions
 from pyarrow import parquet
 
-from commands.disk import directory_to_disk, to_disk
+from commands.disk.files import directory_to_disk, to_disk
 from commands.replay.spark.schemas import PUTS, arrow_schema
 
 

@@ -15,8 +15,8 @@ from commands.broker.objects import CONTROL_QUEUE
 from commands.broker.outcome import EPOCH, Arrival
 from commands.headers.registry import parse
 from commands.model import DeletePublication, Publish, PubOpt
-from commands.qmgr.publication_cache import CacheKey, cache_key, is_all_header
 from commands.replay.spark.rows import columns
+from commands.templates.cache import CacheKey, cache_key, is_all_header
 from rfh2.errors import QPubSubError
 from rfh2.message import decode
 

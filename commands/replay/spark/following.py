@@ -30,9 +30,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StringType, StructField, StructType
 
-from commands.disk import directory_to_disk, to_disk
-from commands.qmgr.store.errors import QueueManagerInUseError
-from commands.qmgr.store.lock import exclusive
+from commands.disk.errors import QueueManagerInUseError
+from commands.disk.files import directory_to_disk, to_disk
+from commands.disk.lock import exclusive
 from commands.replay.arrivals import DEFAULT_QMGR
 from commands.replay.spark.piece_reader import NATURAL
 from commands.replay.spark.replay_setup import ReplaySetup

@@ -20,11 +20,11 @@ import numpy as np
 import numpy.typing as npt
 
 from commands.broker.outcome import Arrival, Outcome
+from commands.broker.state import subscription_of, subscription_state
 from commands.mqsc.broker import Broker
-from commands.qmgr.cached_puts import CachedPuts
-from commands.qmgr.publication_cache import PublicationCache
-from commands.qmgr.store.state import subscription_of, subscription_state
 from commands.replay.spark.replay_setup import ReplaySetup
+from commands.templates.cache import PublicationCache
+from commands.templates.cached_puts import CachedPuts
 from streams.operations import RetainedPublication
 from streams.subscriptions import Subscription
 from streams.topic_space import TopicSpace

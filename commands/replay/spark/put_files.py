@@ -19,15 +19,15 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from commands.broker.outcome import Arrival
 from commands.broker.puts import PutKind
-from commands.disk import to_disk
+from commands.disk.files import to_disk
 from commands.headers.response import Completion
-from commands.qmgr.cached_puts import CachedPuts
 from commands.replay.put_columns import PutsParquet
 from commands.replay.put_lines import PutLines
 from commands.replay.spark.capture_scan import PreparedInFiles
 from commands.replay.spark.schemas import arrow_schema
 from commands.replay.spark.second_pass import Lane, PutsKeeper, Result
 from commands.replay.spark.second_pass_in_files import Found, second_pass_in_files
+from commands.templates.cached_puts import CachedPuts
 
 FORMATS: Final = ("jsonl", "parquet")
 _REPORT: Final = StructType([StructField("report", StringType())])

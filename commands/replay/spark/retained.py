@@ -25,13 +25,13 @@ from pyspark.sql.types import BinaryType, LongType, StringType, StructField, Str
 
 from commands.broker.outcome import Arrival
 from commands.mqsc.broker import Broker
-from commands.qmgr.publication_cache import CacheKey, cache_key, is_all_header
 from commands.replay.spark.control import LOOKUP, WINNER
 from commands.replay.spark.lookups import LooksByTopic, LookupTable, lookup_table
 from commands.replay.spark.prepare import Prepared, Work
 from commands.replay.spark.replay_setup import ReplaySetup
 from commands.replay.spark.rows import batch_of, columns
 from commands.replay.spark.schemas import COLUMNS, arrow_schema
+from commands.templates.cache import CacheKey, cache_key, is_all_header
 from rfh2.message import Message
 from rfh2.mqmd import Mqmd
 from streams.operations import ClearRetained, Publication, Published, RetainedPublication, RetainedStored

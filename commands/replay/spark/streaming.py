@@ -26,8 +26,8 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from pyspark.sql.types import StringType, StructField, StructType, TimestampType
 
 from commands.broker.outcome import Arrival
+from commands.broker.state import from_microseconds, to_microseconds
 from commands.mqsc.broker import Broker
-from commands.qmgr.store.state import from_microseconds, to_microseconds
 from commands.replay.arrivals import DEFAULT_QMGR
 from commands.replay.spark.continued import Changes, RetainedRow, Waiting, begun, continued, turn
 from commands.replay.spark.replay_setup import ReplaySetup

@@ -17,7 +17,6 @@ from pyspark.sql import DataFrame
 
 from commands.broker.outcome import Arrival
 from commands.explain.selection import EVERYTHING, MessageSelection
-from commands.qmgr.cached_puts import CachedPuts
 from commands.replay.put_columns import PutColumns
 from commands.replay.spark.control import control_plane
 from commands.replay.spark.prepare import Prepared, prepared
@@ -25,6 +24,7 @@ from commands.replay.spark.replay_setup import ReplaySetup
 from commands.replay.spark.retained import found_retained
 from commands.replay.spark.schemas import PUTS
 from commands.replay.spark.second_pass import Lane, PutsKeeper, Result, second_pass
+from commands.templates.cached_puts import CachedPuts
 
 
 class PutKeeper(PutsKeeper):

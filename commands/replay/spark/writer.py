@@ -21,7 +21,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
 from commands.broker.puts import Put
-from commands.disk import to_disk
+from commands.disk.files import to_disk
 from commands.replay.spark.rows import columns
 from commands.replay.spark.schemas import CAPTURED, PUTS, arrow_schema, check_columns
 from rfh2.captured import CapturedMessage

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final
 
+from commands.broker.state import from_microseconds, subscription_of, subscription_state, to_microseconds
 from commands.mqsc.broker import BrokerState
-from commands.qmgr.store.state import from_microseconds, subscription_of, subscription_state, to_microseconds
 from commands.replay.local import LocalReplay
 from commands.replay.step.state import Key, QueueTally, StepState
 from rfh2.errors import QPubSubError

@@ -10,10 +10,10 @@ from commands.model import RegOpt
 from commands.replay.step.state import Change, Item, ItemKind, QueueTally, StepState
 from commands.replay.step.stepper import Step
 from rfh2.captured import iso
-from rfh2.constants import REASON_NAMES
+from rfh2.constants import MQCI_NONE, REASON_NAMES
 from rfh2.terminal_escape import visible
 from streams.operations import RetainedPublication
-from streams.subscriptions import MQCI_NONE, DeliveryPersistence, Subscription, WildcardScheme
+from streams.subscriptions import DeliveryPersistence, Subscription, WildcardScheme
 
 MOST_SHOWN: Final = 20
 _MOST_TEXT: Final = 60

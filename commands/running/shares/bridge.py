@@ -24,9 +24,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from commands.disk.lock import is_held
 from commands.links.engine.backoff import Backoff
 from commands.qmgr.store.home import directory_of
-from commands.qmgr.store.lock import is_held
 from commands.running.lease import STOPPED_S, Lease, LeaseWatch
 from commands.running.orphans import die_with
 from commands.running.shares.membership import Membership, part_of

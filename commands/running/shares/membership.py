@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Final
 from uuid import uuid4
 
+from commands.disk.lock import HolderLock, is_held, require_locks
+from commands.disk.permissions import make_directory
 from commands.qmgr.store.home import directory_of
-from commands.qmgr.store.lock import HolderLock, is_held, require_locks
-from commands.qmgr.store.permissions import make_directory
 from commands.running.fixed_file import FixedFile, read_fixed
 from commands.running.lease import LeaseWatch, Tenure
 

@@ -20,8 +20,8 @@ from hashlib import file_digest
 from pathlib import Path
 from typing import Final
 
+from commands.disk.permissions import make_directory, private
 from commands.network.estate_file import Estate
-from commands.qmgr.store.permissions import make_directory, private
 from migrate.estate.item_rows import ItemRow
 from migrate.estate.overview import EstateOverview
 from migrate.estate.pack.applications import Applications

@@ -6,7 +6,8 @@ import pytest
 
 from commands.broker.authority import Action
 from commands.broker.objects import LocalQueue, Objects, QueueManager
-from streams.subscriptions import MQCI_NONE, DeliveryPersistence, SubscriptionOptions, WildcardScheme
+from rfh2.constants import MQCI_NONE
+from streams.subscriptions import DeliveryPersistence, SubscriptionOptions, WildcardScheme
 from streams.topic_objects import TopicObject
 from tests.commands.scenario import CORREL_ID, KICK_OFF, Answer, Scenario, done, refused, warned
 

@@ -11,7 +11,7 @@ import click
 import pytest
 
 from commands.cli import main
-from commands.links.engine.config import RunConfig
+from commands.config.settings import RunConfig
 from commands.terminal.console import Console
 from tests.commands.cli_runs import run
 

@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
+from commands.broker.counts import Counts
 from commands.broker.objects import QueueManager
 from commands.console.pages import MENU
 from commands.console.rendering import address
 from commands.qmgr.store import QueueManagerStore
-from commands.qmgr.store.counts import Counts
 from streams.operations import SubscriptionAdded
 from streams.subscriptions import Subscription
 from tests.browser import Browser, chromium, needs_chromium

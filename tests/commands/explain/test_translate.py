@@ -30,6 +30,7 @@ from commands.headers.psc_commands import RULES
 from commands.mqsc import parse, run_setup
 from rfh2 import CapturedMessage, Message, Mqmd
 from rfh2.captures import read_captures
+from rfh2.constants import MQCI_NONE
 from rfh2.explain.reasons import reason_name
 from rfh2.mqps import COMMANDS
 from rfh2.pcf import decode_pcf
@@ -44,7 +45,6 @@ from streams.operations import (
     Unsubscribe,
 )
 from streams.subscriptions import (
-    MQCI_NONE,
     DeliveryPersistence,
     PublicationFormat,
     Subscription,

@@ -12,9 +12,9 @@ from click.testing import CliRunner, Result
 
 from commands.broker.objects import QueueManager
 from commands.cli import main
+from commands.config.settings import QueuesConfig
+from commands.config.urls import Address
 from commands.links.checking.mq import MqCheck
-from commands.links.engine.config import QueuesConfig
-from commands.links.engine.urls import Address
 from commands.links.ibmmq.reasons import MqError
 from commands.qmgr.store import QueueManagerStore
 from rfh2 import Folder, Mqmd, Rfh2

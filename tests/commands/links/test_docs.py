@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from commands.broker.objects import QueueManager
 from commands.cli import main
-from commands.links.engine.config import QueuesConfig, TopicsConfig
+from commands.config.settings import QueuesConfig, TopicsConfig
 from commands.qmgr.store import QueueManagerStore
 from tests.commands.links.mqi.harness import (
     CONTROL,

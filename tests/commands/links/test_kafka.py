@@ -13,8 +13,8 @@ from click.testing import CliRunner
 
 from commands.broker.objects import QueueManager
 from commands.cli import main
-from commands.links.engine.config import ConfigError, KafkaConfig, TopicsConfig
-from commands.links.engine.urls import parse_address
+from commands.config.settings import ConfigError, KafkaConfig, TopicsConfig
+from commands.config.urls import parse_address
 from commands.links.kafka.adapter import KafkaAdapter
 from commands.links.kafka.cluster import KafkaCluster
 from commands.links.kafka.routes import Routes

@@ -15,8 +15,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from commands.cli import main
-from commands.links.engine.config import ConfigError, QueuesConfig, TopicsConfig
-from commands.links.engine.urls import parse_address, parse_topic_address
+from commands.config.settings import ConfigError, QueuesConfig, TopicsConfig
+from commands.config.urls import parse_address, parse_topic_address
 from commands.links.ibmmq.manager import MqMessages
 from commands.running.capture_topic import CaptureTopic
 from rfh2.captured import CapturedMessage

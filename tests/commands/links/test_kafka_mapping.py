@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commands.links.engine.config import ConfigError, KafkaConfig, KafkaRoute
+from commands.config.settings import ConfigError, KafkaConfig, KafkaRoute
+from commands.config.urls import parse_address
 from commands.links.engine.headers import native_of
 from commands.links.engine.message_for_tree import ForTree
-from commands.links.engine.urls import parse_address
 from commands.links.kafka.records import record_of, records_for
 from commands.links.kafka.routes import Routes
 

@@ -12,10 +12,10 @@ from typing import Any, Final
 
 import pytest
 
+from commands.config.settings import TopicsConfig
+from commands.config.urls import parse_address
 from commands.links.engine.adapter import TreeUnreachableError, Waiting
-from commands.links.engine.config import TopicsConfig
 from commands.links.engine.message_for_tree import ForTree
-from commands.links.engine.urls import parse_address
 from commands.links.kafka.cluster import KafkaCluster
 from commands.links.kafka.reader import KafkaReader
 from commands.links.kafka.routes import Routes

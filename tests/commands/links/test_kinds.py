@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from commands.broker.objects import DEAD_LETTER_QUEUE, QueueManager
+from commands.config.settings import Config, TopicsConfig
+from commands.config.urls import PORTS, parse_address
 from commands.links.engine.adapter import Adapter, Sent, Waiting, carries, how
-from commands.links.engine.config import Config, TopicsConfig
 from commands.links.engine.message_for_tree import ForTree
-from commands.links.engine.urls import PORTS, parse_address
 from commands.links.ibmmq.reasons import MqError, failure
 from commands.links.ibmmq.sender import MqSender
 from commands.links.opening import Places

@@ -16,10 +16,10 @@ from click.testing import CliRunner
 
 from commands.broker.objects import QueueManager
 from commands.cli import main
+from commands.config.settings import QueuesConfig
+from commands.config.urls import parse_address
 from commands.explain.reading import explained
 from commands.headers.property_names import COMMAND_IDS
-from commands.links.engine.config import QueuesConfig
-from commands.links.engine.urls import parse_address
 from commands.links.ibmmq.manager import MqMessages
 from commands.mqsc.broker import Broker
 from commands.qmgr.store import QueueManagerStore

@@ -15,8 +15,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from commands.cli import main
-from commands.links.engine.config import QueuesConfig
-from commands.links.engine.urls import parse_address
+from commands.config.settings import QueuesConfig
+from commands.config.urls import parse_address
 from commands.links.ibmmq.manager import MqMessages
 from rfh2.captured import CapturedMessage
 from rfh2.captures import read_captures

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from commands.links.engine.config import ConfigError, QueuesConfig
-from commands.links.engine.urls import parse_address
+from commands.config.settings import ConfigError, QueuesConfig
+from commands.config.urls import parse_address
 from commands.links.ibmmq.connection import Connection
 from tests.commands.links.mqi.harness import load, needs_mqi
 

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
+from commands.disk.errors import UndeliverableError
 from commands.qmgr.processor import Processor
-from commands.qmgr.store.errors import UndeliverableError
 from rfh2.errors import StoreError
 from tests.commands.links.mqi.harness import CONTROL, DEAD, OWED, STREAM, StandIn, needs_mqi, stand_in
 from tests.commands.links.test_mq_queues import World, _everything, _scenario

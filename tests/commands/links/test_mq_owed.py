@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from commands.disk.errors import QueueManagerInUseError, UndeliverableError
 from commands.links.ibmmq.connection import Connection
 from commands.links.ibmmq.manager import MqQueueManager
 from commands.links.ibmmq.reasons import ConnectionLostError
@@ -23,7 +24,6 @@ from commands.links.ibmmq.record import RecordError
 from commands.qmgr.backlog import Backlog
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore
-from commands.qmgr.store.errors import QueueManagerInUseError, UndeliverableError
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
 from commands.running.journal import Journal
 from commands.terminal.console import Console

@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 
 from commands.broker.objects import QueueManager
-from commands.links.engine.config import QueuesConfig
-from commands.links.engine.urls import parse_address
+from commands.config.settings import QueuesConfig
+from commands.config.urls import parse_address
+from commands.disk.errors import QueueManagerInUseError, UndeliverableError
 from commands.links.ibmmq.manager import MqMessages, MqQueueManager
 from commands.links.ibmmq.reasons import ConnectionLostError, MqError
 from commands.links.ibmmq.record import RecordError
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore
-from commands.qmgr.store.errors import QueueManagerInUseError, UndeliverableError
 from rfh2 import Folder, Mqmd, Rfh2, decode
 from rfh2.errors import StoreError
 from rfh2.message import Message

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from commands.broker.objects import QueueManager
-from commands.links.engine.config import Config, QueuesConfig, TopicsConfig
-from commands.links.engine.urls import parse_address
+from commands.config.settings import Config, QueuesConfig, TopicsConfig
+from commands.config.urls import parse_address
 from commands.links.ibmmq.manager import MqMessages
 from commands.links.ibmmq.publications import RETAIN
 from commands.links.opening import Places

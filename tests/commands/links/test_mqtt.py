@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from commands.broker.objects import DEAD_LETTER_QUEUE, QueueManager
-from commands.links.engine.config import Config, TopicsConfig
+from commands.config.settings import Config, TopicsConfig
 from commands.links.opening import Places
 from commands.mqsc.parser import parse
-from commands.mqsc.runner import StatementRunner
+from commands.qmgr.admin.runner import StatementRunner
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import Durability, QueueManagerStore
 from rfh2 import Folder, Mqmd, Rfh1, Rfh2, decode

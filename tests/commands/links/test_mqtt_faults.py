@@ -17,10 +17,10 @@ from typing import Any
 
 import pytest
 
-from commands.links.engine.config import ConfigError, TopicsConfig
+from commands.config.settings import ConfigError, TopicsConfig
+from commands.config.urls import parse_address
 from commands.links.engine.message_for_tree import publishing
 from commands.links.engine.outbound_pump import OutboundPump
-from commands.links.engine.urls import parse_address
 from commands.links.mqtt.adapter import MqttAdapter
 from commands.links.mqtt.answers import Granted
 from commands.links.mqtt.client import MqttClient

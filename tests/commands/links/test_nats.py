@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from commands.links.engine.config import ConfigError, TopicsConfig
-from commands.links.engine.urls import parse_address
+from commands.config.settings import ConfigError, TopicsConfig
+from commands.config.urls import parse_address
 from commands.links.nats.adapter import NatsAdapter
 from commands.links.nats.streams import Names
 from commands.qmgr.store import QueueManagerStore

@@ -22,8 +22,8 @@ import pytest
 from commands.broker.objects import QueueManager
 from commands.broker.puts import Put
 from commands.cli import main
-from commands.links.engine.config import Config, QueuesConfig, TopicsConfig
-from commands.links.engine.urls import parse_address
+from commands.config.settings import Config, QueuesConfig, TopicsConfig
+from commands.config.urls import parse_address
 from commands.links.ibmmq.manager import MqMessages
 from commands.links.opening import Places
 from commands.qmgr.processor import Processor

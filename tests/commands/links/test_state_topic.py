@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from commands.broker.objects import LocalQueue, QueueManager
-from commands.links.engine.config import Config, ConfigError
+from commands.config.settings import Config, ConfigError
 from commands.links.mqtt.state_topic import BridgeState, StateTopic
 from commands.links.opening import Places
 from commands.qmgr.store import QueueManagerStore

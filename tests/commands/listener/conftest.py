@@ -13,12 +13,12 @@ import pytest
 from commands.broker.authority import GroupsOf, no_groups
 from commands.broker.exit_values import PublishExit
 from commands.broker.objects import QueueManager
-from commands.links.engine.config import ChannelRule
+from commands.config.settings import ChannelRule
 from commands.listener.security import Security
 from commands.listener.server import Listener, ListenerOptions
 from commands.listener.serving import ListenerThread
 from commands.listener.session import Bounds
-from commands.mqsc.pcf.server import PcfCommandServer
+from commands.qmgr.admin.pcf_server import PcfCommandServer
 from commands.qmgr.mqi.subscription_server import SubscriptionServer
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore

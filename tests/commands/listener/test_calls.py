@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from commands.broker.objects import AliasQueue, LocalQueue
+from commands.disk.errors import QueueError
 from commands.listener import conversation
 from commands.qmgr.mqi.handles import MARKED_US, Handle, OpenQueues
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore
-from commands.qmgr.store.errors import QueueError
 from commands.qmgr.store.sqlite import utc_now
 from rfh2 import Folder, Rfh2, decode
 from rfh2.ccsid import ByteOrder

@@ -15,7 +15,7 @@ from types import SimpleNamespace
 import pytest
 
 from commands.broker.authority import GroupsOf, no_groups
-from commands.links.engine.config import ChannelRule, ConfigError, ConnAuth, ListenerConfig
+from commands.config.settings import ChannelRule, ConfigError, ConnAuth, ListenerConfig
 from commands.listener.opening import listener_of
 from commands.listener.passwords import by_pam, changed_users, in_users_file, password_hash
 from commands.listener.security import Admission, Credentials, Identity, Security

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from commands.broker.objects import QueueManager
-from commands.links.engine.config import ChannelRule
+from commands.config.settings import ChannelRule
 from commands.listener.security import Security
 from commands.qmgr.store import QueueManagerStore
 from rfh2.channel.segments import PREFIX_BYTES, SegmentType, read_segment, segment_length

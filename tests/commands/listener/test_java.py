@@ -23,7 +23,7 @@ from pathlib import Path
 import pytest
 
 from commands.broker.objects import QueueManager
-from commands.links.engine.config import ChannelRule, ConnAuth
+from commands.config.settings import ChannelRule, ConnAuth
 from commands.listener.passwords import in_users_file, password_hash
 from commands.listener.security import Security
 from commands.qmgr.store import QueueManagerStore

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from commands.links.engine.config import ChannelRule, ConfigError, ConnAuth, ListenerConfig
+from commands.config.settings import ChannelRule, ConfigError, ConnAuth, ListenerConfig
 from commands.listener.opening import listener_of
 from commands.listener.passwords import in_users_file, is_password, password_hash
 from commands.listener.security import Security

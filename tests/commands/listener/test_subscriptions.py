@@ -20,7 +20,7 @@ from commands.broker.authority import no_groups
 from commands.broker.objects import AliasQueue, AuthorityRecord, LocalQueue, ModelQueue
 from commands.listener.strings import read_string, write_strings
 from commands.mqsc import parse
-from commands.mqsc.runner import StatementRunner
+from commands.qmgr.admin.runner import StatementRunner
 from commands.qmgr.mqi.subscription_requests import SubscriptionDescriptor, SubscriptionRequest, Verb
 from commands.qmgr.mqi.subscription_rules import described
 from commands.qmgr.store import QueueManagerStore

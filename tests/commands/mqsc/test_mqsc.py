@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from commands.broker.counts import Counting
 from commands.broker.objects import (
     CONTROL_QUEUE,
     DEFAULT_STREAM,
@@ -34,7 +35,6 @@ from commands.mqsc import (
 )
 from commands.mqsc.neighbours import Neighbour, Relation
 from commands.network.repository import RepositoryEntry
-from commands.qmgr.store.port import Counting
 from rfh2 import decode
 from rfh2.errors import QPubSubError
 from streams import (

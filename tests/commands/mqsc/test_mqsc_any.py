@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from commands.broker.counts import Counting
 from commands.broker.objects import Objects, QueueManager, kind_of
 from commands.mqsc import Administration, Answer, DefinitionDeleted, DefinitionStored, execute, parse
 from commands.mqsc.attributes import NAMELIST, QALIAS, QLOCAL, QMGR, SUB, TOPIC
 from commands.mqsc.values import Choice, Name, Names, Number
-from commands.qmgr.store.port import Counting
 from streams import (
     RetainedCleared,
     Subscription,

@@ -14,9 +14,9 @@ from commands.broker.authority import no_groups
 from commands.broker.objects import ClusterChannel, Objects, QueueManager
 from commands.mqsc import Administration, Answer, execute, parse
 from commands.mqsc.neighbours import Neighbour, Relation
-from commands.mqsc.runner import StatementRunner
 from commands.network.repository import RepositoryEntry
 from commands.network.topology import Position
+from commands.qmgr.admin.runner import StatementRunner
 from commands.replay.network.building import NetworkSetup, QueueManagerSetup
 from commands.running.status import status_of
 from streams import TopicSpace

@@ -11,16 +11,16 @@ import pytest
 
 from commands.broker.objects import LocalQueue, QueueManager
 from commands.cli import main
+from commands.disk.errors import UndeliverableError
 from commands.explain.build import CommandSpec, command_message
 from commands.mqsc.administration import Administration
 from commands.mqsc.broker import Broker
 from commands.mqsc.execute import execute
-from commands.mqsc.keeping import Keeper, UnitQueues
 from commands.mqsc.parser import parse
+from commands.qmgr.admin.keeping import Keeper, UnitQueues
 from commands.qmgr.backlog import Backlog
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore, UnitOfWork
-from commands.qmgr.store.errors import UndeliverableError
 from commands.terminal.console import Console, ExitCode
 from rfh2 import Folder, Mqmd, Rfh2, decode
 from rfh2.dlh import Dlh

@@ -22,7 +22,7 @@ from commands.broker.exit_values import PublishExit
 from commands.broker.objects import QueueManager
 from commands.links.embedded.carriers import Carriers
 from commands.mqsc.parser import parse
-from commands.mqsc.runner import StatementRunner
+from commands.qmgr.admin.runner import StatementRunner
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import Durability, QueueManagerStore
 from commands.qmgr.store.home import DATABASE, directory_of

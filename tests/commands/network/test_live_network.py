@@ -20,7 +20,7 @@ from commands.broker.objects import ADMIN_COMMAND_QUEUE, DEFAULT_STREAM, LocalQu
 from commands.broker.puts import Outgoing, PutKind
 from commands.broker.transmission import transmitted
 from commands.links.embedded.carrier import Carrier
-from commands.mqsc.pcf.server import PcfCommandServer
+from commands.qmgr.admin.pcf_server import PcfCommandServer
 from commands.qmgr.network.flow_messages import FOLDER
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore

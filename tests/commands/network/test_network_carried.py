@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commands.broker.puts import Put
-from commands.qmgr.cached_puts import CachedPuts
 from commands.replay.network.building import NetworkSetup, QueueManagerSetup
 from commands.replay.network.local import NetworkReplay
 from commands.replay.put_lines import PutLines
+from commands.templates.cached_puts import CachedPuts
 from rfh2.captured import CapturedMessage
 from tests.commands.network.test_network_properties import PATTERNS, TOPICS, Plan, plans
 from tests.commands.network.world import World, at

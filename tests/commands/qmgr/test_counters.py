@@ -18,14 +18,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from commands.broker.counts import Counts, QueueCounts, SubscriptionCounts, TopicCounts
 from commands.broker.objects import LocalQueue, QueueManager
+from commands.disk.errors import UndeliverableError
 from commands.qmgr.backlog import Backlog
 from commands.qmgr.counters import forget_unused_topics
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import Durability, QueueManagerStore
 from commands.qmgr.store.counters import MOST_TOPICS
-from commands.qmgr.store.counts import Counts, QueueCounts, SubscriptionCounts, TopicCounts
-from commands.qmgr.store.errors import UndeliverableError
 from rfh2 import Folder, Mqmd, Rfh2
 from streams.operations import SubscriptionRemoved
 from streams.topic_objects import TopicObject

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from commands.broker.jms_queues import ADMIN_QUEUE, REPORT_QUEUE
 from commands.broker.objects import DEFAULT_QUEUES, LocalQueue, QueueManager
 from commands.cli.cleanup import identifier
 from commands.qmgr import jms_cleaner
@@ -28,16 +29,16 @@ from commands.qmgr.jms_cleanup import (
     is_dynamic,
     subscription_verdict,
 )
-from commands.qmgr.jms_queues import ADMIN_QUEUE, REPORT_QUEUE
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.port import StoredMessage
+from rfh2.constants import MQCI_NONE
 from rfh2.folders import Folder
 from rfh2.jms_entry import JmsEntry
 from rfh2.mqmd import Mqmd
 from rfh2.rfh2 import Rfh2
 from streams.operations import SubscriptionAdded
-from streams.subscriptions import MQCI_NONE, Subscription
+from streams.subscriptions import Subscription
 from tests.commands.cli_runs import Ran, run
 from tests.reliability.kills import killed_after, time_of, verb
 

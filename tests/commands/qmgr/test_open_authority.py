@@ -25,6 +25,7 @@ from commands.broker.objects import (
     ModelQueue,
     QueueManager,
 )
+from commands.disk.errors import QueueError
 from commands.qmgr.mqi.authority import OpenAuthority
 from commands.qmgr.mqi.calls import Program, Target
 from commands.qmgr.mqi.context import Application
@@ -33,7 +34,6 @@ from commands.qmgr.mqi.handles import OpenQueues
 from commands.qmgr.mqi.subscription_requests import REPLY_QUEUE, REQUEST_QUEUE
 from commands.qmgr.mqi.topic_definitions import TopicDefinitions
 from commands.qmgr.store import QueueManagerStore
-from commands.qmgr.store.errors import QueueError
 from commands.qmgr.store.sqlite import utc_now
 from rfh2.mqi_constants import (
     MQOO_ALTERNATE_USER_AUTHORITY,

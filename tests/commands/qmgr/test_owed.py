@@ -18,10 +18,10 @@ from pathlib import Path
 import pytest
 
 from commands.broker.objects import LocalQueue, QueueManager
+from commands.disk.errors import UndeliverableError
 from commands.qmgr.backlog import Backlog
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore, StoreFullError, UnitOfWork
-from commands.qmgr.store.errors import UndeliverableError
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
 from commands.running.journal import Journal
 from commands.terminal.console import Console

@@ -14,8 +14,8 @@ from click.testing import CliRunner
 
 from commands.broker.objects import QueueManager
 from commands.cli import main
+from commands.disk.permissions import make_directory, open_to_others, private
 from commands.qmgr.store import QueueManagerStore
-from commands.qmgr.store.permissions import make_directory, open_to_others, private
 from tests.commands.qmgr.test_store_retained import publish
 
 

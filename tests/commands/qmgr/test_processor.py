@@ -16,10 +16,10 @@ import pytest
 
 from commands.broker.objects import LocalQueue, QueueManager
 from commands.broker.puts import Outgoing
+from commands.disk.errors import UndeliverableError
 from commands.qmgr.backlog import Backlog
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore, UnitOfWork
-from commands.qmgr.store.errors import UndeliverableError
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
 from commands.qmgr.tally import ProcessorTally
 from rfh2 import Folder, Mqmd, Rfh2, decode, encode

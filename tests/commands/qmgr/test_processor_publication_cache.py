@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from commands.broker.objects import AliasQueue, LocalQueue, Objects, QueueManager
+from commands.disk.errors import UndeliverableError
 from commands.mqsc import run_setup
 from commands.qmgr.backlog import Backlog
-from commands.qmgr.cached_puts import CachedPuts
 from commands.qmgr.processor import Processor
-from commands.qmgr.publication_cache import PublicationCache
 from commands.qmgr.store import Durability, QueueManagerStore
-from commands.qmgr.store.errors import UndeliverableError
 from commands.qmgr.store.reading import definitions_in
 from commands.replay.workload import Workload, WorkloadOptions, setup_script
+from commands.templates.cache import PublicationCache
+from commands.templates.cached_puts import CachedPuts
 from rfh2 import Mqmd
 from rfh2.captured import CapturedMessage
 from streams.operations import SubscriptionAdded

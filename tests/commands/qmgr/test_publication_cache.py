@@ -16,10 +16,10 @@ from commands.broker.outcome import Arrival
 from commands.broker.puts import Put
 from commands.explain.build import CommandSpec, command_message
 from commands.mqsc.broker import Broker
-from commands.qmgr import publication_cache
-from commands.qmgr.cached_puts import CachedPuts
-from commands.qmgr.publication_cache import PublicationCache
 from commands.replay.workload import Workload, WorkloadOptions, setup_script
+from commands.templates import cache as publication_cache
+from commands.templates.cache import PublicationCache
+from commands.templates.cached_puts import CachedPuts
 from rfh2.captured import CapturedMessage
 from rfh2.constants import MQMT_REQUEST
 from rfh2.message import Message

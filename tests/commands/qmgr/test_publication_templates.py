@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from commands.broker.outcome import Arrival
 from commands.broker.puts import Put, PutKind
 from commands.mqsc.broker import Broker
-from commands.qmgr.cached_puts import CachedPuts
 from commands.qmgr.processor import Processor
-from commands.qmgr.publication_cache import PublicationCache
-from commands.qmgr.publication_parts import parts_of
-from commands.qmgr.publication_templates import PublicationTemplates
+from commands.templates.cache import PublicationCache
+from commands.templates.cached_puts import CachedPuts
+from commands.templates.parts import parts_of
+from commands.templates.templates import PublicationTemplates
 from rfh2.captured import CapturedMessage
 from rfh2.ccsid import ByteOrder
 from rfh2.constants import MQMT_DATAGRAM, MQMT_REQUEST, MQRO_PAN, MQRO_PASS_CORREL_ID, MQRO_PASS_MSG_ID

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commands.qmgr.store import descriptor
-from commands.qmgr.store.descriptor import Arrived, arrive, default_descriptor, leave
-from commands.qmgr.store.errors import MessageRefusedError
+from commands.broker import descriptor
+from commands.broker.descriptor import Arrived, arrive, default_descriptor, leave
+from commands.disk.errors import MessageRefusedError
 from rfh2.bounded_cache import BoundedCache
 from rfh2.layouts import MQMD1, MQMD2
 from rfh2.mqmd import Mqmd

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from commands.broker.counts import Counts
 from commands.broker.objects import QueueManager
 from commands.qmgr.store import QueueManagerStore
-from commands.qmgr.store.counts import Counts
 from commands.qmgr.store.listing import SUBSCRIPTION_SORTS, TOPIC_SORTS, Listing, Wanted
 from commands.qmgr.store.topic_children import TopicLevels
 from rfh2.message import decode

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from commands.broker.counts import SubscriptionCounts, TopicCounts
 from commands.broker.objects import DEFAULT_MODELS, DEFAULT_QUEUES, LocalQueue, state_of
+from commands.disk.lock import exclusive
 from commands.network.flows import Link
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerInUseError, QueueManagerStore, StoreDamagedError, schema
-from commands.qmgr.store.counts import SubscriptionCounts, TopicCounts
 from commands.qmgr.store.home import DATABASE
-from commands.qmgr.store.lock import exclusive
 from commands.qmgr.store.owed import owed_overview
 from rfh2 import encode
 from streams.operations import RetainedCleared

@@ -24,6 +24,7 @@ from commands.broker.objects import (
     LocalQueue,
     QueueManager,
 )
+from commands.broker.state import publication_of, publication_row, subscription_of, subscription_state
 from commands.qmgr.store import (
     MessageRefusedError,
     QueueError,
@@ -37,7 +38,6 @@ from commands.qmgr.store import (
     queue_managers,
     reading,
 )
-from commands.qmgr.store.state import publication_of, publication_row, subscription_of, subscription_state
 from rfh2.errors import StoreError
 from rfh2.message import decode
 from rfh2.mqmd import Mqmd

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from commands.broker.objects import AliasQueue, Definition, LocalQueue, QueueManager
+from commands.disk.errors import UndeliverableError
 from commands.qmgr.backlog import Backlog
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore, UnitOfWork
-from commands.qmgr.store.errors import UndeliverableError
 from rfh2 import Folder, Mqmd, Rfh2, decode
 from rfh2.dlh import Dlh
 

@@ -8,10 +8,10 @@ from io import BytesIO
 import pytest
 from hypothesis import given
 
-from commands.qmgr.cached_puts import CachedPuts
 from commands.replay import LocalReplay, OutOfOrderError
 from commands.replay.put_lines import PutLines
 from commands.replay.workload import Workload, WorkloadOptions, setup_script
+from commands.templates.cached_puts import CachedPuts
 from rfh2.captured import CapturedMessage
 from tests.commands.replay.spark.worlds import EXPIRING, SETUP, messages
 

@@ -21,7 +21,7 @@ from commands.broker.exit_values import (
     PublishExitError,
     SubscriptionContext,
 )
-from commands.links.engine.config import PublishExitConfig
+from commands.config.settings import PublishExitConfig
 from commands.running import exit_process
 from commands.running.exit_opening import PublishExits
 from rfh2.mqmd import Mqmd

@@ -14,8 +14,8 @@ import pytest
 from commands.cli.options.replays import TEXTUAL_MISSING
 from commands.explain.selection import Where, compile_where
 from commands.replay.step import SnapshotError, Timeline, blocks_of
+from commands.replay.step.index_file import IndexFile, mark_of
 from commands.terminal.console import ExitCode
-from commands.terminal.step.index_file import IndexFile, mark_of
 from rfh2.captured import CapturedMessage
 from rfh2.captures import read_captures
 from rfh2.errors import StoreError
@@ -39,7 +39,7 @@ def driven(
     messages: list[CapturedMessage] = RESULTS,
 ) -> None:
     pytest.importorskip("textual")
-    from commands.terminal.step.app import StepApp
+    from commands.replay.step.app import StepApp
 
     async def go() -> None:
         with made(messages) as index:
@@ -194,7 +194,7 @@ def test_without_a_terminal_it_says_what_to_use() -> None:
 def test_without_textual_it_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     import sys
 
-    monkeypatch.setitem(sys.modules, "commands.terminal.step.app", None)
+    monkeypatch.setitem(sys.modules, "commands.replay.step.app", None)
     ran = run("replay", "--step", str(CAPTURE), terminal=True)
     assert (ran.code, TEXTUAL_MISSING in ran.talk) == (ExitCode.USAGE, True)
     assert "pip install '.[step]'" in TEXTUAL_MISSING

@@ -22,8 +22,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from commands.disk.lock import is_held
 from commands.qmgr.store import QueueManagerStore
-from commands.qmgr.store.lock import is_held
 from migrate.targets import embedded
 from tests.commands.cli_runs import Ran, run
 from tests.migrate.cases import told

@@ -222,7 +222,7 @@ def test_what_was_migrated_otherwise_is_left_alone(place: Place) -> None:
 
 
 def test_an_estate_is_worked_on_by_one(place: Place) -> None:
-    from commands.qmgr.store.lock import exclusive
+    from commands.disk.lock import exclusive
 
     place.estate("plan")
     with exclusive(place.directory / "migration" / "estate.lock", ""):

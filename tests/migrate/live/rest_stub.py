@@ -20,7 +20,7 @@ from typing import Any
 
 from commands.mqsc import Answer, parse
 from commands.mqsc.model import Statement
-from commands.mqsc.runner import StatementRunner
+from commands.qmgr.admin.runner import StatementRunner
 from commands.qmgr.store import QueueManagerStore
 from migrate.live.embedded import display_command
 from tests.migrate.legacy_messages import NOW

@@ -15,14 +15,14 @@ from pathlib import Path
 import pytest
 
 from commands.broker.objects import ADMIN_COMMAND_QUEUE, CONTROL_QUEUE, DEFAULT_STREAM, QueueManager
-from commands.links.engine.config import QueuesConfig
-from commands.links.engine.urls import parse_address
+from commands.config.settings import QueuesConfig
+from commands.config.urls import parse_address
+from commands.disk.errors import UnknownQueueError
 from commands.links.ibmmq.manager import MqMessages
 from commands.links.ibmmq.unit import MqUnit
-from commands.mqsc.pcf.server import PcfCommandServer
+from commands.qmgr.admin.pcf_server import PcfCommandServer
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore
-from commands.qmgr.store.errors import UnknownQueueError
 from commands.qmgr.store.port import StoredMessage
 from migrate.live.loading import PROGRESS_QUEUE
 from rfh2.captured import CapturedMessage

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from commands.broker.objects import kind_of
-from commands.links.engine.config import AdminConfig
+from commands.config.settings import AdminConfig
 from migrate.live.checkpoints import Action, checkpoints
 from migrate.live.differences import How
 from migrate.planned_state import PlannedHeading, planned_objects, read_planned

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from commands.links.engine.config import AdminConfig, ConfigError
+from commands.config.settings import AdminConfig, ConfigError
 from migrate.live.administrator import AdministrationError
 from migrate.live.embedded import statement_of
 from migrate.live.rest import RestAdministrator

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from commands.config.settings import QueuesConfig
+from commands.config.urls import parse_address
 from commands.headers.registry import parse
-from commands.links.engine.config import QueuesConfig
-from commands.links.engine.urls import parse_address
 from commands.links.ibmmq.manager import MqMessages
 from commands.links.ibmmq.publications import RETAIN
 from commands.model import Publish

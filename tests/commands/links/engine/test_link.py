@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 
 from commands.broker.objects import DEAD_LETTER_QUEUE, QueueManager
+from commands.config.settings import Config, TopicsConfig
 from commands.links.engine.adapter import Arrivals, UnansweredError
 from commands.links.engine.command_from_native import NativePublication
-from commands.links.engine.config import Config, TopicsConfig
 from commands.links.engine.followed_filters import Positions
 from commands.links.engine.inbound_pump import InboundPump
 from commands.links.engine.inbound_writer import InboundWriter, Unreadable

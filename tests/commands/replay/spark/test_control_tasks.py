@@ -17,9 +17,9 @@ pytest.importorskip("pyspark")
 
 from commands.broker.objects import CONTROL_QUEUE
 from commands.broker.reach import Reach, reach_of
+from commands.broker.state import subscription_of
 from commands.explain.build import CommandSpec, command_message
 from commands.mqsc.broker import Broker
-from commands.qmgr.store.state import subscription_of
 from commands.replay.spark.control import INTERVAL, LOOKUP
 from commands.replay.spark.control_tasks import ControlTasks, Keys, deal_out, keys_of
 from commands.replay.spark.first_pass_filter import FirstPassRole

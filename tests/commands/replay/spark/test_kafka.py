@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from commands.links.engine.config import TopicsConfig
-from commands.links.engine.urls import parse_topic_address
+from commands.config.settings import TopicsConfig
+from commands.config.urls import parse_topic_address
 from commands.replay import LocalReplay
 from commands.replay.spark.topic_source import ConnectorMissingError, TopicSource
 from commands.replay.workload import Workload, WorkloadOptions, setup_script

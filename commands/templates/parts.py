@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 
 from commands.broker.outcome import Arrival
 from commands.headers.xml_text import has_room_for
-from commands.qmgr.cached_puts import BEFORE_ID, BEHIND, BETWEEN, STAMP
+from commands.templates.cached_puts import BEFORE_ID, BEHIND, BETWEEN, STAMP
 from rfh2.rfh2 import FIXED_LENGTH
 
 # StrucId and Version, to NameValueCCSID 1208 and the numbers in the byte order that Version shows.

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
+from commands.broker.descriptor import Accepted, accepted
 from commands.broker.identifiers import CARRIED_IDS, message_id
 from commands.broker.outcome import Arrival
 from commands.broker.puts import Put, PutKind
 from commands.broker.reading import as_kept
 from commands.headers.response import Completion
-from commands.qmgr.store.descriptor import Accepted, accepted
 from rfh2.layouts import MQMD1
 from rfh2.message import decode
 from streams.operations import Publication, Published, RetainedPublication, UnreadPublication

@@ -20,23 +20,22 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
-from commands.qmgr.store.errors import (
-    MQRC_EXPIRY_ERROR,
-    MQRC_MD_ERROR,
-    MQRC_PERSISTENCE_ERROR,
-    MQRC_PRIORITY_ERROR,
-    MessageRefusedError,
-)
+from commands.disk.errors import MessageRefusedError
 from rfh2.bounded_cache import BoundedCache
 from rfh2.ccsid import ASCII_FIELDS, EBCDIC_FIELDS
 from rfh2.chain import sniffed
 from rfh2.constants import (
     LARGEST_MQLONG,
     MQ_MSG_ID_LENGTH,
+    MQAT_UNIX,
     MQEI_UNLIMITED,
     MQPER_PERSISTENCE_AS_Q_DEF,
     MQPER_PERSISTENT,
     MQPRI_PRIORITY_AS_Q_DEF,
+    MQRC_EXPIRY_ERROR,
+    MQRC_MD_ERROR,
+    MQRC_PERSISTENCE_ERROR,
+    MQRC_PRIORITY_ERROR,
 )
 from rfh2.frozen import maker
 from rfh2.inherited_ccsids import MQCCSI_OF_THE_QMGR, is_kept_body, qmgr_ccsid
@@ -44,7 +43,6 @@ from rfh2.layouts import MQMD1, MQMD2
 from rfh2.mqmd import Mqmd
 
 HIGHEST_PRIORITY: Final = 9
-MQAT_UNIX: Final = 6
 TENTH_US: Final = 100_000
 
 # The offsets of the fields that change, from the declared layout.

@@ -5,8 +5,10 @@ DISPLAY SBSTATUS, TPSTATUS and QSTATUS show it, and ``qpubsub status``. Moments 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Container
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Protocol
 
 
 @dataclass(slots=True)
@@ -121,3 +123,32 @@ class Counts:
     def topic(self, topic_string: str) -> TopicCounts:
         """What was counted of one topic."""
         return TopicCounts(self.published[topic_string], self.published_at[topic_string])
+
+
+class Counting(Protocol):
+    """What is counted, as one unit of work sees it.
+
+    Queues are counted by themselves, where the unit of work is theirs.
+    """
+
+    def add(self, counts: Counts) -> None:
+        """Count the effects of commands; the counts become valid with the commit."""
+
+    def subscriptions(self) -> dict[bytes, SubscriptionCounts]:
+        """Those of all subscriptions of which there are any, by sub_id."""
+
+    def topics(self) -> dict[str, TopicCounts]:
+        """Those of all topics of which there are any."""
+
+    def queues(self) -> dict[str, QueueCounts]:
+        """Those of all queues of which there are any."""
+
+    def oldest(self, queue: str) -> datetime | None:
+        """When the message on a local queue that has waited longest arrived; None where there is none."""
+
+    def forget_topics(self, before: datetime | None, in_use: Callable[[], Container[str]], most: int = ...) -> int:
+        """Forget topics at which nothing exists and without a publication since *before*; how many were forgotten.
+
+        before: None for no limit of time. in_use: the topic strings of topic objects and subscriptions. most: the most
+        topics to leave.
+        """

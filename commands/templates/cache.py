@@ -9,7 +9,7 @@ Programs publish with the same header again and again. What a broker makes of a 
 It does not depend on the data, on ``seq`` or on the time; the cache fills these in. So a publication like an earlier
 one takes a look-up, one match for each topic and a copy of its bytes: a small part of the broker's time.
 
-Templates (``commands.qmgr.publication_templates``) are tried first: with them most headers need not be equal. The cache
+Templates (``commands.templates.templates``) are tried first: with them most headers need not be equal. The cache
 is for what they do not make: several topics, filters, and an MQRFH on either side. It checks in the broker's own puts
 that an entry is valid. It keeps only publications without a warning, a response or a loss. If subscriptions filter by
 one of the three fields, it keeps nothing. Whether the user may publish is asked each time: a user's groups can change.
@@ -33,7 +33,7 @@ from commands.broker.outcome import Arrival, Outcome
 from commands.broker.puts import PutKind
 from commands.headers.response import Completion
 from commands.model import Publish
-from commands.qmgr.cached_puts import (
+from commands.templates.cached_puts import (
     BEFORE_ID,
     BEHIND,
     BETWEEN,
@@ -45,8 +45,8 @@ from commands.qmgr.cached_puts import (
     accepted_of,
     stamp_of,
 )
-from commands.qmgr.publication_parts import parts_of
-from commands.qmgr.publication_templates import PublicationTemplates
+from commands.templates.parts import parts_of
+from commands.templates.templates import PublicationTemplates
 from rfh2.chain import decoder_of
 from rfh2.errors import DecodeError
 from rfh2.message import Message, decode

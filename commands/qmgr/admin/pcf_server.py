@@ -28,12 +28,12 @@ from commands.headers.response import Completion
 from commands.mqsc.administration import Administration
 from commands.mqsc.answers import Answer, DefinitionDeleted, DefinitionStored
 from commands.mqsc.execute import carry_out
-from commands.mqsc.keeping import Keeper, UnitQueues
 from commands.mqsc.model import Command
-from commands.mqsc.neighbours import neighbours_of
 from commands.mqsc.pcf import writing
 from commands.mqsc.pcf.reading import Request, read
 from commands.mqsc.pcf.rights import Rights
+from commands.qmgr.admin.keeping import Keeper, UnitQueues
+from commands.qmgr.admin.neighbours import neighbours_of
 from commands.qmgr.admin_port import Administered
 from commands.qmgr.backlog import Backlog
 from commands.qmgr.store.port import ListsQueues, UnitOfWork
@@ -46,10 +46,10 @@ from rfh2.errors import CommandError, DecodeError
 from rfh2.message import Message, decode
 from rfh2.mqmd import Mqmd, name_of
 from rfh2.pcf import FORMATS, Pcf, decode_pcf
+from rfh2.pcf_admin_names import MQRCCF_MD_FORMAT_ERROR
 from streams.operations import Delivery
 from streams.topic_space import TopicSpace
 
-MQRCCF_MD_FORMAT_ERROR: Final = 3023
 _QUEUES: Final = ("QUEUE", "QLOCAL")
 _FORMAT: Final = "MQADMIN"
 

@@ -26,13 +26,14 @@ from typing import Final
 from commands.broker.authority import Action
 from commands.broker.context import Semantics
 from commands.broker.core import BrokerCore
+from commands.broker.descriptor import Accepted
 from commands.broker.forward import delivered_topic
 from commands.broker.identifiers import CARRIED_IDS
 from commands.broker.outcome import Arrival, Outcome
 from commands.broker.puts import Outgoing, PutKind
 from commands.broker.register import full_topic
 from commands.headers.response import Completion
-from commands.qmgr.cached_puts import (
+from commands.templates.cached_puts import (
     BEFORE_ID,
     BEHIND,
     BETWEEN,
@@ -46,7 +47,7 @@ from commands.qmgr.cached_puts import (
     accepted_of,
     stamp_of,
 )
-from commands.qmgr.publication_parts import (
+from commands.templates.parts import (
     Form,
     Parts,
     Pieces,
@@ -57,7 +58,6 @@ from commands.qmgr.publication_parts import (
     on_topic,
     psc_folder,
 )
-from commands.qmgr.store.descriptor import Accepted
 from rfh2.chain import decoder_of
 from rfh2.constants import MQPER_PERSISTENT, MQPRI_PRIORITY_AS_Q_DEF, MQRO_PASS_CORREL_ID, MQRO_PASS_MSG_ID
 from rfh2.errors import CommandError

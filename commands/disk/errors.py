@@ -7,26 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from rfh2.constants import MQRC_UNKNOWN_OBJECT_NAME
+from rfh2.constants import MQRC_Q_DELETED, MQRC_UNKNOWN_OBJECT_NAME
 from rfh2.errors import QPubSubError, StoreError
 
 # The errors of reading a row with any contents; pydantic's ValidationError is a ValueError.
 UNREADABLE: Final = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, struct.error, QPubSubError)
 
-MQRC_EXPIRY_ERROR: Final = 2013
-MQRC_GET_INHIBITED: Final = 2016
-MQRC_MD_ERROR: Final = 2026
-MQRC_PERSISTENCE_ERROR: Final = 2047
-MQRC_PRIORITY_ERROR: Final = 2050
-MQRC_Q_NOT_EMPTY: Final = 2055
-MQRC_UNKNOWN_ALIAS_BASE_Q: Final = 2082
-MQRC_ALIAS_BASE_Q_TYPE_ERROR: Final = 2001
-MQRC_DYNAMIC_Q_NAME_ERROR: Final = 2011
-MQRC_PERSISTENT_NOT_ALLOWED: Final = 2048
-MQRC_Q_DELETED: Final = 2052
-MQRC_Q_TYPE_ERROR: Final = 2057
-MQRC_OBJECT_ALREADY_EXISTS: Final = 2100
-MQRC_TOPIC_STRING_ERROR: Final = 2425
 
 # The reasons for a put to a queue that does not exist, or was deleted.
 GONE: Final = frozenset({MQRC_UNKNOWN_OBJECT_NAME, MQRC_Q_DELETED})

@@ -16,8 +16,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from commands.qmgr.store.errors import QueueManagerInUseError, SystemUnsuitableError
-from commands.qmgr.store.permissions import private
+from commands.disk.errors import QueueManagerInUseError, SystemUnsuitableError
+from commands.disk.permissions import private
 
 try:
     import fcntl

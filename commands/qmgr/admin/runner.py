@@ -10,9 +10,9 @@ from commands.broker.selection import Selection
 from commands.mqsc.administration import Administration
 from commands.mqsc.answers import Answer, failed, refusal
 from commands.mqsc.execute import execute
-from commands.mqsc.keeping import Keeper, UnitQueues
 from commands.mqsc.model import Statement
-from commands.mqsc.neighbours import neighbours_of
+from commands.qmgr.admin.keeping import Keeper, UnitQueues
+from commands.qmgr.admin.neighbours import neighbours_of
 from commands.qmgr.backlog import Backlog
 from commands.qmgr.processor import LONGEST_PAUSE_S
 from commands.qmgr.store import QueueManagerStore, UnitOfWork

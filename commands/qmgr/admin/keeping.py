@@ -8,6 +8,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
+from commands.broker.counts import Counting, Counts
 from commands.broker.forward import Forwarder
 from commands.broker.identifiers import Origin
 from commands.broker.objects import Objects
@@ -15,8 +16,7 @@ from commands.broker.puts import PutKind
 from commands.mqsc.answers import Answer, DefinitionDeleted, DefinitionStored
 from commands.qmgr.backlog import Backlog
 from commands.qmgr.delivery import Cause, Deliverer
-from commands.qmgr.store.counts import Counts
-from commands.qmgr.store.port import Counting, CountsMessages, UnitOfWork
+from commands.qmgr.store.port import CountsMessages, UnitOfWork
 from streams.operations import Delivery
 
 # A queue manager gives a message without an identifier one of its own.

@@ -19,7 +19,7 @@ from ipaddress import ip_address
 from typing import Final
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from commands.links.engine.config import ConfigError
+from commands.config.settings import ConfigError
 
 PORTS: Final = {"mqtt": 1883, "mqtts": 8883, "nats": 4222, "tls": 4222, "kafka": 9092, "kafkas": 9093, "ibmmq": 1414}
 LOOPBACK: Final = "127.0.0.1"

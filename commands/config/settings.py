@@ -33,7 +33,7 @@ from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from commands.broker.exit_values import MQ_EXIT_DATA_LENGTH
+from rfh2.constants import MQ_EXIT_DATA_LENGTH
 from rfh2.errors import QPubSubError
 
 _TABLE: Final = re.compile(r"\s*\[([^\[\]]+)\]")

@@ -1,0 +1,1 @@
+"""The configuration of `run`, `capture`, `listener` and `console`, and the URLs in it."""

@@ -1,0 +1,1 @@
+"""What every part of the program knows of the disk it works on."""
