@@ -18,16 +18,10 @@ from migrate.registration_options import options_of
 from rfh2 import pcf_names
 from rfh2.captured import CapturedMessage
 from rfh2.ccsid import UTF8_CCSID
-from rfh2.constants import (
-    MQCI_NONE,
-    MQEI_UNLIMITED,
-    MQFMT_RF_HEADER_1,
-    MQFMT_RF_HEADER_2,
-    MQMT_DATAGRAM,
-    MQPER_PERSISTENT,
-)
+from rfh2.constants import MQEI_UNLIMITED, MQFMT_RF_HEADER_1, MQFMT_RF_HEADER_2, MQMT_DATAGRAM, MQPER_PERSISTENT
 from rfh2.folders import Folder, write
 from rfh2.message import Message, encode
+from rfh2.mqi_constants import MQCI_NONE
 from rfh2.mqmd import Mqmd
 from rfh2.mqps import MQPS_STREAM_NAME
 from rfh2.options import REGISTRATION

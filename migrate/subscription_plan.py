@@ -21,8 +21,9 @@ from migrate.legacy_state import Key, LegacySubscription, Product
 from migrate.names import subscription_name
 from migrate.plan import AddSubscription
 from migrate.registration_options import kept_options
-from rfh2.constants import LARGEST_MQLONG, MQ_SUB_IDENTITY_LENGTH, MQ_SUB_NAME_LENGTH, MQACT_NONE, MQCI_NONE
+from rfh2.constants import LARGEST_MQLONG, MQ_SUB_IDENTITY_LENGTH, MQ_SUB_NAME_LENGTH
 from rfh2.errors import CommandError
+from rfh2.mqi_constants import MQACT_NONE, MQCI_NONE
 from streams.namelists import DEFAULT_STREAM
 from streams.patterns import add_pattern_prefix, parse_pattern
 from streams.selectors import compile_selector

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from rfh2.ccsid import ASCII_FIELDS, EBCDIC_FIELDS, ByteOrder, field_codec
 from rfh2.constants import MQENC_NATIVE, MQFMT_DEAD_LETTER_HEADER, MQRC_HEADER_ERROR
 from rfh2.errors import DecodeError
-from rfh2.late_dataclass import dataclass
 from rfh2.layouts import MQDLH
 from rfh2.mqmd import characters
 

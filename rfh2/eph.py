@@ -7,13 +7,12 @@ Integers and characters of the PCF are, like those of the prologue, in the Encod
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Final
 
 from rfh2.ccsid import ASCII_FIELDS, ByteOrder
 from rfh2.constants import MQENC_NATIVE
 from rfh2.errors import EncodeError
-from rfh2.late_dataclass import dataclass
 from rfh2.layouts import MQCFH, MQRFH
 from rfh2.pcf import Pcf, decode_pcf
 from rfh2.prologue import LENGTH, HeaderKind, decode_prologue, prologue_fields

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import lru_cache
 from html import escape
 from math import isfinite
@@ -24,8 +24,6 @@ from lxml import etree
 
 from rfh2.constants import MQRC_RFH_FORMAT_ERROR
 from rfh2.errors import DecodeError, EncodeError
-from rfh2.frozen import maker, quick
-from rfh2.late_dataclass import dataclass
 from rfh2.patterns import repeated
 
 Scalar = str | int | float | bool | bytes | None
@@ -80,8 +78,7 @@ _HEX = re.compile(r"[0-9A-Fa-f]*+")
 _MANY_ATTRIBUTES = 32
 
 
-@quick
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Folder:
     """One NameValueData: *data* as on the wire, padding included, and the codec of its NameValueCCSID.
 
@@ -104,7 +101,7 @@ class Folder:
             raise EncodeError(f"folder: {text[error.start : error.end]!r} cannot be written in {charset}") from error
         if missing := -len(data) % 4:
             data += (" " * missing).encode(charset)[:missing]
-        return _make(data, charset, 0)
+        return cls(data, charset, 0)
 
     @property
     def text(self) -> str:
@@ -175,9 +172,6 @@ class Folder:
         if len(roots) == 1:
             return _merged((tag_of(child), _value(child)) for child in roots[0])
         return _merged((tag_of(root), _value(root)) for root in roots)
-
-
-_make = maker(Folder)
 
 
 # Folders begin alike, and several readers of a message ask for their names.

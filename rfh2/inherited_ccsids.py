@@ -13,13 +13,13 @@ is read as that of what precedes.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from rfh2.ccsid import ASCII_FIELDS, EBCDIC_FIELDS, ByteOrder
 from rfh2.chain import Header, ccsid_behind, describing
 from rfh2.constants import MQCCSI_DEFAULT, MQCCSI_INHERIT
 from rfh2.errors import DecodeError
-from rfh2.frozen import replacer
 from rfh2.message import Message, decode, encode
 from rfh2.mqmd import Mqmd
 from rfh2.rfh1 import Rfh1
@@ -39,7 +39,6 @@ So no message is refused because of a CCSID that no program has named, and its b
 MQCCSI_OF_THE_QMGR: Final = (MQCCSI_DEFAULT, MQCCSI_INHERIT)
 """In a descriptor: the queue manager's own."""
 
-_with_ccsid = replacer(Mqmd, "coded_char_set_id")
 _CCSID, _FORMAT = slice(16, 20), slice(20, 28)
 _INHERIT_BYTES: Final = (b"\xfe\xff\xff\xff", b"\xff\xff\xff\xfe")
 _UNRESOLVED_BYTES: Final = (bytes(4), *_INHERIT_BYTES)
@@ -134,5 +133,5 @@ def _resolved_descriptor(message: Message) -> Mqmd:
     ascii_fields = mqmd.charset == ASCII_FIELDS
     first = message.headers[0] if message.headers else None
     if ascii_fields and isinstance(first, Rfh1) and not _is_utf8(first.data):
-        return _with_ccsid(mqmd, BYTES_CCSID)
-    return _with_ccsid(mqmd, qmgr_ccsid(ascii_fields))
+        return replace(mqmd, coded_char_set_id=BYTES_CCSID)
+    return replace(mqmd, coded_char_set_id=qmgr_ccsid(ascii_fields))

@@ -11,12 +11,12 @@ meaning is not known: they are kept. The CorrelId of the subscriber's messages i
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from rfh2.ccsid import ByteOrder, byte_order
 from rfh2.constants import MQRC_FORMAT_ERROR
 from rfh2.errors import DecodeError
-from rfh2.late_dataclass import dataclass
 
 SIGNATURES: Final = {b"MQJMS_PS_ADMIN_ENTRY": 1, b"MQJMS_PS_SUBENTRY_v2": 2}
 _SIGNATURE_LENGTH: Final = 20

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Final
 
 from rfh2.ccsid import ASCII_FIELDS, ByteOrder
 from rfh2.constants import MQENC_NATIVE, MQFMT_MD_EXTENSION, MQOL_UNDEFINED
-from rfh2.late_dataclass import dataclass
 from rfh2.layouts import MQMDE
 from rfh2.mqmd import identifier
 from rfh2.prologue import HeaderKind, decode_prologue, prologue_fields

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from rfh2.ccsid import text_codec
 from rfh2.chain import RESERVING, Header, ccsid_behind, decode_chain, encoding_behind, sniffed
 from rfh2.constants import MQCCSI_DEFAULT, MQCCSI_INHERIT
-from rfh2.frozen import maker, quick
-from rfh2.late_dataclass import dataclass
 from rfh2.mqmd import Mqmd, decode_mqmd, name_of
 from rfh2.rfh1 import Rfh1
 from rfh2.rfh2 import Rfh2
 
 
-@quick
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Message:
     """A decoded message: what describes the body comes from the last header, all else from the first (guide 6.6)."""
 
@@ -80,9 +77,6 @@ class Message:
             return None
 
 
-_make = maker(Message)
-
-
 def decode(body: bytes, mqmd: bytes | Mqmd | None = None) -> Message:
     """Decode a message from the bytes behind its descriptor.
 
@@ -116,7 +110,7 @@ def decode(body: bytes, mqmd: bytes | Mqmd | None = None) -> Message:
     else:
         raise _wrong_type(body, mqmd)
     headers, at = decode_chain(body, descriptor.format, descriptor.coded_char_set_id)
-    return _make(descriptor, headers, body[at:])
+    return Message(descriptor, headers, body[at:])
 
 
 def _wrong_type(body: object, mqmd: object) -> TypeError:

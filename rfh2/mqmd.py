@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import struct
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -17,8 +17,6 @@ from rfh2.constants import (
     MQRC_HEADER_ERROR,
 )
 from rfh2.errors import DecodeError, EncodeError
-from rfh2.frozen import Source, quick, reader_of
-from rfh2.late_dataclass import dataclass
 from rfh2.layouts import MQMD1, MQMD2
 
 _STRUC_ID = b"MD  "
@@ -54,9 +52,8 @@ def identifier(value: bytes, size: int, field: str) -> bytes:
     return value
 
 
-@quick
-@dataclass(frozen=True, slots=True)
-class Mqmd(Source):
+@dataclass(slots=True, unsafe_hash=True)
+class Mqmd:
     """An MQMD of version 1 or 2; version 1 has the defaults for the fields that it lacks.
 
     Character fields are without their trailing blanks, and otherwise as they are: a null in a name and what follows it
@@ -108,12 +105,10 @@ class Mqmd(Source):
 _SLICES = {name: slice(offset, offset + size) for name, offset, size in MQMD1.spans()}
 _REPLY_TO_Q, _REPLY_TO_QMGR = _SLICES["ReplyToQ"], _SLICES["ReplyToQMgr"]
 _USER, _IDENTITY, _ORIGIN = _SLICES["UserIdentifier"], _SLICES["ApplIdentityData"], _SLICES["ApplOriginData"]
+_FORMAT = _SLICES["Format"]
 _PUT_NAME, _PUT_DATE, _PUT_TIME = _SLICES["PutApplName"], _SLICES["PutDate"], _SLICES["PutTime"]
 _NO_EXTENSION = (bytes(24), 1, 0, 0, MQOL_UNDEFINED)
 
-_BEFORE_REPORT = slice(0, 8)  # StrucId, Version
-_DESCRIPTION = slice(_SLICES["Encoding"].start, _SLICES["Format"].stop)
-_DESCRIPTIONS: dict[ByteOrder, struct.Struct] = {"big": struct.Struct(">2i8s"), "little": struct.Struct("<2i8s")}
 # StrucId and Version, as they begin a descriptor, to what they say.
 _FRONTS: dict[bytes, tuple[int, ByteOrder, str]] = {
     struc_id + version.to_bytes(4, order): (version, order, charset)
@@ -126,36 +121,22 @@ _FRONTS: dict[bytes, tuple[int, ByteOrder, str]] = {
 def decode_mqmd(data: bytes, offset: int = 0) -> tuple[Mqmd, int]:
     """The MQMD at *offset* in *data*, and its length in bytes. Raises DecodeError.
 
-    Every MQMD that is long enough can be read. Most of its fields are read when a program first asks for one of them.
+    Every MQMD that is long enough can be read.
     """
-    source = data[offset : offset + MQMD2.size]
-    known = _known(source[_BEFORE_REPORT], source[_DESCRIPTION])
-    if known is None:
-        raise _not_an_mqmd(source, offset)
-    size = MQMD1.size if known[0] == 1 else MQMD2.size
-    if len(source) < size:
-        raise _refused(offset + len(source), f"{size} bytes are needed, {len(source)} are there", "short-header")
-    return _make(source, *known), size
-
-
-# Version, and what describes the message data: few of them come again and again.
-@lru_cache(maxsize=4096)
-def _known(front: bytes, description: bytes) -> tuple[int, int, int, str, ByteOrder, str] | None:
-    found = _FRONTS.get(front)
-    if found is None:
-        return None
-    version, order, charset = found
-    encoding, ccsid, fmt = _DESCRIPTIONS[order].unpack(description.ljust(16))
-    return version, encoding, ccsid, str(fmt, charset).rstrip(" "), order, charset
-
-
-def _others(data: bytes, mqmd: Mqmd) -> tuple[Any, ...]:
-    """The fields that ``decode_mqmd`` leaves, in their order."""
-    layout = _LAYOUTS[mqmd.version]
-    v: tuple[Any, ...] = layout.fast[mqmd.order].unpack_from(data)
-    text = str(data[: layout.size], mqmd.charset)
-    return (
-        *v[2:6],
+    front = _FRONTS.get(data[offset : offset + 8])
+    if front is None:
+        raise _not_an_mqmd(data[offset : offset + 8], offset)
+    version, order, charset = front
+    layout = _LAYOUTS[version]
+    if len(data) < offset + layout.size:
+        there = max(len(data) - offset, 0)
+        raise _refused(offset + there, f"{layout.size} bytes are needed, {there} are there", "short-header")
+    v: tuple[Any, ...] = layout.fast[order].unpack_from(data, offset)
+    # All characters at once: each of these fields is read for every message.
+    text = str(data[offset : offset + layout.size], charset)
+    fields: tuple[Any, ...] = (
+        *v[1:8],
+        text[_FORMAT].rstrip(" "),
         *v[9:14],
         text[_REPLY_TO_Q].rstrip(" "),
         text[_REPLY_TO_QMGR].rstrip(" "),
@@ -167,11 +148,9 @@ def _others(data: bytes, mqmd: Mqmd) -> tuple[Any, ...]:
         text[_PUT_DATE].rstrip(" "),
         text[_PUT_TIME].rstrip(" "),
         text[_ORIGIN].rstrip(" "),
-        *(v[24:] if mqmd.version == 2 else _NO_EXTENSION),
     )
-
-
-_make = reader_of(Mqmd, ("version", "encoding", "coded_char_set_id", "format", "order", "charset"), _others)
+    fields += (*(v[24:] if version == 2 else _NO_EXTENSION), order, charset)
+    return Mqmd(*fields), layout.size
 
 
 def _not_an_mqmd(data: bytes, offset: int) -> DecodeError:

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Final
-
-from rfh2.late_dataclass import dataclass
 
 NONE: Final = "None"
 

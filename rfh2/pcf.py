@@ -12,10 +12,10 @@ behind the last parameter, is kept: ``encode`` gives back the bytes that were de
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from rfh2.ccsid import ByteOrder
-from rfh2.late_dataclass import dataclass
 from rfh2.layouts import MQCFGR, MQCFH, PARAMETER, Layout
 from rfh2.pcf_names import MQCFC_LAST, MQCFT_COMMAND, MQRCCF_CFH_LENGTH_ERROR, MQRCCF_CFH_PARM_COUNT_ERROR
 from rfh2.pcf_parameters import DECODERS, Area, Cfgr, Parameter, UnknownParameter, refused

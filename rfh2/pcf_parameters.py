@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol
 
 from rfh2 import layouts, pcf_names
@@ -23,7 +23,6 @@ from rfh2.constants import (
     MQRCCF_MSG_LENGTH_ERROR,
 )
 from rfh2.errors import DecodeError, EncodeError
-from rfh2.late_dataclass import dataclass
 from rfh2.layouts import Layout
 
 # A list of strings of no length could announce two thousand million of them in 24 bytes.

@@ -10,13 +10,13 @@ they are stepped over and kept unchanged.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, NamedTuple, Protocol
 
 from rfh2.ccsid import ASCII_FIELDS, EBCDIC_FIELDS, ByteOrder, field_codec
 from rfh2.constants import MQCCSI_INHERIT, MQENC_NATIVE, MQRC_HEADER_ERROR
 from rfh2.errors import DecodeError, EncodeError
-from rfh2.late_dataclass import dataclass
 from rfh2.layouts import MQRFH
 from rfh2.mqmd import characters
 

@@ -11,7 +11,7 @@ leaves for it; its text is read only when it is needed.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final
 
@@ -24,8 +24,6 @@ from rfh2.constants import (
     MQRC_RFH_STRING_ERROR,
 )
 from rfh2.errors import DecodeError, EncodeError
-from rfh2.frozen import maker, quick
-from rfh2.late_dataclass import dataclass
 from rfh2.layouts import MQRFH
 from rfh2.name_values import NameValue, parse, write
 from rfh2.prologue import HeaderKind, decode_prologue, prologue_fields
@@ -34,8 +32,7 @@ FIXED_LENGTH: Final = MQRFH.size
 KIND: Final = HeaderKind("MQRFH", "RFH ", MQFMT_RF_HEADER_1, {1: FIXED_LENGTH}, MQRC_RFH_ERROR)
 
 
-@quick
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Rfh1:
     """One MQRFH. *data*: the NameValueString area as on the wire, nulls and whatever stands behind them included.
 
@@ -126,15 +123,12 @@ class Rfh1:
         return DecodeError(self.offset + position, "MQRFH", why, code, MQRC_RFH_STRING_ERROR)
 
 
-_make = maker(Rfh1)
-
-
 def decode_rfh1(data: bytes, offset: int, ccsid: int) -> Rfh1:
     """The MQRFH at *offset* in *data*; ccsid: CodedCharSetId of the *preceding* header. Raises DecodeError."""
     p = decode_prologue(KIND, data, offset, ccsid)
     string, start = data[offset + FIXED_LENGTH : offset + p.length], offset + FIXED_LENGTH
     described = (p.encoding, p.coded_char_set_id, p.format, p.flags)
-    return _make(string, *described, p.order, p.charset, string_codec(ccsid, p.charset), start)
+    return Rfh1(string, *described, p.order, p.charset, string_codec(ccsid, p.charset), start)
 
 
 @lru_cache(maxsize=256)

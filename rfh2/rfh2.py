@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 
 from rfh2.ccsid import (
@@ -27,8 +28,6 @@ from rfh2.ccsid import (
 from rfh2.constants import MQCCSI_INHERIT, MQENC_NATIVE, MQFMT_RF_HEADER_2, MQRC_SOURCE_CCSID_ERROR
 from rfh2.errors import DecodeError, EncodeError
 from rfh2.folders import Folder
-from rfh2.frozen import maker, quick
-from rfh2.late_dataclass import dataclass
 from rfh2.layouts import MQRFH2
 from rfh2.mqmd import characters
 
@@ -51,8 +50,7 @@ _PACKERS = {order: (MQRFH2.fast[order].pack, _LONG[order].pack) for order in BYT
 MAX_FOLDERS = 10_000
 
 
-@quick
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Rfh2:
     """One MQRFH2. ``order`` and ``charset`` are those of its own fixed part; the other fields are IBM's.
 
@@ -115,10 +113,6 @@ class Rfh2:
         return b"".join(parts)
 
 
-_make = maker(Rfh2)
-_make_folder = maker(Folder)
-
-
 def decode_rfh2(data: bytes, offset: int, ccsid: int) -> Rfh2:
     """The MQRFH2 at *offset* in *data*; ccsid: CodedCharSetId of the *preceding* header.
 
@@ -148,7 +142,7 @@ def decode_rfh2(data: bytes, offset: int, ccsid: int) -> Rfh2:
     if codec is None:
         why = f"NameValueCCSID {described[4]} is not one of 1208, 1200, 13488, 17584"
         raise DecodeError(offset + 32, "MQRFH2", why, "bad-name-value-ccsid", MQRC_SOURCE_CCSID_ERROR)
-    return _make(_folders(data, offset + FIXED_LENGTH, offset + length, long_at, codec), *described)
+    return Rfh2(_folders(data, offset + FIXED_LENGTH, offset + length, long_at, codec), *described)
 
 
 _Described = tuple[int, int, str, int, int, ByteOrder, str]
@@ -199,5 +193,5 @@ def _folders(
             shown = f' ("{text.decode("ascii")}")' if all(0x20 <= byte < 0x7F for byte in text) else ""
             why = f"NameValueLength {size}{shown} does not fit the {end - start} bytes that StrucLength leaves"
             raise DecodeError(start - 4, "MQRFH2", why, "bad-name-value-length")
-        folders.append(_make_folder(data[start:at], codec, start))
+        folders.append(Folder(data[start:at], codec, start))
     return tuple(folders)

@@ -9,12 +9,12 @@ takes over its role: what follows is described by it. Fields of version 2 follow
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from rfh2.ccsid import ASCII_FIELDS, ByteOrder, field_codec
 from rfh2.constants import MQFMT_XMIT_Q_HEADER, MQRC_HEADER_ERROR
 from rfh2.errors import DecodeError, EncodeError
-from rfh2.late_dataclass import dataclass
 from rfh2.layouts import MQMD1, MQXQH
 from rfh2.mqmd import Mqmd, characters, decode_mqmd
 from rfh2.prologue import HeaderKind

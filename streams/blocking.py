@@ -15,9 +15,8 @@ levels of the deepest B at or above T.
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from rfh2.late_dataclass import dataclass
 from streams.topic_strings import SEPARATOR, at_and_above
 
 

@@ -27,10 +27,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from itertools import islice
 from typing import Final, TypeVar
 
-from rfh2.late_dataclass import dataclass
 from streams.char_wildcards import CharPattern
 from streams.subscription_set import Several, with_added, with_removed
 from streams.subscriptions import Subscription

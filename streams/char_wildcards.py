@@ -19,12 +19,12 @@ characters each take at most about 10 ms, and well below 1 ms if the pattern has
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
 from rfh2.constants import MQRCCF_TOPIC_ERROR
 from rfh2.errors import CommandError
-from rfh2.late_dataclass import dataclass
 from streams.fragments import Fragment, Wild, fragments_stand_in, literal_texts, read_fragments, texts_stand_in
 from streams.topic_strings import SEPARATOR, check_topic_string
 from streams.topic_wildcards import MULTI_LEVEL

@@ -17,10 +17,9 @@ Cost of a match, for a text of n characters and a pattern of m:
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from typing import Final
-
-from rfh2.late_dataclass import dataclass
 
 # Up to so many wrong places in a row take less time than the start of the walk with a bounded cost.
 _TRIES: Final = 8

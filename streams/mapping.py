@@ -8,9 +8,9 @@ point is found by the topic string, not by the name, of the objects in its namel
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from enum import StrEnum
 
-from rfh2.late_dataclass import dataclass
 from streams.char_wildcards import escape_char_pattern
 from streams.namelists import DEFAULT_STREAM, DEFAULT_SUB_POINT, Namelist
 from streams.subscriptions import Subscription, WildcardScheme

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
-
-from rfh2.late_dataclass import dataclass
 
 DEFAULT_STREAM: Final = "SYSTEM.BROKER.DEFAULT.STREAM"
 ADMIN_STREAM: Final = "SYSTEM.BROKER.ADMIN.STREAM"

@@ -6,12 +6,11 @@ changed, and which publication goes to which subscription. Operations and effect
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
 
-from rfh2.frozen import quick
-from rfh2.late_dataclass import dataclass
 from rfh2.message import Message, decode
 from streams.subscriptions import Subscription, WildcardScheme
 
@@ -49,8 +48,7 @@ class Published(Protocol):
     def sub_point(self) -> str | None: ...
 
 
-@quick
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Publication:
     """``Published``, with the message in it."""
 
@@ -62,7 +60,6 @@ class Publication:
     sub_point: str | None = None
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class UnreadPublication:
     """``Published``, as the bytes in which it arrived, which can be decoded and are exactly the message's own.
@@ -85,7 +82,6 @@ class UnreadPublication:
         return decode(self.body, self.md)
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class RetainedPublication:
     """The one publication that a topic keeps for future subscribers (guide 2.3.2).
@@ -120,8 +116,7 @@ class Unsubscribe:
     subscription: Subscription
 
 
-@quick
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class PublishToTopic:
     """MQPUT to a topic.
 
@@ -180,8 +175,7 @@ class SubscriptionRemoved:
     subscription: Subscription
 
 
-@quick
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Delivery:
     """This publication goes to this subscription. from_retained: a retained one, to a new or asking subscriber."""
 

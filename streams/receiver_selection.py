@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rfh2.constants import MQCI_NONE
+from rfh2.mqi_constants import MQCI_NONE
 from streams.operations import Excluded
 from streams.patterns import parse_pattern
 from streams.subscriptions import Subscription

@@ -7,11 +7,10 @@ queue, has them by topic, so that the time to find, add or remove one does not d
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import field
+from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Final
 
-from rfh2.late_dataclass import dataclass
 from streams.patterns import written_topic
 from streams.subscription_set import Several, flatten, with_added, with_removed
 from streams.subscriptions import Subscription

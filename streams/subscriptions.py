@@ -6,11 +6,11 @@ the command had; what a subscriber asked for is spelt in the terms of MQSUB and 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from rfh2.constants import MQCI_NONE
-from rfh2.late_dataclass import dataclass
+from rfh2.mqi_constants import MQCI_NONE as MQCI_NONE  # noqa: PLC0414 - exported
 
 MANAGED_PREFIX = "SYSTEM.MANAGED."
 """So begin the names of queues that the queue manager makes for one subscription each."""

@@ -15,14 +15,13 @@ object changes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Set
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Any, Final
 
 from rfh2.bounded_cache import BoundedCache
 from rfh2.constants import MQRC_UNKNOWN_OBJECT_NAME, MQRCCF_TOPIC_ERROR
 from rfh2.errors import CommandError
-from rfh2.late_dataclass import dataclass
 from rfh2.pcf_admin_names import MQRCCF_OBJECT_ALREADY_EXISTS, MQRCCF_TOPICSTR_ALREADY_EXISTS
 from streams.blocking import BlockSet
 from streams.namelists import ADMIN_STREAM, DEFAULT_STREAM, DEFAULT_SUB_POINT

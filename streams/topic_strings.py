@@ -14,8 +14,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from rfh2.constants import MQ_TOPIC_STR_LENGTH, MQRC_TOPIC_STRING_ERROR, MQRCCF_TOPIC_ERROR
+from rfh2.constants import MQ_TOPIC_STR_LENGTH, MQRCCF_TOPIC_ERROR
 from rfh2.errors import CommandError
+from rfh2.mqi_constants import MQRC_TOPIC_STRING_ERROR
 
 SEPARATOR: Final = "/"
 

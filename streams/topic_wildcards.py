@@ -17,11 +17,11 @@ Several ``#`` in a row have the effect of one. A publication may not be to a top
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from rfh2.constants import MQRCCF_TOPIC_ERROR
 from rfh2.errors import CommandError
-from rfh2.late_dataclass import dataclass
 from streams.topic_strings import SEPARATOR, check_topic_string, split_levels
 
 MULTI_LEVEL: Final = "#"

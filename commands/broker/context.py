@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -12,7 +13,6 @@ from commands.broker.objects import CONTROL_QUEUE, DEAD_LETTER_QUEUE, DEFAULT_ST
 from commands.model import QueuedCommand
 from rfh2.constants import (
     MQAT_BROKER,
-    MQCI_NONE,
     MQPER_PERSISTENCE_AS_Q_DEF,
     MQPER_PERSISTENT,
     MQPRI_PRIORITY_AS_Q_DEF,
@@ -20,9 +20,8 @@ from rfh2.constants import (
     MQRCCF_Q_NAME_ERROR,
 )
 from rfh2.errors import CommandError
-from rfh2.frozen import quick
-from rfh2.late_dataclass import dataclass
 from rfh2.message import Message
+from rfh2.mqi_constants import MQCI_NONE
 from rfh2.mqmd import Mqmd, name_of
 from streams.mapping import is_stream_queue, stream_topic, sub_point_prefix
 from streams.namelists import QUEUE_NAMELIST, SUB_POINT_NAMELIST, Namelist
@@ -102,8 +101,7 @@ def prefix_of_sub_point(sub_point: str | None, objects: Objects, semantics: Sema
     return sub_point_prefix(sub_point, namelist, objects.topics)
 
 
-@quick
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Context:
     """One command's surroundings.
 

@@ -35,7 +35,6 @@ from commands.headers.response import Completion, Warned
 from commands.model import Command, Publish
 from rfh2.constants import MQAT_BROKER, MQRCCF_NO_RETAINED_MSG
 from rfh2.errors import CommandError, DecodeError, QPubSubError
-from rfh2.frozen import replacer
 from rfh2.inherited_ccsids import is_resolved, resolved
 from rfh2.message import Message, decode, encode
 from rfh2.mqmd import Mqmd, name_of
@@ -43,8 +42,6 @@ from streams.operations import AlterSubscription, Delivery, Effect, Operation, P
 from streams.patterns import written_topic
 from streams.subscriptions import Subscription, WildcardScheme
 from streams.topic_space import TopicSpace
-
-_with_trace = replacer(Outcome, "trace")
 
 
 @dataclass(slots=True)
@@ -123,7 +120,7 @@ class BrokerCore:
         them would be; a response then has another MsgId.
         """
         tracer = Tracer(explains, forwards)
-        return _with_trace(self._process(arrival, reading, tracer), tracer.trace())
+        return replace(self._process(arrival, reading, tracer), trace=tracer.trace())
 
     def _process(self, arrival: Arrival, reading: Reading | None, tracer: Tracer | None) -> Outcome:
         self._begin(arrival.now)
@@ -178,7 +175,7 @@ class BrokerCore:
             _take_back(work, undo)
             return self._failed(work, command, error.reason, str(error))
         done = _done(work, command, Completion.OK, (operation,))
-        return done if work.tracer is None else _with_trace(done, work.tracer.trace())
+        return done if work.tracer is None else replace(done, trace=work.tracer.trace())
 
     def expire(self, now: datetime) -> list[Effect]:
         """Take out what has expired, as before each message; the time of what the setup defined begins no later."""

@@ -27,19 +27,14 @@ from rfh2.chain import sniffed
 from rfh2.constants import (
     LARGEST_MQLONG,
     MQ_MSG_ID_LENGTH,
-    MQAT_UNIX,
     MQEI_UNLIMITED,
     MQPER_PERSISTENCE_AS_Q_DEF,
     MQPER_PERSISTENT,
     MQPRI_PRIORITY_AS_Q_DEF,
-    MQRC_EXPIRY_ERROR,
-    MQRC_MD_ERROR,
-    MQRC_PERSISTENCE_ERROR,
-    MQRC_PRIORITY_ERROR,
 )
-from rfh2.frozen import maker
 from rfh2.inherited_ccsids import MQCCSI_OF_THE_QMGR, is_kept_body, qmgr_ccsid
 from rfh2.layouts import MQMD1, MQMD2
+from rfh2.mqi_constants import MQAT_UNIX, MQRC_EXPIRY_ERROR, MQRC_MD_ERROR, MQRC_PERSISTENCE_ERROR, MQRC_PRIORITY_ERROR
 from rfh2.mqmd import Mqmd
 
 HIGHEST_PRIORITY: Final = 9
@@ -81,9 +76,6 @@ class Arrived:
     persistent: bool
     user: str | None
     lifetime_us: int | None
-
-
-_arrived = maker(Arrived)
 
 
 class Accepted(NamedTuple):
@@ -163,12 +155,12 @@ def arrive(
     key = (md[_BEFORE_IDS], md[_BETWEEN], md[_BEHIND], user, application)
     accepted = _ACCEPTED.get(key)
     if accepted is not None and _is_stamped(md):
-        return _arrived(md, *accepted)
+        return Arrived(md, *accepted)
     has_id = md[_SPANS["MsgId"]] != _NO_MSG_ID
     completed_key = (md[_BEFORE_IDS], md[_BEHIND_IDS], user, application, qmgr)
     completed = None if has_id else _COMPLETED.get(completed_key)
     if completed is not None:
-        return _arrived(completed.kept(md, qmgr, unique, time), *completed.fields)
+        return Arrived(completed.kept(md, qmgr, unique, time), *completed.fields)
     arrived = _normalised(md, queue, def_priority, def_persistent, qmgr, unique, time, user, application)
     if arrived.md is md and _is_stamped(md):
         fields = (arrived.priority, arrived.persistent, arrived.user, arrived.lifetime_us)
@@ -263,7 +255,7 @@ def _normalised(
             kept[_SPANS[name]] = value
         md = bytes(kept)
     lifetime_us = None if expiry == MQEI_UNLIMITED else expiry * TENTH_US
-    return _arrived(md, min(priority, HIGHEST_PRIORITY), persistence == MQPER_PERSISTENT, user, lifetime_us)
+    return Arrived(md, min(priority, HIGHEST_PRIORITY), persistence == MQPER_PERSISTENT, user, lifetime_us)
 
 
 def _completed(md: bytes, arrived: Arrived) -> _Completed:

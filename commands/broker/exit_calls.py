@@ -36,12 +36,13 @@ from commands.broker.objects import is_object_name
 from commands.broker.puts import Outgoing
 from commands.headers.user_folders import USER
 from rfh2.ccsid import name_value_codec
-from rfh2.constants import MQFB_STOPPED_BY_PUBSUB_EXIT, MQRC_PUBLISH_EXIT_ERROR
+from rfh2.constants import MQRC_PUBLISH_EXIT_ERROR
 from rfh2.errors import CommandError, DecodeError, EncodeError
 from rfh2.explain.describe import as_json
 from rfh2.explain.folder_text import folder_text
 from rfh2.folders import Folder
 from rfh2.message import Message, decode, encode
+from rfh2.mqi_constants import MQFB_STOPPED_BY_PUBSUB_EXIT
 from rfh2.mqmd import Mqmd
 from rfh2.pcf_admin_names import MQSUBTYPE_ADMIN, MQSUBTYPE_API
 from rfh2.rfh2 import Rfh2

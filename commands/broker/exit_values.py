@@ -16,8 +16,8 @@ from typing import Annotated, Final, Protocol
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, StringConstraints
 
-from rfh2.constants import MQFB_NONE, MQXUA_NONE
 from rfh2.errors import QPubSubError
+from rfh2.mqi_constants import MQFB_NONE, MQXUA_NONE
 from rfh2.mqmd import Mqmd
 
 _LARGEST: Final = 2**31 - 1

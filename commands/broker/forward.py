@@ -19,8 +19,9 @@ from commands.headers.publication import Content, DeliveryForm, RenderedPublicat
 from commands.headers.registry import content_of, render
 from commands.model import Command, TopicPut
 from rfh2.bounded_cache import BoundedCache
-from rfh2.constants import MQCI_NONE, MQEI_UNLIMITED, MQMT_DATAGRAM, MQPER_PERSISTENT, MQPRI_PRIORITY_AS_Q_DEF
+from rfh2.constants import MQEI_UNLIMITED, MQMT_DATAGRAM, MQPER_PERSISTENT, MQPRI_PRIORITY_AS_Q_DEF
 from rfh2.message import Message, encode
+from rfh2.mqi_constants import MQCI_NONE
 from rfh2.mqmd import Mqmd
 from rfh2.pcf import FORMATS
 from rfh2.rfh1 import Rfh1

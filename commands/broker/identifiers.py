@@ -6,12 +6,12 @@ unique in a queue manager, and the same whenever the same commands arrive in the
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from typing import Final
 
 from rfh2.constants import MQAT_BROKER
-from rfh2.late_dataclass import dataclass
 
 CARRIED_IDS: Final = 1 << 22
 """The count of identifiers for what neighbours send begins here: a command never makes so many itself."""

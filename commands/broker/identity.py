@@ -12,6 +12,8 @@ Where the guide contradicts itself, docs/conformance.md has the decision:
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from commands.broker.authority import queue_on_the_way
 from commands.broker.context import Context, Destination, Semantics
 from commands.broker.stream_names import name_in_stream
@@ -23,7 +25,6 @@ from rfh2.constants import (
     MQRCCF_WRONG_USER,
 )
 from rfh2.errors import CommandError
-from rfh2.late_dataclass import dataclass
 from streams.patterns import is_read_alike, written_topic
 from streams.subscriptions import PublicationFormat, Subscription, WildcardScheme
 

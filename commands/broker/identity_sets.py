@@ -13,6 +13,7 @@ empty                 {B}                                {B} locked
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TypedDict
 
 from commands.headers.response import Warned
@@ -24,7 +25,6 @@ from rfh2.constants import (
     MQRCCF_SUBSCRIPTION_LOCKED,
 )
 from rfh2.errors import CommandError
-from rfh2.late_dataclass import dataclass
 from streams.subscriptions import Subscription
 
 

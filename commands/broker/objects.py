@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any, Final
 
 from pydantic import TypeAdapter
 
-from rfh2.late_dataclass import dataclass
 from streams.namelists import DEFAULT_NAMELISTS, Namelist
 from streams.topic_objects import TopicObject, TopicObjects
 

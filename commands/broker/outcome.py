@@ -12,14 +12,12 @@ from commands.broker.puts import Outgoing
 from commands.broker.trace import Trace
 from commands.headers.response import Completion
 from commands.model import Command
-from rfh2.frozen import quick
 from streams.operations import Delivery, Effect, Operation
 from streams.subscriptions import Subscription
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class Arrival:
     """A message that was put to a queue.
@@ -36,7 +34,6 @@ class Arrival:
     user: str | None = None
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """The result of one arrival.

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from commands.headers.response import Warned
 from rfh2.constants import MQRCCF_NOT_AUTHORIZED
 from rfh2.errors import CommandError
-from rfh2.late_dataclass import dataclass
 from streams.operations import Operation
 from streams.subscriptions import Subscription
 

@@ -16,10 +16,10 @@ difference, an ordinary character is more specific than ``?``, ``?`` than ``*``,
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from rfh2.late_dataclass import dataclass
 from streams.fragments import Fragment, Wild, fragments_stand_in, read_fragments
 
 MULTIPLE: Final = "**"

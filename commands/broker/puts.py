@@ -7,7 +7,6 @@ from datetime import datetime
 from enum import StrEnum
 
 from commands.headers.response import Completion
-from rfh2.frozen import quick
 from rfh2.message import Message
 from rfh2.message_bytes import MessageBytes
 
@@ -20,8 +19,7 @@ class PutKind(StrEnum):
     DEADLETTER = "deadletter"
 
 
-@quick
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Outgoing:
     """A put as the core makes it; ``Put`` is the form that is recorded.
 

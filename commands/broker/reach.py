@@ -15,14 +15,15 @@ So it can make an identity of which each half was given by another command of th
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from commands.broker.reading import as_kept, decoded
 from commands.broker.stream_names import name_in_stream
 from commands.headers.registry import parse
 from commands.model import DeregisterSubscriber, QueuedCommand, RegisterSubscriber, RegOpt, RequestUpdate
-from rfh2.constants import MQCI_NONE
 from rfh2.errors import QPubSubError
 from rfh2.inherited_ccsids import is_resolved
-from rfh2.late_dataclass import dataclass
+from rfh2.mqi_constants import MQCI_NONE
 from rfh2.mqmd import Mqmd, name_of
 from streams.subscriptions import Subscription
 

@@ -12,7 +12,7 @@ reports the real ones. A JMS client unsubscribes in this way, because it knows o
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from commands.broker import identity_sets
 from commands.broker.authority import Action, queue_on_the_way
@@ -23,7 +23,6 @@ from commands.broker.stream_names import stream_of
 from commands.headers.response import Warned
 from commands.model import RegisterSubscriber, RegOpt
 from rfh2.constants import (
-    MQCI_NONE,
     MQRC_DURABILITY_NOT_ALLOWED,
     MQRC_SELECTOR_NOT_ALTERABLE,
     MQRC_SUB_INHIBITED,
@@ -36,7 +35,7 @@ from rfh2.constants import (
     MQRCCF_TOPIC_ERROR,
 )
 from rfh2.errors import CommandError
-from rfh2.late_dataclass import dataclass
+from rfh2.mqi_constants import MQCI_NONE
 from rfh2.mqmd import name_of
 from streams.operations import AlterSubscription, Subscribe
 from streams.patterns import add_pattern_prefix, parse_pattern, written_topic

@@ -9,16 +9,9 @@ from commands.broker.stream_names import name_without_stream
 from commands.headers.registry import HEADER_FORMATS, header_format_of
 from commands.headers.response import Completion, Reply, Tags, Warned
 from commands.model import RegOpt
-from rfh2.constants import (
-    MQCI_NONE,
-    MQMT_REPLY,
-    MQMT_REQUEST,
-    MQRO_NAN,
-    MQRO_PAN,
-    MQRO_PASS_CORREL_ID,
-    MQRO_PASS_MSG_ID,
-)
+from rfh2.constants import MQMT_REPLY, MQMT_REQUEST, MQRO_NAN, MQRO_PAN, MQRO_PASS_CORREL_ID, MQRO_PASS_MSG_ID
 from rfh2.message import Message
+from rfh2.mqi_constants import MQCI_NONE
 from rfh2.mqmd import Mqmd
 from streams.patterns import written_topic
 from streams.subscriptions import DeliveryPersistence, Subscription

@@ -38,7 +38,6 @@ from commands.model import (
     RequestUpdate,
 )
 from rfh2.constants import (
-    MQCI_NONE,
     MQRC_PUT_INHIBITED,
     MQRC_RFH_PARM_ERROR,
     MQRCCF_DUPLICATE_IDENTITY,
@@ -52,6 +51,7 @@ from rfh2.constants import (
     MQRCCF_WRONG_USER,
 )
 from rfh2.errors import CommandError
+from rfh2.mqi_constants import MQCI_NONE
 from streams.char_wildcards import MANY, ONE
 from streams.operations import (
     HIGHEST_PUB_LEVEL,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
@@ -24,7 +25,6 @@ from rfh2.captures import CaptureRecord
 from rfh2.errors import QPubSubError
 from rfh2.explain.annotate import TextRole, plain
 from rfh2.explain.form import Problem
-from rfh2.late_dataclass import dataclass
 
 _COLOURS: Final[dict[TextRole, dict[str, Any]]] = {
     TextRole.TITLE: {"bold": True},

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from rfh2.constants import MQRC_Q_DELETED, MQRC_UNKNOWN_OBJECT_NAME
+from rfh2.constants import MQRC_UNKNOWN_OBJECT_NAME
 from rfh2.errors import QPubSubError, StoreError
+from rfh2.mqi_constants import MQRC_Q_DELETED
 
 # The errors of reading a row with any contents; pydantic's ValidationError is a ValueError.
 UNREADABLE: Final = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, struct.error, QPubSubError)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from commands.headers.property_names import BY_MQPS, BY_PCF
@@ -14,7 +14,6 @@ from rfh2.ccsid import UTF8_CCSID
 from rfh2.errors import DecodeError
 from rfh2.explain.elements import elements
 from rfh2.folders import Folder, write
-from rfh2.late_dataclass import dataclass
 from rfh2.layouts import MQCFH
 from rfh2.message import Message
 from rfh2.mqps import MQPS_COMMAND

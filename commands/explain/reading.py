@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from commands.explain.command_text import command_text, is_response
@@ -16,7 +17,6 @@ from rfh2.explain.form import Json, Problem
 from rfh2.explain.problems import wire_problems
 from rfh2.explain.reading import PartialMessage, read_message
 from rfh2.explain.salvage import salvage
-from rfh2.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

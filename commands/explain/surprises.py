@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
@@ -24,7 +25,6 @@ from rfh2.constants import MQMT_DATAGRAM, MQRO_PAN
 from rfh2.explain.codes import problem
 from rfh2.explain.form import Problem
 from rfh2.explain.reading import PartialMessage
-from rfh2.late_dataclass import dataclass
 from rfh2.mqmd import Mqmd
 from streams.selectors.errors import Refusal
 from streams.subscriptions import PublicationFormat

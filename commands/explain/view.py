@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from commands.explain.jms_record import jms_sentence
 from commands.explain.reading import readable_command
@@ -13,7 +14,6 @@ from rfh2.explain.annotate import Paint, TextRole, annotate, chain, layout_lines
 from rfh2.explain.form import Problem
 from rfh2.explain.reading import PartialMessage
 from rfh2.explain.salvage import salvage
-from rfh2.late_dataclass import dataclass
 from rfh2.terminal_escape import visible
 
 

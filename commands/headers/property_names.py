@@ -6,10 +6,10 @@ The rest of the bridge uses the psc tags of properties. A property without a psc
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from rfh2 import mqps, pcf_names
-from rfh2.late_dataclass import dataclass
 from rfh2.options import DELETE, PUBLICATION, REGISTRATION, OptionSet
 
 

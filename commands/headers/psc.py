@@ -21,8 +21,7 @@ from rfh2.constants import (
     MQRC_RFH_PARM_ERROR,
 )
 from rfh2.errors import CommandError, DecodeError
-from rfh2.folders import Element, Folder, tag_of, write, write_nested
-from rfh2.folders import parse as folder_roots
+from rfh2.folders import Element, Folder, parse as folder_roots, tag_of, write, write_nested
 from rfh2.message import Message
 from rfh2.mqmd import Mqmd
 from rfh2.rfh2 import Rfh2

@@ -10,6 +10,7 @@ their own into Publish, which their subscribers look for.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from typing import Any
@@ -42,7 +43,6 @@ from rfh2.constants import (
     MQRCCF_SUB_NAME_ERROR,
 )
 from rfh2.errors import CommandError
-from rfh2.late_dataclass import dataclass
 from rfh2.options import DELETE, PUBLICATION, REGISTRATION, OptionSet
 
 

@@ -17,7 +17,7 @@ names what the format cannot hold.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from commands.model import TopicPut
@@ -25,8 +25,6 @@ from rfh2.ccsid import ByteOrder, byte_order, field_codec, is_ebcdic
 from rfh2.chain import Header, ccsid_behind, describing
 from rfh2.constants import MQCCSI_DEFAULT, MQCCSI_INHERIT
 from rfh2.folders import Folder
-from rfh2.frozen import quick
-from rfh2.late_dataclass import dataclass
 from rfh2.message import Message
 from rfh2.mqmd import Mqmd
 from streams.subscriptions import PublicationFormat
@@ -34,8 +32,7 @@ from streams.subscriptions import PublicationFormat
 Pairs = tuple[tuple[str, str], ...]
 
 
-@quick
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class DeliveryForm:
     """How one subscriber gets a publication: the format, and what the header says besides the publication itself.
 

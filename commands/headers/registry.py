@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from commands.headers import message_properties, mqrfh, pcf, psc
@@ -14,7 +14,6 @@ from commands.headers.publication import Content, DeliveryForm, RenderedPublicat
 from commands.headers.response import Reply
 from commands.model import Command, Publish, PubOpt
 from rfh2.errors import DecodeError, QPubSubError
-from rfh2.late_dataclass import dataclass
 from rfh2.message import Message
 from rfh2.mqmd import name_of
 from rfh2.mqps import MQPS_COMMAND

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from rfh2.constants import MQRC_NONE, REASON_NAMES
-from rfh2.late_dataclass import dataclass
 
 Tags = tuple[tuple[str, str], ...]
 """Names of properties with their values, as a response repeats them."""

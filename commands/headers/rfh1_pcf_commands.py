@@ -7,6 +7,7 @@ ends at the first broken rule, with a reason of the header's ``Reasons`` and the
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
@@ -27,7 +28,6 @@ from commands.model import (
 )
 from rfh2.constants import MQRCCF_DEL_OPTIONS_ERROR, MQRCCF_PUB_OPTIONS_ERROR, MQRCCF_REG_OPTIONS_ERROR
 from rfh2.errors import CommandError
-from rfh2.late_dataclass import dataclass
 from rfh2.options import Options
 from streams.subscriptions import PublicationFormat
 

@@ -14,7 +14,7 @@ from commands.mqsc.attributes import SUB, SUB_OPTIONS
 from commands.mqsc.display import matches_name, select
 from commands.mqsc.model import Command
 from commands.mqsc.values import Hexadecimal, Shown, shown_moment, words
-from rfh2.constants import MQCI_NONE
+from rfh2.mqi_constants import MQCI_NONE
 from streams.subscriptions import PublicationFormat, Subscription
 
 _PSPROPS: Final = {

@@ -25,13 +25,13 @@ from commands.mqsc.model import Command, MqscError
 from commands.mqsc.values import Hexadecimal, folded_user_notes, object_name, single
 from rfh2.constants import (
     MQ_SUB_NAME_LENGTH,
-    MQCI_NONE,
     MQRC_DURABILITY_NOT_ALLOWED,
     MQRC_SELECTOR_NOT_ALTERABLE,
     MQRC_SUB_INHIBITED,
     MQRC_TOPIC_NOT_ALTERABLE,
 )
 from rfh2.errors import CommandError
+from rfh2.mqi_constants import MQCI_NONE
 from streams.char_wildcards import escape_char_pattern
 from streams.operations import AlterSubscription, Subscribe, Unsubscribe
 from streams.selectors import compile_selector, registered_selector

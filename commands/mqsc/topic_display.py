@@ -15,8 +15,7 @@ from commands.mqsc import answers
 from commands.mqsc.administration import Administration
 from commands.mqsc.answers import Answer, displayed
 from commands.mqsc.attributes import TOPIC, shown
-from commands.mqsc.definitions import TOPIC as FAMILY
-from commands.mqsc.definitions import rows_of
+from commands.mqsc.definitions import TOPIC as FAMILY, rows_of
 from commands.mqsc.display import matches_name, select
 from commands.mqsc.model import Command
 from commands.mqsc.values import Shown, single, words

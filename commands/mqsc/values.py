@@ -16,12 +16,14 @@ from typing import Any, Final, Protocol
 
 from commands.mqsc.model import Keyword, MqscError, Value
 from commands.mqsc.parser import syntax_error
-from rfh2.constants import MQ_NAMELIST_MAX_NAMES, MQ_OBJECT_NAME_LENGTH
+from rfh2.constants import MQ_OBJECT_NAME_LENGTH
 
 Shown = str | int | tuple[str, ...]
 
 
 # Names of topic objects may hold blanks: guide 2.5.4 prints 'St. Helens'.
+MOST_NAMES: Final = 256
+"""The most names in a namelist."""
 _OBJECT_NAME: Final = re.compile(r"[A-Za-z0-9._/%]+")
 _TOPIC_OBJECT_NAME: Final = re.compile(r"[A-Za-z0-9._/%][A-Za-z0-9._/% ]*")
 
@@ -200,8 +202,8 @@ class Names:
         if not keyword.values:
             raise syntax_error(f"{keyword.name}()")
         names = tuple(object_name(value.text, topic=True) for value in keyword.values if value.text.strip(" "))
-        if len(names) > MQ_NAMELIST_MAX_NAMES:
-            detail = f"{keyword.name} has {len(names)} names, more than {MQ_NAMELIST_MAX_NAMES}."
+        if len(names) > MOST_NAMES:
+            detail = f"{keyword.name} has {len(names)} names, more than {MOST_NAMES}."
             raise MqscError("AMQ8554", "String List String Count Error.", (detail,))
         return names
 

@@ -12,11 +12,10 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from commands.model import Command
-from rfh2.constants import MQCI_NONE
 from rfh2.errors import QPubSubError
 from rfh2.folders import write
-from rfh2.frozen import quick
 from rfh2.message import Message
+from rfh2.mqi_constants import MQCI_NONE
 from streams.operations import ClearRetained, Publication, PublishToTopic, Rule
 from streams.subscriptions import WildcardScheme
 
@@ -24,7 +23,6 @@ FINGERPRINT_FOLDER: Final = "ibm"
 FINGERPRINT: Final = "Rfp"
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class Link:
     """A connection of one queue manager. neighbour: the other one. cluster: "" for parent and child."""
@@ -36,7 +34,6 @@ class Link:
         return f"{self.neighbour} ({f'cluster {self.cluster}' if self.cluster else 'hierarchy'})"
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where a topic string lies at one queue manager. stream, sub_point: for version 6, where topics lie within them.
@@ -54,7 +51,6 @@ class Place:
         return self.topic_string + stream + ("" if not self.sub_point else f" at subscription point {self.sub_point}")
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class ProxyFlow:
     """A proxy subscription that *sender* makes at *receiver*, or withdraws (guide 3.1.1)."""
@@ -69,7 +65,6 @@ class ProxyFlow:
         return f"{self.sender} -> {self.receiver}: {'unsubscribe' if self.withdrawn else 'subscribe'} {self.place}"
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class PublicationFlow:
     """A publication that *sender* sends on to *receiver*, whose proxy subscription selects it.
@@ -96,7 +91,6 @@ class PublicationFlow:
         return f"{self.sender} -> {self.receiver}: {word} {operation.topic_string} {self.folder}"
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class DeletionFlow:
     """A deletion of retained publications that is to happen at all queue managers (DeletePub without Local)."""

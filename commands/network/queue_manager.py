@@ -31,7 +31,6 @@ from commands.network.flows import (
 )
 from commands.network.proxies import Proxies
 from commands.network.routing import Routing
-from rfh2.frozen import replacer
 from streams.operations import (
     ClearRetained,
     Delivery,
@@ -50,7 +49,6 @@ from streams.topic_objects import ProxySubscriptions, ResolvedTopic, Scope
 from streams.topic_wildcards import MULTI_LEVEL
 
 _ID_LENGTH: Final = 24
-_sent_on = replacer(PublishToTopic, "topic_string", "publication", "came_from")
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,7 +290,7 @@ class NetworkQueueManager:
             publication = replace(publication, stream=place.stream)
         if not link.cluster:
             publication = without_correl_id(publication)
-        return _sent_on(operation, place.topic_string, publication, self.name)
+        return replace(operation, topic_string=place.topic_string, publication=publication, came_from=self.name)
 
     def retained_for(self, link: Link, now: datetime) -> Iterator[Flow]:
         """What is retained here and a neighbour has a proxy subscription to, each publication once."""

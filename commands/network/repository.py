@@ -7,6 +7,7 @@ IBM MQ queue manager does. Entries are in order of names, so that the same defin
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Final
 
 from pydantic import TypeAdapter
@@ -15,7 +16,6 @@ from commands.broker.objects import Objects
 from commands.network.cluster_topics import ClusterTopics, Hosts
 from commands.network.flows import Link
 from commands.network.topology import Position
-from rfh2.late_dataclass import dataclass
 from streams.topic_objects import DEFAULT_TOPIC_OBJECTS, TopicObject, TopicObjects
 
 _DEFAULTS: Final = frozenset(topic.name for topic in DEFAULT_TOPIC_OBJECTS)

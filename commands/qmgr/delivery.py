@@ -24,9 +24,9 @@ from commands.disk.errors import GONE, MessageRefusedError, QueueError, Undelive
 from commands.qmgr.backlog import DEAD_LETTERS, Backlog, lane_of
 from commands.qmgr.store.port import Owes, PutsAlike, PutsRemotely, StoredMessage, UnitOfWork
 from commands.templates.cached_puts import APPLICATION, CachedPuts
-from rfh2.constants import MQPER_PERSISTENT, MQRC_XMIT_Q_USAGE_ERROR
-from rfh2.frozen import quick
+from rfh2.constants import MQPER_PERSISTENT
 from rfh2.message import Message
+from rfh2.mqi_constants import MQRC_XMIT_Q_USAGE_ERROR
 from rfh2.mqmd import Mqmd
 
 _log = logging.getLogger("qpubsub.processor")
@@ -52,7 +52,6 @@ def for_neighbour(name: str) -> LocalQueue:
     return LocalQueue(name, description=_MADE_FOR_NEIGHBOUR, transmission=True, def_persistent=True)
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class Cause:
     """The cause of a put. now: UTC. md: the descriptor of the command message; None where no message caused it.

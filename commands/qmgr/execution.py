@@ -32,12 +32,10 @@ from commands.qmgr.tally import ProcessorTally
 from commands.templates.cached_puts import CachedPuts
 from rfh2.constants import MQRCCF_COMMAND_FAILED, MQRCCF_NO_RETAINED_MSG
 from rfh2.errors import DecodeError
-from rfh2.frozen import maker
 from rfh2.mqmd import Mqmd, name_of
 from streams.operations import Effect, Unsubscribe
 
 _log = logging.getLogger("qpubsub.processor")
-_arrival = maker(Arrival)
 
 
 @dataclass(slots=True)
@@ -95,7 +93,7 @@ class Execution:
 
     def arrival(self, message: StoredMessage) -> Arrival:
         """*message* as an arrival for the broker at the present time."""
-        return _arrival(message.seq, self._clock(), message.queue, message.md, message.body, message.user)
+        return Arrival(message.seq, self._clock(), message.queue, message.md, message.body, message.user)
 
     def carry_out(self, unit: UnitOfWork, message: StoredMessage, batch: Batch) -> None:
         """Carry out *message*, which was just got. Raises UndeliverableError, ApartError, StoreError."""

@@ -28,9 +28,9 @@ from commands.qmgr.jms_cleanup import (
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.port import StoredMessage
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
-from rfh2.constants import MQCI_NONE
 from rfh2.errors import DecodeError
 from rfh2.jms_entry import decode_entry
+from rfh2.mqi_constants import MQCI_NONE
 from rfh2.mqmd import Mqmd
 from streams.operations import SubscriptionRemoved
 from streams.subscriptions import Subscription

@@ -29,7 +29,7 @@ from commands.broker.jms_queues import (
     is_for_durable,
     is_for_nondurable,
 )
-from rfh2.constants import MQCI_NONE
+from rfh2.mqi_constants import MQCI_NONE
 from streams.subscriptions import Subscription
 
 # As a queue manager makes the name of a dynamic queue: 16 hexadecimal digits in place of the asterisk.

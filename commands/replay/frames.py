@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from rfh2.captures.reading import DefaultQueue, read_captures
+from rfh2.captured import CapturedMessage as CapturedMessage  # noqa: PLC0414 - exported
+from rfh2.captures.reading import DefaultQueue, read_captures as read_captures  # noqa: PLC0414 - exported
 from rfh2.distribution import how_to_install
 from rfh2.errors import CaptureError
 

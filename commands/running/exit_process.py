@@ -33,7 +33,7 @@ from commands.broker.exit_values import (
     SubscriptionContext,
 )
 from commands.running.exit_lines import ExitCall
-from rfh2.constants import MQXUA_NONE
+from rfh2.mqi_constants import MQXUA_NONE
 
 _log = logging.getLogger("qpubsub.publish_exit")
 

@@ -9,9 +9,9 @@ from commands.mqsc import attributes, definitions
 from commands.mqsc.attributes import Attribute, ObjectKind
 from commands.mqsc.execute import objects_by_verb
 from commands.mqsc.model import OBJECT_SYNONYMS, VERB_SYNONYMS
-from commands.mqsc.values import Choice, Custom, Hexadecimal, Name, Names, Number, Text, ValueKind
+from commands.mqsc.values import MOST_NAMES, Choice, Custom, Hexadecimal, Name, Names, Number, Text, ValueKind
 from extension.markdown import Table, code
-from rfh2.constants import MQ_NAMELIST_MAX_NAMES, MQ_OBJECT_NAME_LENGTH
+from rfh2.constants import MQ_OBJECT_NAME_LENGTH
 
 KINDS: dict[str, ObjectKind] = {
     **{word: family.kind for word, family in definitions.FAMILIES.items()},
@@ -57,7 +57,7 @@ def takes(kind: ValueKind) -> str:
         case Name():
             return f"a name, up to {MQ_OBJECT_NAME_LENGTH} characters"
         case Names():
-            return f"names, up to {MQ_NAMELIST_MAX_NAMES}"
+            return f"names, up to {MOST_NAMES}"
         case Hexadecimal():
             return f"up to {2 * kind.size} hexadecimal digits"
         case Custom():

@@ -16,8 +16,7 @@ from commands.cli.options.verb import verb
 from commands.disk.permissions import make_directory, private
 from commands.qmgr.store import QueueManagerStore
 from commands.terminal.console import Console, ExitCode
-from migrate import log as lines
-from migrate import migmbbrk
+from migrate import log as lines, migmbbrk
 from migrate.acl import FILE_NAME
 from migrate.assemble import of_product
 from migrate.cli import choices, retrieved, return_codes, running

@@ -13,9 +13,7 @@ from commands.cli.options.queue_manager import queue_manager
 from commands.cli.options.verb import verb
 from commands.qmgr.store import QueueManagerStore
 from commands.terminal.console import Console, ExitCode
-from migrate import extract as extraction
-from migrate import log as lines
-from migrate import strmqbrk
+from migrate import extract as extraction, log as lines, strmqbrk
 from migrate.cli import choices, return_codes, running
 from migrate.cli.given_sources import GivenSources
 from migrate.existing import existing_target

@@ -19,8 +19,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from commands.explain.equivalents.mqsc_text import NoMqscFormError, Word, keyword, quoted
-from commands.mqsc import attributes as mqsc_kinds
-from commands.mqsc import parse
+from commands.mqsc import attributes as mqsc_kinds, parse
 from commands.mqsc.model import Command, Keyword, Statement
 from commands.mqsc.values import Choice, Number, Shown
 from migrate.live.administrator import Row

@@ -53,9 +53,10 @@ from migrate.readers.topic_lengths import LongTopics, Registrant
 from migrate.registration_options import options_of
 from rfh2.captured import CapturedMessage
 from rfh2.captures import CaptureRecord
-from rfh2.constants import MQAT_BROKER, MQCI_NONE
+from rfh2.constants import MQAT_BROKER
 from rfh2.errors import QPubSubError
 from rfh2.message import Message, encode
+from rfh2.mqi_constants import MQCI_NONE
 from rfh2.mqmd import name_of
 from rfh2.pcf import FORMATS as PCF_FORMATS
 from streams.namelists import DEFAULT_STREAM, QUEUE_NAMELIST, Namelist

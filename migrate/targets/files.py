@@ -44,8 +44,7 @@ from migrate.ledger import Fate, Reason, Severity, Verdict
 from migrate.legacy_state import Key
 from migrate.marker import is_marker
 from migrate.plan import KeepRetained, MigrationPlan, Store, Tool
-from migrate.planned_state import FILE_NAME as PLANNED
-from migrate.planned_state import planned_lines
+from migrate.planned_state import FILE_NAME as PLANNED, planned_lines
 from migrate.publications import is_retain_command, published_again
 from migrate.runbooks import checklist
 from migrate.target import Target

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import BinaryIO
 
 from rfh2.captured import CapturedMessage
@@ -14,7 +15,6 @@ from rfh2.captures.parquet import read_parquet, write_parquet
 from rfh2.captures.qload import read_qload, write_qload
 from rfh2.captures.raw import read_raw, write_raw
 from rfh2.captures.record import Item, Reader, ReadingPosition, Refusal
-from rfh2.late_dataclass import dataclass
 
 Writer = Callable[[Iterable[CapturedMessage], BinaryIO, Refusal], int]
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import BinaryIO
 
 from rfh2.ccsid import ByteOrder
-from rfh2.late_dataclass import dataclass
 
 # magic number as it stands in the file: byte order, ticks a second, length of a packet's header
 _PCAP: dict[bytes, tuple[ByteOrder, int, int]] = {

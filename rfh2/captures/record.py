@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import BinaryIO
 
@@ -10,7 +11,6 @@ from rfh2.captured import CapturedMessage
 from rfh2.captures.limits import DEFAULT_BYTES
 from rfh2.ccsid import ASCII_FIELDS, EBCDIC_FIELDS
 from rfh2.errors import CaptureError
-from rfh2.late_dataclass import dataclass
 
 # The longest message that a queue can hold (MAXMSGL); data with a greater length is not a message.
 MAX_MESSAGE_BYTES = 104_857_600

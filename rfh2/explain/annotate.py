@@ -7,10 +7,9 @@ them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import cache
-from functools import partial as partial_of
+from functools import cache, partial as partial_of
 from itertools import chain as join
 from typing import Any, Final
 
@@ -36,8 +35,6 @@ from rfh2.explain.reading import Located, PartialMessage
 from rfh2.explain.reasons import reason_text
 from rfh2.explain.salvage import Salvage, Salvaged, salvage, whole_fields
 from rfh2.folders import Folder
-from rfh2.frozen import quick
-from rfh2.late_dataclass import dataclass
 from rfh2.layouts import MQCFH, Layout
 from rfh2.message import Message
 from rfh2.mqmd import name_of
@@ -70,7 +67,6 @@ def plain(_role: TextRole, text: str) -> str:
     return text
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class AnnotatedLine:
     """One line of the view. heading: stands alone, with nothing else in the line. offset: None where it has none.

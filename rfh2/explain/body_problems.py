@@ -12,8 +12,7 @@ from rfh2.explain.codes import problem
 from rfh2.explain.form import Problem
 from rfh2.explain.misidentified_input import look_alike, lost_header
 from rfh2.explain.reading import PartialMessage
-from rfh2.pcf import FORMATS as PCF_FORMATS
-from rfh2.pcf import decode_pcf
+from rfh2.pcf import FORMATS as PCF_FORMATS, decode_pcf
 
 _MARKS = {b"\xfe\xff": "big", b"\xff\xfe": "little"}
 _UTF16 = ("utf-16-be", "utf-16-le")

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from lxml import etree
 
 from rfh2.folders import Folder, attributes, parse
-from rfh2.frozen import quick
-from rfh2.late_dataclass import dataclass
 
 _START_TAG = re.compile(r"<([^\s<>/&\"'=]+)")
 _ATTRIBUTE = re.compile(r"""\s*+([^\s<>/&"'=]++)\s*+=\s*+(?:"[^"<]*+"|'[^'<]*+')""")
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class Element:
     """One element. depth: 0 for a root. offset: of its ``<``, from the start of the first header.

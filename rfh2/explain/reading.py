@@ -5,15 +5,13 @@ A header that cannot be decoded ends the chain of headers, and everything from t
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from rfh2.captured import CapturedMessage
 from rfh2.ccsid import ENCODINGS
 from rfh2.chain import Header, headers_of, sniffed
 from rfh2.errors import DecodeError
-from rfh2.frozen import quick
-from rfh2.late_dataclass import dataclass
 from rfh2.layouts import MQCFH
 from rfh2.message import Message
 from rfh2.mqmd import Mqmd, decode_mqmd
@@ -27,7 +25,6 @@ from rfh2.pcf_names import (
 _COMPLETIONS: Final = (-1, 0, 1, 2)
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class Located:
     """One header, and the offset of its first byte, counted from the start of the first header."""
@@ -36,7 +33,6 @@ class Located:
     offset: int
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class PartialMessage:
     """What could be decoded of one message.

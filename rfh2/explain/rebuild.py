@@ -20,9 +20,12 @@ from typing import Final
 from rfh2 import eph, mde, rfh1, xqh
 from rfh2.captured import CapturedMessage
 from rfh2.ccsid import ENCODINGS, text_codec
-from rfh2.constants import MQCCSI_DEFAULT, MQCCSI_INHERIT
-from rfh2.constants import MQFMT_DEAD_LETTER_HEADER as MQDEAD
-from rfh2.constants import MQFMT_RF_HEADER_2 as MQHRF2
+from rfh2.constants import (
+    MQCCSI_DEFAULT,
+    MQCCSI_INHERIT,
+    MQFMT_DEAD_LETTER_HEADER as MQDEAD,
+    MQFMT_RF_HEADER_2 as MQHRF2,
+)
 from rfh2.errors import EncodeError
 from rfh2.explain.edited_form import DecodedBody, DecodedMessage, describe
 from rfh2.explain.fields import descriptor_layout, write_fields

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from rfh2.ccsid import ASCII_FIELDS, EBCDIC_FIELDS, NAME_VALUE_CCSIDS, UTF8_CCSID, ByteOrder, name_value_codec
@@ -18,7 +18,6 @@ from rfh2.errors import DecodeError
 from rfh2.explain.fields import layout_of, offsets_of
 from rfh2.explain.reading import Located, PartialMessage, read_chain
 from rfh2.folders import Folder
-from rfh2.late_dataclass import dataclass
 from rfh2.layouts import MQRFH, MQRFH2, Layout
 from rfh2.message import Message
 from rfh2.mqmd import name_of

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from rfh2.bounded_cache import BoundedCache
 from rfh2.errors import CommandError
-from rfh2.late_dataclass import dataclass
 from streams.selectors.errors import Refusal, filter_error
 from streams.selectors.values import Lookup
 

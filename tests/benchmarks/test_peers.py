@@ -20,8 +20,7 @@ from commands.qmgr.processor import Processor
 from commands.qmgr.store import Durability, QueueManagerStore
 from tests.benchmarks.rabbitmq import moved, needs_rabbitmq, rabbitmq
 from tests.benchmarks.test_processor import CONTROL, NOW, Traffic, put, put_publication
-from tests.rfh2.channel_wire import CONTROL as CONTROL_QUEUE
-from tests.rfh2.channel_wire import MQPUT1, WIRES, Session, mqmd, pcapng, rfh2
+from tests.rfh2.channel_wire import CONTROL as CONTROL_QUEUE, MQPUT1, WIRES, Session, mqmd, pcapng, rfh2
 
 MESSAGES = 10_000
 PACKETS = 5_000

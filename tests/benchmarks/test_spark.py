@@ -26,8 +26,7 @@ from pyspark.sql import SparkSession
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from commands.replay.decoded_columns import decoded_batch
-from commands.replay.spark import decoded, session
-from commands.replay.spark import engine as replay_engine
+from commands.replay.spark import decoded, engine as replay_engine, session
 from commands.replay.spark.engine import Order, run
 from commands.replay.spark.schemas import CAPTURED, DECODED
 from commands.replay.workload import Workload, WorkloadOptions, setup_script

@@ -9,8 +9,7 @@ import re
 from collections import Counter
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from migrate import log, migmbbrk, strmqbrk
 from migrate.existing import existing_target

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from unittest.mock import patch
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from migrate import strmqbrk, visibility
 from migrate.legacy_state import LegacyState, LegacySubscription, Publisher, Source, Stream, SubPoint

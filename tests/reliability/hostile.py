@@ -27,8 +27,7 @@ from rfh2.captures import detect
 from rfh2.explain.form import json_line
 from streams.topic_space import TopicSpace
 from tests.commands import cli_runs
-from tests.commands.fuzzing import Mutant, check_message, mutate, with_other_bytes
-from tests.commands.fuzzing import Tally as Decoded
+from tests.commands.fuzzing import Mutant, Tally as Decoded, check_message, mutate, with_other_bytes
 from tests.commands.scenario import KICK_OFF
 from tests.reliability import corpus
 from tests.reliability.trials import Json, Target

@@ -8,8 +8,7 @@ from random import Random
 
 import pytest
 
-from tests.reliability import __main__ as program
-from tests.reliability import hostile, kills, large
+from tests.reliability import __main__ as program, hostile, kills, large
 from tests.reliability.corpus import HOSTILE, captures, commands, legacy, messages, scripts
 from tests.reliability.disk import disk
 from tests.reliability.fuzz import FUZZ, TARGETS, kept

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from rfh2 import CapturedMessage, CaptureError, Mqmd
 from rfh2.captures import FORMATS, CaptureRecord, Numbering, detect, put_time, read_captures, write_captures

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable
 
 import dpkt
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from rfh2.captures import detect
 from tests.rfh2.channel_wire import (

@@ -9,8 +9,7 @@ from pathlib import Path
 from shutil import which
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from rfh2 import CapturedMessage, CaptureError, Mqmd
 from rfh2.captures import CaptureRecord, amqsbcg, read_captures, write_captures

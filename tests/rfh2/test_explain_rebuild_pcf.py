@@ -8,8 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from rfh2 import CapturedMessage, EncodeError, Eph, Message, Mqmd, Pcf, decode_pcf, encode
 from rfh2.ccsid import BYTE_ORDERS, ByteOrder

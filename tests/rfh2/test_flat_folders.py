@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from rfh2 import DecodeError, Folder, Rfh2
 from rfh2.explain.elements import Element, elements

@@ -7,8 +7,7 @@ import time
 from typing import Any
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from rfh2.errors import DecodeError, EncodeError
 from rfh2.folders import MAX_DEPTH, Element, Folder, _leaves, _typed_leaves, _value, parse, tag_of, write, write_nested

@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from rfh2 import (
     Dlh,
@@ -32,11 +31,11 @@ from rfh2 import (
     Rfh2,
     SteppedHeader,
     Xqh,
+    ccsid as ccsid_module,
     decode,
     decode_pcf,
     encode,
 )
-from rfh2 import ccsid as ccsid_module
 from rfh2.ccsid import ByteOrder, byte_order, field_codec, is_ebcdic, text_codec
 from rfh2.layouts import MQDLH, MQMD1, MQMDE, MQRFH, MQRFH2, MQXQH
 from rfh2.pcf_parameters import (

@@ -10,8 +10,7 @@ import tarfile
 import zipfile
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from rfh2 import Folder, Message, Mqmd, Rfh2, encode
 from rfh2.explain.misidentified_input import look_alike, lost_header

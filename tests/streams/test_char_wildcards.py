@@ -7,8 +7,7 @@ from random import Random
 from unittest import mock
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from rfh2.errors import CommandError
 from streams.char_wildcards import (

@@ -8,8 +8,7 @@ from random import Random
 from unittest import mock
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from rfh2.errors import CommandError
 from streams.blocking import NO_BLOCKS, BlockSet

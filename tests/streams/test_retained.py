@@ -6,8 +6,7 @@ from collections.abc import Callable, Collection
 from datetime import datetime, timedelta
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from streams.blocking import BlockSet
 from streams.operations import Publication, RetainedPublication

@@ -8,11 +8,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from rfh2.constants import MQCI_NONE
 from rfh2.errors import CommandError
+from rfh2.mqi_constants import MQCI_NONE
 from streams.operations import (
     AlterSubscription,
     ClearRetained,

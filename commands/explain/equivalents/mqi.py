@@ -16,9 +16,10 @@ from commands.explain.equivalents.traced_operations import OperationContext
 from commands.headers.registry import content_of, parse
 from commands.headers.user_folders import data_text
 from commands.model import Command, DeregisterPublisher, Publish, RegisterPublisher
-from rfh2.constants import MQCI_NONE, MQEI_UNLIMITED
+from rfh2.constants import MQEI_UNLIMITED
 from rfh2.errors import QPubSubError
 from rfh2.message import Message
+from rfh2.mqi_constants import MQCI_NONE
 from rfh2.mqmd import Mqmd, name_of
 from rfh2.terminal_escape import visible
 from streams.operations import (

@@ -9,7 +9,7 @@ from commands.explain.equivalents.mqsc_text import Attribute, NoMqscFormError, W
 from commands.explain.equivalents.sub_names import is_made_up, sub_name
 from commands.explain.equivalents.topics import BLANK_TOPIC, topics_cleared, wildcards_note
 from commands.explain.equivalents.traced_operations import OperationContext
-from rfh2.constants import MQCI_NONE
+from rfh2.mqi_constants import MQCI_NONE
 from streams.operations import (
     AlterSubscription,
     ClearRetained,

@@ -12,7 +12,7 @@ from commands.explain.equivalents.sub_names import sub_name
 from commands.explain.equivalents.topics import BLANK_TOPIC, topics_cleared, wildcards_note
 from commands.explain.equivalents.traced_operations import OperationContext
 from rfh2 import pcf_admin_names as c
-from rfh2.constants import MQCI_NONE
+from rfh2.mqi_constants import MQCI_NONE
 from rfh2.pcf import Pcf
 from rfh2.pcf_names import MQCA_TOPIC_STRING, MQCMD_CLEAR_TOPIC_STRING, TYPE_NAMES
 from rfh2.pcf_parameters import Cfbs, Cfin, Cfst, Parameter

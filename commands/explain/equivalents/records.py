@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from commands.explain.reading import Explained, explained
 from commands.explain.templates.decoded import json_of, view_of
 from commands.explain.view import MessageView, problem_lines, view
@@ -10,7 +12,6 @@ from rfh2.explain.annotate import TextRole
 from rfh2.explain.describe import describe_unreadable
 from rfh2.explain.form import Json, Problem, json_line
 from rfh2.explain.problems import of_record
-from rfh2.late_dataclass import dataclass
 from rfh2.terminal_escape import visible
 
 

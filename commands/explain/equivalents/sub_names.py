@@ -5,7 +5,8 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import Final
 
-from rfh2.constants import MQ_SUB_NAME_LENGTH, MQCI_NONE
+from rfh2.constants import MQ_SUB_NAME_LENGTH
+from rfh2.mqi_constants import MQCI_NONE
 from streams.subscriptions import Subscription
 
 PREFIX: Final = "QPS"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
@@ -10,7 +11,6 @@ from commands.explain.selection.values import MessageValues
 from commands.explain.selection.where import Where
 from rfh2.captured import HIGHEST_SEQ, CapturedMessage
 from rfh2.captures import CaptureRecord
-from rfh2.late_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,12 @@ have literals of their own: a time is written as ISO 8601 in quotes, and a reaso
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from commands.explain.selection.values import MessageValues
 from rfh2.captured import CapturedMessage
 from rfh2.errors import QPubSubError
-from rfh2.late_dataclass import dataclass
 from streams.selectors.errors import Refusal
 
 if TYPE_CHECKING:

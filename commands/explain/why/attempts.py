@@ -19,9 +19,9 @@ from commands.explain.command_text import command_text
 from commands.explain.why.places import place_prefix
 from commands.headers.registry import parse
 from commands.model import Command, Publish, RegisterSubscriber, RegOpt
-from rfh2.constants import MQCI_NONE
 from rfh2.errors import CommandError, DecodeError
 from rfh2.message import Message, decode
+from rfh2.mqi_constants import MQCI_NONE
 from rfh2.mqmd import name_of
 from rfh2.rfh2 import Rfh2
 from streams.operations import Publication, PublishToTopic

@@ -10,17 +10,12 @@ from commands.broker.objects import Objects
 from commands.broker.outcome import Arrival
 from commands.explain.why.attempts import attempt
 from commands.explain.why.verdict import Reason
-from rfh2.constants import (
-    MQFMT_DEAD_LETTER_HEADER,
-    MQRC_Q_DELETED,
-    MQRC_Q_FULL,
-    MQRC_UNKNOWN_OBJECT_NAME,
-    MQRC_UNKNOWN_REMOTE_Q_MGR,
-)
+from rfh2.constants import MQFMT_DEAD_LETTER_HEADER, MQRC_Q_FULL, MQRC_UNKNOWN_OBJECT_NAME, MQRC_UNKNOWN_REMOTE_Q_MGR
 from rfh2.dlh import Dlh
 from rfh2.errors import DecodeError
 from rfh2.explain.reasons import reason_text
 from rfh2.message import decode
+from rfh2.mqi_constants import MQRC_Q_DELETED
 from rfh2.mqmd import Mqmd, name_of
 
 QueueState = Callable[[str, str], tuple[Reason, str] | None]

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from json.encoder import encode_basestring
 
-from rfh2.frozen import quick
 from streams.operations import Rule
 
 
@@ -85,7 +84,6 @@ Detail = str | Callable[[], str]
 _quoted = encode_basestring
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """One line of the answer.

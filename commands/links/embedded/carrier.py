@@ -34,8 +34,9 @@ from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.neighbours import Arrived
 from commands.qmgr.store.port import StoredMessage
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
-from rfh2.constants import MQFB_XMIT_Q_MSG_ERROR, MQFMT_XMIT_Q_HEADER, MQRC_NOT_AUTHORIZED
+from rfh2.constants import MQFMT_XMIT_Q_HEADER, MQRC_NOT_AUTHORIZED
 from rfh2.errors import DecodeError, StoreError
+from rfh2.mqi_constants import MQFB_XMIT_Q_MSG_ERROR
 from rfh2.mqmd import Mqmd, name_of
 from rfh2.xqh import decode_xqh
 

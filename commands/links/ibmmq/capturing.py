@@ -14,7 +14,7 @@ from commands.links.ibmmq.lanes import Lanes
 from commands.links.ibmmq.reasons import MqError
 from rfh2.captured import CapturedMessage
 from rfh2.captures import put_time
-from rfh2.constants import MQRC_SYNCPOINT_LIMIT_REACHED
+from rfh2.mqi_constants import MQRC_SYNCPOINT_LIMIT_REACHED
 from rfh2.mqmd import Mqmd, name_of
 
 _NO_TIME: Final = datetime.min.replace(tzinfo=UTC)

@@ -33,14 +33,9 @@ from commands.links.ibmmq.connection import Connection, Got
 from commands.links.ibmmq.reasons import MqError
 from commands.qmgr.backlog import destination, lane_of
 from commands.qmgr.store.port import StoredMessage
-from rfh2.constants import (
-    MQPER_NOT_PERSISTENT,
-    MQPER_PERSISTENT,
-    MQRC_GET_INHIBITED,
-    MQRC_SYNCPOINT_LIMIT_REACHED,
-    MQRC_UNKNOWN_OBJECT_NAME,
-)
+from rfh2.constants import MQPER_NOT_PERSISTENT, MQPER_PERSISTENT, MQRC_UNKNOWN_OBJECT_NAME
 from rfh2.errors import StoreError
+from rfh2.mqi_constants import MQRC_GET_INHIBITED, MQRC_SYNCPOINT_LIMIT_REACHED
 from rfh2.mqmd import Mqmd, decode_mqmd, name_of
 
 _log = logging.getLogger("qpubsub.mq")

@@ -5,9 +5,15 @@ from __future__ import annotations
 from typing import Final
 
 from commands.disk.errors import MessageRefusedError, QueueError
-from rfh2.constants import MQRC_BACKED_OUT, MQRC_NOT_AUTHORIZED, MQRC_UNKNOWN_OBJECT_NAME
+from rfh2.constants import MQRC_NOT_AUTHORIZED, MQRC_UNKNOWN_OBJECT_NAME
 from rfh2.errors import StoreError
-from rfh2.mqi_constants import MQRC_CONNECTION_BROKEN, MQRC_HCONN_ERROR, MQRC_Q_MGR_NOT_AVAILABLE, MQRC_UNEXPECTED_ERROR
+from rfh2.mqi_constants import (
+    MQRC_BACKED_OUT,
+    MQRC_CONNECTION_BROKEN,
+    MQRC_HCONN_ERROR,
+    MQRC_Q_MGR_NOT_AVAILABLE,
+    MQRC_UNEXPECTED_ERROR,
+)
 
 CONNECT: Final = "MQCONNX"
 

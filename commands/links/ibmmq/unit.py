@@ -28,8 +28,9 @@ from commands.links.ibmmq.state import LiveState
 from commands.qmgr.store.owed import note_owed_elsewhere
 from commands.qmgr.store.port import LoadedState, StoredMessage
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
-from rfh2.constants import MQPER_PERSISTENT, MQRC_SYNCPOINT_LIMIT_REACHED, MQRC_UNKNOWN_OBJECT_NAME
+from rfh2.constants import MQPER_PERSISTENT, MQRC_UNKNOWN_OBJECT_NAME
 from rfh2.errors import StoreError
+from rfh2.mqi_constants import MQRC_SYNCPOINT_LIMIT_REACHED
 from rfh2.mqmd import Mqmd, name_of
 from streams.operations import Delivery, Effect, Published, RetainedPublication, RetainedStored
 

@@ -40,7 +40,7 @@ from commands.qmgr.store.search import Search
 from commands.qmgr.store.sqlite import QueueManagerStore
 from commands.qmgr.store.uncommitted import BEFORE_ALL, Came, Match
 from commands.qmgr.store.unit_of_work import Begin, SqliteUnitOfWork
-from rfh2.constants import MQRC_GET_INHIBITED, MQRC_TOPIC_STRING_ERROR, MQRC_UNKNOWN_REMOTE_Q_MGR
+from rfh2.constants import MQRC_UNKNOWN_REMOTE_Q_MGR
 from rfh2.errors import CommandError, DecodeError
 from rfh2.message import Message, decode
 from rfh2.mqi_constants import (
@@ -78,6 +78,7 @@ from rfh2.mqi_constants import (
     MQPMO_SYNCPOINT,
     MQRC_CONTEXT_HANDLE_ERROR,
     MQRC_CONTEXT_NOT_AVAILABLE,
+    MQRC_GET_INHIBITED,
     MQRC_NO_MSG_AVAILABLE,
     MQRC_NO_MSG_LOCKED,
     MQRC_NO_MSG_UNDER_CURSOR,
@@ -90,6 +91,7 @@ from rfh2.mqi_constants import (
     MQRC_OPTIONS_ERROR,
     MQRC_PMO_ERROR,
     MQRC_SELECTOR_SYNTAX_ERROR,
+    MQRC_TOPIC_STRING_ERROR,
     MQRC_TRUNCATED_MSG_FAILED,
 )
 from rfh2.mqmd import Mqmd

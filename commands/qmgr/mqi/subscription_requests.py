@@ -14,21 +14,16 @@ from pydantic import BaseModel, ConfigDict
 
 from commands.broker.descriptor import HIGHEST_PRIORITY
 from commands.qmgr.mqi.errors import MqiError
-from rfh2.constants import (
-    MQ_SELECTOR_LENGTH,
-    MQ_SUB_NAME_LENGTH,
-    MQ_TOPIC_STR_LENGTH,
-    MQ_USER_DATA_LENGTH,
-    MQRC_PRIORITY_ERROR,
-    MQRC_TOPIC_STRING_ERROR,
-)
+from rfh2.constants import MQ_SELECTOR_LENGTH, MQ_SUB_NAME_LENGTH, MQ_TOPIC_STR_LENGTH, MQ_USER_DATA_LENGTH
 from rfh2.mqi_constants import (
     MQPRI_PRIORITY_AS_PUBLISHED,
     MQRC_OPTIONS_ERROR,
+    MQRC_PRIORITY_ERROR,
     MQRC_SD_ERROR,
     MQRC_SELECTION_STRING_ERROR,
     MQRC_SUB_NAME_ERROR,
     MQRC_SUB_USER_DATA_ERROR,
+    MQRC_TOPIC_STRING_ERROR,
     MQSO_ALTER,
     MQSO_ANY_USERID,
     MQSO_CREATE,

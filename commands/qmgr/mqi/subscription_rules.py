@@ -22,17 +22,16 @@ from commands.qmgr.mqi.subscription_requests import (
 )
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
 from rfh2.constants import (
-    MQCI_NONE,
     MQRC_DURABILITY_NOT_ALLOWED,
     MQRC_NOT_AUTHORIZED,
     MQRC_SELECTOR_NOT_ALTERABLE,
     MQRC_SUB_INHIBITED,
     MQRC_TOPIC_NOT_ALTERABLE,
-    MQRC_TOPIC_STRING_ERROR,
     MQRC_UNKNOWN_OBJECT_NAME,
 )
 from rfh2.errors import CommandError
 from rfh2.mqi_constants import (
+    MQCI_NONE,
     MQPRI_PRIORITY_AS_PUBLISHED,
     MQRC_DEST_CLASS_NOT_ALTERABLE,
     MQRC_DURABILITY_NOT_ALTERABLE,
@@ -42,6 +41,7 @@ from rfh2.mqi_constants import (
     MQRC_INVALID_DESTINATION,
     MQRC_SELECTOR_SYNTAX_ERROR,
     MQRC_SUBLEVEL_NOT_ALTERABLE,
+    MQRC_TOPIC_STRING_ERROR,
     MQSO_ALTER,
     MQSO_ANY_USERID,
     MQSO_GROUP_SUB,

@@ -10,10 +10,15 @@ from commands.broker.state import LAST_US, to_microseconds
 from commands.disk.errors import MessageRefusedError, QueueError
 from commands.headers.put_to_topic import publish_command
 from commands.qmgr.store.rows import MessageRow
-from rfh2.constants import MQAT_BROKER, MQRC_MD_ERROR, MQRC_PERSISTENT_NOT_ALLOWED, MQRC_TOPIC_STRING_ERROR
+from rfh2.constants import MQAT_BROKER
 from rfh2.errors import DecodeError, EncodeError
 from rfh2.inherited_ccsids import put_descriptor, resolved_body
-from rfh2.mqi_constants import MQRC_OBJECT_TYPE_ERROR
+from rfh2.mqi_constants import (
+    MQRC_MD_ERROR,
+    MQRC_OBJECT_TYPE_ERROR,
+    MQRC_PERSISTENT_NOT_ALLOWED,
+    MQRC_TOPIC_STRING_ERROR,
+)
 from rfh2.mqmd import Mqmd
 
 

@@ -22,9 +22,8 @@ from commands.disk.errors import QueueError, UnknownQueueError
 from commands.disk.permissions import private
 from commands.qmgr.store.dynamic_queues import Close
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
-from rfh2.constants import MQRC_Q_DELETED
 from rfh2.errors import StoreError
-from rfh2.mqi_constants import MQRC_HOBJ_ERROR
+from rfh2.mqi_constants import MQRC_HOBJ_ERROR, MQRC_Q_DELETED
 
 with suppress(ImportError):  # Windows has none, and no queue manager (``lock.require_locks``).
     import fcntl

@@ -24,8 +24,12 @@ from commands.disk.errors import QueueError, readable
 from commands.qmgr.store import reading
 from commands.qmgr.store.database import Database
 from commands.qmgr.store.queue_definitions import QueueDefinitions
-from rfh2.constants import MQRC_DYNAMIC_Q_NAME_ERROR, MQRC_OBJECT_ALREADY_EXISTS, MQRC_Q_NOT_EMPTY
-from rfh2.mqi_constants import MQRC_OPTION_NOT_VALID_FOR_TYPE
+from rfh2.mqi_constants import (
+    MQRC_DYNAMIC_Q_NAME_ERROR,
+    MQRC_OBJECT_ALREADY_EXISTS,
+    MQRC_OPTION_NOT_VALID_FOR_TYPE,
+    MQRC_Q_NOT_EMPTY,
+)
 
 _TABLE: Final = "dynamic_queues"
 _LONGEST_PREFIX: Final = 32

@@ -26,7 +26,7 @@ from streams.operations import Effect, Published, RetainedPublication
 from streams.subscriptions import Subscription
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class StoredMessage:
     """A message on a queue, or got from one.
 

@@ -14,7 +14,6 @@ from typing import Final
 from commands.disk.errors import UNREADABLE, StoreDamagedError
 from commands.qmgr.store.database import FAILURES, Database
 from rfh2.errors import StoreError
-from rfh2.frozen import quick
 from rfh2.message import Message, decode
 
 CACHE_BYTES: Final = 16 * 1024 * 1024
@@ -89,7 +88,6 @@ class KeptMessages:
         self._size_bytes = 0
 
 
-@quick
 @dataclass(frozen=True, slots=True)
 class StoredPublication:
     """A ``Published`` of a database. number: never given twice there.

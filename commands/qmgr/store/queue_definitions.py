@@ -19,8 +19,12 @@ from commands.broker.objects import (
 from commands.disk.errors import QueueError, UnknownQueueError, readable
 from commands.qmgr.store.database import Database
 from commands.qmgr.store.definitions import DefinitionCache, Queue, look_up, queue_manager, resolved
-from rfh2.constants import MQRC_ALIAS_BASE_Q_TYPE_ERROR, MQRC_Q_TYPE_ERROR, MQRC_UNKNOWN_ALIAS_BASE_Q
-from rfh2.mqi_constants import MQRC_OBJECT_TYPE_ERROR
+from rfh2.mqi_constants import (
+    MQRC_ALIAS_BASE_Q_TYPE_ERROR,
+    MQRC_OBJECT_TYPE_ERROR,
+    MQRC_Q_TYPE_ERROR,
+    MQRC_UNKNOWN_ALIAS_BASE_Q,
+)
 from streams.topic_objects import TopicObject
 
 _SAVE: Final = "INSERT OR REPLACE INTO definitions (kind, name, state) VALUES (?, ?, ?)"

@@ -20,12 +20,9 @@ from commands.qmgr.store.neighbours import repository_in
 from commands.qmgr.store.port import LoadedState, StoredMessage
 from commands.qmgr.store.publications import KeptMessages, StoredPublication
 from commands.qmgr.store.rows import EXPIRES_AT, MESSAGE_ON_QUEUE, MessageRow
-from rfh2.frozen import maker
 from streams.operations import RetainedPublication
 from streams.patterns import parse_pattern
 from streams.subscriptions import Subscription
-
-_stored = maker(StoredMessage)
 
 _PAGE: Final = 256
 # SQLite's integers end at 2**63; so many more can be given until then.
@@ -63,7 +60,7 @@ def message_of(database: Database, row: MessageRow, now_us: int) -> StoredMessag
         arrival = from_microseconds(time)
     except UNREADABLE as error:
         raise StoreDamagedError.unreadable(database.path, f"message {seq}") from error
-    return _stored(
+    return StoredMessage(
         seq, queue, arrival, user, md, body, bool(persistent), HIGHEST_PRIORITY - rank, expiry, backout_count
     )
 

@@ -27,8 +27,7 @@ from commands.broker.state import LAST_US, to_microseconds
 from commands.disk.errors import MessageRefusedError, QueueError, UnknownQueueError
 from commands.qmgr.store import reading
 from commands.qmgr.store.arrivals import Arrivals, publication
-from commands.qmgr.store.counters import Counters
-from commands.qmgr.store.counters import Mark as CountsMark
+from commands.qmgr.store.counters import Counters, Mark as CountsMark
 from commands.qmgr.store.database import FAILURES, Database, translate_sqlite_errors
 from commands.qmgr.store.definitions import DefinitionCache
 from commands.qmgr.store.dynamic_queues import Close, DynamicQueues
@@ -43,9 +42,9 @@ from commands.qmgr.store.rows import TIME, MessageRow
 from commands.qmgr.store.settling import Settling
 from commands.qmgr.store.uncommitted import Uncommitted
 from commands.qmgr.store.write_buffer import WriteBuffer
-from rfh2.constants import MQRC_GET_INHIBITED, MQRC_MSG_TOO_BIG_FOR_Q, MQRC_PUT_INHIBITED, MQRC_Q_FULL, MQRC_Q_NOT_EMPTY
+from rfh2.constants import MQRC_MSG_TOO_BIG_FOR_Q, MQRC_PUT_INHIBITED, MQRC_Q_FULL
 from rfh2.errors import StoreError
-from rfh2.mqi_constants import MQRC_OBJECT_IN_USE
+from rfh2.mqi_constants import MQRC_GET_INHIBITED, MQRC_OBJECT_IN_USE, MQRC_Q_NOT_EMPTY
 from streams.operations import Delivery, Effect, Published, RetainedPublication
 
 _COUNT_BACKOUT: Final = "UPDATE messages SET backout_count = backout_count + 1 WHERE seq = ?"

@@ -7,8 +7,8 @@ from typing import TypeAlias
 
 from commands.broker.outcome import Arrival
 from commands.model import DeregisterSubscriber, RegisterSubscriber, RegOpt, RequestUpdate
-from rfh2.constants import MQCI_NONE
 from rfh2.errors import DecodeError
+from rfh2.mqi_constants import MQCI_NONE
 from rfh2.mqmd import Mqmd, name_of
 from streams.patterns import written_topic
 from streams.subscribers import Identity

@@ -24,7 +24,7 @@ from commands.network.queue_manager import NetworkQueueManager, Ways
 from commands.templates.cached_puts import CORREL_ID, CachedPuts, CacheEntry
 from commands.templates.parts import Parts, parts_of
 from commands.templates.templates import TEMPLATES_ROOM, PublicationTemplates
-from rfh2.constants import MQCI_NONE
+from rfh2.mqi_constants import MQCI_NONE
 from streams.delivery_rules import is_home
 
 _MOST_SEEN: Final = 200_000

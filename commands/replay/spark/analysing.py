@@ -15,8 +15,12 @@ from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
+from pyspark.sql import (
+    Column,
+    DataFrame,
+    SparkSession,
+    functions as F,  # noqa: N812 - Spark's own custom
+)
 from pyspark.sql.types import DataType, LongType, StringType, StructField, StructType, TimestampType
 
 from commands.broker.outcome import Arrival

@@ -11,8 +11,10 @@ from typing import Final
 
 import pyarrow as pa
 from pydantic import ValidationError
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
+from pyspark.sql import (
+    DataFrame,
+    functions as F,  # noqa: N812 - Spark's own custom
+)
 from pyspark.sql.types import BinaryType, StringType
 
 from commands.replay.spark.piece_reader import batches_of

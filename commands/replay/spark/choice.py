@@ -11,8 +11,11 @@ from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
+from pyspark.sql import (
+    Column,
+    DataFrame,
+    functions as F,  # noqa: N812 - Spark's own custom
+)
 from pyspark.sql.types import BooleanType
 
 from commands.explain.selection import MessageSelection

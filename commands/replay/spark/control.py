@@ -33,8 +33,10 @@ from typing import Any, Final
 
 import pyarrow as pa
 from pyspark import StorageLevel
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
+from pyspark.sql import (
+    DataFrame,
+    functions as F,  # noqa: N812 - Spark's own custom
+)
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructField, StructType, TimestampType
 
 from commands.broker.objects import CONTROL_QUEUE

@@ -15,8 +15,11 @@ from typing import Any, Final
 
 import pyarrow as pa
 from pyspark import Broadcast
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
+from pyspark.sql import (
+    DataFrame,
+    SparkSession,
+    functions as F,  # noqa: N812 - Spark's own custom
+)
 from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
 
 from commands.broker.context import Semantics

@@ -12,8 +12,10 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
+from pyspark.sql import (
+    DataFrame,
+    functions as F,  # noqa: N812 - Spark's own custom
+)
 
 from commands.broker.outcome import EPOCH
 from commands.replay.spark.control import LOOKUP

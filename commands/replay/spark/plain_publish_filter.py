@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column
-from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
+from pyspark.sql import (
+    Column,
+    functions as F,  # noqa: N812 - Spark's own custom
+)
 
 from commands.replay.plain_publications import (
     CCSID_AT,

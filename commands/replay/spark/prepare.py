@@ -15,8 +15,11 @@ from dataclasses import dataclass
 from typing import Final
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, Window
-from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
+from pyspark.sql import (
+    DataFrame,
+    Window,
+    functions as F,  # noqa: N812 - Spark's own custom
+)
 from pyspark.sql.types import StructType
 
 from commands.broker.objects import CONTROL_QUEUE

@@ -19,8 +19,11 @@ from datetime import datetime
 from typing import Any, Final, Protocol
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
+from pyspark.sql import (
+    Column,
+    DataFrame,
+    functions as F,  # noqa: N812 - Spark's own custom
+)
 from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType, TimestampType
 
 from commands.broker.outcome import Arrival

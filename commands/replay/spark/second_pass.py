@@ -16,8 +16,10 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
+from pyspark.sql import (
+    DataFrame,
+    functions as F,  # noqa: N812 - Spark's own custom
+)
 from pyspark.sql.types import StructType
 
 from commands.broker.objects import CONTROL_QUEUE

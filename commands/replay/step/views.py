@@ -10,7 +10,8 @@ from commands.model import RegOpt
 from commands.replay.step.state import Change, Item, ItemKind, QueueTally, StepState
 from commands.replay.step.stepper import Step
 from rfh2.captured import iso
-from rfh2.constants import MQCI_NONE, REASON_NAMES
+from rfh2.constants import REASON_NAMES
+from rfh2.mqi_constants import MQCI_NONE
 from rfh2.terminal_escape import visible
 from streams.operations import RetainedPublication
 from streams.subscriptions import DeliveryPersistence, Subscription, WildcardScheme

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from commands import Broker, CapturedMessage
 from commands.broker import authority as authority_module

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from itertools import groupby, pairwise
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from commands.broker.profiles import Profile, is_generic_profile, parse_profile
 

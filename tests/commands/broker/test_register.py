@@ -6,7 +6,7 @@ import pytest
 
 from commands.broker.authority import Action
 from commands.broker.objects import LocalQueue, Objects, QueueManager
-from rfh2.constants import MQCI_NONE
+from rfh2.mqi_constants import MQCI_NONE
 from streams.subscriptions import DeliveryPersistence, SubscriptionOptions, WildcardScheme
 from streams.topic_objects import TopicObject
 from tests.commands.scenario import CORREL_ID, KICK_OFF, Answer, Scenario, done, refused, warned

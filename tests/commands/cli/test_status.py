@@ -24,8 +24,7 @@ from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.tally import ProcessorTally
 from commands.running.fixed_file import FixedFile
 from commands.running.journal import STATUS_FILE, Journal
-from commands.running.work_page import ROOM as WORKING_ROOM
-from commands.running.work_page import WORKING_FILE
+from commands.running.work_page import ROOM as WORKING_ROOM, WORKING_FILE
 from commands.terminal.console import Console, ExitCode
 from rfh2 import Folder, Mqmd, Rfh2
 from tests.commands.results_service import FIXTURE, capture

@@ -7,8 +7,7 @@ from datetime import UTC, datetime
 from xml.etree import ElementTree as ET
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from commands.explain.pictures import page, svg, text_tree
 from streams.outline import outline

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from commands.explain.build import CommandSpec, command_message
 from commands.explain.reading import explained

@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from commands.explain.reading import explained
 from commands.explain.templates import decoded as shown

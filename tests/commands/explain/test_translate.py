@@ -9,15 +9,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from commands.broker.objects import Objects, QueueManager
 from commands.explain.build import CommandSpec, command_message
 from commands.explain.equivalents.guide_tables import MQRC_NAMES, OPTIONS, REASONS, TAGS, equivalent_reason
 from commands.explain.equivalents.json_form import to_json
-from commands.explain.equivalents.mqi import OPTIONS as MQI_OPTIONS
-from commands.explain.equivalents.mqi import calls, to_mqi
+from commands.explain.equivalents.mqi import OPTIONS as MQI_OPTIONS, calls, to_mqi
 from commands.explain.equivalents.mqsc import to_mqsc
 from commands.explain.equivalents.mqsc_text import MAX_LINE, NoMqscFormError, statement
 from commands.explain.equivalents.pcf import messages, to_pcf
@@ -30,8 +28,8 @@ from commands.headers.psc_commands import RULES
 from commands.mqsc import parse, run_setup
 from rfh2 import CapturedMessage, Message, Mqmd
 from rfh2.captures import read_captures
-from rfh2.constants import MQCI_NONE
 from rfh2.explain.reasons import reason_name
+from rfh2.mqi_constants import MQCI_NONE
 from rfh2.mqps import COMMANDS
 from rfh2.pcf import decode_pcf
 from streams.operations import (

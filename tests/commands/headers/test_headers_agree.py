@@ -8,8 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM
 from commands.headers.property_names import BY_TAG

@@ -8,8 +8,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from commands.headers import psc_shapes
 from commands.headers.psc_commands import ALL_TAGS, RULES, parse_psc

@@ -7,8 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from commands.headers.registry import parse
 from commands.links.engine.command_from_native import NativePublication, command_for, why_not_command

@@ -11,8 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from commands.config.settings import ChannelRule, ConfigError, ConnAuth, ListenerConfig
 from commands.listener.opening import listener_of

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from commands.broker.authority import no_groups
 from commands.broker.objects import AliasQueue, AuthorityRecord, LocalQueue, ModelQueue

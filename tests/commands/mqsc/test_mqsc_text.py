@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from commands.mqsc import Command, Condition, Keyword, Statement, Value, parse, statements
 from commands.mqsc.script import lines_of, split_script

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from commands.broker.objects import Objects, QueueManager
 from commands.mqsc import Administration, Answer, execute, parse

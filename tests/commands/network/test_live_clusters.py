@@ -9,8 +9,7 @@ from random import Random
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from commands.broker.objects import QueueManager
 from commands.links.embedded.repository_manager import RepositoryManager

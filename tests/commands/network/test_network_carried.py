@@ -7,8 +7,7 @@ from dataclasses import asdict
 from io import BytesIO
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from commands.broker.puts import Put
 from commands.replay.network.building import NetworkSetup, QueueManagerSetup

@@ -15,8 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from commands.broker.counts import Counts, QueueCounts, SubscriptionCounts, TopicCounts
 from commands.broker.objects import LocalQueue, QueueManager

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from commands.broker.jms_queues import ADMIN_QUEUE, REPORT_QUEUE
 from commands.broker.objects import DEFAULT_QUEUES, LocalQueue, QueueManager
@@ -32,9 +31,9 @@ from commands.qmgr.jms_cleanup import (
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.port import StoredMessage
-from rfh2.constants import MQCI_NONE
 from rfh2.folders import Folder
 from rfh2.jms_entry import JmsEntry
+from rfh2.mqi_constants import MQCI_NONE
 from rfh2.mqmd import Mqmd
 from rfh2.rfh2 import Rfh2
 from streams.operations import SubscriptionAdded

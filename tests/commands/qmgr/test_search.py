@@ -10,8 +10,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from commands.broker.objects import QueueManager
 from commands.qmgr.store import QueueManagerStore

@@ -8,8 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from commands.broker import descriptor
 from commands.broker.descriptor import Arrived, arrive, default_descriptor, leave

@@ -9,8 +9,7 @@ import pytest
 pytest.importorskip("pyspark")
 pytest.importorskip("numpy")
 
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from commands.broker.outcome import EPOCH, Arrival
 from commands.mqsc.broker import Broker

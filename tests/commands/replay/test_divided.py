@@ -9,8 +9,7 @@ from io import BytesIO
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from commands.replay import LocalReplay, OutOfOrderError, divided
 from commands.replay.divided import ClockWentBackError

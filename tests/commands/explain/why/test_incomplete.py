@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from commands.broker.objects import CONTROL_QUEUE
 from commands.explain.assumed import is_assumed_queue

@@ -13,8 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from commands.broker.objects import DEFAULT_STREAM
 from commands.broker.outcome import Arrival, Outcome

@@ -6,8 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from commands.explain.selection import MessageSelection, SeqRanges, compile_where
 from commands.explain.why import Asked, Reason, Verdict

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from commands.explain.why.spelling import folded, spellings
 from commands.explain.why.verdict import Reason

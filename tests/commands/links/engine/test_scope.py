@@ -17,8 +17,7 @@ from commands.links.engine.message_for_tree import ForTree, for_tree
 from tests.commands.links.engine.memory_tree import ANSWERS_FOR_EACH, UNITS_OF_WORK, MemoryTree, Nature
 from tests.commands.links.engine.test_link import NATURES, OUTGOING, RETAIN, World
 from tests.commands.links.test_mqtt import CONTROL, STREAM
-from tests.commands.network.world import World as Hierarchy
-from tests.commands.network.world import at
+from tests.commands.network.world import World as Hierarchy, at
 from tests.waiting import until
 
 LOCAL_SUB, LOCAL_PUB = "<RegOpt>Local</RegOpt>", "<PubOpt>Local</PubOpt>"

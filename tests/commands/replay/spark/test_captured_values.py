@@ -9,8 +9,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import (
+    SparkSession,
+    functions as F,  # noqa: N812
+)
 from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
 
 from commands.replay.spark import CAPTURED, READ, SchemaError, captured_values

@@ -9,8 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from pyspark.sql import SparkSession
 
 from commands.explain.selection import Choosing, MessageSelection, SeqRanges, compile_where
@@ -21,13 +20,11 @@ from commands.replay.spark import replayed
 from commands.replay.spark.analysing import analysed
 from commands.replay.spark.choice import selected, up_to
 from commands.replay.spark.differing import differing
-from commands.replay.spark.engine import Order
-from commands.replay.spark.engine import run as replay_files
+from commands.replay.spark.engine import Order, run as replay_files
 from commands.replay.workload import Workload, WorkloadOptions, setup_script
 from rfh2.captured import CapturedMessage
 from tests.commands.replay.spark.test_analysing import difference as table_difference
-from tests.commands.replay.spark.test_differing import _row
-from tests.commands.replay.spark.test_differing import run as run_differing
+from tests.commands.replay.spark.test_differing import _row, run as run_differing
 from tests.commands.replay.spark.test_twopass import QUICK, difference, frame, puts_of
 from tests.commands.replay.spark.worlds import SETUP, START, captures, local_puts
 

@@ -8,8 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
+from pyspark.sql import (
+    DataFrame,
+    SparkSession,
+    functions as F,  # noqa: N812 - Spark's own custom
+)
 from pyspark.sql.types import StructField
 
 from commands.explain.equivalents.mqi import to_mqi

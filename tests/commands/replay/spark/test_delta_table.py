@@ -20,8 +20,7 @@ from commands.replay.spark.delta_table import PutsTable
 from commands.replay.spark.following import PROBLEM_FILE, BatchSink, FollowError, Following
 from commands.replay.spark.schemas import PUTS, arrow_schema
 from commands.replay.spark.streaming import PROBLEM, STREAMED
-from tests.commands.replay.spark.test_following import CAPTURE, following
-from tests.commands.replay.spark.test_following import SETUP as WORKLOAD_SETUP
+from tests.commands.replay.spark.test_following import CAPTURE, SETUP as WORKLOAD_SETUP, following
 from tests.commands.replay.spark.worlds import local_puts
 
 __all__ = ["following"]

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
+from hypothesis import given, strategies as st
+from pyspark.sql import (
+    DataFrame,
+    SparkSession,
+    functions as F,  # noqa: N812 - Spark's own custom
+)
 
 from commands.replay.spark.control import INTERVAL, LOOKUP, control_plane
 from commands.replay.spark.journal import FOREVER
