@@ -17,8 +17,8 @@ from commands.broker.reading import decoded
 from commands.broker.trace import Tracer
 from commands.headers.response import Completion
 from commands.model import Publish
-from commands.templates.cache import is_all_header
 from commands.templates.parts import Parts, parts_of
+from commands.templates.templates import has_no_other_header
 from rfh2.bounded_cache import BoundedCache
 from rfh2.errors import DecodeError
 from rfh2.inherited_ccsids import is_resolved
@@ -92,7 +92,7 @@ class KnownPublications:
         (operation,) = outcome.operations
         if not isinstance(operation, PublishToTopic) or operation.publication.expires_at is not None:
             return
-        if is_all_header(arrival, parts.length):
+        if has_no_other_header(operation.publication.message, parts):
             self._known.keep(key, _Known(operation, command), _ENTRY_BYTES + 2 * len(arrival.body))
 
 
