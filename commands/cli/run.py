@@ -37,7 +37,7 @@ from commands.qmgr.delivery import STRANDED_HELP, is_stranding
 from commands.qmgr.event_numbers import ENDED, LOST_OWNERSHIP, STARTED
 from commands.qmgr.link_port import ManagedLink
 from commands.qmgr.mqi.subscription_server import SubscriptionServer
-from commands.qmgr.processor import BATCH, LONGEST_PAUSE_S, Processor
+from commands.qmgr.processor import BATCH, LONGEST_PAUSE_S, Processor, ProcessorSettings
 from commands.qmgr.store import Durability
 from commands.qmgr.tally import ProcessorTally
 from commands.running.exit_opening import PublishExits
@@ -46,7 +46,7 @@ from commands.running.journal import Events, Journal, last_status, reporting
 from commands.running.listening import Beside, Service, listener_beside
 from commands.running.log_file import LogFile, LogFormat
 from commands.running.recorder import Recorder
-from commands.running.supervisor import SupervisedWatch
+from commands.running.supervisor import SupervisedWatchdog
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
 from commands.terminal.stopping import stopping
@@ -270,9 +270,9 @@ def command(
                 console.warn(permissions.warning(directory))
         places.prepare()
         link = places.link(own.deadq)
-        watch = None if page is None else SupervisedWatch(page, stop, directory)
-        accused = None if watch is None else watch.accused(directory)
-        errors = [] if accused is None else last_status(directory).get("last_errors", [])
+        watchdog = None if page is None else SupervisedWatchdog(page, stop, directory)
+        ended_on = None if watchdog is None else watchdog.last_ended_on(directory)
+        errors = [] if ended_on is None else last_status(directory).get("last_errors", [])
         log_file = None if log is None else LogFile(log, LogFormat(log_format), console.lines)
         journal = Journal(console, directory, log_file, None if page is None else os.getppid(), errors)
         there = places.config.queues
@@ -283,13 +283,15 @@ def command(
             manager,
             lambda: datetime.now(UTC),
             write,
-            batch=BATCH if places.queues is None else there.batch,
+            settings=ProcessorSettings(
+                batch=BATCH if places.queues is None else there.batch,
+                budget=budget,
+                longest_pause_s=LONGEST_PAUSE_S if places.queues is None else there.reconnect_s,
+            ),
             groups_of=groups_of,
             committed=journal.batch,
             link=link,
-            longest_pause_s=LONGEST_PAUSE_S if places.queues is None else there.reconnect_s,
-            budget=budget,
-            watch=watch,
+            watchdog=watchdog,
             command_servers=(PcfCommandServer, SubscriptionServer) if places.queues is None else (),
             observer=observer,
             publish_exit=publish_exit,
@@ -303,12 +305,12 @@ def command(
             stopping(stop),
             _carried(carriers, stop, once),
             _linked(link, places.config.topics.patience_s, stop),
-            nullcontext() if watch is None else watch.watched(),
+            nullcontext() if watchdog is None else watchdog.watched(),
         ):
             if worker is not None and worker.took_over:
                 _log.warning("took over from %s", worker.took_over)
-            if accused is not None:
-                _log.error("%s", accused)
+            if ended_on is not None:
+                _log.error("%s", ended_on)
             processor.start()
             health.phase = Phase.RUNNING
             _log.info("queued publish/subscribe started for queue manager %s", qmgr, extra=_event(STARTED))

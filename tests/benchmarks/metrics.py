@@ -38,7 +38,7 @@ from commands.monitoring.observer import Observing
 from commands.monitoring.processor_metrics import ProcessorMetrics
 from commands.monitoring.tracing import Tracing
 from commands.qmgr.observer import Committed, Observer
-from commands.qmgr.processor import BATCH, Processor
+from commands.qmgr.processor import BATCH, Processor, ProcessorSettings
 from commands.qmgr.store import Durability, QueueManagerStore
 from commands.qmgr.tally import ProcessorTally
 from tests.commands.monitoring.traffic import SAMPLED, STREAM, put, register, traced
@@ -127,7 +127,10 @@ def measured(turns: int, turn: int, traffic: str) -> dict[str, list[float]]:
             store = stack.enter_context(_loaded(Path(home) / name, turns * turn, traffic))
             observer, end = make()
             batch = min(BATCH, turn)
-            processors[name] = (Processor(store, lambda: datetime.now(UTC), batch=batch, observer=observer), end)
+            processors[name] = (
+                Processor(store, lambda: datetime.now(UTC), settings=ProcessorSettings(batch=batch), observer=observer),
+                end,
+            )
         names = list(WAYS)
         gc.collect()
         for number in range(turns):
