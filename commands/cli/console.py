@@ -19,8 +19,8 @@ from commands.cli.options.verb import json_option, verb
 from commands.config.settings import exposed_secrets, read_config
 from commands.console.opening import ConsoleOptions, console_options
 from commands.console.reading.source import Source, store_of_pages
-from commands.listener.descriptors import raise_limit
-from commands.listener.serving import ListenError
+from commands.disk.open_files import raise_limit
+from commands.listener.server import ListenError
 from commands.running.listening import where_of
 from commands.terminal.console import Console
 from commands.terminal.users import groups_of

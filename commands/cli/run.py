@@ -27,7 +27,7 @@ from commands.console.opening import ConsoleOptions, console_options
 from commands.console.reading.source import Source, store_of_pages
 from commands.disk import permissions
 from commands.disk.errors import SupersededError
-from commands.links.embedded.carriers import Carriers
+from commands.links.channels.channels import Channels
 from commands.links.opening import Places
 from commands.listener.opening import listener_of
 from commands.monitoring.health import Health, Phase
@@ -297,7 +297,7 @@ def command(
         unsettled = False
         if link is not None:
             journal.watch(link)
-        carriers = places.carriers(groups_of)
+        carriers = places.channels(groups_of)
         with (
             journal.following(),
             stopping(stop),
@@ -344,7 +344,7 @@ def _exit_code(
     places: Places,
     processor: Processor,
     link: ManagedLink | None,
-    carriers: Carriers | None,
+    carriers: Channels | None,
     once: bool,
     unsettled: bool,
     deadq: str,
@@ -395,7 +395,7 @@ def _stranded(console: Console, places: Places) -> bool:
     return bool(queues)
 
 
-def _drained(processor: Processor, link: ManagedLink | None, carriers: Carriers | None, stop: threading.Event) -> bool:
+def _drained(processor: Processor, link: ManagedLink | None, carriers: Channels | None, stop: threading.Event) -> bool:
     """Process what there is here and, where there is a link, in the tree; whether the tree had and got all.
 
     Then what is for other queue managers of the home is carried to them.
@@ -439,7 +439,7 @@ def _linked(link: ManagedLink | None, patience_s: float, stop: threading.Event) 
 
 
 @contextmanager
-def _carried(carriers: Carriers | None, stop: threading.Event, once: bool) -> Iterator[None]:
+def _carried(carriers: Channels | None, stop: threading.Event, once: bool) -> Iterator[None]:
     """Messages for other queue managers of the home are carried; with *once*, the caller does it at the end."""
     if carriers is None:
         yield

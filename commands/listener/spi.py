@@ -7,10 +7,8 @@ from typing import Final
 
 from commands.listener.calls import ERROR_QUEUE, asked_for, got_written, put_fields, put_written
 from commands.listener.conversation import Conversation
-from commands.listener.request import Request
-from commands.listener.subscribing import read_descriptor, written
-from commands.listener.targets import object_descriptor
-from commands.qmgr.mqi.errors import MqiError
+from commands.listener.request import Request, object_descriptor, subscription_descriptor, write_descriptor
+from commands.qmgr.mqi.refusals import MqiError
 from rfh2.channel.layouts import (
     API_HEADER,
     LPOO,
@@ -183,13 +181,13 @@ async def _subscribe(conversation: Conversation, request: Request, spi: Structur
     """Like MQSUB."""
     block = request.structure(SPI_BLOCK, spi.end + SPI_BLOCK.size)
     lsd = request.structure(LSD, block.end + 4)
-    descriptor, asked = read_descriptor(request, lsd.end)
+    descriptor, asked = subscription_descriptor(request, lsd.end)
     descriptor = descriptor.model_copy(update={"shared": bool(lsd["Options"] & _SHARED)})
     hsub, hobj, answer = await conversation.subscribe(descriptor, request.handle)
     lsd.put_text("QName", answer.queue)
     lsd.put_text("QMgrName", answer.qmgr)
     lsd["SubId"] = answer.sub_id
-    described = request.bytes_of(hsub) + bytes(lsd) + written(asked, descriptor, answer)
+    described = request.bytes_of(hsub) + bytes(lsd) + write_descriptor(asked, descriptor, answer)
     head = _block(request, "SPBU", 1, SPI_BLOCK.size) + _block(request, "SPBO", 1, SPI_BLOCK.size + len(described))
     return request.reply(bytes(spi) + head + described, handle=hobj)
 

@@ -15,8 +15,8 @@ from commands.disk.errors import QueueError
 from commands.listener.conversation import Conversation
 from commands.listener.gate import Gate
 from commands.listener.request import Request
-from commands.qmgr.mqi.errors import MqiError
-from commands.qmgr.mqi.got import GetOptions, Got
+from commands.qmgr.mqi.getting import GetOptions, Got
+from commands.qmgr.mqi.refusals import MqiError
 from rfh2.ccsid import ENCODINGS
 from rfh2.channel.layouts import ASYNC_CONTINUED_BYTES, ASYNC_MESSAGE, NOTIFICATION, REQUEST_MSGS, SELECTION
 from rfh2.channel.segments import FIRST, LAST, WHOLE, SegmentHeader, SegmentType, padded

@@ -20,8 +20,8 @@ from commands.mqsc.attributes import CHANNEL
 from commands.mqsc.display import matches_name, select
 from commands.mqsc.model import Command
 from commands.mqsc.values import Shown, single
-from commands.network.neighbours import NeighbourStatus
 from commands.network.repository import RepositoryEntry
+from commands.network.topology import NeighbourStatus
 
 _IDENTITY: Final = ("CLUSQMGR", "CHANNEL", "CLUSTER")
 _KNOWN: Final = frozenset({*_IDENTITY, "QMTYPE", "DEFTYPE", "STATUS", "SUSPEND", "CONNAME", "DESCR"})

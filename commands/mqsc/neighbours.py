@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from commands.broker.objects import QueueManager
-from commands.network.neighbours import Relation
 from commands.network.repository import RepositoryEntry
+from commands.network.topology import Relation
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,7 @@ from commands.links.ibmmq.attributes import AttributeCache
 from commands.links.ibmmq.connection import Connection
 from commands.links.ibmmq.owed import OwedLanes
 from commands.links.ibmmq.reasons import ConnectionLostError, MqError
-from commands.links.ibmmq.record import Record, RecordError, read_record
-from commands.links.ibmmq.state import LiveState
+from commands.links.ibmmq.record import LiveState, Record, RecordError, read_record
 from commands.links.ibmmq.unit import MqUnit, MqWorkUnit, put_record
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.owed import note_owed_elsewhere

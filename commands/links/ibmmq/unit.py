@@ -23,8 +23,7 @@ from commands.links.ibmmq.connection import Connection, Got
 from commands.links.ibmmq.lanes import Lanes
 from commands.links.ibmmq.owed import OwedLanes, OwedOnQueue, put_at
 from commands.links.ibmmq.reasons import BackedOutError, ConnectionLostError, MqError, refusal
-from commands.links.ibmmq.record import FORMAT, Record
-from commands.links.ibmmq.state import LiveState
+from commands.links.ibmmq.record import FORMAT, LiveState, Record
 from commands.qmgr.store.owed import note_owed_elsewhere
 from commands.qmgr.store.port import LoadedState, StoredMessage
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork

@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from typing import Final
 from weakref import WeakSet
 
-from commands.qmgr.mqi.errors import MqiError
+from commands.qmgr.mqi.refusals import MqiError
 from commands.qmgr.store.connection import OpenQueue, ProgramConnection
 from commands.qmgr.store.dynamic_queues import Close
 from commands.qmgr.store.search import Search
 from commands.qmgr.store.uncommitted import BEFORE_ALL, Came
 from rfh2.mqi_constants import (
+    MQCC_FAILED,
     MQGMO_MARK_BROWSE_CO_OP,
     MQGMO_MARK_BROWSE_HANDLE,
     MQGMO_UNMARK_BROWSE_CO_OP,
@@ -28,6 +29,26 @@ from rfh2.mqi_constants import (
 )
 from rfh2.mqmd import Mqmd
 from streams.selectors import Selector
+
+
+@dataclass(slots=True)
+class AsyncPuts:
+    """Those of one program since it last asked. comp_code, reason, object_type, name: of the first that failed."""
+
+    done: int = 0
+    failed: int = 0
+    comp_code: int = 0
+    reason: int = 0
+    object_type: int = 0
+    name: str = ""
+
+    def fail(self, reason: int, object_type: int, name: str) -> None:
+        """A put to the object of that type and name has failed."""
+        self.failed += 1
+        if not self.reason:
+            self.comp_code, self.reason = MQCC_FAILED, reason
+            self.object_type, self.name = object_type, name
+
 
 MARKED_US: Final = 5_000_000
 """How long a mark lasts that programs share: MARKINT, whose default this is."""

@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from commands.qmgr.mqi.errors import MqiError
 from rfh2.chain import decode_chain
 from rfh2.constants import MQFMT_RF_HEADER_2, MQRO_NAN, MQRO_PAN
-from rfh2.errors import DecodeError
+from rfh2.errors import DecodeError, QPubSubError
 from rfh2.mqi_constants import (
+    MQCC_FAILED,
     MQGMO_ALL_MSGS_AVAILABLE,
     MQGMO_ALL_SEGMENTS_AVAILABLE,
     MQGMO_COMPLETE_MSG,
@@ -56,6 +56,17 @@ from rfh2.mqi_constants import (
 )
 from rfh2.mqmd import Mqmd, name_of
 from rfh2.rfh2 import Rfh2
+
+
+class MqiError(QPubSubError):
+    """A call fails with *reason* (MQRC_*). why: one clause for people, for the log."""
+
+    def __init__(self, reason: int, why: str, comp_code: int = MQCC_FAILED) -> None:
+        super().__init__(reason, why, comp_code)
+        self.reason, self.why, self.comp_code = reason, why, comp_code
+
+    def __str__(self) -> str:
+        return f"{self.why} (reason {self.reason})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from commands.broker.context import input_queue
 from commands.broker.core import BrokerCore
 from commands.broker.lifetime import tenths_until
 from commands.broker.mqsd import subscription_options
-from commands.qmgr.mqi.errors import MqiError
+from commands.qmgr.mqi.refusals import MqiError
 from commands.qmgr.mqi.subscription_requests import (
     SubscriptionDescriptor,
     SubscriptionRequest,

@@ -18,10 +18,10 @@ from commands.broker.identifiers import message_id
 from commands.broker.objects import TEMPORARY, LocalQueue, new_queue
 from commands.broker.state import to_microseconds
 from commands.disk.errors import QueueError, UnknownQueueError
-from commands.qmgr.mqi.authority import OpenAuthority
+from commands.qmgr.mqi.authority import OpenAuthority, TopicDefinitions
 from commands.qmgr.mqi.context import Application
-from commands.qmgr.mqi.errors import MqiError
 from commands.qmgr.mqi.handles import Handle, Handles, ManagedQueue, OpenQueues, OpenSubscription, SubscriptionUse
+from commands.qmgr.mqi.refusals import MqiError
 from commands.qmgr.mqi.subscription_requests import (
     REPLY_QUEUE,
     REQUEST_QUEUE,
@@ -31,7 +31,6 @@ from commands.qmgr.mqi.subscription_requests import (
     Verb,
 )
 from commands.qmgr.mqi.subscription_rules import scheme_of, topic_of
-from commands.qmgr.mqi.topic_definitions import TopicDefinitions
 from commands.qmgr.store.connection import OpenQueue, ProgramConnection
 from commands.qmgr.store.dynamic_queues import Close
 from commands.qmgr.store.rows import BODY, MD, SEQ

@@ -17,7 +17,7 @@ from commands.config.settings import ConfigError, KafkaConfig, TopicsConfig
 from commands.config.urls import parse_address
 from commands.links.kafka.adapter import KafkaAdapter
 from commands.links.kafka.cluster import KafkaCluster
-from commands.links.kafka.routes import Routes
+from commands.links.kafka.records import Routes
 from commands.links.kafka.sender import KafkaSender
 from commands.qmgr.store import QueueManagerStore
 from rfh2.errors import StoreError

@@ -26,13 +26,12 @@ from commands.broker.objects import (
     QueueManager,
 )
 from commands.disk.errors import QueueError
-from commands.qmgr.mqi.authority import OpenAuthority
+from commands.qmgr.mqi.authority import OpenAuthority, TopicDefinitions
 from commands.qmgr.mqi.calls import Program, Target
 from commands.qmgr.mqi.context import Application
-from commands.qmgr.mqi.errors import MqiError
 from commands.qmgr.mqi.handles import OpenQueues
+from commands.qmgr.mqi.refusals import MqiError
 from commands.qmgr.mqi.subscription_requests import REPLY_QUEUE, REQUEST_QUEUE
-from commands.qmgr.mqi.topic_definitions import TopicDefinitions
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.sqlite import utc_now
 from rfh2.mqi_constants import (

@@ -18,7 +18,8 @@ to those of the bridge itself, needs authority there.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from enum import StrEnum
 from itertools import islice
 from typing import Final
 
@@ -27,11 +28,11 @@ from commands.broker.dead_letter import DeadLetters
 from commands.broker.objects import LocalQueue
 from commands.broker.state import to_microseconds
 from commands.disk.errors import MessageRefusedError, QueueError, SupersededError
-from commands.links.embedded.sequence import Memory, ask_here, ask_there, memory, number_after
-from commands.qmgr.mqi.topic_definitions import TopicDefinitions
-from commands.qmgr.network.flow_messages import INTER_QMGR_CONTROL, INTER_QMGR_QUEUES
+from commands.network.topology import NeighbourStatus, Refresh
+from commands.qmgr.mqi.authority import TopicDefinitions
+from commands.qmgr.network.flow_messages import INTER_QMGR_CONTROL, INTER_QMGR_QUEUES, INTRODUCTIONS, relationship
 from commands.qmgr.store import QueueManagerStore
-from commands.qmgr.store.neighbours import Arrived
+from commands.qmgr.store.neighbours import Arrived, NeighbourRecord, NeighbourRecords
 from commands.qmgr.store.port import StoredMessage
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
 from rfh2.constants import MQFMT_XMIT_Q_HEADER, MQRC_NOT_AUTHORIZED
@@ -39,6 +40,57 @@ from rfh2.errors import DecodeError, StoreError
 from rfh2.mqi_constants import MQFB_XMIT_Q_MSG_ERROR
 from rfh2.mqmd import Mqmd, name_of
 from rfh2.xqh import decode_xqh
+
+# Whether two queue managers that messages are carried between remember the same past.
+#
+# Each batch of messages has a sequence number. The receiver records it with the batch, and the sender when it removes
+# the batch from its transmission queue. So a crash leaves them equal, or the receiver one ahead, with the whole batch
+# still on the transmission queue. Anything else means that one of them has another database than before: a backup was
+# restored, or it was made anew. It has forgotten proxy subscriptions of the other one, or made some that it does not
+# know of; and retained publications of it may be older. Then both send all proxy subscriptions again, and the one
+# that remembers more also sends what is retained. The one that is behind does not: it may retain what was deleted
+# since.
+
+
+class Memory(StrEnum):
+    """What sender and receiver remember of the batches between them."""
+
+    SAME = "the same"
+    RECEIVER_BEHIND = "the receiver less"
+    SENDER_BEHIND = "the sender less"
+
+
+def memory(sent: int, received: int, *, is_whole: bool) -> Memory:
+    """What they remember. is_whole: whether all messages of the last batch are still on the transmission queue."""
+    if received == sent or (received == sent + 1 and is_whole):
+        return Memory.SAME
+    return Memory.RECEIVER_BEHIND if received < sent else Memory.SENDER_BEHIND
+
+
+def number_after(sent: int, received: int) -> int:
+    """The number from which both go on. A crash before both have it must not look like one after a batch."""
+    return max(sent, received) + 2
+
+
+def ask_there(unit: SqliteUnitOfWork, sender: str, known: Iterable[NeighbourRecord], found: Memory) -> None:
+    """Have the receiver, whose *unit* is open, send *sender* everything again. known: what the sender records of it.
+
+    If the sender is its child, or shares a cluster with it, and it has forgotten that, it learns it before the messages
+    that wait for it.
+    """
+    unit.neighbours.ask_refresh(Refresh.PROXIES if found is Memory.RECEIVER_BEHIND else Refresh.ALL, sender)
+    remembered = {each.cluster for each in unit.neighbours.all() if each.qmgr == sender}
+    for each in known:
+        word = INTRODUCTIONS.get(each.relation)
+        if word is not None and each.status is not NeighbourStatus.REFUSED and each.cluster not in remembered:
+            said = relationship(sender, each.link, word)
+            unit.put(INTER_QMGR_CONTROL, said.message.mqmd.encode(), said.body)
+
+
+def ask_here(records: NeighbourRecords, receiver: str, found: Memory) -> None:
+    """Have the sender send *receiver* everything again."""
+    records.ask_refresh(Refresh.PROXIES if found is Memory.SENDER_BEHIND else Refresh.ALL, receiver)
+
 
 _log = logging.getLogger("qpubsub.network")
 
@@ -50,7 +102,7 @@ _LOOK_S: Final = 0.1
 
 
 class ClaimedElsewhereError(StoreError):
-    """Another carrier has begun to bring messages of *sender* to *receiver*."""
+    """Another channel has begun to bring messages of *sender* to *receiver*."""
 
     def __init__(self, sender: str, receiver: str) -> None:
         super().__init__(sender, receiver)
@@ -71,10 +123,10 @@ class OutOfSequenceError(StoreError):
         return f"the database of queue manager {self.receiver} was replaced while {self.sender} worked on it"
 
 
-class Carrier:
+class Channel:
     """From the transmission queue *queue* of *here* to the queue manager of that name, which *there* opens.
 
-    For one thread, which owns *here*. It begins anew after any error: another carrier may have worked meanwhile.
+    For one thread, which owns *here*. It begins anew after any error: another channel may have worked meanwhile.
     groups_of: the groups of a user. patience_s: how long to wait for another program that has the other database
     locked, in seconds.
     """
@@ -105,7 +157,7 @@ class Carrier:
         try:
             if self._there is None:
                 self._begin(self.patience_s)
-                messages = self._waiting()  # those that this carrier may bring: it has claimed them since
+                messages = self._waiting()  # those that this channel may bring: it has claimed them since
             self._put(messages)
             with self._here.unit_of_work() as unit:
                 unit.discard(self._queue, [message.seq for message in messages])

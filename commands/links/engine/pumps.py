@@ -1,16 +1,15 @@
-"""Sends the outgoing queue to the tree, in order and at least once; the tree's answer removes a message.
+"""The two directions of a link: publications from the tree become commands, the outgoing queue goes into the tree.
 
-The pump takes an interrupted batch again. It skips the messages that the tree has answered, and sends the others again;
-after a restart of the process it sends all of them again. If the tree has units of work, it always sends all of them
-again, because the tree backed them out. Messages that the tree refuses or can never take go on the dead-letter queue.
+``InboundPump`` takes publications, puts them as commands, and accepts them after that. It takes others again.
 
-A message for which the tree does not answer must not keep those behind it waiting for ever. The pump takes more behind
-those that are answered. A message that had no answer in three rounds, while in each of them the tree answered for one
-behind it that asks for the same (to publish, to retain, to clear), goes on the dead-letter queue.
+If the unit of work in which the publications were got has the queue manager's queues too, the commands are put in it:
+no publication is lost or comes twice. Otherwise they are committed here first: after a crash they may come twice,
+unless the position behind them is committed with them (``commands.links.engine.inbound_writer``).
 """
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
@@ -19,22 +18,77 @@ from typing import Final, Generic, TypeVar
 from commands.links.engine.adapter import (
     Adapter,
     NotCarriedError,
+    Receiver,
     Sender,
     TreeUnreachableError,
     UnansweredError,
     Waiting,
     how,
 )
-from commands.links.engine.backoff import Backoff
-from commands.links.engine.inbound_pump import FIRST_PAUSE_S, IDLE_S, LONGEST_PAUSE_S
-from commands.links.engine.link_stores import LinkStores
+from commands.links.engine.inbound_writer import InboundWriter
 from commands.links.engine.message_for_tree import ForTree, for_tree, is_clearing
-from commands.links.engine.quiescence import IdleCounter
-from commands.links.engine.spool import Refused, Spool, message_key
+from commands.links.engine.spool import LinkStores, Refused, Spool, message_key
+from commands.links.engine.threads import Backoff, IdleCounter
 from commands.qmgr.link_port import Feature, How
 from commands.qmgr.store.port import StoredMessage
 from rfh2.constants import MQRC_FORMAT_ERROR, MQRCCF_COMMAND_FAILED
 from rfh2.errors import DecodeError, StoreError
+
+IDLE_S = 0.5
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 30.0
+
+
+class InboundPump:
+    """A thread's work, until *stop* is set. batch: the most publications in one unit of work."""
+
+    def __init__(
+        self, receiver: Receiver, stores: LinkStores, batch: int, log: logging.Logger, stop: threading.Event
+    ) -> None:
+        self._receiver, self._stores, self._batch, self._log, self._stop = receiver, stores, batch, log, stop
+        self._writer: InboundWriter | None = None
+        self.counter = IdleCounter()
+
+    def run(self) -> None:
+        """The thread's work."""
+        backoff = Backoff(FIRST_PAUSE_S, LONGEST_PAUSE_S)
+        while not self._stop.is_set():
+            try:
+                self.counter.found(self._one_batch())
+                backoff.reset()
+            except StoreError as error:
+                self.counter.failed(error)
+                self._receiver.undo()
+                pause_s = backoff.next()
+                self._log.error("native publications wait: %s; the next try is in %.1f seconds", error, pause_s)
+                self._stop.wait(pause_s)
+        if self._writer is not None:
+            self._writer.close()
+        self._receiver.close()
+
+    def _one_batch(self) -> int:
+        arrivals = self._receiver.take(self._batch, IDLE_S)
+        if not arrivals.count and arrivals.position is None:
+            return 0
+        if arrivals.unit is not None:
+            self._stores.putter.put_all(arrivals.unit, arrivals.publications)
+        elif arrivals.publications or arrivals.position is not None:
+            if self._writer is None:
+                self._writer = self._stores.writer()
+            self._writer.put(arrivals.publications, arrivals.position)
+        self._receiver.accept()
+        return arrivals.count
+
+
+# Sends the outgoing queue to the tree, in order and at least once; the tree's answer removes a message.
+#
+# The pump takes an interrupted batch again. It skips the messages that the tree has answered, and sends the others
+# again; after a restart of the process it sends all of them again. If the tree has units of work, it always sends all
+# of them again, because the tree backed them out. Messages that the tree refuses or can never take go on the
+# dead-letter queue.
+#
+# A message for which the tree does not answer must not keep those behind it waiting for ever. The pump takes more
+# behind those that are answered. A message that had no answer in three rounds, while in each of them the tree
+# answered for one behind it that asks for the same (to publish, to retain, to clear), goes on the dead-letter queue.
 
 F = TypeVar("F")
 P = TypeVar("P")
