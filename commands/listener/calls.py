@@ -170,7 +170,12 @@ def asked_for(mqmd: Mqmd, gmo: Structure, longest: int) -> tuple[GetOptions, int
     """What MQGET asks for, and how long it waits, in milliseconds."""
     match = gmo["MatchOptions"] if gmo["Version"] > 1 else MQMO_MATCH_MSG_ID | MQMO_MATCH_CORREL_ID
     asked = GetOptions(
-        *(gmo["Options"], match, mqmd.msg_id, mqmd.correl_id, mqmd.group_id, max(0, longest)),
+        options=gmo["Options"],
+        match=match,
+        msg_id=mqmd.msg_id,
+        correl_id=mqmd.correl_id,
+        group_id=mqmd.group_id,
+        longest=max(0, longest),
         ccsid=mqmd.coded_char_set_id,
         encoding=mqmd.encoding,
     )

@@ -21,7 +21,7 @@ from commands.qmgr.mqi.authority import OpenAuthority, TopicDefinitions
 from commands.qmgr.mqi.calls import NO_FIELDS, Program, PutFields
 from commands.qmgr.mqi.context import Application
 from commands.qmgr.mqi.getting import GetOptions, Got
-from commands.qmgr.mqi.handles import AsyncPuts, OpenQueues
+from commands.qmgr.mqi.handles import AsyncPuts, ConnectedProgram, OpenQueues
 from commands.qmgr.mqi.refusals import MqiError
 from commands.qmgr.mqi.subscription_requests import REPLY_QUEUE, SubscriptionAnswer, SubscriptionDescriptor
 from commands.qmgr.mqi.subscriptions import ANSWER_WITHIN_S, Pending
@@ -195,10 +195,18 @@ class Conversation:
                 OpenAuthority(shared.topics, user).connect(unit)
             if shared.holder is None:
                 shared.holder = store.connect()
-            return Program(
-                *(store.name, store.connect(), shared.holder, self._number, context, shared.open_queues),
-                *(shared.new_id, store.clock, shared.topics),
+            connected = ConnectedProgram(
+                qmgr=store.name,
+                application=context,
+                number=self._number,
+                connection=store.connect(),
+                holder=shared.holder,
+                open_queues=shared.open_queues,
+                topics=shared.topics,
+                new_id=shared.new_id,
+                clock=store.clock,
             )
+            return Program(connected)
 
         try:
             self._program = await shared.worker.alone(made)

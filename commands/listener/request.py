@@ -114,11 +114,7 @@ class Request:
 
     def reply_header(self) -> SegmentHeader:
         """The header of the reply's segments."""
-        asked = self.header
-        return SegmentHeader(
-            *(asked.kind + REPLY, WHOLE, asked.flags2, asked.order, asked.encoding, asked.ccsid, asked.conversation),
-            *(asked.request, asked.charset),
-        )
+        return replace(self.header, kind=self.header.kind + REPLY, flags=WHOLE, of_connection=False)
 
     def reply(self, body: bytes | bytearray = b"", comp_code: int = MQCC_OK, reason: int = 0, handle: int = 0) -> bytes:
         """The payload of the reply: the API header and *body*."""

@@ -107,7 +107,13 @@ class Listener:
         await self._worker.alone(lambda store: store.end_lost_connections())
         memory = Memory(options.memory_bytes)
         self._shared = Shared(
-            *(self._name, self._worker, self._arrivals, self._security, _new_ids(), memory), topics=self._topics
+            name=self._name,
+            worker=self._worker,
+            arrivals=self._arrivals,
+            security=self._security,
+            new_id=_new_ids(),
+            memory=memory,
+            topics=self._topics,
         )
         sockets = await listening_sockets(options.host, options.port, _HANDSHAKES_WAITING)
         port: int = sockets[0].getsockname()[1]
@@ -193,7 +199,9 @@ class Listener:
         if options.tls is not None:
             try:
                 encrypted = await loop.start_tls(
-                    *(transport, protocol, options.tls),
+                    transport,
+                    protocol,
+                    options.tls,
                     server_side=True,
                     ssl_handshake_timeout=options.bounds.first_s,
                 )

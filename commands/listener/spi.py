@@ -48,8 +48,18 @@ _QUERY, _PUT, _GET, _ACTIVATE, _RESERVE, _SUBSCRIBE, _NOTIFY, _OPEN = 1, 2, 3, 4
 # Verb, the highest versions of its input-output, input and output part, and flags: as queue managers list them; 5 and 8
 # are refused here.
 _VERBS: Final = (
-    *((1, 2, 2, 2, 1), (2, 1, 3, 1, 1), (3, 2, 2, 3, 1), (4, 1, 1, 1, 1), (5, 1, 1, 1, 1), (6, 1, 1, 1, 1)),
-    *((7, 1, 1, 1, 1), (8, 1, 1, 1, 1), (0, 0, 0, 0, 0), (0, 0, 0, 0, 0), (11, 1, 1, 1, 1), (12, 1, 2, 2, 1)),
+    (1, 2, 2, 2, 1),
+    (2, 1, 3, 1, 1),
+    (3, 2, 2, 3, 1),
+    (4, 1, 1, 1, 1),
+    (5, 1, 1, 1, 1),
+    (6, 1, 1, 1, 1),
+    (7, 1, 1, 1, 1),
+    (8, 1, 1, 1, 1),
+    (0, 0, 0, 0, 0),
+    (0, 0, 0, 0, 0),
+    (11, 1, 1, 1, 1),
+    (12, 1, 2, 2, 1),
 )
 
 

@@ -132,8 +132,15 @@ async def sent_message(
     chosen = stream.selection
     conversation.debug(f"REQUEST_MSGS: {wanted}")
     asked = GetOptions(
-        *(wanted.options, chosen.match, chosen.msg_id, chosen.correl_id, chosen.group_id, wanted.longest),
-        *(int.from_bytes(chosen.token, "big"), chosen.ccsid, chosen.encoding),
+        options=wanted.options,
+        match=chosen.match,
+        msg_id=chosen.msg_id,
+        correl_id=chosen.correl_id,
+        group_id=chosen.group_id,
+        longest=wanted.longest,
+        seq=int.from_bytes(chosen.token, "big"),
+        ccsid=chosen.ccsid,
+        encoding=chosen.encoding,
     )
     try:
         gate = stream.call if wanted.for_call else stream.consumer

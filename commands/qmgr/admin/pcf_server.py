@@ -187,5 +187,11 @@ class _Answered:
             )
             message = Message(described, (), response.encode())
             yield Outgoing(
-                *(PutKind.RESPONSE, qmgr, queue, message, message.body), completion=completion, reason=response.reason
+                PutKind.RESPONSE,
+                qmgr,
+                queue,
+                message,
+                message.body,
+                completion=completion,
+                reason=response.reason,
             )

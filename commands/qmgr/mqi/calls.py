@@ -8,10 +8,9 @@ whoever calls tries again when there may be one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Final
 
 from commands.broker.objects import DEFAULT_STREAM
@@ -21,13 +20,12 @@ from commands.disk.errors import QueueError, UnknownQueueError
 from commands.headers.put_to_topic import publish_command
 from commands.model import TopicPut
 from commands.qmgr.mqi.attributes import QueueUse, Values, changed_queue, of_queue, of_queue_manager
-from commands.qmgr.mqi.authority import OpenAuthority, TopicDefinitions
-from commands.qmgr.mqi.context import OF_CONTEXT, Application, put_descriptor, require_context
+from commands.qmgr.mqi.authority import OpenAuthority
+from commands.qmgr.mqi.context import OF_CONTEXT, put_descriptor, require_context
 from commands.qmgr.mqi.getting import GetOptions, Getting, Got
-from commands.qmgr.mqi.handles import AsyncPuts, Handle, Handles, OpenQueues
+from commands.qmgr.mqi.handles import AsyncPuts, ConnectedProgram, Handle, Handles
 from commands.qmgr.mqi.refusals import MqiError, check_put
 from commands.qmgr.mqi.subscriptions import Subscriber
-from commands.qmgr.store.connection import ProgramConnection
 from commands.qmgr.store.dynamic_queues import Close
 from commands.qmgr.store.rows import MD, QUEUE
 from commands.qmgr.store.sqlite import QueueManagerStore
@@ -99,33 +97,15 @@ NO_FIELDS: Final = PutFields()
 
 
 class Program:
-    """One connection. number: of its conversation, with its process the owner of its uncommitted messages.
+    """The calls of one connection."""
 
-    open_queues, topics: of all programs. new_id: gives 24 bytes that no other message has. clock: UTC.
-    """
-
-    def __init__(
-        self,
-        qmgr: str,
-        connection: ProgramConnection,
-        holder: ProgramConnection,
-        number: int,
-        application: Application,
-        open_queues: OpenQueues,
-        new_id: Callable[[], bytes],
-        clock: Callable[[], datetime],
-        topics: TopicDefinitions,
-    ) -> None:
-        self.application = application
-        self._qmgr, self._connection, self._holder, self._number = qmgr, connection, holder, number
-        self._open_queues, self._new_id, self._clock, self._topics = open_queues, new_id, clock, topics
-        self._handles, self._may = Handles(), OpenAuthority(topics, application.user)
-        self._getting = Getting(open_queues, self._owner, clock)
+    def __init__(self, connected: ConnectedProgram) -> None:
+        self._connected, self.application = connected, connected.application
+        self._handles, self._may = Handles(), OpenAuthority(connected.topics, connected.application.user)
+        self._getting = Getting(connected)
         self._in_syncpoint = self._defers = False
         self.async_puts = AsyncPuts()
-        self.subscriber = Subscriber(
-            qmgr, connection, holder, self._handles, open_queues, application, self._owner, clock, topics
-        )
+        self.subscriber = Subscriber(connected, self._handles)
 
     # Opening and closing: each in a unit of work of its own
 
@@ -139,7 +119,7 @@ class Program:
                 raise MqiError(MQRC_OPTIONS_ERROR, "a queue manager can be opened for inquiry only")
             with unit_of_work() as unit:
                 self._may.queue_manager(unit, options, self.application.user)
-            return Handle(MQOT_Q_MGR, self._qmgr, options)
+            return Handle(MQOT_Q_MGR, self._connected.qmgr, options)
         if target.object_type == MQOT_TOPIC:
             if options & (MQOO_ANY_INPUT | MQOO_BROWSE):
                 raise MqiError(MQRC_OPTIONS_ERROR, "a topic can be opened for output only")
@@ -147,7 +127,7 @@ class Program:
                 return self._of_topic(unit, target, options)
         if target.object_type != MQOT_Q:
             raise MqiError(MQRC_OBJECT_TYPE_ERROR, f"object type {target.object_type} cannot be opened")
-        if target.qmgr not in ("", self._qmgr):
+        if target.qmgr not in ("", self._connected.qmgr):
             with unit_of_work() as unit:
                 return self._remote(unit, target, options)
         owner = None
@@ -158,11 +138,11 @@ class Program:
                 owner = self._may.acting_user(unit, options, target.alternate_user)
                 self._may.model(unit, target.name, options, owner)
         if owner is not None:
-            made = self._connection.open(target.name, dynamic_name, owner)
+            made = self._connected.connection.open(target.name, dynamic_name, owner)
             handle = Handle(MQOT_Q, made.name, options, queue=made.name, made=made)
         if target.selector:
             handle.selector = _selector(target.selector)
-        self._open_queues.opened(handle.queue, options)
+        self._connected.open_queues.opened(handle.queue, options)
         return handle
 
     def _local(self, unit: SqliteUnitOfWork, target: Target, options: int) -> Handle:
@@ -213,18 +193,18 @@ class Program:
         """MQCLOSE; a dynamic queue goes as its kind and *options* say (MQCO_*). Raises MqiError, StoreError."""
         handle = self.handle(number)
         if handle.made is not None:
-            self._connection.close(handle.made, _close_option(options))
+            self._connected.connection.close(handle.made, _close_option(options))
         if handle.subscription is not None and options & MQCO_REMOVE_SUB:
             self.subscriber.removed(number)
         self._forget(number)
 
     def _forget(self, number: int) -> None:
         handle = self._handles.pop(number)
-        self._open_queues.unlock(handle)
+        self._connected.open_queues.unlock(handle)
         if handle.queue:
-            self._open_queues.closed(handle.queue, handle.options)
+            self._connected.open_queues.closed(handle.queue, handle.options)
         if handle.subscription is not None:
-            self._open_queues.unsubscribed(handle.subscription.name)
+            self._connected.open_queues.unsubscribed(handle.subscription.name)
         if handle.managed is not None:
             with suppress(QueueError):  # it may have been deleted by other means
                 handle.managed.release()
@@ -239,11 +219,11 @@ class Program:
             with unit_of_work() as unit:
                 if commit:
                     queues += self.commit(unit)
-                queues += self._came(unit.uncommitted.end(self._owner(unit)))
+                queues += self._came(unit.uncommitted.end(self._connected.owner(unit)))
         self.subscriber.abandon()
         for number in self._handles:
             self._forget(number)
-        self._connection.disconnect()
+        self._connected.connection.disconnect()
         return queues
 
     # Messages
@@ -268,7 +248,7 @@ class Program:
 
     def activate(self, unit: SqliteUnitOfWork, msg_id: bytes, put: bool) -> list[str]:
         """Put a deferred message, or with *put* false take it back; returns the queues that have it."""
-        return self._came(unit.uncommitted.activate(self._owner(unit), msg_id, put))
+        return self._came(unit.uncommitted.activate(self._connected.owner(unit), msg_id, put))
 
     def put1(
         self,
@@ -283,7 +263,7 @@ class Program:
         opened = MQOO_OUTPUT | options & (OF_CONTEXT | MQOO_ALTERNATE_USER_AUTHORITY)
         if target.object_type == MQOT_TOPIC:
             handle = self._of_topic(unit, target, opened)
-        elif target.qmgr not in ("", self._qmgr):
+        elif target.qmgr not in ("", self._connected.qmgr):
             handle = self._remote(unit, target, opened)
         else:
             handle = self._local(unit, target, opened)
@@ -302,9 +282,9 @@ class Program:
         require_context(handle.options, options)
         check_put(mqmd, options, body, on_topic=bool(handle.topic), leaves=bool(handle.qmgr))
         if handle.topic:
-            self._topics.check_topic(unit, handle.topic)
+            self._connected.topics.check_topic(unit, handle.topic)
         passed = self._passed(options, fields.context)
-        mqmd = put_descriptor(mqmd, options, self.application, self._new_id(), passed)
+        mqmd = put_descriptor(mqmd, options, self.application, self._connected.new_id(), passed)
         queue, described = handle.queue, mqmd
         user: str | None = self.application.user
         if handle.topic:
@@ -325,10 +305,10 @@ class Program:
         row = unit.uncommitted.message(seq)
         if deferred:
             self._defers = True
-            unit.uncommitted.defer(row[QUEUE], seq, self._owner(unit))
+            unit.uncommitted.defer(row[QUEUE], seq, self._connected.owner(unit))
         elif options & MQPMO_SYNCPOINT:
             self._in_syncpoint = True
-            unit.uncommitted.put(row[QUEUE], seq, self._owner(unit))
+            unit.uncommitted.put(row[QUEUE], seq, self._connected.owner(unit))
         kept = Mqmd.decode(row[MD])
         return replace(
             mqmd,
@@ -396,16 +376,13 @@ class Program:
     def _ended(self, unit: SqliteUnitOfWork, commit: bool) -> list[str]:
         if not self._in_syncpoint:
             return []
-        owner = self._owner(unit)
+        owner = self._connected.owner(unit)
         self._in_syncpoint = False
         return self._came(unit.uncommitted.commit(owner) if commit else unit.uncommitted.backout(owner))
 
     def _came(self, came: Came) -> list[str]:
-        self._open_queues.came(came)
+        self._connected.open_queues.came(came)
         return list(came)
-
-    def _owner(self, unit: SqliteUnitOfWork) -> str:
-        return f"{self._holder.number(unit)} {self._number}"
 
     # Inquiry
 
@@ -418,7 +395,7 @@ class Program:
         queue = unit.find_queue(handle.queue)
         if queue is None:
             raise UnknownQueueError(handle.queue or handle.name)
-        opened = self._open_queues
+        opened = self._connected.open_queues
         use = QueueUse(queue, unit.depth(queue.name), opened.inputs[queue.name], opened.outputs[queue.name])
         return of_queue(use, selectors)
 

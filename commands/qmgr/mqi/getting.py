@@ -10,15 +10,13 @@ beginning of the converted message. Its length is said as it is on the queue (IB
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Final
 
 from commands.broker.objects import LocalQueue
 from commands.broker.state import to_microseconds
 from commands.disk.errors import QueueError, UnknownQueueError
-from commands.qmgr.mqi.handles import Handle, OpenQueues
+from commands.qmgr.mqi.handles import ConnectedProgram, Handle
 from commands.qmgr.mqi.refusals import MqiError, check_get
 from commands.qmgr.store.reading import message_of
 from commands.qmgr.store.rows import BODY, MD, RANK, SEQ, MessageRow
@@ -175,15 +173,13 @@ def as_asked(mqmd: Mqmd, body: bytes, asked: GetOptions, queue: str, seq: int) -
 
 
 class Getting:
-    """MQGET of one program. open_queues: of all programs. owner: of the program's uncommitted messages. clock: UTC."""
+    """MQGET of one program."""
 
-    def __init__(
-        self, open_queues: OpenQueues, owner: Callable[[SqliteUnitOfWork], str], clock: Callable[[], datetime]
-    ) -> None:
-        self._open_queues, self._owner, self._clock = open_queues, owner, clock
+    def __init__(self, connected: ConnectedProgram) -> None:
+        self._connected, self._open_queues = connected, connected.open_queues
 
     def _now_us(self) -> int:
-        return to_microseconds(self._clock())
+        return to_microseconds(self._connected.clock())
 
     def chooses(self, handle: Handle, asked: GetOptions) -> bool:
         """Whether MQGET is to give one of many messages, for which ``look`` looks first."""
@@ -281,7 +277,7 @@ class Getting:
             or (options & MQGMO_SYNCPOINT_IF_PERSISTENT and got.mqmd.persistence == MQPER_PERSISTENT)
         )
         if in_syncpoint:
-            unit.uncommitted.got(queue, got.seq, self._owner(unit))
+            unit.uncommitted.got(queue, got.seq, self._connected.owner(unit))
         else:
             unit.uncommitted.remove(queue, got.seq)
         # Counted when it is got, as a put is; LGETDATE is that of the last MQGET, whatever becomes of it.

@@ -86,7 +86,9 @@ _NO_REPORTS: Final = "no such report is made"
 OF_PUT: Final = (
     Refusal("MQPMO_LOGICAL_ORDER", MQPMO_LOGICAL_ORDER, MQRC_OPTIONS_ERROR, _NO_GROUPS),
     Refusal(
-        *("MQPMO_WARN_IF_NO_SUBS_MATCHED", MQPMO_WARN_IF_NO_SUBS_MATCHED, MQRC_OPTIONS_ERROR),
+        "MQPMO_WARN_IF_NO_SUBS_MATCHED",
+        MQPMO_WARN_IF_NO_SUBS_MATCHED,
+        MQRC_OPTIONS_ERROR,
         "a publication is matched after its MQPUT has succeeded",
     ),
 )
@@ -126,7 +128,9 @@ ALL: Final = (*OF_PUT, *OF_REPORT, *OF_REPORT_ELSEWHERE, *OF_FLAGS, DELAY, *OF_G
 # What IBM's queue managers refuse too.
 _ON_TOPICS: Final = (
     Refusal(
-        *("a message of a group", MQMF_MSG_IN_GROUP | MQMF_LAST_MSG_IN_GROUP, MQRC_GROUPING_NOT_ALLOWED),
+        "a message of a group",
+        MQMF_MSG_IN_GROUP | MQMF_LAST_MSG_IN_GROUP,
+        MQRC_GROUPING_NOT_ALLOWED,
         "no message of a group can be published (guide 4.5)",
     ),
 )
@@ -137,8 +141,12 @@ _UNKNOWN_REPORTS: Final = (
 _ONE_OF_PUT: Final = (
     (MQPMO_SYNCPOINT, MQPMO_NO_SYNCPOINT),
     (
-        *(MQPMO_DEFAULT_CONTEXT, MQPMO_NO_CONTEXT, MQPMO_PASS_IDENTITY_CONTEXT, MQPMO_PASS_ALL_CONTEXT),
-        *(MQPMO_SET_IDENTITY_CONTEXT, MQPMO_SET_ALL_CONTEXT),
+        MQPMO_DEFAULT_CONTEXT,
+        MQPMO_NO_CONTEXT,
+        MQPMO_PASS_IDENTITY_CONTEXT,
+        MQPMO_PASS_ALL_CONTEXT,
+        MQPMO_SET_IDENTITY_CONTEXT,
+        MQPMO_SET_ALL_CONTEXT,
     ),
 )
 _ONE_OF_GET: Final = ((MQGMO_SYNCPOINT, MQGMO_NO_SYNCPOINT, MQGMO_SYNCPOINT_IF_PERSISTENT),)

@@ -173,7 +173,12 @@ def publication(flow: PublicationFlow) -> Outgoing:
     pairs += [(tag, "1") for tag, is_set in flags.items() if is_set]
     mqmd = message.mqmd
     return _written(
-        *(flow.sender, _link(flow), INTER_QMGR_PUBS, Word.PUBLISH, pairs, flow.fingerprints),
+        flow.sender,
+        _link(flow),
+        INTER_QMGR_PUBS,
+        Word.PUBLISH,
+        pairs,
+        flow.fingerprints,
         described=mqmd,
         data=encode(message),
         topic=operation.topic_string,
