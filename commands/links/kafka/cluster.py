@@ -16,6 +16,19 @@ from commands.links.kafka.records import Routes
 from rfh2.distribution import how_to_install
 from rfh2.errors import StoreError
 
+try:
+    from confluent_kafka import KafkaError, KafkaException, TopicCollection
+    from confluent_kafka.admin import (  # type: ignore[attr-defined]
+        AdminClient,
+        ConfigResource,
+        NewTopic,
+        ResourceType,
+    )
+except ImportError:  # pragma: no cover - the extra is not installed
+    AdminClient = None  # type: ignore[assignment,misc]
+
+_OFTEN_S: Final = 0.1
+
 
 def client_settings(
     address: Address, config: TopicsConfig, name: str, own: dict[str, Any], reserved: Collection[str] = ()
@@ -41,20 +54,6 @@ def client_settings(
         if given in settings or given in reserved:
             raise ConfigError("[topics.kafka.client]", f"{given} is qpubsub's own to set")
     return {**settings, **config.kafka.client}
-
-
-try:
-    from confluent_kafka import KafkaError, KafkaException, TopicCollection
-    from confluent_kafka.admin import (  # type: ignore[attr-defined]
-        AdminClient,
-        ConfigResource,
-        NewTopic,
-        ResourceType,
-    )
-except ImportError:  # pragma: no cover - the extra is not installed
-    AdminClient = None  # type: ignore[assignment,misc]
-
-_OFTEN_S: Final = 0.1
 
 
 def partitions_of(admin: AdminClient, topic: str, patience_s: float) -> list[int] | None:

@@ -28,11 +28,12 @@ from tests.commands.links import test_same_puts
 DOC = (Path(__file__).parents[3] / "docs" / "live-brokers.md").read_text()
 
 
-@pytest.fixture(params=PORTS)
-def adapter(request: pytest.FixtureRequest, tmp_path: Path) -> Adapter[Any, Any]:
-    QueueManagerStore.create(tmp_path, QueueManager("QM1")).close()
+@pytest.fixture(params=PORTS, scope="module")
+def adapter(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Adapter[Any, Any]:
+    home = tmp_path_factory.mktemp("qmgrs")
+    QueueManagerStore.create(home, QueueManager("QM1")).close()
     url = f"{request.param}://localhost/" + ("QM1" if request.param == "ibmmq" else "")
-    places = Places.of(tmp_path, "QM1", Config(topics=TopicsConfig(prefix="")), None, url)
+    places = Places.of(home, "QM1", Config(topics=TopicsConfig(prefix="")), None, url)
     return places.adapter(parse_address(url, "--topics"), places.stores(DEAD_LETTER_QUEUE))
 
 

@@ -25,61 +25,61 @@ _PUT: Final = {name: slice(at, at + size) for name, at, size in MQMD1.spans() if
 
 
 @dataclass(slots=True)
-class _Lane:
+class _InputQueue:
     """A queue, and what the last look at it saw: the first message's token and moment, or None for no message."""
 
-    queue: str
+    name: str
     handle: Any
     looked: int = -1
     token: bytes | None = None
     put: bytes = b""
 
 
-class Lanes:
+class InputQueues:
     """The input queues during one unit of work. queues: names, and handles for browsing and for input."""
 
     def __init__(self, connection: Connection, queues: Sequence[tuple[str, Any]]) -> None:
         self._connection = connection
         self.handles = tuple(queues)
-        self._lanes = [_Lane(queue, handle) for queue, handle in queues]
+        self._queues = [_InputQueue(name, handle) for name, handle in queues]
         self._looks = 0
 
     def take(self) -> tuple[str, Got] | None:
         """The next message, got under syncpoint, and its queue; None where there is none."""
         cmqc = self._connection.mq.CMQC
         begun = self._looks
-        while (lane := self._first(begun)) is not None:
-            got = self._connection.get(lane.handle, cmqc.MQGMO_SYNCPOINT, token=lane.token)
-            lane.looked = -1  # it has another first message now, whether this one was got or has expired
+        while (queue := self._first(begun)) is not None:
+            got = self._connection.get(queue.handle, cmqc.MQGMO_SYNCPOINT, token=queue.token)
+            queue.looked = -1  # it has another first message now, whether this one was got or has expired
             if got is not None:
-                return lane.queue, got
+                return queue.name, got
         return None
 
-    def _first(self, begun: int) -> _Lane | None:
-        """The lane whose first message is the next one. begun: looks up to this number are too old."""
+    def _first(self, begun: int) -> _InputQueue | None:
+        """The queue whose first message is the next one. begun: looks up to this number are too old."""
         while True:
-            for lane in self._lanes:
-                if lane.looked < 0:
-                    self._look(lane)
-            filled = [lane for lane in self._lanes if lane.token is not None]
+            for queue in self._queues:
+                if queue.looked < 0:
+                    self._look(queue)
+            filled = [queue for queue in self._queues if queue.token is not None]
             if not filled:
-                stale = [lane for lane in self._lanes if lane.looked <= begun]
+                stale = [queue for queue in self._queues if queue.looked <= begun]
                 if not stale:
                     return None
             else:
-                first = min(filled, key=lambda lane: lane.put)
+                first = min(filled, key=lambda queue: queue.put)
                 if first.looked <= begun:
                     stale = [first]
                 else:
-                    stale = [lane for lane in self._lanes if lane.looked < first.looked]
+                    stale = [queue for queue in self._queues if queue.looked < first.looked]
                 if not stale:
                     return first
-            for lane in stale:
-                self._look(lane)
+            for queue in stale:
+                self._look(queue)
 
-    def _look(self, lane: _Lane) -> None:
+    def _look(self, queue: _InputQueue) -> None:
         self._looks += 1
-        lane.looked = self._looks
-        seen = self._connection.glance(lane.handle, first=True)
-        lane.token = None if seen is None else seen.token
-        lane.put = b"" if seen is None else seen.md[_PUT["PutDate"]] + seen.md[_PUT["PutTime"]]
+        queue.looked = self._looks
+        seen = self._connection.glance(queue.handle, first=True)
+        queue.token = None if seen is None else seen.token
+        queue.put = b"" if seen is None else seen.md[_PUT["PutDate"]] + seen.md[_PUT["PutTime"]]

@@ -1,19 +1,19 @@
-"""Keeps what is owed to subscribers on a queue of the bridge, in IBM MQ's own units of work (``Owing``).
+"""Keeps undelivered publications on a queue of the bridge, in IBM MQ's own units of work (``Owing``).
 
     ┌────────┬───────────┬───────┬───────────┬────────────────┬──────┬──────
     │ "OWED" │ temporary │ tried │ Queue  48 │ QueueManager 48 │ MQMD │ body     a message there
     └────────┴───────────┴───────┴───────────┴────────────────┴──────┴──────
 
-Its own MQMD has the CorrelId of its lane, which is a hash of queue and queue manager, so that MQGET finds those of one
-lane in the order in which they were put; all have one priority. It has the Expiry and the persistence of what it holds:
+Its own MQMD has a CorrelId that is a hash of queue and queue manager, so that MQGET finds those for one queue in the
+order in which they were put; all have one priority. It has the Expiry and the persistence of what it holds:
 the queue manager lets it expire, and a get says how much is left.
 
 A unit of work cannot see its own puts, and to browse the queue for each publication would cost a call. So the bridge
-keeps the number of messages in each lane in memory, from one unit of work to the next. For each new connection it reads
-the number from the queue: before it does anything else there, and after the record says that the unit of work of the
-last connection is decided (``record``). For that reason a unit of work that changes what is owed has a record.
+keeps the number of messages for each queue in memory, from one unit of work to the next. For each new connection it
+reads the number from the queue: before it does anything else there, and after the record says that the unit of work of
+the last connection is decided (``record``). For that reason a unit of work that changes it has a record.
 
-The number of failed tries of a lane is in memory too. A message says what this number was when it was put: the
+The number of failed tries of a queue is in memory too. A message says what this number was when it was put: the
 difference is the number of tries of the message. After a restart the count of the last messages begins again.
 """
 
@@ -47,8 +47,8 @@ _SYNCPOINT: Final = 0x0002
 
 
 @dataclass(frozen=True, slots=True)
-class Lane:
-    """What is owed to one queue. count, size_bytes: as far as is known; some may have expired. since: UTC.
+class Undelivered:
+    """What one queue has not got. count, size_bytes: as far as is known; some may have expired. since: UTC.
 
     volatile: how many are not persistent. tried: the number of failed tries. temporary: whether its queue is temporary.
     """
@@ -60,7 +60,7 @@ class Lane:
     size_bytes: int = 0
     volatile: int = 0
 
-    def plus(self, size_bytes: int, persistent: bool, sign: int = 1) -> Lane:
+    def plus(self, size_bytes: int, persistent: bool, sign: int = 1) -> Undelivered:
         """The same with one message more, or one less."""
         return replace(
             self,
@@ -70,19 +70,19 @@ class Lane:
         )
 
 
-class OwedLanes:
-    """What is owed at the end of the last unit of work. queue: where it is kept."""
+class UndeliveredBefore:
+    """What was undelivered at the end of the last unit of work, by queue. queue: where it is."""
 
     def __init__(self, queue: str) -> None:
         self.queue = queue
-        self.lanes: dict[str, Lane] = {}
+        self.by_queue: dict[str, Undelivered] = {}
 
     def read(self, connection: Connection) -> None:
         """Look at all that is on the queue, header by header. Raises MqError, StoreError.
 
-        A queue that is not there holds nothing, and nothing can be owed.
+        A queue that is not there holds nothing, and can keep nothing.
         """
-        self.lanes = {}
+        self.by_queue = {}
         try:
             handle = opened(connection, self.queue)
         except MqError as error:
@@ -96,20 +96,20 @@ class OwedLanes:
             return
         seen = connection.glance(handle, first=True, size=_HEADER.size)
         while seen is not None:
-            lane, tried, temporary = _header(seen.body, self.queue)
+            name, tried, temporary = _header(seen.body, self.queue)
             mqmd = Mqmd.decode(seen.md)
-            known = self.lanes.get(lane) or Lane(put_at(mqmd), temporary=temporary)
+            known = self.by_queue.get(name) or Undelivered(put_at(mqmd), temporary=temporary)
             known = replace(known, tried=max(known.tried, tried))
             size_bytes = max(0, seen.length - _HEADER.size)
-            self.lanes[lane] = known.plus(size_bytes, mqmd.persistence == MQPER_PERSISTENT)
+            self.by_queue[name] = known.plus(size_bytes, mqmd.persistence == MQPER_PERSISTENT)
             seen = connection.glance(handle, first=False, size=_HEADER.size)
-        if self.lanes:
-            total = sum(lane.count for lane in self.lanes.values())
-            _log.warning("%d publications for %d queues are kept on %s", total, len(self.lanes), self.queue)
+        if self.by_queue:
+            total = sum(each.count for each in self.by_queue.values())
+            _log.warning("%d publications for %d queues are kept on %s", total, len(self.by_queue), self.queue)
 
 
-class OwedOnQueue:
-    """What is owed, for one unit of work.
+class UndeliveredOnQueue:
+    """What is undelivered, for one unit of work (``Owing``).
 
     calling: says what a failed call means to the unit of work. put: a message on the queue, by descriptor and body.
     is_temporary: whether a queue is a temporary dynamic one.
@@ -118,28 +118,28 @@ class OwedOnQueue:
     def __init__(
         self,
         connection: Connection,
-        before: OwedLanes,
+        before: UndeliveredBefore,
         calling: Callable[[str], AbstractContextManager[None]],
         put: Callable[[bytes, bytes], None],
         is_temporary: Callable[[str], bool],
     ) -> None:
         self._connection, self._before, self._calling, self._put = connection, before, calling, put
         self._is_temporary = is_temporary
-        self._lanes = before.lanes
+        self._by_queue = before.by_queue
         self._tokens: dict[int, bytes] = {}
         self._added: set[str] = set()
         self.has_changed = False
 
     def settle(self) -> None:
         """The unit of work is committed."""
-        self._before.lanes = self._lanes
+        self._before.by_queue = self._by_queue
 
     def overview(self) -> Iterator[tuple[str, int, datetime]]:
         """Queue, how many, since when."""
-        return ((name, lane.count, lane.since) for name, lane in self._lanes.items())
+        return ((name, known.count, known.since) for name, known in self._by_queue.items())
 
     def queues(self) -> set[str]:
-        return set(self._lanes)
+        return set(self._by_queue)
 
     def owe(
         self,
@@ -153,10 +153,10 @@ class OwedOnQueue:
         persistent: bool,
     ) -> None:
         del user, expires_at  # the MQMD says both
-        lane = self._lanes.get(queue) or Lane(time, temporary=self._is_temporary(queue))
+        known = self._by_queue.get(queue) or Undelivered(time, temporary=self._is_temporary(queue))
         described, size = decode_mqmd(md, 0)
         name, qmgr = destination(queue)
-        header = _HEADER.pack(_STRUC_ID, lane.temporary, lane.tried, name.encode(), qmgr.encode())
+        header = _HEADER.pack(_STRUC_ID, known.temporary, known.tried, name.encode(), qmgr.encode())
         outer = Mqmd(
             format=FORMAT,
             expiry=described.expiry,
@@ -165,7 +165,7 @@ class OwedOnQueue:
             correl_id=_correl_id(queue),
         )
         self._put(outer.encode(), header + md[:size] + body)
-        self._change(queue, lane.plus(size + len(body), persistent))
+        self._change(queue, known.plus(size + len(body), persistent))
         self._added.add(queue)
 
     def first(self, queue: str, limit: int, now: datetime) -> Iterator[StoredMessage]:
@@ -183,28 +183,30 @@ class OwedOnQueue:
             yield _kept(seq, queue, got)
 
     def is_temporary(self, queue: str) -> bool:
-        lane = self._lanes.get(queue)
-        return lane is not None and lane.temporary
+        known = self._by_queue.get(queue)
+        return known is not None and known.temporary
 
     def paid(self, message: StoredMessage) -> None:
         self._take(self._tokens.pop(message.seq))
         self._less(message.queue, len(message.md) + len(message.body), message.persistent)
 
     def tried(self, queue: str, most: int | None) -> int:
-        lane = self._lanes.get(queue)
-        if lane is None:
+        known = self._by_queue.get(queue)
+        if known is None:
             return 0
-        lane = replace(lane, tried=lane.tried + 1)
-        self._lanes = {**self._lanes, queue: lane}
-        if most is None or not lane.volatile:
+        known = replace(known, tried=known.tried + 1)
+        self._by_queue = {**self._by_queue, queue: known}
+        if most is None or not known.volatile:
             return 0
         try:
-            return self._give_up(queue, lane.tried - most)
+            return self._give_up(queue, known.tried - most)
         except QueueError:
             return 0  # it cannot be read now; the next try comes
 
     def total(self) -> tuple[int, int]:
-        return sum(lane.count for lane in self._lanes.values()), sum(lane.size_bytes for lane in self._lanes.values())
+        return sum(each.count for each in self._by_queue.values()), sum(
+            each.size_bytes for each in self._by_queue.values()
+        )
 
     def _give_up(self, queue: str, before: int) -> int:
         """Discard those that are not persistent and were put after at most *before* tries."""
@@ -231,16 +233,16 @@ class OwedOnQueue:
             raise
 
     def _less(self, queue: str, size_bytes: int, persistent: bool) -> None:
-        lane = self._lanes[queue].plus(size_bytes, persistent, -1)
-        self._change(queue, lane if lane.count > 0 else None)
+        left = self._by_queue[queue].plus(size_bytes, persistent, -1)
+        self._change(queue, left if left.count > 0 else None)
 
-    def _change(self, queue: str, lane: Lane | None) -> None:
+    def _change(self, queue: str, undelivered: Undelivered | None) -> None:
         if not self.has_changed:
-            self._lanes, self.has_changed = dict(self._lanes), True
-        if lane is None:
-            self._lanes.pop(queue, None)
+            self._by_queue, self.has_changed = dict(self._by_queue), True
+        if undelivered is None:
+            self._by_queue.pop(queue, None)
         else:
-            self._lanes[queue] = lane
+            self._by_queue[queue] = undelivered
 
     def _handle(self) -> Any:
         return opened(self._connection, self._before.queue)
@@ -257,17 +259,17 @@ class OwedOnQueue:
 
 
 def opened(connection: Connection, queue: str) -> Any:
-    """The queue that keeps what is owed. Raises MqError."""
+    """The queue that keeps what is undelivered. Raises MqError."""
     cmqc = connection.mq.CMQC
     return connection.queue(queue, cmqc.MQOO_INPUT_SHARED | cmqc.MQOO_BROWSE)
 
 
-def _correl_id(lane: str) -> bytes:
-    return hashlib.sha256(lane.encode()).digest()[:24]
+def _correl_id(queue: str) -> bytes:
+    return hashlib.sha256(queue.encode()).digest()[:24]
 
 
 def _header(data: bytes, queue: str) -> tuple[str, int, bool]:
-    """Lane, tries before it was put, whether its queue is temporary. Raises StoreError."""
+    """The queue (``lane_of``), tries before it was put, whether its queue is temporary. Raises StoreError."""
     if len(data) < _HEADER.size or not data.startswith(_STRUC_ID):
         raise StoreError(f"queue {queue} holds a message that the bridge did not put there; remove it")
     _, temporary, tried, name, qmgr = _HEADER.unpack_from(data)
