@@ -23,11 +23,10 @@ from commands.broker.objects import (
     Objects,
     QueueManager,
 )
-from commands.explain.equivalents.mqsc import attributes as sub_attributes
-from commands.explain.equivalents.mqsc_text import NoMqscFormError
-from commands.explain.equivalents.traced_operations import OperationContext
 from commands.mqsc import attributes as mqsc_kinds
 from commands.mqsc.attributes import Attribute, ObjectKind
+from commands.mqsc.equivalents import OperationContext, attributes as sub_attributes
+from commands.mqsc.script import NoMqscFormError
 from commands.mqsc.values import Shown
 from migrate.legacy_state import Frozen
 from migrate.marker import is_marker

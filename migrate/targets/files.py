@@ -33,9 +33,9 @@ from commands.broker.objects import (
     QueueManager,
     kind_of,
 )
-from commands.explain.equivalents.mqsc_text import NoMqscFormError, Word, comment, quoted, statement
 from commands.mqsc import attributes as mqsc_kinds
 from commands.mqsc.attributes import Attribute, ObjectKind
+from commands.mqsc.script import NoMqscFormError, Word, comment, quoted, statement
 from commands.mqsc.values import Choice, Names, Number
 from commands.qmgr.store.reading import definitions_in
 from migrate.acl import FILE_NAME

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
+from commands.broker.reading import natural_queue
 from commands.cli.options.captures import STDIN, Captures, files_argument, format_option
 from commands.mqsc.broker import Broker
 from commands.replay.arrivals import DEFAULT_QMGR, OutOfOrderError
 from commands.replay.divided import ClockWentBackError
-from commands.replay.local import natural_queue
 from commands.terminal.console import Console
 from commands.terminal.workers import cores
 from rfh2.captured import CapturedMessage

@@ -8,14 +8,12 @@ from functools import lru_cache
 from typing import Any, Final
 
 from commands.broker.lifetime import tenths_until
-from commands.explain.equivalents.mqsc_text import comment
 from commands.explain.equivalents.pcf import to_pcf
-from commands.explain.equivalents.sub_names import sub_name
-from commands.explain.equivalents.topics import BLANK_TOPIC
-from commands.explain.equivalents.traced_operations import OperationContext
 from commands.headers.registry import content_of, parse
 from commands.headers.user_folders import data_text
 from commands.model import Command, DeregisterPublisher, Publish, RegisterPublisher
+from commands.mqsc.equivalents import BLANK_TOPIC, OperationContext, sub_name
+from commands.mqsc.script import comment
 from rfh2.constants import MQEI_UNLIMITED
 from rfh2.errors import QPubSubError
 from rfh2.message import Message

@@ -7,10 +7,8 @@ from typing import Final
 
 from commands.broker.lifetime import tenths_until
 from commands.broker.mqsd import PSPROP
-from commands.explain.equivalents.mqsc_text import comment
-from commands.explain.equivalents.sub_names import sub_name
-from commands.explain.equivalents.topics import BLANK_TOPIC, topics_cleared, wildcards_note
-from commands.explain.equivalents.traced_operations import OperationContext
+from commands.mqsc.equivalents import BLANK_TOPIC, OperationContext, sub_name, topics_cleared, wildcards_note
+from commands.mqsc.script import comment
 from rfh2 import pcf_admin_names as c
 from rfh2.mqi_constants import MQCI_NONE
 from rfh2.pcf import Pcf

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import sha256
 from typing import Final
 
 from commands.broker.lifetime import tenths_until
-from commands.explain.equivalents.mqsc_text import Attribute, NoMqscFormError, Word, comment, keyword, statement
-from commands.explain.equivalents.sub_names import is_made_up, sub_name
-from commands.explain.equivalents.topics import BLANK_TOPIC, topics_cleared, wildcards_note
-from commands.explain.equivalents.traced_operations import OperationContext
+from commands.mqsc.script import Attribute, NoMqscFormError, Word, comment, keyword, statement
+from rfh2.constants import MQ_SUB_NAME_LENGTH
 from rfh2.mqi_constants import MQCI_NONE
+from streams.char_wildcards import has_char_wildcards
 from streams.operations import (
     AlterSubscription,
     ClearRetained,
@@ -19,9 +21,15 @@ from streams.operations import (
     Subscribe,
     Unsubscribe,
 )
+from streams.patterns import parse_pattern
 from streams.subscriptions import DeliveryPersistence, PublicationFormat, Subscription, WildcardScheme
 from streams.topic_strings import is_present
+from streams.topic_wildcards import has_topic_wildcards
 
+# Unnamed subscriptions get names: MQSC, PCF and MQSUB know a durable subscription by its name alone.
+PREFIX: Final = "QPS"
+_HASH_DIGITS: Final = 8
+BLANK_TOPIC: Final = "a topic string that begins with a blank counts as none (guide 2.5.2)"
 _PSPROPS: Final = {
     PublicationFormat.RFH2: "RFH2",
     PublicationFormat.RFH1: "COMPAT",
@@ -45,6 +53,29 @@ _DEFAULTS: Final[dict[str, str | int]] = {
     "SUBLEVEL": 1,
     "EXPIRY": Word("UNLIMITED"),
 }
+
+
+@dataclass(frozen=True, slots=True)
+class OperationContext:
+    """What a dialect needs to know beside an operation.
+
+    qmgr: the queue manager's name. now: when it is carried out, UTC. before: the subscription as it was, if there was
+    one. cleared: the topics whose retained publications it took away. no_alter: the RegSub said NoAlter.
+    """
+
+    qmgr: str
+    now: datetime
+    before: Subscription | None = None
+    cleared: tuple[str, ...] = ()
+    no_alter: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OperationInContext:
+    """One operation, and what is around it."""
+
+    operation: Operation
+    context: OperationContext
 
 
 def to_mqsc(operation: Operation, context: OperationContext) -> list[str]:
@@ -178,3 +209,43 @@ def _lost_by_altering(before: Subscription, after: Subscription) -> list[str]:
 
 def _scheme(scheme: WildcardScheme) -> Word:
     return Word("CHAR" if scheme is WildcardScheme.CHAR else "TOPIC")
+
+
+def sub_name(subscription: Subscription) -> str:
+    """The subscription's name, or one made of its traditional identity, stream and topic string.
+
+    Generated names differ where a queue manager sees a difference: two subscriptions of one identity to one topic
+    differ in user, selector or subscription point, of which the digits at the end are a digest. Too long a name is cut,
+    and then the digits are a digest of all of it.
+    """
+    if subscription.name is not None:
+        return subscription.name
+    correl_id = "-" if subscription.correl_id == MQCI_NONE else subscription.correl_id.hex().upper()
+    parts = (subscription.dest_qmgr, subscription.dest_queue, correl_id, subscription.stream or "-")
+    whole = ":".join((PREFIX, *parts, subscription.topic_string))
+    rest = (subscription.user, subscription.selector or "", subscription.sub_point or "")
+    digest = sha256("\0".join((whole, *rest)).encode()).hexdigest()[:_HASH_DIGITS]
+    return f"{whole[: MQ_SUB_NAME_LENGTH - _HASH_DIGITS - 1]}:{digest}"
+
+
+def is_made_up(subscription: Subscription) -> bool:
+    """Whether the name of *subscription* is one that ``sub_name`` makes."""
+    return subscription.name is None
+
+
+def wildcards_note(operation: ClearRetained, topics: tuple[str, ...]) -> str:
+    """What is said where wildcards stood for *topics*."""
+    count = "one topic" if len(topics) == 1 else f"{len(topics) or 'no'} topics"
+    return f"wildcards cannot be given; '{operation.topic_string}' stood for {count} with something retained"
+
+
+def topics_cleared(operation: ClearRetained, context: OperationContext) -> tuple[tuple[str, ...], bool]:
+    """The topic strings to clear, and whether they come from wildcards.
+
+    Wildcards stand for the topics that had a retained publication when the command came.
+    """
+    topic = operation.topic_string
+    wild = has_topic_wildcards(topic) if operation.wildcard is WildcardScheme.TOPIC else has_char_wildcards(topic)
+    if wild:
+        return context.cleared, True
+    return (parse_pattern(topic, operation.wildcard).literal_topic,), False
