@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from commands.broker.attribute_kinds import Shown
 from commands.broker.objects import CLUSRCVR, CLUSSDR
 from commands.mqsc import answers
 from commands.mqsc.administration import Administration
@@ -19,7 +20,7 @@ from commands.mqsc.answers import Answer, displayed
 from commands.mqsc.attributes import CHANNEL
 from commands.mqsc.display import matches_name, select
 from commands.mqsc.model import Command
-from commands.mqsc.values import Shown, single
+from commands.mqsc.values import single
 from commands.network.neighbours import NeighbourStatus
 from commands.network.repository import RepositoryEntry
 

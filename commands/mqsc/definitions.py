@@ -12,11 +12,12 @@ from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Any, Final
 
+from commands.broker.attribute_kinds import Choice, Shown, shown
 from commands.broker.objects import AliasQueue, AuthorityRecord, ClusterChannel, LocalQueue, ModelQueue, Objects
 from commands.mqsc import answers, attributes, channels
 from commands.mqsc.administration import Administration
 from commands.mqsc.answers import Answer, Change, DefinitionDeleted, DefinitionStored, displayed, done
-from commands.mqsc.attributes import ObjectKind, Settings, read_settings, shown
+from commands.mqsc.attributes import ObjectKind, Settings, read_settings
 from commands.mqsc.authority_records import notes_after_deletion
 from commands.mqsc.display import matches_name, select
 from commands.mqsc.model import Command, MqscError
@@ -28,7 +29,7 @@ from commands.mqsc.streams_in_use import (
     topic_notes,
     used_by_broker,
 )
-from commands.mqsc.values import Shown, flag, object_name, single
+from commands.mqsc.values import object_name, read, single
 from rfh2.constants import MQ_CHANNEL_NAME_LENGTH, MQ_OBJECT_NAME_LENGTH
 from rfh2.errors import CommandError
 from rfh2.pcf_admin_names import MQRCCF_ATTR_VALUE_FIXED
@@ -41,6 +42,7 @@ _DELETE_WORDS: Final = {
     "QLOCAL": frozenset({"PURGE", "NOPURGE", "AUTHREC", "CMDSCOPE", "QSGDISP"}),
     "CHANNEL": frozenset({"CHLTABLE", "CHLTYPE", "IGNSTATE", "CMDSCOPE", "QSGDISP"}),
 }
+_YES_NO: Final = Choice({"YES": True, "NO": False})
 _NO_SUCH_OBJECT: Final = ("", "")
 
 
@@ -373,7 +375,7 @@ def _no_name_here(command: Command) -> MqscError:
 def _takes_authority(command: Command) -> bool:
     """Whether the authority records of what is deleted go with it, as they do unless AUTHREC(NO) is given."""
     keyword = command.keyword("AUTHREC")
-    return keyword is None or bool(flag("YES", "NO").read(keyword))
+    return keyword is None or bool(read(_YES_NO, keyword))
 
 
 def _records_of(name: str, family: ObjectFamily, objects: Objects) -> list[AuthorityRecord]:

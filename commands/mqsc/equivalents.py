@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
-from typing import Final
+from typing import Any, Final
 
+from commands.broker.attribute_kinds import Choice, Number
 from commands.broker.lifetime import tenths_until
+from commands.broker.subscription_attributes import BY_KEYWORD, SubscriptionAttribute, in_scripts, values_of
 from commands.mqsc.script import Attribute, NoMqscFormError, Word, comment, keyword, statement
 from rfh2.constants import MQ_SUB_NAME_LENGTH
 from rfh2.mqi_constants import MQCI_NONE
@@ -22,7 +25,7 @@ from streams.operations import (
     Unsubscribe,
 )
 from streams.patterns import parse_pattern
-from streams.subscriptions import DeliveryPersistence, PublicationFormat, Subscription, WildcardScheme
+from streams.subscriptions import DeliveryPersistence, Subscription, WildcardScheme
 from streams.topic_strings import is_present
 from streams.topic_wildcards import has_topic_wildcards
 
@@ -30,29 +33,27 @@ from streams.topic_wildcards import has_topic_wildcards
 PREFIX: Final = "QPS"
 _HASH_DIGITS: Final = 8
 BLANK_TOPIC: Final = "a topic string that begins with a blank counts as none (guide 2.5.2)"
-_PSPROPS: Final = {
-    PublicationFormat.RFH2: "RFH2",
-    PublicationFormat.RFH1: "COMPAT",
-    PublicationFormat.PCF: "COMPAT",
-    PublicationFormat.NONE: "NONE",
-    PublicationFormat.PROPERTIES: "MSGPROP",
-}
-# What ALTER SUB cannot change (guide 2.5.4, 7.5).
-_FIXED: Final = ("TOPICSTR", "WSCHEMA", "SELECTOR")
-# What ALTER SUB says of an attribute that DEFINE SUB would leave out.
-_DEFAULTS: Final[dict[str, str | int]] = {
-    "DESTQMGR": "",
-    "DESTCORL": "",
-    "SUBUSER": "",
-    "USERDATA": "",
-    "SUBSCOPE": Word("ALL"),
-    "REQONLY": Word("NO"),
-    "PUBACCT": "",
-    "PUBAPPID": "",
-    "PUBPRTY": Word("ASPUB"),
-    "SUBLEVEL": 1,
-    "EXPIRY": Word("UNLIMITED"),
-}
+# The order of attributes in a script.
+_IN_SCRIPTS: Final = in_scripts(
+    "TOPICSTR",
+    "WSCHEMA",
+    "DEST",
+    "DESTQMGR",
+    "DESTCORL",
+    "PSPROP",
+    "VARUSER",
+    "SUBUSER",
+    "SELECTOR",
+    "USERDATA",
+    "SUBSCOPE",
+    "REQONLY",
+    "PUBACCT",
+    "PUBAPPID",
+    "PUBPRTY",
+    "SUBLEVEL",
+    "EXPIRY",
+)
+_FIXED: Final = tuple(each.keyword for each in _IN_SCRIPTS if each.fixed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,42 +113,40 @@ def attributes(subscription: Subscription, context: OperationContext) -> list[At
 
     Raises NoMqscFormError for a topic string that counts as none.
     """
-    options = subscription.options
     if not is_present(subscription.topic_string):
         raise NoMqscFormError(BLANK_TOPIC)
-    out: list[Attribute] = [("TOPICSTR", subscription.topic_string), ("WSCHEMA", _scheme(subscription.wildcard))]
-    out += [("DEST", subscription.dest_queue)]
-    if subscription.dest_qmgr != context.qmgr:
-        out.append(("DESTQMGR", subscription.dest_qmgr))
-    if subscription.correl_id != MQCI_NONE or subscription.keep_correl_id:
-        out.append(("DESTCORL", subscription.correl_id.hex().upper()))
-    out += [
-        ("PSPROP", Word(_PSPROPS[subscription.format])),
-        ("VARUSER", Word("ANY" if options.variable_user_id else "FIXED")),
-    ]
-    if subscription.user:
-        out.append(("SUBUSER", subscription.user))
-    if subscription.selector:
-        out.append(("SELECTOR", subscription.selector))
-    if subscription.user_data is not None:
-        out.append(("USERDATA", subscription.user_data))
-    if options.local:
-        out.append(("SUBSCOPE", Word("QMGR")))
-    if options.pub_on_req_only:
-        out.append(("REQONLY", Word("YES")))
-    if any(subscription.accounting_token):
-        out.append(("PUBACCT", subscription.accounting_token.hex().upper()))
-    if subscription.appl_identity_data:
-        out.append(("PUBAPPID", subscription.appl_identity_data))
-    if subscription.pub_priority is not None:
-        priority = subscription.pub_priority
-        out.append(("PUBPRTY", Word("ASQDEF") if priority < 0 else priority))
-    if subscription.sub_level != 1:
-        out.append(("SUBLEVEL", subscription.sub_level))
-    left = tenths_until(subscription.expires_at, context.now)
-    if left is not None:
-        out.append(("EXPIRY", left))
-    return out
+    return [(each.keyword, _written(each, value)) for each, value in said(subscription, context, _IN_SCRIPTS)]
+
+
+def said(
+    subscription: Subscription,
+    context: OperationContext,
+    attributes: Iterable[SubscriptionAttribute],
+    always: frozenset[str] = frozenset(),
+) -> Iterator[tuple[SubscriptionAttribute, Any]]:
+    """Those *attributes* that differ from what DEFINE SUB gives, with their values; those in *always* in any case."""
+    values = values_of(subscription, tenths_until(subscription.expires_at, context.now))
+    values["SELECTOR"] = subscription.selector or None
+    for each in attributes:
+        value = values[each.keyword]
+        default = context.qmgr if each.keyword == "DESTQMGR" else each.default
+        keeps_correl_id = each.keyword == "DESTCORL" and subscription.keep_correl_id
+        if value != default or each.always or keeps_correl_id or each.keyword in always:
+            yield each, value
+
+
+def _written(attribute: SubscriptionAttribute, value: Any) -> str | int:
+    """The value as a script has it: words of MQSC go without quotes."""
+    shown = attribute.kind.show(value)
+    if isinstance(shown, int):
+        return shown
+    return Word(shown) if isinstance(attribute.kind, Choice | Number) else str(shown)
+
+
+def _default(keyword: str) -> str | int:
+    """What ALTER SUB says of an attribute that DEFINE SUB leaves out."""
+    attribute = BY_KEYWORD[keyword]
+    return _written(attribute, attribute.default) if isinstance(attribute.kind, Choice | Number) else ""
 
 
 def _alter(subscription: Subscription, context: OperationContext) -> list[str]:
@@ -157,7 +156,7 @@ def _alter(subscription: Subscription, context: OperationContext) -> list[str]:
     wanted = dict(attributes(subscription, context))
     had = {} if before is None else dict(attributes(before, context))
     changed = [(name, value) for name, value in wanted.items() if had.get(name) != value and name not in _FIXED]
-    gone = [(name, _DEFAULTS[name]) for name in had if name not in wanted and name not in _FIXED]
+    gone = [(name, _default(name)) for name in had if name not in wanted and name not in _FIXED]
     for name in _FIXED:
         if before is not None and wanted.get(name) != had.get(name):
             notes.append(f"ALTER SUB cannot change {name}: delete the subscription and define it anew")
@@ -205,10 +204,6 @@ def _lost_by_altering(before: Subscription, after: Subscription) -> list[str]:
     if before.options.persistence is not after.options.persistence:
         notes.append(f"persistence becomes {after.options.persistence}: has no keyword")
     return notes
-
-
-def _scheme(scheme: WildcardScheme) -> Word:
-    return Word("CHAR" if scheme is WildcardScheme.CHAR else "TOPIC")
 
 
 def sub_name(subscription: Subscription) -> str:

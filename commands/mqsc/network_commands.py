@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from commands.broker.attribute_kinds import Name
 from commands.broker.objects import Objects
 from commands.mqsc import answers
 from commands.mqsc.administration import Administration
 from commands.mqsc.answers import Answer, DefinitionStored, done
 from commands.mqsc.attributes import unexpected_keyword
 from commands.mqsc.model import Command
-from commands.mqsc.values import Name, words
+from commands.mqsc.values import read, word_of
 
-_TYPES: Final = words("PROXYSUB", "CONFIGEV", "EXPIRY", "EARLY")
+_TYPES: Final = ("PROXYSUB", "CONFIGEV", "EXPIRY", "EARLY")
 _OPTIONS: Final = {"CLUSTER", "CLUSNL", "MODE", "CMDSCOPE", "FACILITY", "LOG"}
 
 
@@ -25,7 +26,7 @@ def refresh_qmgr(command: Command, administration: Administration) -> Answer:
     given = command.keyword("TYPE")
     if given is None:
         raise answers.missing_keyword("TYPE")
-    kind = _TYPES.read(given)
+    kind = word_of(given, *_TYPES)
     if kind != "PROXYSUB":
         return Answer(True, None, f"The bridge has nothing to refresh for TYPE({kind}).")
     count = administration.neighbours.refresh_proxies()
@@ -79,10 +80,10 @@ def refresh_cluster(command: Command, administration: Administration) -> Answer:
 def _clusters(command: Command, objects: Objects) -> tuple[str, ...]:
     cluster, namelist = command.keyword("CLUSTER"), command.keyword("CLUSNL")
     if cluster is not None and namelist is None:
-        return (str(Name().read(cluster)),)
+        return (str(read(Name(), cluster)),)
     if namelist is None or cluster is not None:
         raise answers.missing_keyword("CLUSTER or CLUSNL")
-    found = objects.namelists.get(name := str(Name().read(namelist)))
+    found = objects.namelists.get(name := str(read(Name(), namelist)))
     if found is None:
         raise answers.not_found(name)
     return found.names

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from typing import Final
 
+from commands.broker.attribute_kinds import Shown
 from commands.broker.counts import QueueCounts
 from commands.mqsc import answers
 from commands.mqsc.administration import Administration
 from commands.mqsc.answers import Answer, displayed
 from commands.mqsc.display import matches_name, select
 from commands.mqsc.model import Command
-from commands.mqsc.values import Shown, shown_moment, words
+from commands.mqsc.values import shown_moment, word_of
 
 _MOST_S: Final = 999_999_999
 _MONITORED: Final = frozenset(["LGETDATE", "LGETTIME", "LPUTDATE", "LPUTTIME", "MSGAGE"])
@@ -30,7 +31,7 @@ def display(command: Command, administration: Administration) -> Answer:
     pattern = command.name.text.rstrip(" ")
     kind = command.keyword("TYPE")
     names = [name for name in sorted(administration.objects.queues) if matches_name(pattern, name)]
-    if kind is not None and words("QUEUE", "HANDLE").read(kind) == "HANDLE":
+    if kind is not None and word_of(kind, "QUEUE", "HANDLE") == "HANDLE":
         raise answers.not_found(pattern)
     counters = administration.queues.counters
     counted = {} if counters is None else counters.queues()

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Final
 
+from commands.broker.attribute_kinds import Shown
 from commands.broker.counts import TopicCounts
 from commands.mqsc import answers
 from commands.mqsc.administration import Administration
@@ -20,7 +21,7 @@ from commands.mqsc.attributes import TOPIC, unexpected_keyword
 from commands.mqsc.display import select
 from commands.mqsc.model import Command
 from commands.mqsc.subscription_display import STATUS_BLANK, STATUS_KEYWORDS, counts_of_subscriptions, status_row
-from commands.mqsc.values import Shown, shown_moment, words
+from commands.mqsc.values import shown_moment, word_of
 from rfh2.errors import CommandError
 from streams.operations import ClearRetained
 from streams.subscriptions import Subscription
@@ -42,7 +43,7 @@ def display_pubsub(command: Command, administration: Administration) -> Answer:
     """DISPLAY PUBSUB: this queue manager, its parent and its children; LOCAL is the default, as in IBM MQ."""
     keyword = command.keyword("TYPE")
     given = keyword is not None and keyword.values is not None
-    kind = words("LOCAL", "PARENT", "CHILD", "ALL").read(keyword) if keyword is not None and given else "LOCAL"
+    kind = word_of(keyword, "LOCAL", "PARENT", "CHILD", "ALL") if keyword is not None and given else "LOCAL"
     qmgr = administration.objects.qmgr
     rows: list[dict[str, Shown]] = [
         {
@@ -132,7 +133,7 @@ def display_topic_status(command: Command, administration: Administration) -> An
     """DISPLAY TPSTATUS with TYPE(TOPIC), TYPE(SUB) or TYPE(PUB); the topic string may hold ``#`` and ``+``."""
     pattern = _pattern(command)
     keyword = command.keyword("TYPE")
-    kind = words("TOPIC", "SUB", "PUB").read(keyword) if keyword is not None else "TOPIC"
+    kind = word_of(keyword, "TOPIC", "SUB", "PUB") if keyword is not None else "TOPIC"
     tree = topic_tree(administration).select(pattern)
     first = next(tree, None)
     if first is None and not pattern.is_wild:
@@ -173,10 +174,10 @@ def clear_topic_string(command: Command, administration: Administration) -> Answ
     kind = command.keyword("CLRTYPE") or command.keyword("CLTRTYPE")
     if kind is None:
         raise answers.missing_keyword("CLRTYPE")
-    words("RETAINED").read(kind)
+    word_of(kind, "RETAINED")
     scope = command.keyword("SCOPE")
     if scope is not None:
-        words("LOCAL").read(scope)
+        word_of(scope, "LOCAL")
     for keyword in command.keywords:
         if keyword.name not in {"CLRTYPE", "CLTRTYPE", "SCOPE", "CMDSCOPE"}:
             raise unexpected_keyword(command, keyword)

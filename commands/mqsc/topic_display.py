@@ -11,14 +11,15 @@ from collections.abc import Iterator
 from operator import itemgetter
 from typing import Final
 
+from commands.broker.attribute_kinds import Shown, shown
 from commands.mqsc import answers
 from commands.mqsc.administration import Administration
 from commands.mqsc.answers import Answer, displayed
-from commands.mqsc.attributes import TOPIC, shown
+from commands.mqsc.attributes import TOPIC
 from commands.mqsc.definitions import TOPIC as FAMILY, rows_of
 from commands.mqsc.display import matches_name, select
 from commands.mqsc.model import Command
-from commands.mqsc.values import Shown, single, words
+from commands.mqsc.values import single, word_of
 
 _OF_CLUSTERS: Final = frozenset({"CLSTATE", "CLUSQMGR"})
 _KNOWN: Final = frozenset({"TOPIC", "TYPE"} | {attribute.keyword for attribute in TOPIC.attributes}) | _OF_CLUSTERS
@@ -30,7 +31,7 @@ def display(command: Command, administration: Administration) -> Answer:
     """DISPLAY TOPIC. Raises MqscError."""
     keyword = command.keyword("TYPE")
     given = keyword is not None and keyword.values is not None
-    kind = words("ALL", "LOCAL", "CLUSTER").read(keyword) if keyword is not None and given else "ALL"
+    kind = word_of(keyword, "ALL", "LOCAL", "CLUSTER") if keyword is not None and given else "ALL"
     return _display(command, administration, kind)
 
 

@@ -23,6 +23,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
+from commands.broker.attribute_kinds import Attribute, Choice, Names, Number
 from commands.broker.lifetime import tenths_until
 from commands.broker.objects import (
     CONTROL_QUEUE,
@@ -34,9 +35,8 @@ from commands.broker.objects import (
     kind_of,
 )
 from commands.mqsc import attributes as mqsc_kinds
-from commands.mqsc.attributes import Attribute, ObjectKind
+from commands.mqsc.attributes import ObjectKind
 from commands.mqsc.script import NoMqscFormError, Word, comment, quoted, statement
-from commands.mqsc.values import Choice, Names, Number
 from commands.qmgr.store.reading import definitions_in
 from migrate.acl import FILE_NAME
 from migrate.contents import Content, Spool, content_bytes, encoded_lines

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
+from commands.broker.subscription_attributes import OPTIONS
 from commands.mqsc.equivalents import OperationContext, attributes as sub_attributes, sub_name
 from commands.mqsc.script import NoMqscFormError, Word, comment, keyword, statement
 from migrate.legacy_state import Key
@@ -32,7 +33,7 @@ Keyed = tuple[Key, CapturedMessage]
 
 _KEPT_BACK: Final = ("REQONLY", Word("YES"))
 _RELEASED: Final = ("REQONLY", Word("NO"))
-_MQSC_OPTIONS: Final = ("local", "pub_on_req_only", "variable_user_id")
+_MQSC_OPTIONS: Final = tuple(each.field for each in OPTIONS if each.keyword)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from commands.broker.attribute_kinds import Choice, Kind, Number, Shown, WordList
 from commands.mqsc.pcf.commands import COMMANDS
-from commands.mqsc.pcf.forms import Integer, IntegerList
-from commands.mqsc.values import Shown
 from rfh2.constants import MQRCCF_COMMAND_FAILED
 from rfh2.pcf import Pcf
 from rfh2.pcf_names import MQIACF_PARAMETER_ID
@@ -56,14 +55,16 @@ def _row(response: Pcf) -> dict[str, Shown]:
         attribute = attributes.get(parameter.parameter)
         if attribute is None:
             continue
-        value = _value(parameter, attribute.form if isinstance(attribute.form, Integer | IntegerList) else None)
+        value = _value(parameter, attribute.kind)
         if value is not None:
             row[attribute.keyword] = value
     return row
 
 
-def _value(parameter: Parameter, form: Integer | IntegerList | None) -> Shown | None:
-    words = {} if form is None else {number: word for word, number in form.words.items()}
+def _value(parameter: Parameter, kind: Kind) -> Shown | None:
+    words = {}
+    if isinstance(kind, Choice | Number | WordList):
+        words = {number: word for word, number in kind.numbers.items()}
     match parameter:
         case Cfin(value=number):
             return words.get(number, number)

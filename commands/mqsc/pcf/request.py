@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from commands.broker.attribute_kinds import Attribute, Choice, Names, Number, WordList
 from commands.mqsc.model import Command, Keyword
 from commands.mqsc.pcf import attributes as a
-from commands.mqsc.pcf.attributes import PcfAttribute
 from commands.mqsc.pcf.commands import COMMANDS, PcfCommand
-from commands.mqsc.pcf.forms import Integer, IntegerList, Names
+from commands.mqsc.pcf.forms import NAME_LENGTH, names_parameter, parameter_of
 from rfh2 import pcf_admin_names as c
 from rfh2.ccsid import UTF8_CCSID
 from rfh2.errors import CommandError
@@ -21,7 +21,6 @@ from rfh2.pcf import Pcf
 from rfh2.pcf_names import MQRCCF_CFH_COMMAND_ERROR, MQRCCF_CFIN_PARM_ID_ERROR
 from rfh2.pcf_parameters import Cfil, Cfin, Cfsl, Cfst, Parameter
 
-_NAME_LENGTH: Final = 48
 _QUEUE_KINDS: Final = ("QLOCAL", "QALIAS", "QMODEL", "QUEUE")
 _FLAGS: Final = {"REPLACE": c.MQIACF_REPLACE, "PURGE": c.MQIACF_PURGE}
 # They choose nothing where there is only one; IBM MQ's defaults are these.
@@ -65,7 +64,7 @@ def _parameters(command: Command, about: PcfCommand) -> Iterator[Parameter]:
     elif command.name is not None:
         raise CommandError(MQRCCF_CFIN_PARM_ID_ERROR, why=f"{command.verb} {command.target} takes no name")
     if command.target in _QUEUE_KINDS and command.target != "QUEUE" and about.target == "QUEUE":
-        yield Cfin(a.QUEUE[1].number, a.QUEUE_TYPE.words[command.target])
+        yield Cfin(a.QUEUE_TYPE.number, a.QUEUE_KIND.numbers[command.target])
     if command.target == "AUTHREC":
         yield from _record(command, about)
         return
@@ -93,7 +92,7 @@ def _record(command: Command, about: PcfCommand) -> Iterator[Parameter]:
         yield Cfin(c.MQIACF_AUTH_OPTIONS, c.MQAUTHOPT_NAME_ALL_MATCHING + _ENTITY_EXPLICIT)
     profile, kind = given.pop("PROFILE", None), given.pop("OBJTYPE", None)
     name = "" if profile is None or not profile.values else profile.values[0].text
-    yield Cfst.of(a.PROFILE.number, name.ljust(_NAME_LENGTH), UTF8_CCSID)
+    yield Cfst.of(a.PROFILE.number, name.ljust(NAME_LENGTH), UTF8_CCSID)
     if kind is not None:
         yield _value(a.OBJECT_TYPE, kind)
     elif command.verb == "DISPLAY":
@@ -119,14 +118,14 @@ _ENTITIES: Final = (
 )
 
 
-def _value(attribute: PcfAttribute | None, keyword: Keyword) -> Parameter:
+def _value(attribute: Attribute | None, keyword: Keyword) -> Parameter:
     if attribute is None or keyword.values is None:
         raise CommandError(MQRCCF_CFIN_PARM_ID_ERROR, why=f"{keyword.name} has no parameter in PCF that is known here")
     texts = tuple(value.text for value in keyword.values)
-    if isinstance(attribute.form, Names):
-        return Cfsl.of(attribute.number, tuple(text.ljust(_NAME_LENGTH) for text in texts if text.strip()), UTF8_CCSID)
+    if isinstance(attribute.kind, Names):
+        return names_parameter(attribute.number, tuple(text for text in texts if text.strip()))
     try:
-        made = attribute.form.write(attribute.number, _typed(texts, attribute))
+        made = parameter_of(attribute, _typed(texts, attribute))
     except (KeyError, ValueError):
         made = None
     if made is None:
@@ -134,12 +133,12 @@ def _value(attribute: PcfAttribute | None, keyword: Keyword) -> Parameter:
     return made
 
 
-def _typed(texts: tuple[str, ...], attribute: PcfAttribute) -> str | int | tuple[str, ...]:
+def _typed(texts: tuple[str, ...], attribute: Attribute) -> str | int | tuple[str, ...]:
     """The values as DISPLAY would show them, which the forms write."""
-    if isinstance(attribute.form, IntegerList):
+    if isinstance(attribute.kind, WordList):
         return tuple(text.upper() for text in texts)
     (text,) = texts
-    if isinstance(attribute.form, Integer):
+    if isinstance(attribute.kind, Choice | Number):
         word = text.strip().upper()
-        return word if word in attribute.form.words else int(word)
+        return word if word in attribute.kind.numbers else int(word)
     return text
