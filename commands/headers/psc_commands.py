@@ -115,7 +115,7 @@ def _published(fields: Mapping[str, Any]) -> Any:
 
 
 _NOT_OF_REG_SUB = frozenset(
-    {RegOpt.ANON, RegOpt.DEREG_ALL, RegOpt.DIRECT_REQ, RegOpt.INCL_STREAM_NAME, RegOpt.LEAVE_ONLY}
+    {RegOpt.ANON, RegOpt.DEREG_ALL, RegOpt.DIRECT_REQ, RegOpt.INCL_STREAM_NAME, RegOpt.LEAVE_ONLY, RegOpt.LOCKED}
 )
 _QUEUE = {"QMgrName": "qmgr_name", "QName": "q_name"}
 
