@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from commands.broker.attribute_kinds import Choice, Shown, shown
 from commands.broker.objects import AliasQueue, AuthorityRecord, ClusterChannel, LocalQueue, ModelQueue, Objects
-from commands.mqsc import answers, attributes, channels
+from commands.mqsc import answers, attributes, clusters
 from commands.mqsc.administration import Administration
 from commands.mqsc.answers import Answer, Change, DefinitionDeleted, DefinitionStored, displayed, done
 from commands.mqsc.attributes import ObjectKind, Settings, read_settings
@@ -124,7 +124,7 @@ def define(command: Command, administration: Administration, family: ObjectFamil
     if existing is not None and command.keyword("REPLACE") is None:
         raise answers.already_exists(name)
     if family is CHANNEL:
-        channels.check_type(command, existing)
+        clusters.check_type(command, existing)
     settings = _settings(command, family, _DEFINE_WORDS)
     keyword, field = family.required
     if keyword and field not in settings.fields:
@@ -141,7 +141,7 @@ def alter(command: Command, administration: Administration, family: ObjectFamily
     name = _name(command, family)
     existing = _required(administration, family, name)
     if family is CHANNEL:
-        channels.check_type(command, existing)
+        clusters.check_type(command, existing)
     settings = _settings(command, family, _ALTER_WORDS)
     made = replace(existing, **settings.fields)
     notes = _store(administration, existing, made)
@@ -155,7 +155,7 @@ def delete(command: Command, administration: Administration, family: ObjectFamil
     existing = _required(administration, family, name)
     _only(command, _DELETE_WORDS.get(family.kind.word, {"AUTHREC"}))
     if family is CHANNEL:
-        channels.check_type(command, existing)
+        clusters.check_type(command, existing)
     records = _records_of(name, family, objects) if _takes_authority(command) else []
     cleared = None
     if used_by_broker(name, family.stored_as, objects):
@@ -175,7 +175,7 @@ def delete(command: Command, administration: Administration, family: ObjectFamil
         changes.append(DefinitionDeleted("authrec", record.name))
     notes = deletion_notes(name, family.stored_as, objects) + (notes_after_deletion(objects) if records else ())
     if family is NAMELIST:
-        notes += channels.notes_without(name, objects)
+        notes += clusters.namelist_deleted_notes(name, objects)
     return done(family.deleted, *changes, cleared=cleared, notes=notes)
 
 
@@ -316,7 +316,7 @@ def _store(administration: Administration, existing: Any, made: Any) -> tuple[st
     if isinstance(made, Namelist) and made.name in (QUEUE_NAMELIST, SUB_POINT_NAMELIST):
         notes = namelist_notes(existing, made, administration)
     if isinstance(made, ClusterChannel):
-        notes = channels.notes_on(made, objects)
+        notes = clusters.channel_notes(made, objects)
     objects.put(made)
     _renew_copies(administration, made)
     return notes

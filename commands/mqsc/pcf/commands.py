@@ -118,7 +118,9 @@ COMMANDS: Final[dict[int, PcfCommand]] = {
         "DISPLAY", "QUEUE", MQCA_Q_NAME, (a.QUEUE_TYPE,), a.QUEUE, names=c.MQCACF_Q_NAMES
     ),
     c.MQCMD_INQUIRE_Q_STATUS: PcfCommand(
-        *("DISPLAY", "QLOCAL", MQCA_Q_NAME),
+        "DISPLAY",
+        "QLOCAL",
+        MQCA_Q_NAME,
         shown=a.QUEUE_STATUS,
         selectors=c.MQIACF_Q_STATUS_ATTRS,
         also=(Cfin(c.MQIACF_Q_STATUS_TYPE, c.MQIACF_Q_STATUS),),
@@ -131,10 +133,10 @@ COMMANDS: Final[dict[int, PcfCommand]] = {
         (c.MQCMD_CHANGE_NAMELIST, c.MQCMD_COPY_NAMELIST, c.MQCMD_CREATE_NAMELIST, c.MQCMD_DELETE_NAMELIST),
     ),
     c.MQCMD_INQUIRE_NAMELIST: PcfCommand(
-        *("DISPLAY", "NAMELIST", c.MQCA_NAMELIST_NAME), shown=a.NAMELIST, selectors=c.MQIACF_NAMELIST_ATTRS
+        "DISPLAY", "NAMELIST", c.MQCA_NAMELIST_NAME, shown=a.NAMELIST, selectors=c.MQIACF_NAMELIST_ATTRS
     ),
     c.MQCMD_INQUIRE_NAMELIST_NAMES: PcfCommand(
-        *("DISPLAY", "NAMELIST", c.MQCA_NAMELIST_NAME), shown=a.NAMELIST, names=c.MQCACF_NAMELIST_NAMES
+        "DISPLAY", "NAMELIST", c.MQCA_NAMELIST_NAME, shown=a.NAMELIST, names=c.MQCACF_NAMELIST_NAMES
     ),
     **_objects(
         "TOPIC",
@@ -144,10 +146,15 @@ COMMANDS: Final[dict[int, PcfCommand]] = {
         (c.MQCMD_CHANGE_TOPIC, c.MQCMD_COPY_TOPIC, c.MQCMD_CREATE_TOPIC, c.MQCMD_DELETE_TOPIC),
     ),
     c.MQCMD_INQUIRE_TOPIC: PcfCommand(
-        *("DISPLAY", "TOPIC", c.MQCA_TOPIC_NAME, (a.TOPIC_TYPE,)), shown=a.TOPIC_SHOWN, selectors=c.MQIACF_TOPIC_ATTRS
+        "DISPLAY",
+        "TOPIC",
+        c.MQCA_TOPIC_NAME,
+        taken=(a.TOPIC_TYPE,),
+        shown=a.TOPIC_SHOWN,
+        selectors=c.MQIACF_TOPIC_ATTRS,
     ),
     c.MQCMD_INQUIRE_TOPIC_NAMES: PcfCommand(
-        *("DISPLAY", "TOPIC", c.MQCA_TOPIC_NAME), shown=a.TOPIC, names=c.MQCACF_TOPIC_NAMES
+        "DISPLAY", "TOPIC", c.MQCA_TOPIC_NAME, shown=a.TOPIC, names=c.MQCACF_TOPIC_NAMES
     ),
     **{
         number: replace(command, not_found=_CHANNEL_NOT_FOUND, exists=_CHANNEL_ALREADY_EXISTS)
@@ -160,11 +167,20 @@ COMMANDS: Final[dict[int, PcfCommand]] = {
         ).items()
     },
     c.MQCMD_INQUIRE_CHANNEL: PcfCommand(
-        *("DISPLAY", "CHANNEL", c.MQCACH_CHANNEL_NAME, (CHANNEL_TYPE,), a.CHANNEL, c.MQIACF_CHANNEL_ATTRS),
+        "DISPLAY",
+        "CHANNEL",
+        c.MQCACH_CHANNEL_NAME,
+        taken=(CHANNEL_TYPE,),
+        shown=a.CHANNEL,
+        selectors=c.MQIACF_CHANNEL_ATTRS,
         not_found=_CHANNEL_NOT_FOUND,
     ),
     c.MQCMD_INQUIRE_CLUSTER_Q_MGR: PcfCommand(
-        *("DISPLAY", "CLUSQMGR", c.MQCA_CLUSTER_Q_MGR_NAME, (a.CHANNEL_NAME, CLUSTER), a.CLUSTER_QMGR),
+        "DISPLAY",
+        "CLUSQMGR",
+        c.MQCA_CLUSTER_Q_MGR_NAME,
+        taken=(a.CHANNEL_NAME, CLUSTER),
+        shown=a.CLUSTER_QMGR,
         selectors=c.MQIACF_CLUSTER_Q_MGR_ATTRS,
     ),
     c.MQCMD_SUSPEND_Q_MGR_CLUSTER: PcfCommand("SUSPEND", "QMGR", taken=(*_CLUSTERS, a.SUSPEND_MODE)),
@@ -182,24 +198,38 @@ COMMANDS: Final[dict[int, PcfCommand]] = {
     c.MQCMD_CHANGE_SUBSCRIPTION: _sub("ALTER", instead=SUB_ID.number),
     c.MQCMD_DELETE_SUBSCRIPTION: _sub("DELETE", instead=SUB_ID.number),
     c.MQCMD_INQUIRE_SUBSCRIPTION: PcfCommand(
-        *("DISPLAY", "SUB", c.MQCACF_SUB_NAME, (*_SUB_SCOPE, DISPLAY_TYPE), a.SUBSCRIPTION, c.MQIACF_SUB_ATTRS),
+        "DISPLAY",
+        "SUB",
+        c.MQCACF_SUB_NAME,
+        taken=(*_SUB_SCOPE, DISPLAY_TYPE),
+        shown=a.SUBSCRIPTION,
+        selectors=c.MQIACF_SUB_ATTRS,
         instead=SUB_ID.number,
         not_found=_NO_SUBSCRIPTION,
     ),
     c.MQCMD_INQUIRE_SUB_STATUS: PcfCommand(
-        *("DISPLAY", "SBSTATUS", c.MQCACF_SUB_NAME, _SUB_SCOPE, a.SUB_STATUS, c.MQIACF_SUB_STATUS_ATTRS),
+        "DISPLAY",
+        "SBSTATUS",
+        c.MQCACF_SUB_NAME,
+        taken=_SUB_SCOPE,
+        shown=a.SUB_STATUS,
+        selectors=c.MQIACF_SUB_STATUS_ATTRS,
         instead=SUB_ID.number,
         not_found=_NO_SUBSCRIPTION,
     ),
     c.MQCMD_INQUIRE_TOPIC_STATUS: PcfCommand(
-        *("DISPLAY", "TPSTATUS", MQCA_TOPIC_STRING, (_STATUS_TYPE,)),
+        "DISPLAY",
+        "TPSTATUS",
+        MQCA_TOPIC_STRING,
+        taken=(_STATUS_TYPE,),
         shown=(*a.TOPIC_STATUS, *a.TOPIC_STATUS_SUB[1:]),
         selectors=c.MQIACF_TOPIC_STATUS_ATTRS,
         not_found=_TOPIC_STRING_NOT_FOUND,
     ),
     MQCMD_CLEAR_TOPIC_STRING: PcfCommand("CLEAR", "TOPICSTR", MQCA_TOPIC_STRING, _CLEAR),
     c.MQCMD_INQUIRE_PUBSUB_STATUS: PcfCommand(
-        *("DISPLAY", "PUBSUB"),
+        "DISPLAY",
+        "PUBSUB",
         taken=(a.PUBSUB_TYPE,),
         shown=a.PUBSUB,
         selectors=c.MQIACF_PUBSUB_STATUS_ATTRS,
@@ -207,13 +237,14 @@ COMMANDS: Final[dict[int, PcfCommand]] = {
         defaults={"TYPE": "ALL"},
     ),
     c.MQCMD_INQUIRE_AUTH_RECS: PcfCommand(
-        *("DISPLAY", "AUTHREC"),
+        "DISPLAY",
+        "AUTHREC",
         taken=(a.PROFILE, a.OBJECT_TYPE, *a.AUTHORITY_RECORD[2:4]),
         shown=a.AUTHORITY_RECORD,
         selectors=c.MQIACF_AUTH_PROFILE_ATTRS,
     ),
     c.MQCMD_SET_AUTH_REC: PcfCommand(
-        *("SET", "AUTHREC"), taken=(a.PROFILE, a.OBJECT_TYPE, a.AUTHORITY_ADDED, a.AUTHORITY_REMOVED)
+        "SET", "AUTHREC", taken=(a.PROFILE, a.OBJECT_TYPE, a.AUTHORITY_ADDED, a.AUTHORITY_REMOVED)
     ),
     c.MQCMD_DELETE_AUTH_REC: PcfCommand("DELETE", "AUTHREC", taken=(a.PROFILE, a.OBJECT_TYPE)),
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from commands.broker.objects import QueueManager
-from commands.mqsc.neighbours import Alone, Neighbour, Neighbours
+from commands.mqsc.administration import Alone, Neighbour, Neighbours
 from commands.network.neighbours import Refresh, Relation
 from commands.network.repository import RepositoryEntry
 from commands.qmgr.store.neighbours import NeighbourRecord, NeighbourRecords
