@@ -13,11 +13,10 @@ from commands.broker.identifiers import Origin
 from commands.broker.objects import Objects, QueueManager
 from commands.broker.puts import PutKind
 from commands.broker.selection import Selection
-from commands.mqsc.administration import Administration
+from commands.mqsc.administration import Administration, Alone, Neighbour, Neighbours
 from commands.mqsc.answers import Answer, DefinitionDeleted, DefinitionStored, failed, refusal
 from commands.mqsc.execute import execute
 from commands.mqsc.model import Statement
-from commands.mqsc.neighbours import Alone, Neighbour, Neighbours
 from commands.network.repository import RepositoryEntry
 from commands.network.topology import Refresh, Relation
 from commands.qmgr.backlog import Backlog

@@ -1,27 +1,30 @@
-"""From a command of MQSC to the PCF command that says the same: the inverse of ``reading``.
+"""PCF as a client of a queue manager: MQSC commands as PCF commands, and its responses as the rows that DISPLAY shows.
 
-A command is made of what the bridge knows of MQSC and PCF. A keyword without a parameter in these tables raises
-CommandError: nothing is left out in silence.
+These are the inverses of ``reading`` and ``writing``. A command is made of what the bridge knows of MQSC and PCF. A
+keyword without a parameter in these tables raises CommandError: nothing is left out in silence. In responses, a
+parameter that the bridge has no keyword for is passed over. A number that stands for no known word stays a number, as
+text in a list: a queue manager of a later release knows more words.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Final
 
+from commands.broker.attribute_kinds import Attribute, Choice, Kind, Names, Number, Shown, WordList
 from commands.mqsc.model import Command, Keyword
 from commands.mqsc.pcf import attributes as a
-from commands.mqsc.pcf.attributes import PcfAttribute
 from commands.mqsc.pcf.commands import COMMANDS, PcfCommand
-from commands.mqsc.pcf.forms import Integer, IntegerList, Names
+from commands.mqsc.pcf.forms import NAME_LENGTH, names_parameter, parameter_of
 from rfh2 import pcf_admin_names as c
 from rfh2.ccsid import UTF8_CCSID
+from rfh2.constants import MQRCCF_COMMAND_FAILED
 from rfh2.errors import CommandError
 from rfh2.pcf import Pcf
-from rfh2.pcf_names import MQRCCF_CFH_COMMAND_ERROR, MQRCCF_CFIN_PARM_ID_ERROR
-from rfh2.pcf_parameters import Cfil, Cfin, Cfsl, Cfst, Parameter
+from rfh2.pcf_names import MQIACF_PARAMETER_ID, MQRCCF_CFH_COMMAND_ERROR, MQRCCF_CFIN_PARM_ID_ERROR
+from rfh2.pcf_parameters import Cfbs, Cfil, Cfin, Cfsl, Cfst, Parameter
 
-_NAME_LENGTH: Final = 48
 _QUEUE_KINDS: Final = ("QLOCAL", "QALIAS", "QMODEL", "QUEUE")
 _FLAGS: Final = {"REPLACE": c.MQIACF_REPLACE, "PURGE": c.MQIACF_PURGE}
 # They choose nothing where there is only one; IBM MQ's defaults are these.
@@ -65,7 +68,7 @@ def _parameters(command: Command, about: PcfCommand) -> Iterator[Parameter]:
     elif command.name is not None:
         raise CommandError(MQRCCF_CFIN_PARM_ID_ERROR, why=f"{command.verb} {command.target} takes no name")
     if command.target in _QUEUE_KINDS and command.target != "QUEUE" and about.target == "QUEUE":
-        yield Cfin(a.QUEUE[1].number, a.QUEUE_TYPE.words[command.target])
+        yield Cfin(a.QUEUE_TYPE.number, a.QUEUE_KIND.numbers[command.target])
     if command.target == "AUTHREC":
         yield from _record(command, about)
         return
@@ -93,7 +96,7 @@ def _record(command: Command, about: PcfCommand) -> Iterator[Parameter]:
         yield Cfin(c.MQIACF_AUTH_OPTIONS, c.MQAUTHOPT_NAME_ALL_MATCHING + _ENTITY_EXPLICIT)
     profile, kind = given.pop("PROFILE", None), given.pop("OBJTYPE", None)
     name = "" if profile is None or not profile.values else profile.values[0].text
-    yield Cfst.of(a.PROFILE.number, name.ljust(_NAME_LENGTH), UTF8_CCSID)
+    yield Cfst.of(a.PROFILE.number, name.ljust(NAME_LENGTH), UTF8_CCSID)
     if kind is not None:
         yield _value(a.OBJECT_TYPE, kind)
     elif command.verb == "DISPLAY":
@@ -119,14 +122,14 @@ _ENTITIES: Final = (
 )
 
 
-def _value(attribute: PcfAttribute | None, keyword: Keyword) -> Parameter:
+def _value(attribute: Attribute | None, keyword: Keyword) -> Parameter:
     if attribute is None or keyword.values is None:
         raise CommandError(MQRCCF_CFIN_PARM_ID_ERROR, why=f"{keyword.name} has no parameter in PCF that is known here")
     texts = tuple(value.text for value in keyword.values)
-    if isinstance(attribute.form, Names):
-        return Cfsl.of(attribute.number, tuple(text.ljust(_NAME_LENGTH) for text in texts if text.strip()), UTF8_CCSID)
+    if isinstance(attribute.kind, Names):
+        return names_parameter(attribute.number, tuple(text for text in texts if text.strip()))
     try:
-        made = attribute.form.write(attribute.number, _typed(texts, attribute))
+        made = parameter_of(attribute, _typed(texts, attribute))
     except (KeyError, ValueError):
         made = None
     if made is None:
@@ -134,12 +137,75 @@ def _value(attribute: PcfAttribute | None, keyword: Keyword) -> Parameter:
     return made
 
 
-def _typed(texts: tuple[str, ...], attribute: PcfAttribute) -> str | int | tuple[str, ...]:
+def _typed(texts: tuple[str, ...], attribute: Attribute) -> str | int | tuple[str, ...]:
     """The values as DISPLAY would show them, which the forms write."""
-    if isinstance(attribute.form, IntegerList):
+    if isinstance(attribute.kind, WordList):
         return tuple(text.upper() for text in texts)
     (text,) = texts
-    if isinstance(attribute.form, Integer):
+    if isinstance(attribute.kind, Choice | Number):
         word = text.strip().upper()
-        return word if word in attribute.form.words else int(word)
+        return word if word in attribute.kind.numbers else int(word)
     return text
+
+
+@dataclass(frozen=True, slots=True)
+class Replies:
+    """The result of one PCF command. reason: MQRC_NONE, or why it failed. parameter: the one in error, 0 for none.
+
+    reasons: those of all responses that say that something failed; rows may have come beside them.
+    """
+
+    rows: tuple[dict[str, Shown], ...] = ()
+    reason: int = 0
+    parameter: int = 0
+    reasons: tuple[int, ...] = ()
+
+
+def replies(responses: Iterable[Pcf]) -> Replies:
+    """What *responses*, all those to one command, say. Raises DecodeError."""
+    rows: list[dict[str, Shown]] = []
+    reasons: list[int] = []
+    reason = parameter = 0
+    for response in responses:
+        if response.comp_code:
+            reasons.append(response.reason or MQRCCF_COMMAND_FAILED)
+            if not reason or reason == MQRCCF_COMMAND_FAILED:
+                reason = reasons[-1]
+                about = response.first(MQIACF_PARAMETER_ID)
+                parameter = about.value if isinstance(about, Cfin) else 0
+        elif response.parameters:
+            rows.append(_row(response))
+    return Replies(tuple(rows), reason, parameter, tuple(reasons))
+
+
+def _row(response: Pcf) -> dict[str, Shown]:
+    about = COMMANDS.get(response.command)
+    attributes = {} if about is None else {attribute.number: attribute for attribute in about.shown}
+    row: dict[str, Shown] = {}
+    for parameter in response.parameters:
+        attribute = attributes.get(parameter.parameter)
+        if attribute is None:
+            continue
+        value = _shown_value(parameter, attribute.kind)
+        if value is not None:
+            row[attribute.keyword] = value
+    return row
+
+
+def _shown_value(parameter: Parameter, kind: Kind) -> Shown | None:
+    words = {}
+    if isinstance(kind, Choice | Number | WordList):
+        words = {number: word for word, number in kind.numbers.items()}
+    match parameter:
+        case Cfin(value=number):
+            return words.get(number, number)
+        case Cfil(values=numbers):
+            return tuple(words.get(number, str(number)) for number in numbers)
+        case Cfst():
+            return parameter.text.rstrip(" \0")
+        case Cfsl():
+            return parameter.texts
+        case Cfbs(data=data):
+            return data.hex().upper()
+        case _:
+            return None
