@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from commands.broker.context import Semantics
 from commands.explain.assumed import with_md
 from commands.explain.selection import EVERYTHING, Choosing, MessageSelection
 from commands.explain.why import Asked, Reason, Verdict
@@ -104,7 +105,7 @@ class NetworkWhy:
 
     def _passed_over(self, qmgr: str, passed: PassedOver) -> str:
         here = self._network.queue_managers[qmgr]
-        if passed.came_from and passed.rule is Rule.SCOPE:
+        if passed.came_from and passed.rule is Rule.SCOPE and here.broker.semantics is Semantics.V7:
             scope = own_scope(here, passed.subscription)
             if scope:
                 return f"kept back at {qmgr} by {scope}: it came from {passed.came_from}"
