@@ -23,9 +23,10 @@ from commands.cli.options.verb import given_on_the_line, verb
 from commands.config.settings import PublishExitConfig
 from commands.explain.selection import MessageSelection, SeqRanges
 from commands.explain.why import Asked, Verdict
+from commands.explain.why.text import Summary, lines_of, lines_of_each, subscription_words
 from commands.qmgr.store import QueueManagerStore
 from commands.replay.network.why import NetworkWhy
-from commands.replay.why import LocalWhy, Summary, lines_of, lines_of_each, subscription_words
+from commands.replay.why import LocalWhy
 from commands.running.exit_opening import publish_exits
 from commands.running.subscriber import Received, Subscriber
 from commands.running.why import LiveWhy, MadeUp
