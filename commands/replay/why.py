@@ -9,7 +9,7 @@ from typing import Final
 
 from commands.explain.selection import EVERYTHING, Choosing, MessageSelection
 from commands.explain.why import Asked, Explainer, Reason, Verdict
-from commands.explain.why.doubts import unread_sentence
+from commands.explain.why.answers import unread_sentence
 from commands.mqsc.broker import Broker
 from commands.replay.arrivals import DEFAULT_QMGR, Arrivals
 from commands.replay.local import ExitOf
