@@ -26,9 +26,19 @@ from rfh2.explain.codes import problem
 from rfh2.explain.form import Problem
 from rfh2.explain.reading import PartialMessage
 from rfh2.mqmd import Mqmd
-from streams.selectors.errors import Refusal
-from streams.selectors.expressions import AllOf, Compare, Comparison, Condition, IsIn, Literal, Name
-from streams.selectors.values import Value, ValueKind, kind_of
+from streams.selectors.expressions import (
+    AllOf,
+    Compare,
+    Comparison,
+    Condition,
+    IsIn,
+    Literal,
+    Name,
+    Refusal,
+    Value,
+    ValueKind,
+    kind_of,
+)
 from streams.subscriptions import PublicationFormat
 from streams.topic_strings import SEPARATOR
 

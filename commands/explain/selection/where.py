@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from commands.explain.selection.values import MessageValues
 from rfh2.captured import CapturedMessage
 from rfh2.errors import QPubSubError
-from streams.selectors.errors import Refusal
+from streams.selectors.expressions import Refusal
 
 if TYPE_CHECKING:
     from streams.selectors.compile import Test

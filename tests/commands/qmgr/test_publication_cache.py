@@ -24,7 +24,7 @@ from rfh2.constants import MQMT_REQUEST
 from rfh2.message import Message
 from rfh2.mqmd import Mqmd
 from streams.selectors import message_properties
-from streams.selectors.names import _SYNONYMS, DERIVED, MQMD_FIELDS, MQMD_PREFIX, canonical_name
+from streams.selectors.properties import _SYNONYMS, DERIVED, MQMD_FIELDS, MQMD_PREFIX, canonical_name
 from tests.commands.replay.spark.worlds import CONTROL, EXPIRING, SETUP, START, messages
 
 STREAM = "SYSTEM.BROKER.DEFAULT.STREAM"
