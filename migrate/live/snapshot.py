@@ -1,10 +1,15 @@
-"""What a live queue manager has, as far as a migration is concerned: read once, object by object, through the port."""
+"""What a live queue manager has, as far as a migration is concerned: read once, object by object, through the port.
+
+Whether a value that is wanted is the one that a queue manager shows, whatever its way of showing it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Final
 
+from commands.mqsc.values import Shown
 from migrate.live.administrator import AdministrationError, Administrator, Row
 from migrate.planned_state import Kind, PlannedObject
 
@@ -114,3 +119,31 @@ def authorities(row: Row) -> frozenset[str]:
 
 def _named(rows: Iterable[Row], keyword: str) -> dict[str, Row]:
     return {text(row, keyword): row for row in rows}
+
+
+_HEXADECIMAL: Final = frozenset({"DESTCORL", "PUBACCT"})
+_LISTS: Final = frozenset({"NAMES", "AUTHLIST"})
+_UNLIMITED: Final = "UNLIMITED"
+# Their values are words of MQSC, which a queue manager may print in small letters.
+_WORDS: Final = frozenset(
+    word
+    for line in (
+        "WSCHEMA PSPROP VARUSER SUBSCOPE REQONLY PUBPRTY DURSUB PUB SUB DEFPSIST DEFPRTY DEFPRESP PMSGDLV NPMSGDLV",
+        "PUBSCOPE CLROUTE PROXYSUB WILDCARD USEDLQ PSMODE PSNPMSG PSNPRES PSSYNCPT DESTCLAS TARGTYPE",
+    )
+    for word in line.split()
+)
+
+
+def is_alike(keyword: str, wanted: Shown, row: Row) -> bool:
+    """Whether *row* shows *wanted* for *keyword*. EXPIRY counts down: it is compared as limited or unlimited."""
+    if keyword in _LISTS:
+        listed = wanted if isinstance(wanted, tuple) else (str(wanted),)
+        return {name.rstrip(" ") for name in listed if name.strip(" ")} == set(names(row, keyword))
+    if keyword in _HEXADECIMAL:
+        # Bytes that are not given are zeros.
+        return str(wanted).upper().rstrip("0") == text(row, keyword).upper().rstrip("0")
+    if keyword == "EXPIRY":
+        return (str(wanted).upper() == _UNLIMITED) == (word(row, keyword) == _UNLIMITED)
+    one, other = str(wanted).rstrip(" "), text(row, keyword)
+    return one == other or (keyword in _WORDS and one.upper() == other.upper())
