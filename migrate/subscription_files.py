@@ -22,11 +22,10 @@ from typing import Final
 
 from commands.broker.outcome import Arrival, Outcome
 from commands.broker.selection import Selection
-from commands.explain.equivalents.mqsc import attributes as sub_attributes
-from commands.explain.equivalents.mqsc_text import NoMqscFormError, Word, comment, keyword, statement
-from commands.explain.equivalents.sub_names import sub_name
-from commands.explain.equivalents.traced_operations import OperationContext
+from commands.broker.subscription_attributes import OPTIONS
 from commands.mqsc.broker import Broker
+from commands.mqsc.equivalents import OperationContext, attributes as sub_attributes, sub_name
+from commands.mqsc.script import NoMqscFormError, Word, comment, keyword, statement
 from migrate.legacy_state import Key
 from migrate.plan import AddSubscription, KeepRetained, MigrationPlan, Store
 from migrate.registration_messages import cannot_register, registrations
@@ -111,7 +110,7 @@ Keyed = tuple[Key, CapturedMessage]
 
 _KEPT_BACK: Final = ("REQONLY", Word("YES"))
 _RELEASED: Final = ("REQONLY", Word("NO"))
-_MQSC_OPTIONS: Final = ("local", "pub_on_req_only", "variable_user_id")
+_MQSC_OPTIONS: Final = tuple(each.field for each in OPTIONS if each.keyword)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import click
 
-from commands.cli.options.captures import say_that_stdin_is_read
+from commands.options.captures import say_that_stdin_is_read
 from commands.terminal.console import Console, ExitCode
 from migrate.legacy_state import ITEM_FIELDS, Item, LegacyState, Product
 from migrate.plan import MigrationPlan, Outcome

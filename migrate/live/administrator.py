@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, Protocol
 
+from commands.broker.attribute_kinds import Shown
 from commands.mqsc import Administration, Answer, execute, parse
 from commands.mqsc.model import Command, Keyword, Statement, Value
-from commands.mqsc.values import Shown
 from commands.qmgr.admin.runner import StatementRunner
 from commands.qmgr.store import QueueManagerStore
 from commands.terminal.counted import counted

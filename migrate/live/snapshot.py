@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-from commands.mqsc.values import Shown
+from commands.broker.attribute_kinds import Choice, Number, Shown
+from commands.mqsc.attributes import QALIAS, QMGR, SUB, TOPIC
 from migrate.live.administrator import AdministrationError, Administrator, Row
 from migrate.planned_state import Kind, PlannedObject
 
@@ -126,12 +127,10 @@ _LISTS: Final = frozenset({"NAMES", "AUTHLIST"})
 _UNLIMITED: Final = "UNLIMITED"
 # Their values are words of MQSC, which a queue manager may print in small letters.
 _WORDS: Final = frozenset(
-    word
-    for line in (
-        "WSCHEMA PSPROP VARUSER SUBSCOPE REQONLY PUBPRTY DURSUB PUB SUB DEFPSIST DEFPRTY DEFPRESP PMSGDLV NPMSGDLV",
-        "PUBSCOPE CLROUTE PROXYSUB WILDCARD USEDLQ PSMODE PSNPMSG PSNPRES PSSYNCPT DESTCLAS TARGTYPE",
-    )
-    for word in line.split()
+    attribute.keyword
+    for kind in (SUB, TOPIC, QALIAS, QMGR)
+    for attribute in kind.attributes
+    if isinstance(attribute.kind, Choice | Number) and attribute.kind.meanings
 )
 
 

@@ -17,8 +17,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final, Self
 
-from commands.explain.equivalents.mqsc_text import NoMqscFormError, quoted
 from commands.mqsc import parse
+from commands.mqsc.script import NoMqscFormError, quoted
 from migrate.live.administrator import Administrator, statement_of
 from migrate.live.checkpoints import checkpoints
 from migrate.live.decisions import taken_out
