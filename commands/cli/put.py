@@ -17,7 +17,7 @@ from commands.cli.options.queue_manager import queue_manager
 from commands.cli.options.selecting import selection_options
 from commands.cli.options.verb import json_option, verb
 from commands.explain.selection import MessageSelection
-from commands.headers.qmgr_renaming import other_qmgr, renamed
+from commands.headers.registry import other_qmgr, renamed
 from commands.qmgr.store import MessageRefusedError, QueueError, QueueManagerStore, UnitOfWork
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted

@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 from commands.explain.reading import explained
 from commands.explain.templates import decoded as templates
 from commands.explain.view import MessageView, view
-from commands.headers import psc_shapes
+from commands.headers import psc
 from rfh2.bounded_cache import BoundedCache
 from rfh2.captured import CapturedMessage
 from rfh2.captures import read_captures
@@ -32,7 +32,7 @@ def forget() -> None:
             field_problems._FAULTLESS,
             field_problems._SOUND_HEADERS,
         ),
-        *(templates._LINES, templates._VIEWS, psc_shapes._SHAPES),
+        *(templates._LINES, templates._VIEWS, psc._SHAPES),
     )
     for cache in caches:
         cache.clear()
