@@ -34,7 +34,7 @@ from commands.broker.exit_values import (
 from commands.broker.objects import is_object_name
 from commands.broker.puts import Outgoing
 from commands.broker.subscription_attributes import PSPROP, subscription_options
-from commands.headers.user_folders import USER
+from commands.headers.publication import USER
 from rfh2.ccsid import name_value_codec
 from rfh2.constants import MQRC_PUBLISH_EXIT_ERROR
 from rfh2.errors import CommandError, DecodeError, EncodeError
