@@ -16,7 +16,7 @@ from itertools import permutations
 from typing import Final, NamedTuple
 
 from commands.broker.outcome import Arrival
-from commands.headers.xml_text import has_room_for
+from commands.headers.publication import has_room_for
 from commands.templates.descriptors import STAMP, cut_of
 from rfh2.rfh2 import FIXED_LENGTH
 

@@ -7,7 +7,7 @@ processor time for a command, of all threads, the median of the turns; the ratio
 by side: the median, the middle half, and an interval for the true median. Spans are encoded as for a collector (OTLP),
 and not sent. One publication in a hundred is traced by its publisher.
 
-    alike        equal headers: what the publication cache answers, so that measuring costs most in proportion
+    alike        equal headers: what templates answer, so that measuring costs most in proportion
     numbered     a number in each header
 """
 
