@@ -11,8 +11,8 @@ from commands.broker.authority import GroupsOf, no_groups
 from commands.broker.counts import Counting
 from commands.broker.identifiers import message_id
 from commands.broker.objects import Objects, QueueManager
-from commands.network.neighbours import Relation
 from commands.network.repository import Repository, RepositoryEntry, give_copies
+from commands.network.topology import Relation
 from streams.topic_space import TopicSpace
 
 

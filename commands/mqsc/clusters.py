@@ -27,8 +27,8 @@ from commands.mqsc.attributes import CHANNEL, unexpected_keyword
 from commands.mqsc.display import matches_name, select
 from commands.mqsc.model import Command
 from commands.mqsc.values import read, single, word_of
-from commands.network.neighbours import NeighbourStatus
 from commands.network.repository import RepositoryEntry
+from commands.network.topology import NeighbourStatus
 from rfh2.pcf_admin_names import MQRCCF_CHANNEL_TYPE_ERROR, MQRCCF_CLUSTER_NAME_CONFLICT
 
 _TYPES: Final = ("PROXYSUB", "CONFIGEV", "EXPIRY", "EARLY")

@@ -15,7 +15,7 @@ from commands.broker.context import input_queue
 from commands.broker.core import BrokerCore
 from commands.broker.lifetime import tenths_until
 from commands.broker.subscription_attributes import options_of_mqso, subscription_options
-from commands.qmgr.mqi.errors import MqiError
+from commands.qmgr.mqi.refusals import MqiError
 from commands.qmgr.mqi.subscription_requests import (
     SubscriptionDescriptor,
     SubscriptionRequest,
