@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from migrate.legacy_state import Product
-from streams.namelists import DEFAULT_STREAM
+from streams.topic_objects import DEFAULT_STREAM
 
 STREAM_TOPICS: Final = "$SYS/STREAM/"
 SYSTEM_TOPICS: Final = ("$SYS", "$SYS/STREAM")

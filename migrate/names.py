@@ -18,7 +18,7 @@ from typing import Final
 
 from commands.broker.objects import is_object_name
 from rfh2.constants import MQ_OBJECT_NAME_LENGTH
-from streams.namelists import DEFAULT_STREAM
+from streams.topic_objects import DEFAULT_STREAM
 
 ACL_TOPIC: Final = "MIGMBBRK.TOPIC."
 _HALF: Final = 23

@@ -15,8 +15,7 @@ from migrate.ledger import Severity
 from migrate.legacy_state import Key, Stream
 from rfh2.errors import CommandError
 from streams.mapping import check_prefix_collisions
-from streams.namelists import DEFAULT_STREAM, QUEUE_NAMELIST, Namelist
-from streams.topic_objects import TopicObject, Wildcard
+from streams.topic_objects import DEFAULT_STREAM, QUEUE_NAMELIST, Namelist, TopicObject, Wildcard
 
 
 def plan_streams(draft: Draft) -> None:

@@ -15,8 +15,7 @@ from migrate.legacy_state import Key
 from migrate.names import sub_point_object_name
 from rfh2.errors import CommandError
 from streams.mapping import check_prefix_collisions
-from streams.namelists import DEFAULT_SUB_POINT, SUB_POINT_NAMELIST, Namelist
-from streams.topic_objects import TopicObject, Wildcard
+from streams.topic_objects import DEFAULT_SUB_POINT, SUB_POINT_NAMELIST, Namelist, TopicObject, Wildcard
 
 MAX_POINT_NAME = 128
 

@@ -17,9 +17,9 @@ from commands.broker.context import Semantics, has_stream, stream_prefix
 from commands.broker.objects import Objects
 from commands.network.flows import Place
 from streams.char_wildcards import widen_to_topic_pattern
-from streams.namelists import ADMIN_STREAM, DEFAULT_STREAM, QUEUE_NAMELIST
 from streams.patterns import add_pattern_prefix, remove_pattern_prefix
 from streams.subscriptions import WildcardScheme
+from streams.topic_objects import ADMIN_STREAM, DEFAULT_STREAM, QUEUE_NAMELIST
 from streams.topic_strings import is_within
 
 

@@ -43,10 +43,10 @@ from migrate.live.retained_copies import Copies
 from migrate.live.snapshot import LiveState, authorities, names, read_live, text, word
 from rfh2.errors import QPubSubError
 from rfh2.message import encode
-from streams.namelists import DEFAULT_STREAM, DEFAULT_SUB_POINT, QUEUE_NAMELIST, SUB_POINT_NAMELIST
 from streams.operations import RetainedPublication
 from streams.patterns import add_pattern_prefix, remove_pattern_prefix
 from streams.subscriptions import PublicationFormat, WildcardScheme
+from streams.topic_objects import DEFAULT_STREAM, DEFAULT_SUB_POINT, QUEUE_NAMELIST, SUB_POINT_NAMELIST
 from streams.topic_strings import is_within, remove_prefix
 
 _LEVEL: Final = 900

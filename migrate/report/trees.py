@@ -8,10 +8,9 @@ from migrate.log import printable
 from migrate.plan import AddSubscription, KeepRetained, MigrationPlan, Store
 from migrate.target import Target
 from rfh2.errors import CommandError
-from streams.namelists import DEFAULT_STREAM
 from streams.patterns import parse_pattern
 from streams.subscriptions import WildcardScheme
-from streams.topic_objects import TopicObject, Wildcard
+from streams.topic_objects import DEFAULT_STREAM, TopicObject, Wildcard
 
 _DEPTH = 3
 _WIDTH = 12

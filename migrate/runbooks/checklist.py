@@ -16,7 +16,7 @@ from migrate.log import printable
 from migrate.marker import is_marker
 from migrate.plan import MigrationPlan, Phase, Tool
 from migrate.runbooks.markdown import document, in_code, plain
-from streams.namelists import QUEUE_NAMELIST, Namelist
+from streams.topic_objects import QUEUE_NAMELIST, Namelist
 
 _UNCHANGED: Final = "`sha256sum -c SHA256SUMS` in the directory of the files: each file is as it was made."
 

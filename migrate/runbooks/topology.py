@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from migrate.legacy_state import LegacyState
-from streams.namelists import ADMIN_STREAM, DEFAULT_STREAM
+from streams.topic_objects import ADMIN_STREAM, DEFAULT_STREAM
 
 _SIGNIFICANT = 12
 

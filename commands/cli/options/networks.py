@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from commands.network.estate_file import read_estate
-from commands.replay.network.building import NetworkSetup
+from commands.replay.network.local import NetworkSetup
 
 ESTATE_PATH = click.Path(path_type=Path, exists=True)
 

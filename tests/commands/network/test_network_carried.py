@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from commands.broker.puts import Put
-from commands.replay.network.building import NetworkSetup, QueueManagerSetup
-from commands.replay.network.local import NetworkReplay
+from commands.replay.network.local import NetworkReplay, NetworkSetup, QueueManagerSetup
 from commands.replay.put_lines import PutLines
 from commands.templates.cached_puts import CachedPuts
 from rfh2.captured import CapturedMessage
