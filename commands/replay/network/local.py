@@ -29,9 +29,9 @@ from typing import Final, Protocol
 from commands.broker.context import Semantics
 from commands.broker.objects import Objects, QueueManager
 from commands.broker.outcome import EPOCH, Arrival, Outcome
-from commands.broker.puts import Outgoing, Put, PutKind
+from commands.broker.puts import Outgoing, Put
 from commands.mqsc.broker import Broker
-from commands.mqsc.session import run_network_definitions
+from commands.mqsc.execute import run_network_definitions
 from commands.network.cluster_topics import ClusterTopics
 from commands.network.estate_file import Estate
 from commands.network.flows import Flow, PublicationFlow
@@ -40,9 +40,9 @@ from commands.network.queue_manager import NetworkQueueManager, Ways
 from commands.network.topology import Position
 from commands.replay.arrivals import Arrivals
 from commands.replay.local import ReplayCounts
-from commands.templates.cached_puts import CORREL_ID, CachedPuts, CacheEntry
+from commands.templates.descriptors import CORREL_ID
 from commands.templates.parts import Parts, parts_of
-from commands.templates.templates import TEMPLATES_ROOM, PublicationTemplates
+from commands.templates.templates import TEMPLATES_ROOM, Plan, PublicationTemplates, SeenShapes
 from rfh2.captured import CapturedMessage
 from rfh2.errors import QPubSubError
 from rfh2.mqi_constants import MQCI_NONE
@@ -119,7 +119,6 @@ def _broker(of: QueueManagerSetup, position: Position, own: Objects, cluster_top
         raise QPubSubError(f"setup of queue manager {of.position.qmgr}: {error}") from error
 
 
-_MOST_SEEN: Final = 200_000
 _MOST_WAYS: Final = 200_000
 _ROOM: Final = 4_194_304
 """For the templates of all queue managers together, in puts; each has a part, but not less than ``_LEAST``."""
@@ -136,12 +135,12 @@ class CarriedPublications:
         self._templates = {
             each.name: PublicationTemplates(each.broker, effects=True, carried=True, most=most) for each in given
         }
-        self._seen: set[int] = set()
-        self._ways: dict[tuple[CacheEntry, str, str], Ways] = {}
+        self._seen = SeenShapes()
+        self._ways: dict[tuple[Plan, str, str], Ways] = {}
         self._arrival: Arrival | None = None
         self._parts: Parts | None = None
         self._is_taken_apart = self._may_learn = self._learns = False
-        self.made: list[CachedPuts | Sequence[Outgoing]] = []
+        self.made: list[Sequence[Outgoing]] = []
 
     def begin(self, arrival: Arrival) -> None:
         """A program has put this message."""
@@ -158,28 +157,24 @@ class CarriedPublications:
         if there.was_reached_by(arrival.seq) or space.is_due(now):
             return None
         templates = self._templates[there.name]
-        made = templates.answer(arrival, parts)
-        if not isinstance(made, CachedPuts):
-            self._learns = self._may_learn and (made or not templates.knows(parts))
+        plan = templates.plan(arrival, parts)
+        if not isinstance(plan, Plan):
+            self._learns = self._may_learn and (plan or not templates.knows(parts))
             return None
-        kept = made.kept
-        if kept.topics[0] != operation.topic_string:  # the stream has another place where it was published
+        if plan.topic != operation.topic_string:  # the stream has another place where it was published
             return None
-        for retained in kept.retained_by(arrival):
-            space.retain(retained)
-        self.made.append(made)
-        # The matches of an entry never change, nor do topic objects and links during a replay.
-        key = (kept, flow.sender, flow.cluster)
+        puts = templates.outcome(plan, arrival, parts).puts
+        self.made.append(puts)
+        # The matches of a plan never change, nor do topic objects and links during a replay.
+        key = (plan, flow.sender, flow.cluster)
         ways = self._ways.get(key)
-        if ways is not None:
-            return there.repeated(flow, arrival.seq, len(made.mds), ways)
-        (matched,) = kept.matches
-        proxies = [each for each in matched if each.is_proxy and not is_home(each, operation, None)]
-        ways = there.ways(flow, proxies)
-        if len(self._ways) >= _MOST_WAYS:
-            self._ways.clear()
-        self._ways[key] = ways
-        return there.repeated(flow, arrival.seq, len(made.mds), ways)
+        if ways is None:
+            proxies = [each for each in plan.matched if each.is_proxy and not is_home(each, operation, None)]
+            ways = there.ways(flow, proxies)
+            if len(self._ways) >= _MOST_WAYS:
+                self._ways.clear()
+            self._ways[key] = ways
+        return there.repeated(flow, arrival.seq, len(puts), ways)
 
     def seen(self, there: NetworkQueueManager, _flow: PublicationFlow, outcome: Outcome) -> None:
         """The broker has seen what ``flows`` was asked about just before."""
@@ -198,12 +193,7 @@ class CarriedPublications:
             return None
         self._parts = parts = parts_of(arrival)
         if parts is not None:
-            # What never comes again is not worth learning.
-            number = hash(parts.key)
-            self._may_learn = number in self._seen
-            if len(self._seen) >= _MOST_SEEN:
-                self._seen.clear()
-            self._seen.add(number)
+            self._may_learn = self._seen.add(parts)
         return parts
 
 
@@ -211,7 +201,6 @@ class PutSink(Protocol):
     """Where puts go: ``PutLines``, ``PutColumns``."""
 
     def add(self, seq: int, puts: Sequence[Outgoing], begin: int = 0) -> None: ...
-    def add_again(self, seq: int, again: CachedPuts, begin: int = 0) -> None: ...
 
 
 class NetworkReplay:
@@ -252,13 +241,8 @@ class NetworkReplay:
         sink.add(message.seq, outcome.puts)
         n, kinds = len(outcome.puts), self.counts.puts
         for made in self._carried.made:
-            if isinstance(made, CachedPuts):
-                sink.add_again(message.seq, made, n)
-                n += len(made.mds)
-                kinds[PutKind.PUBLICATION] += len(made.mds)
-            else:
-                sink.add(message.seq, made, n)
-                n += len(made)
-                for put in made:
-                    kinds[put.kind] += 1
+            sink.add(message.seq, made, n)
+            n += len(made)
+            for put in made:
+                kinds[put.kind] += 1
         return outcome
