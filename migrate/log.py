@@ -22,9 +22,8 @@ from migrate.legacy_state import AclEntry, Key, LegacyRetained, LegacyState, Leg
 from migrate.marker import is_marker
 from migrate.names import broker_topic
 from migrate.plan import AddSubscription, KeepRetained, MigrationPlan, Phase, Step, Store, Tool
-from streams.namelists import DEFAULT_STREAM, Namelist
 from streams.subscriptions import PublicationFormat
-from streams.topic_objects import TopicObject
+from streams.topic_objects import DEFAULT_STREAM, Namelist, TopicObject
 
 _FORMATS = {PublicationFormat.RFH2: "mqrfh2", PublicationFormat.RFH1: "mqrfh", PublicationFormat.PCF: "pcf"}
 _SHOWN_CHARACTERS = 256

@@ -54,8 +54,7 @@ from rfh2.captures import write_captures
 from rfh2.constants import MQEI_UNLIMITED
 from rfh2.errors import CaptureError, QPubSubError
 from rfh2.message import Message, encode
-from streams.namelists import Namelist
-from streams.topic_objects import TopicObject
+from streams.topic_objects import Namelist, TopicObject
 
 QUEUES: Final = "1-queues.mqsc"
 OBJECTS: Final = "2-objects.mqsc"

@@ -24,10 +24,10 @@ from migrate.registration_messages import kept_options
 from rfh2.constants import LARGEST_MQLONG, MQ_SUB_IDENTITY_LENGTH, MQ_SUB_NAME_LENGTH
 from rfh2.errors import CommandError
 from rfh2.mqi_constants import MQACT_NONE, MQCI_NONE
-from streams.namelists import DEFAULT_STREAM
 from streams.patterns import add_pattern_prefix, parse_pattern
 from streams.selectors import compile_selector
 from streams.subscriptions import PublicationFormat, Subscription
+from streams.topic_objects import DEFAULT_STREAM
 from streams.topic_strings import SEPARATOR, check_topic_string
 
 USER_LENGTH: Final = 12

@@ -59,7 +59,7 @@ from rfh2.pcf_names import (
     MQRCCF_CFST_PARM_ID_ERROR,
     MQRCCF_PARM_COUNT_TOO_SMALL,
 )
-from streams.namelists import QUEUE_NAMELIST, Namelist
+from streams.topic_objects import QUEUE_NAMELIST, Namelist
 from streams.topic_space import TopicSpace
 
 MOST_REFUSALS: Final = 25

@@ -22,7 +22,7 @@ from rfh2.errors import DecodeError, QPubSubError
 from rfh2.layouts import MQDLH
 from rfh2.message import decode
 from rfh2.mqmd import Mqmd
-from streams.namelists import QUEUE_NAMELIST
+from streams.topic_objects import QUEUE_NAMELIST
 
 MOST_DEAD_LETTERS: Final = 1_000
 """So many dead letters are looked into; there may be millions."""

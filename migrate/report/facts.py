@@ -18,10 +18,9 @@ from migrate.plan import AddSubscription, KeepRetained, MigrationPlan, Store, ou
 from migrate.target import Target
 from rfh2.captured import iso
 from rfh2.errors import CommandError
-from streams.namelists import DEFAULT_STREAM
 from streams.patterns import parse_pattern
 from streams.subscriptions import WildcardScheme
-from streams.topic_objects import TopicObject, Wildcard
+from streams.topic_objects import DEFAULT_STREAM, TopicObject, Wildcard
 
 _GAP: Final = "\N{HORIZONTAL ELLIPSIS}"
 _NAMED: Final = {"user", "queue", "stream"}

@@ -32,8 +32,8 @@ from migrate.legacy_state import (
 from migrate.names import acl_object_names, sub_point_object_name, subscription_name
 from migrate.plan import MigrationPlan, Phase, PlanOptions
 from migrate.target import Target, existing_target
-from streams.namelists import DEFAULT_STREAM, QUEUE_NAMELIST, SUB_POINT_NAMELIST
 from streams.subscriptions import PublicationFormat, WildcardScheme
+from streams.topic_objects import DEFAULT_STREAM, QUEUE_NAMELIST, SUB_POINT_NAMELIST
 from tests.migrate.in_memory import applied
 from tests.migrate.legacy_messages import NOW, psc, publish
 

@@ -8,9 +8,8 @@ from commands.broker.context import not_read
 from commands.console.pages.query import Query
 from commands.console.reading.source import State
 from commands.running.status import status_of
-from streams.mapping import stream_topic
-from streams.namelists import DEFAULT_SUB_POINT, QUEUE_NAMELIST, SUB_POINT_NAMELIST
-from streams.topic_prefixes import collisions
+from streams.mapping import collisions, stream_topic
+from streams.topic_objects import DEFAULT_SUB_POINT, QUEUE_NAMELIST, SUB_POINT_NAMELIST
 
 
 def streams(state: State, _query: Query) -> dict[str, Any]:

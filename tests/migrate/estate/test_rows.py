@@ -19,7 +19,7 @@ from migrate.plan import Tool
 from migrate.state_rows import WantedRow
 from migrate.target import Target
 from rfh2.errors import MigrationError
-from streams.namelists import Namelist
+from streams.topic_objects import Namelist
 from tests.migrate.in_memory import applied
 from tests.migrate.strategies import states
 from tests.migrate.test_conservation import planned, targets
