@@ -74,9 +74,8 @@ def test_a_crash_while_two_synchronise_is_no_crash_after_a_batch() -> None:
     for sent in range(5):
         for received in range(5):
             after = number_after(sent, received)
-            assert (
-                sequence_state(sent, after, is_whole=True) is SequenceState.SENDER_BEHIND
-            )  # only the receiver has the new number
+            # Only the receiver has the new number.
+            assert sequence_state(sent, after, is_whole=True) is SequenceState.SENDER_BEHIND
             assert sequence_state(after, after, is_whole=True) is SequenceState.SAME
 
 
