@@ -24,7 +24,7 @@ from enum import StrEnum
 
 from commands.broker.objects import Definition
 from commands.broker.stream_names import NAME_SEPARATOR
-from migrate.ledger import Fate, Fates, Reason, Severity, Verdict, count
+from migrate.ledger import Fate, Fates, Reason, Severity, Sums, Verdict
 from migrate.legacy_state import Key, LegacyRetained, LegacyState, LegacySubscription, Unread
 from streams.operations import RetainedPublication
 from streams.subscriptions import Subscription
@@ -158,7 +158,14 @@ class MigrationPlan:
     @property
     def counts(self) -> dict[Verdict, int]:
         """How many items have each verdict."""
-        return count(self.fates)
+        sums = self.sums
+        reported = sums.refused + sums.left
+        return {Verdict.MIGRATED: sums.migrated, Verdict.CHANGED: sums.changed, Verdict.REPORTED: reported}
+
+    @property
+    def sums(self) -> Sums:
+        """How many items there are, and what becomes of them. Raises MigrationError if an item is in no sum."""
+        return Sums.of((fate.result for fate in self.fates), sum(1 for _ in self.state.items()))
 
     @property
     def warning_count(self) -> int:
