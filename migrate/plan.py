@@ -201,22 +201,16 @@ class MigrationPlan:
 
 @dataclass(frozen=True, slots=True)
 class PlanOptions:
-    """What an administrator chooses.
+    """What an administrator chooses."""
 
-    parent: -p. overwrite: -f of strmqbrk, -o of migmbbrk. separator: between a subscription's name and its stream.
-    prefixes: topic strings of streams whose own name will not do (guide 6.1). accept_unread: migrate without
-    what could not be read. from_qmgr: the queue manager whose state is migrated, if an administrator named it.
-    accept_changed: the state may differ from that of the phase before.
-    """
-
-    parent: str | None = None
-    overwrite: bool = False
-    separator: str = NAME_SEPARATOR
-    prefixes: dict[str, str] = field(default_factory=dict)
-    shown: tuple[str, ...] = ()
-    accept_unread: bool = False
-    from_qmgr: str | None = None
-    accept_changed: bool = False
+    parent: str | None = None  # -p
+    overwrite: bool = False  # -f of strmqbrk, -o of migmbbrk
+    separator: str = NAME_SEPARATOR  # between a subscription's name and its stream
+    prefixes: dict[str, str] = field(default_factory=dict)  # of streams whose own name will not do (guide 6.1)
+    shown: tuple[str, ...] = ()  # as the log shows the options
+    accept_unread: bool = False  # migrate without what could not be read
+    from_qmgr: str | None = None  # the queue manager whose state is migrated, if an administrator named it
+    accept_changed: bool = False  # the state may differ from that of the phase before
 
 
 class Outcome(StrEnum):
