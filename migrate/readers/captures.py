@@ -25,7 +25,7 @@ from datetime import datetime
 from commands import Broker, Completion, Outcome
 from commands.broker.objects import ADMIN_STREAM, CONTROL_QUEUE, Objects, QueueManager, is_object_name
 from commands.broker.reading import natural_queue
-from commands.headers.psc_folder import split_psc
+from commands.headers.psc import split_psc
 from commands.headers.registry import parse
 from commands.model import (
     Command,
