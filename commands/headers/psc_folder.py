@@ -6,8 +6,7 @@ from functools import cache
 
 from rfh2.ccsid import UTF8_CCSID
 from rfh2.folders import Folder
-from rfh2.rfh2 import Rfh2
-from rfh2.split_folders import split_roots
+from rfh2.rfh2 import Rfh2, split_roots
 
 PSC = "psc"
 _BEGIN = b"<psc>"

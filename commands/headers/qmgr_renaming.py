@@ -16,8 +16,7 @@ from rfh2.errors import QPubSubError
 from rfh2.folders import Folder
 from rfh2.message import encode
 from rfh2.mqmd import name_of
-from rfh2.mqps import MQPS_Q_MGR_NAME
-from rfh2.rfh1 import Rfh1
+from rfh2.rfh1 import MQPS_Q_MGR_NAME, Rfh1
 from rfh2.rfh2 import Rfh2
 
 

@@ -16,9 +16,8 @@ from commands.model import Command, Publish, PubOpt
 from rfh2.errors import DecodeError, QPubSubError
 from rfh2.message import Message
 from rfh2.mqmd import name_of
-from rfh2.mqps import MQPS_COMMAND
 from rfh2.pcf import FORMATS
-from rfh2.rfh1 import Rfh1
+from rfh2.rfh1 import MQPS_COMMAND, Rfh1
 from rfh2.rfh2 import Rfh2
 from streams.subscriptions import PublicationFormat
 

@@ -15,7 +15,7 @@ from commands.headers.publication import Pairs
 from commands.headers.xml_text import has_room_for, in_xml
 from rfh2.errors import DecodeError
 from rfh2.folders import Element, Folder, parse, tag_of, write, write_nested
-from rfh2.name_values import parse as parse_name_values, write as write_name_values
+from rfh2.rfh1 import parse as parse_name_values, write as write_name_values
 
 USER: Final = "usr"
 EXTENSIONS: Final = "mqpse"

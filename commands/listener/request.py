@@ -7,8 +7,7 @@ from typing import Final
 
 from commands.listener.limits import Held
 from rfh2.channel.layouts import API_HEADER, TSH
-from rfh2.channel.segments import REPLY, WHOLE, SegmentHeader
-from rfh2.channel.structure import Structure
+from rfh2.channel.segments import REPLY, WHOLE, SegmentHeader, Structure
 from rfh2.errors import DecodeError
 from rfh2.layouts import MQMD1, MQMD2, Layout
 from rfh2.mqi_constants import MQCC_OK

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from rfh2.ccsid import UTF8_CCSID, text_codec
-from rfh2.channel.structure import Structure
+from rfh2.channel.segments import Structure
 from rfh2.errors import DecodeError
 
 

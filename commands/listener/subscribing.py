@@ -14,7 +14,7 @@ from commands.listener.request import Request
 from commands.listener.strings import read_string, write_strings
 from commands.qmgr.mqi.subscription_requests import SubscriptionAnswer, SubscriptionDescriptor
 from rfh2.channel.layouts import API_HEADER, MQSD, MQSRO
-from rfh2.channel.structure import Structure
+from rfh2.channel.segments import Structure
 from rfh2.errors import DecodeError
 
 _START: Final = API_HEADER.size

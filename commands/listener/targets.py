@@ -9,7 +9,7 @@ from commands.listener.strings import read_string, span
 from commands.qmgr.mqi.calls import Target
 from commands.qmgr.mqi.refusals import check_destinations
 from rfh2.channel.layouts import MQOD
-from rfh2.channel.structure import Structure
+from rfh2.channel.segments import Structure
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from rfh2.constants import MQRCCF_COMMAND_FAILED
 from rfh2.errors import MigrationError, QPubSubError
 from rfh2.message import decode
 from rfh2.mqi_constants import MQCC_OK
-from rfh2.mqps import MQPS_COMP_CODE, MQPS_REASON
+from rfh2.rfh1 import MQPS_COMP_CODE, MQPS_REASON
 
 _PAUSE_S: Final = 0.05
 

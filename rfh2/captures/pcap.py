@@ -13,9 +13,8 @@ from ipaddress import ip_address
 from typing import BinaryIO
 
 from rfh2.captures.mqi_calls import Channel, SentMessage, Unreadable
-from rfh2.captures.pcap_packets import Damage, packets
+from rfh2.captures.pcap_packets import Damage, Endpoint, Flow, Gap, TcpSegment, UnknownLinkError, packets, tcp_segment
 from rfh2.captures.record import Item, ReadingPosition
-from rfh2.captures.tcp_flows import Endpoint, Flow, Gap, TcpSegment, UnknownLinkError, tcp_segment
 from rfh2.captures.tsh import OutOfStep, TshStream
 
 _MQ_PORT = 1414

@@ -190,7 +190,7 @@ _DELIVERY_MODES: Final = {0: "NON_PERSISTENT", 1: "PERSISTENT"}
 
 
 def message_properties(message: Message) -> Lookup:
-    """A look-up of the properties of *message* by canonical name (see properties), for Selector.matches. It raises nothing.
+    """A look-up of the properties of *message* by canonical name, for Selector.matches. It raises nothing.
 
     Values have the type that the message gives them: an element without ``dt`` is a string, whatever it looks like, but
     for the few of the folders jms, mqps and mqpse whose type is fixed. Character fields of the MQMD come without the

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Selector:
     """The result of compile_selector. Two are equal where their texts are; unpickling compiles the text again.
 
-    text: the selection string as it was given. names: every property it can ask for, by canonical name (see properties).
+    text: the selection string as it was given. names: every property it can ask for, by canonical name.
     matches: says whether a message with these properties is selected, that is, whether the condition is TRUE. It asks
     for properties as it needs them, for one perhaps more than once, and raises nothing but what the asking raises.
     """

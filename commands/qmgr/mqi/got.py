@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from rfh2.constants import MQENC_NATIVE
-from rfh2.conversion.message import convert
+from rfh2.conversion import convert
 from rfh2.mqi_constants import (
     MQCC_WARNING,
     MQGMO_ACCEPT_TRUNCATED_MSG,
