@@ -16,7 +16,7 @@ from commands.listener.opening import tls_context
 from commands.listener.passwords import IsRight, in_users_file
 from rfh2.distribution import how_to_install
 
-_LIBRARIES: Final = ("jinja2", "starlette", "uvicorn")
+_LIBRARIES: Final = ("starlette", "uvicorn")
 
 
 @dataclass(frozen=True, slots=True)

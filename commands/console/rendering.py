@@ -1,8 +1,4 @@
-"""Templates, filled so that nothing in a value is markup or acts on the reader.
-
-Each value passes ``visible`` before it is escaped: control characters, what turns the direction of writing round, and
-halves of characters are spelt out.
-"""
+"""The templates of the console, and what they say of moments, sizes and addresses."""
 
 from __future__ import annotations
 
@@ -12,9 +8,9 @@ from importlib.resources import files
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup, escape
+from jinja2 import Environment
 
+from commands.pages.engine import environment
 from rfh2.terminal_escape import visible
 
 _UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
@@ -74,38 +70,9 @@ def size(count: int) -> str:
     )
 
 
-def lines(text: str | list[str]) -> Markup:
-    """A text of several lines, or a list of them, with their ends."""
-    # Escaped as one text: a paste may have millions of lines.
-    return escape("\n".join(map(visible, text.splitlines() if isinstance(text, str) else text)))
-
-
-def _number(value: int | float | None) -> str:
-    return "" if value is None else f"{value:,}"
-
-
-def _shown(value: object) -> object:
-    return value if isinstance(value, Markup) or value is None else visible(str(value))
-
-
 @cache
 def _environment() -> Environment:
-    made = Environment(
-        loader=PackageLoader("commands.console"),
-        autoescape=True,
-        finalize=_shown,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    made.filters |= {
-        "cut": cut,
-        "duration": duration,
-        "lines": lines,
-        "made": Markup,
-        "moment": moment,
-        "number": _number,
-        "size": size,
-    }
+    made = environment("commands.console")
+    made.filters |= {"cut": cut, "duration": duration, "moment": moment, "size": size}
     made.globals["address"] = address
     return made

@@ -27,7 +27,7 @@ from commands.console.pages.decoding import LONGEST_PASTE
 from commands.console.pages.query import NotThereError
 from commands.console.reading.source import Source
 from commands.console.rendering import ASSETS, address, asset, render
-from commands.listener.descriptors import OutOfFiles, carried, open_files
+from commands.disk.open_files import OutOfFiles, carried, open_files
 from commands.running.listening import Service, where_of
 from rfh2.errors import QPubSubError
 

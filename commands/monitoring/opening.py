@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -12,12 +13,11 @@ from urllib.parse import urlsplit
 
 from commands.config.settings import Config, ConfigError, MetricsConfig, TracingConfig
 from commands.config.urls import parse_listen
-from commands.monitoring.health import Health, Phase
+from commands.monitoring.health import Health, Phase, Signs
 from commands.monitoring.observer import Observing
 from commands.qmgr.link_port import ManagedLink
 from commands.qmgr.observer import Observer
 from commands.qmgr.store import QueueManagerStore
-from commands.running.journal import Journal
 from commands.terminal.console import Console
 from rfh2.distribution import how_to_install
 
@@ -52,12 +52,16 @@ class Monitoring:
         self,
         qmgr: str,
         open_store: Callable[[], QueueManagerStore],
-        journal: Journal,
+        signs: Signs,
+        handlers: list[logging.Handler],
         health: Health,
         link: ManagedLink | None,
         console: Console,
     ) -> Iterator[Observer | None]:
-        """Measure while inside: the observer for the processor, None where nobody measures. Raises QPubSubError."""
+        """Measure while inside: the observer for the processor, None where nobody measures. Raises QPubSubError.
+
+        handlers: of the processor's log; one that counts events is added.
+        """
         with ExitStack() as stack:
             metrics = traces = None
             if self.where is not None:
@@ -69,10 +73,10 @@ class Monitoring:
 
                 registry = CollectorRegistry()
                 metrics = ProcessorMetrics(registry, qmgr)
-                metrics.show(health, journal, time.monotonic)
+                metrics.show(health, signs, time.monotonic)
                 chosen = Chosen(self.metrics.queues, self.metrics.topics, self.metrics.subscriptions)
                 registry.register(StateCollector(open_store, qmgr, chosen, link))
-                journal.beside.append(EventCounter(metrics))
+                handlers.append(EventCounter(metrics))
                 where = stack.enter_context(serving(*self.where, registry, health))
                 console.say(f"queue manager {qmgr}: metrics on {where}")
             if self.endpoint is not None:

@@ -1,8 +1,8 @@
 """One design for all pages: a frame with a summary and contents, tables, timelines and trees, in one HTML file.
 
 A page needs no network: its style and script are in it, and its policy (Content-Security-Policy) forbids everything
-else. Text is escaped here; what a function calls *content* is HTML already. Without JavaScript the first rows of each
-table can be read.
+else. Templates (Jinja2) escape each text; what they made is Markup. Without JavaScript the first rows of each table can
+be read.
 """
 
 from commands.pages.frame import Figure, Section, Severity, document

@@ -12,7 +12,9 @@ from enum import StrEnum
 from itertools import islice
 from typing import Any, Final
 
-from commands.pages.text import escaped, script_data
+from markupsafe import Markup
+
+from commands.pages.engine import fill, script_data
 from commands.pages.timeline import Series
 from rfh2.terminal_escape import visible
 
@@ -52,7 +54,7 @@ def table(
     varies: Sequence[str] = (),
     count: int | None = None,
     rest: str = "",
-) -> str:
+) -> Markup:
     """The table as HTML. At most MOST_ROWS of *rows* are in the page.
 
     varies: heads of the columns in which folded rows may differ; none: nothing is folded. count: how many rows there
@@ -72,11 +74,14 @@ def table(
         "rows": len(kept),
     }
     more = f"The first {len(kept):,} of {every:,} rows. {rest}".rstrip() if every > len(kept) else ""
-    return (
-        f'<div class="table"><div class="box"><table>{_head(columns)}'
-        f"<tbody>{_first(columns, kept, varying)}</tbody></table></div>"
-        f"{f'<p class=more>{escaped(more)}</p>' if more else ''}"
-        f'<script type="application/json">{script_data(data)}</script></div>'
+    return fill(
+        "table.html",
+        columns=columns,
+        groups=_first(kept, varying),
+        varying=varying,
+        most={column.head: _most(kept, at) for at, column in enumerate(columns) if column.kind is ColumnKind.BARS},
+        more=more,
+        data=script_data(data),
     )
 
 
@@ -89,57 +94,17 @@ def _values(column: Column, cells: list[Cell]) -> dict[str, Any]:
     return {"words": list(places), "at": at}
 
 
-def _head(columns: Sequence[Column]) -> str:
-    cells = "".join(
-        f'<th scope="col" class="{column.kind}">{escaped(column.head)}{_key(column.series)}</th>' for column in columns
-    )
-    return f"<thead><tr>{cells}</tr></thead>"
-
-
-def _key(series: Sequence[Series]) -> str:
-    """What the colours of bars mean, where there are several."""
-    if len(series) < 2:
-        return ""
-    return "".join(f' <small class="key"><i class="{one.colour}"></i>{escaped(one.name)}</small>' for one in series)
-
-
-def _first(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], varying: Sequence[int]) -> str:
+def _first(rows: Sequence[Sequence[Cell]], varying: Sequence[int]) -> list[list[Sequence[Cell]]]:
+    """The rows that are HTML, each with those that are folded into it."""
     groups: dict[object, list[Sequence[Cell]]] = {}
     for at, row in enumerate(rows):
         same = tuple(cell for place, cell in enumerate(row) if place not in varying) if varying else at
         groups.setdefault(same, []).append(row)
         if not varying and len(groups) == FIRST_ROWS:
             break
-    most = [
-        max((sum(cell) for row in rows if isinstance(cell := row[at], tuple)), default=0)
-        if column.kind is ColumnKind.BARS
-        else 0
-        for at, column in enumerate(columns)
-    ]
-    return "".join(_row(columns, group, varying, most) for group in islice(groups.values(), FIRST_ROWS))
+    return list(islice(groups.values(), FIRST_ROWS))
 
 
-def _row(
-    columns: Sequence[Column], group: Sequence[Sequence[Cell]], varying: Sequence[int], most: Sequence[int]
-) -> str:
-    cells = []
-    for at, (column, cell) in enumerate(zip(columns, group[0], strict=True)):
-        more = f' <small class="like">and {len(group) - 1:,} more like this</small>' if len(group) > 1 else ""
-        shown = _shown(column, cell, most[at]) + (more if varying and at == varying[0] else "")
-        severity = f" {str(cell).partition(':')[0]}" if column.kind is ColumnKind.SEVERITY else ""
-        cells.append(f'<td class="{column.kind}{escaped(severity)}">{shown}</td>')
-    return f"<tr>{''.join(cells)}</tr>"
-
-
-def _shown(column: Column, cell: Cell, most: int) -> str:
-    if cell is None:
-        return ""
-    if isinstance(cell, tuple):
-        parts = "".join(
-            f'<i class="{one.colour}" style="width:{100 * number / max(most, 1):.2f}%" '
-            f'title="{number:,} {escaped(one.name)}"></i>'
-            for number, one in zip(cell, column.series, strict=True)
-            if number
-        )
-        return f'<span class="sum">{sum(cell):,}</span><span class="track">{parts}</span>'
-    return f"{cell:,}" if isinstance(cell, int) else escaped(cell)
+def _most(rows: Sequence[Sequence[Cell]], at: int) -> int:
+    """The longest bar of a column; at least 1."""
+    return max((sum(cell) for row in rows if isinstance(cell := row[at], tuple)), default=0) or 1

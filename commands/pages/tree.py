@@ -6,7 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from commands.pages.text import escaped
+from markupsafe import Markup
+
+from commands.pages.engine import fill
 
 _MARKS_IN_LINE: Final = 4
 
@@ -20,35 +22,36 @@ class TreeNode:
     children: list[TreeNode] = field(default_factory=list)
 
 
-def tree(root: TreeNode, open_levels: int = 2) -> str:
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """The beginning of a node. shown: marks in its line. rest: those in a box below it."""
+
+    node: TreeNode
+    shown: Sequence[tuple[str, str]]
+    rest: Sequence[tuple[str, str]]
+    is_leaf: bool
+    is_open: bool
+
+
+def tree(root: TreeNode, open_levels: int = 2) -> Markup:
     """The tree as HTML. open_levels: how many levels of nodes are open at first."""
-    return f'<div class="tree"><div class="tools" hidden></div>\n{"".join(_lines(root, open_levels))}</div>'
+    return fill("tree.html", lines=_lines(root, open_levels))
 
 
-def _lines(root: TreeNode, open_levels: int) -> Iterator[str]:
+def _lines(root: TreeNode, open_levels: int) -> Iterator[_Line | None]:
+    """The beginning of each node, and None for the end of one that is no leaf."""
     # A topic may have thousands of levels: hence no recursion.
-    waiting: list[tuple[TreeNode, int] | str] = [(root, 0)]
+    waiting: list[tuple[TreeNode, int] | None] = [(root, 0)]
     while waiting:
         item = waiting.pop()
-        if isinstance(item, str):
-            yield item
+        if item is None:
+            yield None
             continue
         node, level = item
         many = len(node.marks) > _MARKS_IN_LINE
         shown = node.marks[: _MARKS_IN_LINE - 1] if many else node.marks
-        label = f"<code>{escaped(node.label)}</code>{_marks(shown)}"
-        if many:
-            label += f'<span class="mark rest">and {len(node.marks) - len(shown):,} more</span>'
-        if not node.children and not many:
-            yield f'<div class="leaf">{label}</div>\n'
-            continue
-        is_open = " open" if level < open_levels and node.children else ""
-        yield f'<details class="node"{is_open}><summary>{label}</summary>\n'
-        if many:
-            yield f'<div class="marks">{_marks(node.marks[len(shown) :])}</div>\n'
-        waiting.append("</details>\n")
-        waiting += [(child, level + 1) for child in reversed(node.children)]
-
-
-def _marks(marks: Sequence[tuple[str, str]]) -> str:
-    return "".join(f'<span class="mark {kind}">{escaped(text)}</span>' for kind, text in marks)
+        is_leaf = not node.children and not many
+        yield _Line(node, shown, node.marks[len(shown) :], is_leaf, level < open_levels and bool(node.children))
+        if not is_leaf:
+            waiting.append(None)
+            waiting += [(child, level + 1) for child in reversed(node.children)]

@@ -11,7 +11,10 @@ from types import FrameType
 
 @contextmanager
 def stopping(stop: threading.Event) -> Iterator[None]:
-    """SIGTERM and SIGINT set *stop*: the verb ends after what it is doing."""
+    """SIGTERM and SIGINT set *stop*: the verb ends after what it is doing. Nothing changes on another thread."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
 
     def asked(_signal: int, _frame: FrameType | None) -> None:
         stop.set()

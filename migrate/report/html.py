@@ -10,10 +10,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
+from markupsafe import Markup
+
 from commands.pages import Cell, Column, ColumnKind, Figure, Section, Series, Severity, document, table
-from commands.pages.text import escaped
+from commands.pages.engine import listing
 from migrate.log import printable
-from migrate.report.folding import folded, sentence
+from migrate.report.facts import folded, sentence
 
 _MOST_CHARACTERS: Final = 90_000
 """Of one table, or of one listing: with ten of them the page is below 1 MB."""
@@ -173,22 +175,20 @@ def _kinds(facts: dict[str, Any]) -> Section:
 
 
 def _trees(facts: dict[str, Any]) -> Section:
-    trees = "".join(
-        f"<div><h3>{word.capitalize()}</h3>{_listing(facts['tree'][word])}</div>" for word in ("before", "after")
-    )
-    return Section("Topic tree", f'<div class="columns">{trees}</div>')
+    tree = Markup("<div><h3>{}</h3>{}</div>")
+    trees = (tree.format(word.capitalize(), _listing(facts["tree"][word])) for word in ("before", "after"))
+    return Section("Topic tree", Markup('<div class="columns">{}</div>').format(Markup().join(trees)))
 
 
 def _security(facts: dict[str, Any]) -> Section:
     lines = facts["security"]
-    return Section("Security commands", _listing(lines) if lines else "", f"{len(lines):,}")
+    return Section("Security commands", _listing(lines) if lines else Markup(), f"{len(lines):,}")
 
 
-def _listing(lines: Sequence[str]) -> str:
+def _listing(lines: Sequence[str]) -> Markup:
     shown = [str(line) for (line,) in Budget().rows([line] for line in lines)]
-    more = f"<p class=more>The first {len(shown):,} of {len(lines):,} lines. report.json has all of them.</p>"
-    text = "\n".join(map(escaped, shown))
-    return f"<pre>{text}</pre>{more if len(shown) < len(lines) else ''}"
+    more = f"The first {len(shown):,} of {len(lines):,} lines. report.json has all of them."
+    return listing(shown, more if len(shown) < len(lines) else "")
 
 
 def section(
@@ -208,7 +208,7 @@ def section(
         rows = list(rows)
         count = len(rows)
     if not count:
-        return Section(title, "")
+        return Section(title, Markup())
     shown = list(Budget().rows(rows))
     return Section(title, table(columns, shown, varies=varies, count=count, rest=rest), f"{count:,}", severity)
 

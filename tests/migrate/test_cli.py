@@ -14,10 +14,10 @@ import pytest
 
 from commands.broker.objects import QueueManager
 from commands.cli import ELSEWHERE
-from commands.cli.options.verb import COMMON_OPTIONS
+from commands.options.verb import COMMON_OPTIONS
 from commands.qmgr.store import QueueManagerStore
 from commands.terminal.console import ExitCode
-from migrate.targets import embedded
+from migrate import embedded
 from rfh2.captures import read_captures
 from streams.topic_objects import TopicObject
 from tests.migrate.cases import LEGACY

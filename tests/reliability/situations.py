@@ -25,12 +25,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from commands.broker.objects import LocalQueue, QueueManager
-from commands.cli.run import GARBAGE_THRESHOLD
 from commands.disk.errors import QueueError, UndeliverableError
 from commands.explain.reading import explained
 from commands.qmgr.backlog import Backlog
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import Durability, QueueManagerStore
+from commands.running.bridge import GARBAGE_THRESHOLD
 from rfh2 import CapturedMessage, Dlh, decode
 from rfh2.constants import MQRC_MSG_TOO_BIG_FOR_Q
 from tests.reliability.figures import Table

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from html import escape
 from typing import Any, Final
+
+from markupsafe import Markup, escape
 
 from commands.explain.equivalents.records import record_view
 from commands.explain.reading import explained
@@ -20,6 +21,7 @@ LONGEST_BODY: Final = 1 << 20
 _SHOWN_BYTES: Final = 1_024
 # The view makes each control character visible, so that these cannot stand in a text of a message.
 _BEGIN, _MIDDLE, _END = "\x01", "\x02", "\x03"
+_PAINTED: Final = Markup('<span class="t-{}">{}</span>')
 _ROLES: Final = frozenset(str(role) for role in TextRole)
 
 
@@ -31,20 +33,20 @@ def marked(role: TextRole, text: str) -> str:
 HOW: Final = MessageView(marked, _SHOWN_BYTES)
 
 
-def as_html(lines: Iterable[str]) -> str:
+def as_html(lines: Iterable[str]) -> Markup:
     """Lines painted by ``marked``, as HTML for a ``pre`` element. Nothing in them is markup."""
-    return "\n".join(map(_line, lines))
+    return Markup("\n").join(map(_line, lines))
 
 
-def _line(line: str) -> str:
+def _line(line: str) -> Markup:
     first, *painted = line.split(_BEGIN)
     out = [escape(first)]
     for part in painted:
         role, _, rest = part.partition(_MIDDLE)
         text, _, behind = rest.partition(_END)
         assert role in _ROLES
-        out.append(f'<span class="t-{role}">{escape(text)}</span>{escape(behind)}')
-    return "".join(out)
+        out.append(_PAINTED.format(role, text) + behind)
+    return Markup().join(out)
 
 
 def shown_message(captured: CapturedMessage, title: str, script: str | None = None) -> dict[str, Any]:

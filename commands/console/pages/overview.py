@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from markupsafe import Markup
+
 from commands.console.pages.query import Query
 from commands.console.reading.history import History
 from commands.console.reading.source import State
@@ -48,7 +50,7 @@ def links(state: State, _query: Query) -> dict[str, Any]:
     }
 
 
-def plot(history: History, length_s: int, plotted: tuple[tuple[str, Series], ...]) -> str:
+def plot(history: History, length_s: int, plotted: tuple[tuple[str, Series], ...]) -> Markup:
     """Lanes of the history as HTML; "" where nothing happened yet."""
     periods = history.periods(length_s, tuple(name for name, _ in plotted))
     return timeline([series for _, series in plotted], periods, length_s)

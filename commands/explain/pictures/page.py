@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from markupsafe import Markup
+
 from commands.explain.pictures.legend import LEGEND, SIGNS
 from commands.pages import Figure, Section, TreeNode, document, tree
 from streams.outline import Outline, marks
@@ -21,7 +23,8 @@ def page(root: Outline, title: str) -> str:
         (sum(len(node.subscriptions) for node in nodes), "subscriptions"),
         (sum(node.retained for node in nodes), "retained publications"),
     )
-    legend = " ".join(f'<span class="mark {kind}">{SIGNS[kind]} {text}</span>' for kind, text in LEGEND.items())
+    mark = Markup('<span class="mark {}">{} {}</span>')
+    legend = Markup(" ").join(mark.format(kind, SIGNS[kind], text) for kind, text in LEGEND.items())
     # A small tree is open as a whole.
     levels = len(nodes) if len(nodes) <= _OPEN_BELOW else _OPEN_LEVELS
     return document(
@@ -29,7 +32,7 @@ def page(root: Outline, title: str) -> str:
         (),
         [Figure(f"{count:,}", label) for count, label in counts],
         [Section("Topics", tree(_nodes(root, title), levels))],
-        after=f'<p class="key-line">{legend}</p>',
+        after=Markup('<p class="key-line">{}</p>').format(legend),
     )
 
 

@@ -32,8 +32,7 @@ from commands.mqsc.model import Command
 from commands.mqsc.pcf import writing
 from commands.mqsc.pcf.reading import Request, read
 from commands.mqsc.pcf.rights import Rights
-from commands.qmgr.admin.keeping import Keeper, UnitQueues
-from commands.qmgr.admin.neighbours import neighbours_of
+from commands.qmgr.admin.runner import Keeper, UnitQueues, neighbours_of
 from commands.qmgr.admin_port import Administered
 from commands.qmgr.backlog import Backlog
 from commands.qmgr.store.port import ListsQueues, UnitOfWork
@@ -43,7 +42,7 @@ from rfh2.constants import (
     MQRO_PASS_DISCARD_AND_EXPIRY,
 )
 from rfh2.errors import CommandError, DecodeError
-from rfh2.message import Message, decode
+from rfh2.message import decode
 from rfh2.mqmd import Mqmd, name_of
 from rfh2.pcf import FORMATS, Pcf, decode_pcf
 from rfh2.pcf_admin_names import MQRCCF_MD_FORMAT_ERROR
@@ -186,7 +185,12 @@ class _Answered:
             described = reply_descriptor(
                 command, made, self._ids(), expiry, command.priority, command.persistence, origin
             )
-            message = Message(described, (), response.encode())
             yield Outgoing(
-                *(PutKind.RESPONSE, qmgr, queue, message, message.body), completion=completion, reason=response.reason
+                PutKind.RESPONSE,
+                qmgr,
+                queue,
+                described.encode(),
+                response.encode(),
+                completion=completion,
+                reason=response.reason,
             )

@@ -28,11 +28,11 @@ from commands.broker.puts import Outgoing, PutKind
 from commands.broker.state import from_microseconds, to_microseconds
 from commands.headers.registry import parse
 from commands.network.flows import FINGERPRINT, FINGERPRINT_FOLDER, DeletionFlow, Link, PublicationFlow
-from commands.network.neighbours import Relation
+from commands.network.topology import Relation
 from rfh2.constants import MQFMT_RF_HEADER_2, MQPER_PERSISTENT
 from rfh2.errors import DecodeError
 from rfh2.folders import Folder, write
-from rfh2.message import Message, decode, encode
+from rfh2.message import decode, encode
 from rfh2.mqmd import Mqmd
 from rfh2.rfh2 import Rfh2, decode_rfh2
 from streams.operations import ClearRetained, Publication, PublishToTopic
@@ -173,7 +173,12 @@ def publication(flow: PublicationFlow) -> Outgoing:
     pairs += [(tag, "1") for tag, is_set in flags.items() if is_set]
     mqmd = message.mqmd
     return _written(
-        *(flow.sender, _link(flow), INTER_QMGR_PUBS, Word.PUBLISH, pairs, flow.fingerprints),
+        flow.sender,
+        _link(flow),
+        INTER_QMGR_PUBS,
+        Word.PUBLISH,
+        pairs,
+        flow.fingerprints,
         described=mqmd,
         data=encode(message),
         topic=operation.topic_string,
@@ -293,9 +298,7 @@ def _written(
     # (guide 3.1): no program can be it, so that theirs are known from these.
     mqmd = Mqmd(format=MQFMT_RF_HEADER_2, persistence=persistence, priority=0, user_identifier=ADMINISTRATOR)
     body = header.encode() + data
-    return Outgoing(
-        PutKind.PUBLICATION, link.neighbour, queue, Message(mqmd, (), body), body, topic=topic, expires_at=expires_at
-    )
+    return Outgoing(PutKind.PUBLICATION, link.neighbour, queue, mqmd.encode(), body, topic=topic, expires_at=expires_at)
 
 
 def _link(flow: PublicationFlow | DeletionFlow) -> Link:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from markupsafe import Markup
+
 from commands.pages import (
     Cell,
     Column,
@@ -113,7 +115,7 @@ def _figures(report: AnalysisReport) -> Iterator[Figure]:
     yield Figure(f"{counts['deliveries']:,}", "deliveries", section=titles["streams"])
 
 
-def _timeline(report: AnalysisReport) -> str:
+def _timeline(report: AnalysisReport) -> Markup:
     periods = {period.start: [getattr(period, name) for name in _OVER_TIME] for period in report.timeline}
     return timeline([_SERIES[name] for name in _OVER_TIME], periods, report.period_s)
 
@@ -122,7 +124,7 @@ def _section(asked: Asked, section: ReportSection, several: bool) -> Section:
     name = asked.of.name
     severity, about = _WRONG.get(name, (Severity.NEUTRAL, ""))
     if not section.rows:
-        return Section(asked.title, f'<p class="none">{asked.nothing.capitalize()}.</p>', "0")
+        return Section(asked.title, Markup('<p class="none">{}.</p>').format(asked.nothing.capitalize()), "0")
     wanted = _columns(asked, several)
     names = [column for column in wanted if any(row[column] not in (None, "") for row in section.rows)]
     columns = [_column(asked, column) for column in names]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+from markupsafe import Markup
+
 from commands.pages import Cell, Column, ColumnKind, Figure, Section, Series, Severity, document, table, timeline
-from commands.pages.text import escaped
-from commands.replay.differences.model import FINDING, Change, PutDifference
+from commands.pages.engine import fill
+from commands.replay.differences.model import FINDING, Change
 from commands.replay.differences.report import DeliveryLine, DifferenceReport, ReportLine, RuleLine
 from commands.replay.differences.text import changed, counted, example_text, missing_first, unprocessed
 
@@ -35,7 +37,7 @@ def page(report: DifferenceReport, source: str) -> str:
         Section(_SUBSCRIBERS, _places("queue", report.subscribers), f"{len(report.subscribers):,}"),
         _deliveries(report),
         Section("By rule", _by_rule([*findings, *rules]), f"{len(report.rules):,}"),
-        Section(_RULES, "".join(map(_rule, rules)), f"{len(rules):,}"),
+        Section(_RULES, _rules(rules), f"{len(rules):,}"),
         Section("By topic", _places("topic", report.topics), f"{len(report.topics):,}"),
         Section("Over time", _timeline(report)),
         _signs(report),
@@ -74,7 +76,7 @@ def _findings(lines: Sequence[RuleLine]) -> Section:
     count = f"{sum(line.total for line in lines):,}"
     return Section(
         _FINDINGS,
-        "".join(map(_rule, lines)),
+        _rules(lines),
         count,
         Severity.BAD,
         "Look at each of these: the known differences between the versions do not explain them.",
@@ -92,9 +94,9 @@ def _bar_column(lines: Sequence[ReportLine]) -> tuple[Column, tuple[Change, ...]
     return Column("differences", ColumnKind.BARS, series), met
 
 
-def _by_rule(lines: Sequence[RuleLine]) -> str:
+def _by_rule(lines: Sequence[RuleLine]) -> Markup:
     if not lines:
-        return ""
+        return Markup()
     bars, met = _bar_column(lines)
     columns = [Column("rule"), Column("what differs"), bars, Column("what to do")]
     rows: list[list[Cell]] = [
@@ -103,10 +105,10 @@ def _by_rule(lines: Sequence[RuleLine]) -> str:
     return table(columns, rows)
 
 
-def _places(head: str, lines: Sequence[ReportLine]) -> str:
+def _places(head: str, lines: Sequence[ReportLine]) -> Markup:
     """Differences by subscriber or by topic. Folded: those with the same rules and the same numbers."""
     if not lines:
-        return ""
+        return Markup()
     bars, met = _bar_column(lines)
     columns = [Column(head, ColumnKind.CODE), bars, Column("rules")]
     has_first = any(line.first is not None for line in lines)
@@ -122,26 +124,24 @@ def _places(head: str, lines: Sequence[ReportLine]) -> str:
     return table(columns, rows, varies=(head, "first difference"), rest=_REST)
 
 
-def _rule(line: RuleLine) -> str:
-    is_finding = line.name == FINDING
-    title = escaped(line.title) if is_finding else f"{escaped(line.name)}: {escaped(line.title)}"
-    examples = "".join(f"<li>{_example(example)}</li>" for example in line.examples)
-    return (
-        f'<div class="rule{" bad" if is_finding else ""}"><h3>{title} '
-        f'<span class="count">{changed(line.changes)}</span></h3>'
-        + (f"<p><b>Version 6:</b> {escaped(line.old)}. <b>Version 7:</b> {escaped(line.new)}.</p>" if line.old else "")
-        + (f"<p><b>What to do:</b> {escaped(line.advice)}</p>" if line.advice else "")
-        + f"<ul>{examples}</ul></div>"
-    )
+def _rules(lines: Iterable[RuleLine]) -> Markup:
+    """Each rule with its examples, whose queues are buttons that search for them."""
+    rules = [
+        {
+            "is_bad": line.name == FINDING,
+            "title": line.title if line.name == FINDING else f"{line.name}: {line.title}",
+            "count": changed(line.changes),
+            "old": line.old,
+            "new": line.new,
+            "advice": line.advice,
+            "examples": [(example_text(example), example.queue) for example in line.examples],
+        }
+        for line in lines
+    ]
+    return fill("rules.html", rules=rules)
 
 
-def _example(example: PutDifference) -> str:
-    """The example, and its queue as a button that searches for it."""
-    queue = f'<button class="find" title="Search for this queue">{escaped(example.queue)}</button>'
-    return f"{escaped(example_text(example))} {queue}"
-
-
-def _timeline(report: DifferenceReport) -> str:
+def _timeline(report: DifferenceReport) -> Markup:
     periods = {period.start: _bars(period.changes) for period in report.timeline}
     return timeline(list(_SERIES.values()), periods, report.period_s)
 
@@ -157,7 +157,7 @@ def _signs(report: DifferenceReport) -> Section:
     rows: list[list[Cell]] = [[s.name, s.title, s.count, s.first_seq, s.advice] for s in report.signs]
     return Section(
         "Signs: nothing differs here, but check",
-        table(columns, rows) if rows else "",
+        table(columns, rows) if rows else Markup(),
         f"{len(rows):,}",
         about="These commands use something that a replay cannot decide. No put differs in this capture.",
     )
@@ -179,7 +179,7 @@ def _deliveries(report: DifferenceReport) -> Section:
     ]
     return Section(
         "Compared with what was captured on subscriber queues",
-        table(columns, rows, varies=("queue",)) if rows else "",
+        table(columns, rows, varies=("queue",)) if rows else Markup(),
         f"{len(lines):,}",
         Severity.WARNING if same < len(lines) else Severity.NEUTRAL,
         f"{counted(captured, 'publication')} captured on {counted(len(lines), 'queue')}. Version 6 puts {in_old:,} of "

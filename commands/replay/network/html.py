@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from markupsafe import Markup
+
 from commands.pages import Cell, Column, ColumnKind, Figure, Section, Series, Severity, document, table
 from commands.replay.network.comparison import NetworkChange, NetworkReport
 from commands.replay.network.text import FIGURES
@@ -33,7 +35,7 @@ def network_page(report: NetworkReport, estates: tuple[str, str], picture: str) 
         Section(_SUBSCRIBERS, _subscribers(report), f"{len(report.subscribers):,}"),
         Section("Examples, with the rule or the way", _examples(report), f"{len(report.examples):,}"),
         Section(_TOGETHER, _numbers(report)),
-        Section("The network after, with its publications", picture),
+        Section("The network after, with its publications", Markup(picture)),
         Section("Links after", _links(report), f"{len(report.after.links):,}"),
     ]
     lead = [f"{report.messages:,} messages, replayed through {before} and through {after}."]
@@ -48,9 +50,9 @@ def _figures(report: NetworkReport) -> Iterator[Figure]:
     yield Figure(f"{report.after.deliveries:,}", "publications that subscribers get", section=_TOGETHER)
 
 
-def _subscribers(report: NetworkReport) -> str:
+def _subscribers(report: NetworkReport) -> Markup:
     if not report.subscribers:
-        return ""
+        return Markup()
     met = [change for change in _SERIES if report.totals[change]]
     bars = Column("differences", ColumnKind.BARS, tuple(_SERIES[change] for change in met))
     columns = [Column("queue", ColumnKind.CODE), Column("queue manager", ColumnKind.CODE), bars]
@@ -60,9 +62,9 @@ def _subscribers(report: NetworkReport) -> str:
     return table(columns, rows, varies=("queue",))
 
 
-def _examples(report: NetworkReport) -> str:
+def _examples(report: NetworkReport) -> Markup:
     if not report.examples:
-        return ""
+        return Markup()
     columns = [
         Column("message", ColumnKind.NUMBER),
         Column("change"),
@@ -77,7 +79,7 @@ def _examples(report: NetworkReport) -> str:
     return table(columns, rows)
 
 
-def _numbers(report: NetworkReport) -> str:
+def _numbers(report: NetworkReport) -> Markup:
     columns = [Column("figure"), Column("before", ColumnKind.NUMBER), Column("after", ColumnKind.NUMBER)]
     rows: list[list[Cell]] = [
         [label, getattr(report.before, name), getattr(report.after, name)] for label, name in FIGURES
@@ -85,9 +87,9 @@ def _numbers(report: NetworkReport) -> str:
     return table(columns, rows)
 
 
-def _links(report: NetworkReport) -> str:
+def _links(report: NetworkReport) -> Markup:
     if not report.after.links:
-        return ""
+        return Markup()
     columns = [
         Column("from", ColumnKind.CODE),
         Column("to", ColumnKind.CODE),

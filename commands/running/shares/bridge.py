@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Final
 
 from commands.disk.lock import is_held
-from commands.links.engine.backoff import Backoff
+from commands.links.engine.threads import Backoff
 from commands.qmgr.store.home import directory_of
 from commands.running.lease import STOPPED_S, Lease, LeaseWatch
 from commands.running.orphans import die_with

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from commands.pages import Cell, Column, ColumnKind, Figure, Section, Series, Severity, document
-from commands.pages.text import escaped
+from commands.pages.engine import listing
 from migrate.estate.pack.collecting import Impact, ranked_over_all
-from migrate.estate.totals import Result
+from migrate.ledger import Result
 from migrate.log import printable
 from migrate.report.html import section
 
@@ -35,7 +35,7 @@ def pack_page(impact: Impact, made: str, names: Mapping[str, str], runbook: str)
         _reasons(impact),
         _collisions(impact),
         _brokers(impact),
-        Section("Runbook, rollback criteria, sign-off", f"<pre>{escaped(runbook)}</pre>"),
+        Section("Runbook, rollback criteria, sign-off", listing(runbook.splitlines())),
     ]
     lead = [f"Made {made} from the plans of {sum(bool(r.plan) for r in impact.overview.records)} brokers."]
     if impact.without_plan:

@@ -72,7 +72,7 @@ except SystemExit:
     *shown, modules = result.stdout.splitlines()
     listed = [line.split()[0] for line in shown[shown.index("Commands:") + 1 :] if line.startswith("  ")]
     assert [verb for verb in THERE if verb not in listed] == []
-    assert modules == "['commands.cli.options', 'commands.cli.options.verb']"
+    assert modules == "['commands.options', 'commands.options.verb']"
 
 
 def test_version() -> None:

@@ -24,7 +24,7 @@ from commands.pages import (
     timeline,
     tree,
 )
-from commands.pages.text import script_data
+from commands.pages.engine import script_data
 from commands.pages.timeline import spelt
 from rfh2.terminal_escape import visible
 from tests.html_pages import PageParts, check_page

@@ -7,13 +7,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from html import escape
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 from hypothesis import given
+from markupsafe import escape
 
 from commands.broker.objects import ADMIN_STREAM, CONTROL_QUEUE, DEFAULT_STREAM
 from commands.cli import main

@@ -1,0 +1,161 @@
+"""``-m QMGR`` and ``--home``: the queue manager that a verb is for."""
+
+from __future__ import annotations
+
+import getpass
+import os
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import click
+
+from commands.broker.objects import is_object_name
+from commands.qmgr.store.home import queue_managers
+from commands.terminal.console import Console
+from rfh2.captured import CapturedMessage
+from rfh2.captures import CaptureRecord
+from rfh2.mqmd import name_of
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_DEFAULT_HOME: Final = "qmgrs"
+_HOME_VARIABLE: Final = "QPUBSUB_HOME"
+_QMGR_VARIABLE: Final = "QPUBSUB_QMGR"
+
+
+def complete_queue_manager(ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
+    """For the shell: the queue managers under --home, where that is on the line already."""
+    home = ctx.params.get("home") or os.environ.get(_HOME_VARIABLE) or _DEFAULT_HOME
+    return [name for name in _there(Path(home)) if name.startswith(incomplete)]
+
+
+def _there(home: Path) -> list[str]:
+    try:
+        return [name for name in queue_managers(home) if is_object_name(name)]
+    except OSError:
+        return []
+
+
+HOME: Final = click.option(
+    "--home",
+    envvar=_HOME_VARIABLE,
+    default=_DEFAULT_HOME,
+    show_default="./qmgrs",
+    show_envvar=True,
+    metavar="DIRECTORY",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="The directory that holds the queue managers.",
+    is_eager=True,
+)
+
+
+def _option(help_text: str, callback: Callable[..., Any] | None, *, required: bool) -> Callable[[F], F]:
+    return click.option(
+        "--qmgr",
+        "-m",
+        required=required,
+        envvar=_QMGR_VARIABLE,
+        show_envvar=True,
+        metavar="QMGR",
+        help=help_text,
+        shell_complete=complete_queue_manager,
+        callback=callback,
+    )
+
+
+QMGR: Final = _option("The queue manager.", None, required=True)
+
+
+def only_queue_manager(ctx: click.Context, home: Path) -> str:
+    """The one queue manager in *home*, for a verb that changes nothing; it is said which one. Raises UsageError."""
+    found = _there(home)
+    if len(found) != 1:
+        there = f"{home} holds {', '.join(found)}" if found else f"{home} holds none; make one with: qpubsub create QM1"
+        raise click.UsageError(f"Missing option '--qmgr' / '-m': {there}.", ctx)
+    console = ctx.find_object(Console)
+    assert console is not None
+    console.say(f"queue manager {found[0]}, the only one in {home}")
+    return found[0]
+
+
+def _given_or_only(ctx: click.Context, _parameter: click.Parameter, given: str | None) -> str | None:
+    if given is not None or ctx.resilient_parsing:
+        return given
+    return only_queue_manager(ctx, ctx.params["home"])
+
+
+def queue_manager(function: F) -> F:
+    """``-m`` and ``--home``: the verb gets *qmgr* (str) and *home* (Path)."""
+    return QMGR(HOME(function))
+
+
+def queue_manager_to_read(function: F) -> F:
+    """The same for a verb that changes nothing: without ``-m`` it takes the only queue manager in the home."""
+    text = "The queue manager. You can omit it if the home has only one."
+    return _option(text, _given_or_only, required=False)(HOME(function))
+
+
+def queue_manager_for_script(function: F) -> F:
+    """The same for a verb that reads or changes, as its input says: *qmgr* is None without ``-m``."""
+    text = "The queue manager. You can omit it for a script of DISPLAY commands if the home has only one."
+    return _option(text, None, required=False)(HOME(function))
+
+
+# What the verbs that put captured messages share: in which batches, and as whom.
+
+_BATCH_MESSAGES: Final = 1_000
+_BATCH_BYTES: Final = 16 * 1024 * 1024
+
+
+def batches(found: Iterable[CaptureRecord]) -> Iterator[list[CaptureRecord]]:
+    """*found* in the batches that are put together.
+
+    Read before the unit of work begins: a slow reader must not keep other processes from the queues.
+    """
+    batch: list[CaptureRecord] = []
+    size = 0
+    for record in found:
+        batch.append(record)
+        size += 0 if record.message is None else len(record.message.body_hex) // 2
+        if len(batch) >= _BATCH_MESSAGES or size >= _BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def user_of(message: CapturedMessage) -> str | None:
+    """Who puts: the user captured, else the MQMD's (None), else whoever calls this program."""
+    if message.user is not None:
+        return message.user
+    descriptor = message.descriptor()
+    if descriptor is not None and name_of(descriptor.user_identifier):
+        return None
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return None
+
+
+# Properties of a message as a person types them: ``Colour=red``, ``Size:int=3``.
+
+_TYPES: Final[dict[str, Callable[[str], Any]]] = {
+    "": str,
+    "string": str,
+    "int": int,
+    "float": float,
+    "boolean": lambda text: {"true": True, "false": False, "1": True, "0": False}[text.lower()],
+}
+
+
+def typed_property(option: str, text: str) -> tuple[str, Any]:
+    """Name and value of ``NAME=VALUE`` or ``NAME:TYPE=VALUE``. Raises UsageError that names *option*."""
+    name, equals, value = text.partition("=")
+    name, _, kind = name.partition(":")
+    if not equals or not name or kind not in _TYPES:
+        raise click.UsageError(f"{option} {text}: not NAME=VALUE, nor NAME:TYPE=VALUE with int, float or boolean")
+    try:
+        return name, _TYPES[kind](value)
+    except (ValueError, KeyError) as error:
+        raise click.UsageError(f"{option} {text}: {value!r} is no {kind}") from error

@@ -1,0 +1,307 @@
+"""The bridge of ``run``: a queue manager, its processor, and all that works beside it, opened and closed as one.
+
+    bridge = Bridge(console, RunSettings(qmgr="QM1", home=home))
+    with bridge:                    # opens the queue manager, its link and its channels; starts the processor
+        bridge.drain()              # until the queues are empty; or bridge.serve(), until ``bridge.stop`` is set
+    print(bridge.summary, bridge.exit_code())
+
+``fork`` before that makes it an instance: a supervisor, which watches, and a worker, which goes on with the bridge.
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+import os
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+from commands.broker.budget import Budget
+from commands.config.settings import Config, exposed_secrets
+from commands.disk import permissions
+from commands.disk.errors import SupersededError
+from commands.links.opening import Places
+from commands.listener.opening import listener_of
+from commands.monitoring.health import Health, Phase
+from commands.monitoring.opening import Monitoring
+from commands.qmgr.admin.pcf_server import PcfCommandServer
+from commands.qmgr.delivery import STRANDED_HELP, is_stranding
+from commands.qmgr.event_numbers import ENDED, LOST_OWNERSHIP, STARTED
+from commands.qmgr.link_port import ManagedLink
+from commands.qmgr.mqi.subscription_server import SubscriptionServer
+from commands.qmgr.processor import BATCH, LONGEST_PAUSE_S, Processor
+from commands.qmgr.store import Durability
+from commands.qmgr.tally import ProcessorTally
+from commands.running.exit_opening import PublishExits
+from commands.running.instances import Plan, Worker, instance
+from commands.running.journal import Events, Journal, last_status, reporting
+from commands.running.listening import Beside, listener_beside
+from commands.running.log_file import LogFile, LogFormat
+from commands.running.recorder import Recorder
+from commands.running.supervisor import SupervisedWatch
+from commands.terminal.console import Console, ExitCode
+from commands.terminal.counted import counted
+from commands.terminal.stopping import stopping
+from commands.terminal.users import groups_of
+
+_log = logging.getLogger("qpubsub.run")
+
+# One command may make 50,000 puts. With Python's own threshold (700), a third of the time for them would go into
+# looking through their objects for cycles, of which there are none.
+GARBAGE_THRESHOLD: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSettings:
+    """What the command line, the environment and the file of ``--config`` ask for; named as the options of ``run``."""
+
+    qmgr: str
+    home: Path
+    config: Config = field(default_factory=Config)  # the tables of the file; an option below comes before its table
+    once: bool = False  # end when the queues are empty
+    record: Path | None = None  # JSON Lines with every put
+    log: Path | None = None  # ``-`` for stderr
+    log_format: LogFormat = LogFormat.JSON
+    durability: Durability = Durability.FULL
+    standby: bool = False  # wait while another instance is active
+    lease: float = 3.0  # seconds without a renewal after which a standby takes over
+    budget: Budget = field(default_factory=Budget)  # of one command
+    queues: str | None = None  # URL of the queue manager that has the queues
+    topics: str | None = None  # URL of the topic tree
+    listen: str | None = None  # [HOST:]PORT for MQ clients
+    metrics: str | None = None  # [HOST:]PORT for metrics and probes
+    tracing: str | None = None  # URL of a collector, or ``console``
+
+
+class Bridge:
+    """One bridge. also: servers beside it, such as the console. Raises ConfigError where the settings cannot be used.
+
+    As a context, it raises StoreError, SystemUnsuitableError, PublishExitError, OSError where something cannot be
+    opened. ``stop`` ends ``serve`` and ``drain``; SIGTERM and SIGINT set it, where the main thread opens the bridge.
+    """
+
+    def __init__(self, console: Console, settings: RunSettings, also: Sequence[Beside] = ()) -> None:
+        self._console, self._settings = console, settings
+        given, config = settings, settings.config
+        listener = listener_of(config.listener, given.listen, given.home, given.qmgr, given.durability, groups_of)
+        reported = partial(reporting, console, given.log, given.log_format)
+        beside = also if listener is None else (listener_beside(listener), *also)
+        self._servers = tuple(replace(each, reported=reported) for each in beside)
+        self._monitoring = Monitoring.of(config, given.metrics, given.tracing)
+        self._places = Places.of(given.home, given.qmgr, config, given.queues, given.topics, given.durability)
+        self._worker: Worker | None = None
+        self._opened = ExitStack()
+        self._is_unsettled = False  # the topic tree had time, and did not give and take all
+        self.stop = threading.Event()
+        self.link: ManagedLink | None = None
+
+    def fork(self) -> int | None:
+        """Be an instance: None in the worker, which goes on with the bridge; the exit code in the supervisor.
+
+        Raises QueueManagerInUseError, SupersededError, StoreError, ListenError (``instances.instance``).
+        """
+        given = self._settings
+        monitored = self._monitoring.where is not None
+        plan = Plan(
+            home=given.home,
+            qmgr=given.qmgr,
+            durability=given.durability,
+            standby=given.standby,
+            lease_s=given.lease,
+            time_s=given.budget.time_s,
+            takes_hangup=given.log is not None,
+            servers=self._servers,
+            takes_places=bool(self._servers) or monitored or self._places.queues is not None,
+            waiting=partial(self._monitoring.standing_by, given.qmgr, self._console),
+            lost=self._log_lost_ownership,
+        )
+        begun = instance(self._console, plan)
+        if not isinstance(begun, Worker):
+            return begun
+        self._worker, self._places = begun, replace(self._places, epoch=begun.epoch)
+        gc.set_threshold(GARBAGE_THRESHOLD)
+        return None
+
+    def __enter__(self) -> Self:
+        for exposed in exposed_secrets(self._settings.config):
+            self._console.warn(exposed)
+        with ExitStack() as stack:
+            self._open(stack)
+            self._opened = stack.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self._health.phase = Phase.ENDING
+            text = "queued publish/subscribe ended for queue manager %s"
+            _log.info(text, self._settings.qmgr, extra=_for_the_log(ENDED))
+        self._opened.__exit__(kind, error, trace)
+
+    def _open(self, stack: ExitStack) -> None:
+        console, given, places = self._console, self._settings, self._places
+        page = None if self._worker is None else self._worker.page
+        manager = places.manager()
+        stack.enter_context(manager)
+        stack.enter_context(manager.processor_lock())
+        record = None if given.record is None else stack.enter_context(closing(Recorder(given.record))).write
+        with places.store() as store:
+            directory, self._dead_letter_queue = store.directory, places.definition(store).deadq
+            if store.is_open_to_others:
+                console.warn(permissions.warning(directory))
+        places.prepare()
+        self.link = link = places.link(self._dead_letter_queue)
+        watch = None if page is None else SupervisedWatch(page, self.stop, directory)
+        accused = None if watch is None else watch.accused(directory)
+        errors = [] if accused is None else last_status(directory).get("last_errors", [])
+        log_file = None if given.log is None else LogFile(given.log, given.log_format, console.lines)
+        journal = Journal(console, directory, log_file, None if page is None else os.getppid(), errors)
+        self._health = Health(given.qmgr, journal, given.budget.time_s, link)
+        observer = stack.enter_context(
+            self._monitoring.observing(given.qmgr, places.store, journal, journal.beside, self._health, link, console)
+        )
+        is_embedded = places.queues is None
+        self._processor = Processor(
+            manager,
+            lambda: datetime.now(UTC),
+            record,
+            batch=BATCH if is_embedded else given.config.queues.batch,
+            groups_of=groups_of,
+            committed=journal.batch,
+            link=link,
+            longest_pause_s=LONGEST_PAUSE_S if is_embedded else given.config.queues.reconnect_s,
+            budget=given.budget,
+            watch=watch,
+            command_servers=(PcfCommandServer, SubscriptionServer) if is_embedded else (),
+            observer=observer,
+            publish_exit=stack.enter_context(PublishExits(given.config.publish_exit)).of(given.qmgr),
+        )
+        if link is not None:
+            journal.watch(link)
+        self._channels = places.channels(groups_of)
+        stack.enter_context(journal.following())
+        stack.enter_context(stopping(self.stop))
+        self._start_channels(stack)
+        self._start_link(stack)
+        if watch is not None:
+            stack.enter_context(watch.watched())
+        if self._worker is not None and self._worker.took_over:
+            _log.warning("took over from %s", self._worker.took_over)
+        if accused is not None:
+            _log.error("%s", accused)
+        self._processor.start()
+        self._health.phase = Phase.RUNNING
+        text = "queued publish/subscribe started for queue manager %s"
+        _log.info(text, given.qmgr, extra=_for_the_log(STARTED))
+
+    def _start_channels(self, stack: ExitStack) -> None:
+        """Carry messages for other queue managers of the home; ``drain`` does it itself."""
+        if self._channels is None:
+            return
+        if self._settings.once:
+            stack.enter_context(closing(self._channels))
+            return
+        self._channels.start(ended=self.stop.set)
+        stack.callback(self._channels.stop)
+
+    def _start_link(self, stack: ExitStack) -> None:
+        if self.link is None:
+            return
+        self.link.start(ended=self.stop.set)
+        stack.callback(self.link.stop)
+        # A moment for the connection: a RegSub processed without one would be greeted late.
+        end = time.monotonic() + self._settings.config.topics.patience_s
+        while not self.stop.is_set() and not self.link.wait_up(0.1) and time.monotonic() < end:
+            pass
+
+    def serve(self) -> None:
+        """Process commands, and wait for more, until ``stop`` is set."""
+        self._console.say(f"queue manager {self._settings.qmgr}: waiting for commands; stop with Ctrl-C")
+        self._processor.run(self.stop)
+
+    def drain(self) -> None:
+        """Process what there is here and in the topic tree; carry what is for other queue managers of the home."""
+        while True:
+            self._processor.drain(self.stop)
+            if self._channels is not None:
+                self._channels.carry()
+            if self.link is None:
+                return
+            # What came from there meanwhile are commands here, and those may cause more to go there.
+            if not self.link.settle(self.stop):
+                self._is_unsettled = True
+                return
+            if self._processor.drain(self.stop) == 0:
+                return
+
+    @property
+    def tally(self) -> ProcessorTally:
+        """What was processed so far."""
+        return self._processor.tally
+
+    @property
+    def summary(self) -> str:
+        """One line about ``tally``."""
+        tally = self.tally
+        to_tree = f", {counted(tally.linked, 'publication')} for the topic tree" if tally.linked else ""
+        return (
+            f"{counted(tally.commands, 'command')} ({tally.errors:,} in error): "
+            f"{counted(tally.publications, 'publication')}, {counted(tally.responses, 'response')}, "
+            f"{counted(tally.dead_letters, 'dead letter')}{to_tree}"
+        )
+
+    def exit_code(self) -> ExitCode:
+        """How the bridge ended; what is left to do is said."""
+        console, link, once, owed = self._console, self.link, self._settings.once, self._processor.owed
+        is_unsettled = self._is_unsettled and not self.stop.is_set()
+        if is_unsettled and link is not None:
+            console.say(f"not all went to and from the topic tree, and waits: {link.trouble or 'it was too slow'}")
+        faults = [each.fault for each in (link, self._channels) if each is not None and each.fault]
+        if faults:
+            console.warn(f"ended by a fault: {faults[0]}")
+            return ExitCode.INTERNAL
+        refused = 0 if link is None else link.refused
+        if refused:
+            which = counted(refused, "publication")
+            console.say(f"{which} that the topic tree refused: see {self._dead_letter_queue}")
+        if once and owed:
+            console.say(
+                f"kept until it can be delivered: {counted(owed, 'publication')}; qpubsub status shows for whom"
+            )
+        stranded = self._say_what_is_stranded() if once and self._places.queues is None else False
+        problems = self.tally.dead_letters or refused or is_unsettled or stranded or (once and owed)
+        return ExitCode.PROBLEMS if problems else ExitCode.DONE
+
+    def _say_what_is_stranded(self) -> bool:
+        """Whether messages are on transmission queues that no channel reads; it is said on which."""
+        with self._places.store() as store:
+            queues = [queue for queue in store.overview().queues if queue.depth and is_stranding(queue.definition)]
+        for queue in queues:
+            name, what = queue.definition.name, counted(queue.depth, "message")
+            self._console.warn(f"transmission queue {name} holds {what} for that queue manager: {STRANDED_HELP}")
+        return bool(queues)
+
+    def _log_lost_ownership(self, error: SupersededError) -> None:
+        """Another instance has taken over; the worker, which had the log, was ended by force."""
+        given = self._settings
+        file = None if given.log is None else LogFile(given.log, given.log_format, self._console.lines)
+        events = Events(self._console, file)
+        # Without --standby the program ends with this error, which says it to people.
+        about = {"numbers": (LOST_OWNERSHIP,), "is_told": not given.standby}
+        events.emit(_log.makeRecord(_log.name, logging.ERROR, __file__, 0, "%s", (error,), None, extra=about))
+        if file is not None:
+            file.close()
+
+
+def _for_the_log(number: int) -> dict[str, Any]:
+    """An event for the log alone: the console says it in other words."""
+    return {"numbers": (number,), "is_told": True}

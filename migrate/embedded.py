@@ -1,0 +1,342 @@
+"""Apply a plan to the embedded queue manager in one transaction, after a backup; and undo it.
+
+    plan      made from the state that the store has at version N
+    backup    a copy of the database, complete, before anything is written
+    journal   one JSON file a migration: the backup, what is going to be touched and what it is afterwards, the legacy
+              state's fingerprints
+    apply     one unit of work; it checks first that the store is still at version N
+    commit    everything is stored, with the namelist that records the migration, or nothing
+
+After an interruption at any instant the database has all or nothing; run the command again. Undoing restores from the
+backup the objects that the migration changed, and no others: messages that arrived later stay where they are. What
+somebody has changed on these objects since is taken back with them, and named (``state_rows``).
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final
+
+from commands.broker.objects import Objects, kind_of, state_of
+from commands.disk.errors import QueueError
+from commands.disk.files import to_disk
+from commands.disk.permissions import make_directory, private, touch
+from commands.qmgr.store import QueueManagerStore, UnitOfWork
+from commands.qmgr.store.database import FAILURES
+from commands.qmgr.store.home import DATABASE
+from commands.qmgr.store.reading import definitions_in
+from migrate.contents import Content, write_content
+from migrate.fingerprint import labelled
+from migrate.marker import marker_of, moment
+from migrate.plan import AddSubscription, KeepRetained, MigrationPlan, Step, Store, Tool
+from migrate.state_rows import called, digest_of, since
+from migrate.target import Target
+from rfh2.errors import MigrationError, StoreError
+from streams.operations import (
+    Effect,
+    RetainedCleared,
+    RetainedPublication,
+    RetainedStored,
+    SubscriptionAdded,
+    SubscriptionAltered,
+    SubscriptionRemoved,
+)
+from streams.subscriptions import Subscription
+from streams.topic_strings import is_within
+
+DIRECTORY: Final = "migration"
+REPORT: Final = "report"
+_JOURNAL: Final = "journal.json"
+_CHUNK: Final = 500
+
+Progress = Callable[[int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """What undoing restored, a line each, and what it could not restore.
+
+    others: what was changed after the migration, by whomever, and was taken back with it.
+    """
+
+    changes: tuple[str, ...]
+    left: tuple[str, ...]
+    others: tuple[str, ...] = ()
+
+    @property
+    def given_back(self) -> int:
+        """How many objects, subscriptions and retained publications are as they were."""
+        return len(self.changes)
+
+
+def load(store: QueueManagerStore) -> Target:
+    """The queue manager's state with its version, as of one moment."""
+    with store.unit_of_work() as unit:
+        return Target.loaded(unit.load_state(), unit.state_version)
+
+
+def apply(
+    store: QueueManagerStore,
+    plan: MigrationPlan,
+    progress: Progress | None = None,
+    reports: Mapping[str, Content] | None = None,
+) -> Path:
+    """Carry *plan* out; returns the directory of its backup, journal and *reports*, which are file names and contents.
+
+    Raises MigrationError where the queue manager has changed since the plan was made, QueueManagerInUseError while a
+    command processor runs, StoreError where the disk fails: nothing has changed then.
+    """
+    advance = progress or (lambda _more: None)
+    with store.processor_lock():
+        directory = _new_directory(store.directory, plan)
+        try:
+            back_up(store, directory)
+            _write_journal(directory, plan)
+            _keep_reports(directory, reports or {})
+            with store.unit_of_work() as unit:
+                if unit.state_version != plan.base_version:
+                    raise MigrationError(f"queue manager {plan.qmgr} has changed since the plan was made; run it again")
+                _carry_out(unit, plan.steps, advance)
+        except BaseException as error:
+            # Nothing was committed: the backup is of what is there.
+            shutil.rmtree(directory, ignore_errors=True)
+            if isinstance(error, OSError):
+                raise StoreError(f"{directory}: {error.strerror or error}; nothing was changed") from error
+            raise
+    return directory
+
+
+def undo(store: QueueManagerStore, tool: Tool, *, rehearse: bool = False) -> Undone:
+    """Restore what the last migration by *tool* changed. rehearse: only report it.
+
+    Raises MigrationError where there is none, or its backup is gone.
+    """
+    with store.processor_lock():
+        directory = _latest(store, tool)
+        journal = _read_journal(directory)
+        # Open until the end: the former retained publications are read from it when they are restored.
+        with QueueManagerStore.open(directory, store.name) as backup, store.unit_of_work() as unit:
+            undone = _give_back(unit, journal, Target.loaded(backup.load_state(), 0))
+            if rehearse:
+                unit.backout()
+                return undone
+    # The queue manager has no record of the migration any more: the name of the journal is for people.
+    with suppress(OSError):
+        (directory / _JOURNAL).rename(directory / "undone.json")
+    return undone
+
+
+def report_of(store: QueueManagerStore, tool: Tool) -> Path | None:
+    """The directory with the report of the last migration by *tool*; None where it was not kept."""
+    try:
+        directory = _latest(store, tool) / REPORT
+    except MigrationError:
+        return None
+    return directory if directory.is_dir() else None
+
+
+def initial_items(store: QueueManagerStore) -> list[tuple[str, str]] | None:
+    """(digest, label) of the legacy items as they were at migmbbrk's last phase; None where nothing is kept."""
+    try:
+        journal = _read_journal(_latest(store, Tool.MIGMBBRK))
+    except MigrationError:
+        return None
+    return [(digest, label) for digest, label in journal.get("items", ())]
+
+
+def _effect_of(step: AddSubscription) -> Effect:
+    if step.replaces is not None:
+        return SubscriptionAltered(step.replaces, step.subscription)
+    return SubscriptionAdded(step.subscription)
+
+
+def _carry_out(unit: UnitOfWork, steps: tuple[Step, ...], advance: Progress) -> None:
+    rest = iter(steps)
+    retained: list[RetainedPublication] = []
+    while some := list(islice(rest, _CHUNK)):
+        for step in some:
+            if isinstance(step, Store):
+                if step.anew:
+                    unit.delete_definition(kind_of(step.definition), step.definition.name)
+                unit.save_definition(step.definition)
+            elif isinstance(step, KeepRetained):
+                retained.append(step.retained)
+            else:
+                unit.save_effects([_effect_of(step)])
+        advance(len(some))
+    _retain(unit, retained)
+
+
+def _new_directory(home: Path, plan: MigrationPlan) -> Path:
+    make_directory(home / DIRECTORY)
+    stem = f"{moment(plan.now)}-{plan.tool}-{plan.phase}"
+    for number in range(1000):
+        directory = home / DIRECTORY / (f"{stem}-{number}" if number else stem)
+        if not directory.exists():
+            make_directory(directory)
+            return directory
+    raise StoreError(f"{home / DIRECTORY}: there are a thousand directories named {stem}")
+
+
+def back_up(store: QueueManagerStore, directory: Path) -> None:
+    """A whole copy of the database, in a directory of its own in *directory*, which opens as a queue manager does.
+
+    Raises StoreError.
+    """
+    copy = directory / store.directory.name
+    make_directory(copy)
+    touch(copy / DATABASE)
+    try:
+        source = sqlite3.connect(store.directory / DATABASE)
+        try:
+            target = sqlite3.connect(copy / DATABASE)
+            try:
+                source.backup(target)
+                target.execute("PRAGMA journal_mode = WAL").fetchall()
+            finally:
+                target.close()
+        finally:
+            source.close()
+    except FAILURES as error:
+        raise StoreError(f"{copy}: the backup failed ({error}); nothing was changed") from error
+
+
+def _write_journal(directory: Path, plan: MigrationPlan) -> None:
+    partial = directory / f"{_JOURNAL}.partial"
+    with open(partial, "w", encoding="utf-8", opener=private) as file:
+        file.writelines(_journal(plan))
+        to_disk(file)
+    partial.rename(directory / _JOURNAL)
+
+
+def _journal(plan: MigrationPlan) -> Iterator[str]:
+    """One JSON object, in pieces."""
+    head = {"tool": plan.tool, "phase": plan.phase, "at": moment(plan.now), "fingerprint": plan.fingerprint}
+    yield json.dumps(head, ensure_ascii=False).removesuffix("}")
+    definitions = ([kind_of(step.definition), step.definition.name] for step in plan.steps if isinstance(step, Store))
+    subscriptions = (step.subscription.sub_id.hex() for step in plan.steps if isinstance(step, AddSubscription))
+    retained = (step.retained.topic_string for step in plan.steps if isinstance(step, KeepRetained))
+    yield ', "touched": {"definitions": '
+    yield from _array(definitions)
+    yield ', "subscriptions": '
+    yield from _array(subscriptions)
+    yield ', "retained": '
+    yield from _array(retained)
+    yield '}, "afterwards": {"definitions": '
+    yield from _array(json.loads(state_of(step.definition)) for step in plan.steps if isinstance(step, Store))
+    yield ', "subscriptions": '
+    yield from _array(digest_of(step.subscription) for step in plan.steps if isinstance(step, AddSubscription))
+    yield ', "retained": '
+    yield from _array(digest_of(step.retained) for step in plan.steps if isinstance(step, KeepRetained))
+    yield '}, "items": '
+    yield from _array(labelled(plan.state))
+    yield "}\n"
+
+
+def _array(values: Iterable[object]) -> Iterator[str]:
+    before = "["
+    for value in values:
+        yield f"{before}\n{json.dumps(value, ensure_ascii=False)}"
+        before = ","
+    yield "]" if before == "," else "[]"
+
+
+def _keep_reports(directory: Path, reports: Mapping[str, Content]) -> None:
+    """Called before anything is changed: these reports remain if the disk of the other outputs is full."""
+    make_directory(directory / REPORT)
+    for name, content in reports.items():
+        with open(directory / REPORT / name, "wb", opener=private) as file:
+            write_content(content, file)
+
+
+def _read_journal(directory: Path) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = json.loads((directory / _JOURNAL).read_text(encoding="utf-8"))
+    except (OSError, json.JSONDecodeError) as error:
+        raise MigrationError(f"{directory / _JOURNAL}: cannot be read: {error}") from error
+    return found
+
+
+def _latest(store: QueueManagerStore, tool: Tool) -> Path:
+    """The directory of the migration that the queue manager records; others were never committed."""
+    objects, _, _ = store.load_state()
+    marker = marker_of(objects, tool)
+    if marker is None:
+        raise MigrationError(
+            f"queue manager {store.name} has no record of a migration by {tool}; there is nothing to undo"
+        )
+    for directory in sorted((store.directory / DIRECTORY).glob(f"{marker.at}-{tool}-{marker.phase}*"), reverse=True):
+        if (directory / _JOURNAL).is_file():
+            return directory
+    raise MigrationError(f"the backup of the migration of {marker.at} is gone from {store.directory / DIRECTORY}")
+
+
+def _give_back(unit: UnitOfWork, journal: dict[str, Any], before: Target) -> Undone:
+    touched: dict[str, list[Any]] = journal["touched"]
+    now_there = Target.loaded(unit.load_state(), 0)
+    objects, current = now_there.objects, now_there.subscriptions
+    others = tuple(since(touched, journal.get("afterwards"), before, now_there))
+    left = list(_left_behind(objects, current, touched, before))
+    done: list[str] = []
+    were = {(kind_of(d), d.name): d for d in definitions_in(before.objects)}
+    # Topic objects whose topic string was changed must be deleted before the old ones can be defined.
+    for kind, name in touched["definitions"]:
+        definition = were.get((kind, name))
+        try:
+            if definition is None:
+                unit.delete_definition(kind, name)
+            else:
+                unit.save_definition(definition)
+            done.append(f"{kind} {name}: {'deleted' if definition is None else 'as before'}")
+        except QueueError as refusal:
+            left.append(f"{kind} {name}: {refusal}")
+    subscriptions = {s.sub_id: s for s in before.subscriptions}
+    now = {s.sub_id: s for s in current}
+    for sub_id in map(bytes.fromhex, touched["subscriptions"]):
+        old, new = subscriptions.get(sub_id), now.get(sub_id)
+        if old is not None:
+            unit.save_effects([SubscriptionAdded(old)])
+            done.append(f"{called(old)}: as before")
+        elif new is not None:
+            unit.save_effects([SubscriptionRemoved(new)])
+            done.append(f"{called(new)}: removed")
+    for topic in touched["retained"]:
+        done.append(f"retained publication on {topic}: {'as before' if topic in before.retained else 'cleared'}")
+    topics = touched["retained"]
+    unit.save_effects([RetainedCleared(topic) for topic in topics if topic not in before.retained])
+    _retain(unit, [before.retained[topic] for topic in topics if topic in before.retained])
+    return Undone(tuple(done), tuple(left), others)
+
+
+def _left_behind(
+    objects: Objects, current: Iterable[Subscription], touched: dict[str, list[Any]], before: Target
+) -> Iterator[str]:
+    """Subscriptions made since the migration, on streams and subscription points that undoing removes."""
+    names = {name for kind, name in touched["definitions"] if kind == "topic"}
+    names -= {topic.name for topic in before.objects.topics.own}
+    removed = [topic for topic in objects.topics.own if topic.name in names and topic.topic_string]
+    ours = {*touched["subscriptions"], *(s.sub_id.hex() for s in before.subscriptions)}
+    for subscription in current:
+        if subscription.sub_id.hex() in ours:
+            continue
+        for topic in removed:
+            if subscription.stream == topic.name or is_within(topic.topic_string, subscription.topic_string):
+                why = f"it was made after the migration, on topic object {topic.name}, which is removed"
+                yield f"{called(subscription)}: {why}"
+                break
+
+
+def _retain(unit: UnitOfWork, retained: Iterable[RetainedPublication]) -> None:
+    """Store these, each publication's topics one after the other, so that it is stored once."""
+    together: dict[int, list[RetainedStored]] = {}
+    for each in retained:
+        together.setdefault(id(each.publication), []).append(RetainedStored(each))
+    for effects in together.values():
+        unit.save_effects(effects)

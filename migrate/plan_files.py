@@ -1,0 +1,345 @@
+"""A plan as files for a queue manager of IBM MQ 9.x: scripts in the order in which they are run, messages, a checklist.
+
+    1-queues.mqsc         local queues; one that exists already is refused with AMQ8150, and is not changed
+    2-objects.mqsc        topic objects, namelists, the queue manager's attributes
+    3-authorities.mqsc    SET AUTHREC, and the same as setmqaut in 3-authorities.sh; before anybody publishes
+    4-retained-NN.qload   retained publications, a file for each stream's queue, while nobody subscribes
+    5-subscriptions.mqsc  DEFINE SUB for the subscriptions that it can define exactly
+    6-registrations.qload Register Subscriber commands for the others
+    7-enable.mqsc         PSMODE, and the namelist that records the migration
+    not-carried.jsonl     retained publications that nothing above carries, as captured messages
+    checklist.md          what a person does, in order
+    planned.jsonl         what has to be there afterwards, for ``qpubsub apply`` and ``qpubsub verify``
+
+``subscription_files`` decides what DEFINE SUB can define. Each command is tried in memory before it is written
+(``Trial``): if it does not make what was planned, a person must act. Everything here runs on the embedded queue manager
+too, and gives the same state.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+from commands.broker.attribute_kinds import Attribute, Choice, Names, Number
+from commands.broker.lifetime import tenths_until
+from commands.broker.objects import (
+    CONTROL_QUEUE,
+    AliasQueue,
+    AuthorityRecord,
+    Definition,
+    LocalQueue,
+    QueueManager,
+    kind_of,
+)
+from commands.mqsc import attributes as mqsc_kinds
+from commands.mqsc.attributes import ObjectKind
+from commands.mqsc.script import NoMqscFormError, Word, comment, quoted, statement
+from commands.qmgr.store.reading import definitions_in
+from migrate.acl import FILE_NAME
+from migrate.checklist import checklist
+from migrate.contents import Content, Spool, content_bytes, encoded_lines
+from migrate.ledger import Fate, Reason, Severity, Verdict
+from migrate.legacy_state import Key
+from migrate.marker import is_marker
+from migrate.plan import KeepRetained, MigrationPlan, Store, Tool
+from migrate.planned_state import FILE_NAME as PLANNED, planned_lines
+from migrate.publications import is_retain_command, published_again
+from migrate.subscription_files import Defined, FileNote, Keyed, Trial, subscriptions
+from migrate.target import Target
+from rfh2.captured import CapturedMessage
+from rfh2.captures import write_captures
+from rfh2.constants import MQEI_UNLIMITED
+from rfh2.errors import CaptureError, QPubSubError
+from rfh2.message import Message, encode
+from streams.namelists import Namelist
+from streams.topic_objects import TopicObject
+
+QUEUES: Final = "1-queues.mqsc"
+OBJECTS: Final = "2-objects.mqsc"
+AUTHORITIES: Final = "3-authorities.mqsc"
+AUTHORITY_COMMANDS: Final = "3-authorities.sh"
+RETAINED: Final = "4-retained-{:02}.qload"
+SUBSCRIPTIONS: Final = "5-subscriptions.mqsc"
+REGISTRATIONS: Final = "6-registrations.qload"
+ENABLE: Final = "7-enable.mqsc"
+NOT_CARRIED: Final = "not-carried.jsonl"
+CHECKLIST: Final = "checklist.md"
+
+
+@dataclass(frozen=True, slots=True)
+class PlanFiles:
+    """Name and content of every file, and what none of them does."""
+
+    contents: dict[str, str | Content]
+    notes: tuple[FileNote, ...]
+
+    def reported(self, plan: MigrationPlan) -> MigrationPlan:
+        """*plan* with the fates that its items have if these files alone carry it out."""
+        concerned = {note.key: note for note in self.notes if note.key is not None}
+        changed = [_reported(plan.fates.of(key), note) for key, note in concerned.items()]
+        return replace(plan, fates=plan.fates.with_changed(changed))
+
+
+def _reported(fate: Fate, note: FileNote) -> Fate:
+    if fate.verdict is Verdict.REPORTED:
+        return fate
+    if note.is_lost:
+        reasons = (*fate.reasons, Reason(f"no file carries it: {note.text}", Severity.ERROR))
+        return replace(fate, verdict=Verdict.REPORTED, becomes="", reasons=reasons)
+    return replace(fate, verdict=Verdict.CHANGED, reasons=(*fate.reasons, Reason(note.text, Severity.WARNING)))
+
+
+def scripts(plan: MigrationPlan, target: Target) -> dict[str, str | bytes]:
+    """Name and content of every file. target: the queue manager as it was before."""
+    contents = plan_files(plan, target).contents
+    return {name: each if isinstance(each, str) else content_bytes(each) for name, each in contents.items()}
+
+
+def plan_files(plan: MigrationPlan, target: Target) -> PlanFiles:
+    """Every file, and what none of them does. target: the queue manager as it was before."""
+    notes: list[FileNote] = []
+    before = target.objects.qmgr
+    trial = Trial(plan, target)
+    published, not_carried = _publications(plan, trial, notes)
+    # What DEFINE SUB makes is known when the commands for the others have been written.
+    defined = Defined()
+    commands = _unload(subscriptions(plan, target, trial, notes, defined), not_carried, notes)
+    files: dict[str, str | Content] = {
+        QUEUES: _script(plan, _definitions(plan, target, notes, LocalQueue, AliasQueue)),
+        OBJECTS: _script(
+            plan,
+            [
+                *_definitions(plan, target, notes, TopicObject),
+                *_definitions(plan, target, notes, Namelist),
+                *_qmgr(plan, before, only_mode=False),
+            ],
+        ),
+        AUTHORITIES: _script(plan, _authrec(plan, notes)),
+        AUTHORITY_COMMANDS: "".join(f"{line}\n" for line in _setmqaut(plan)),
+        SUBSCRIPTIONS: _script(plan, defined.lines),
+        REGISTRATIONS: commands,
+        ENABLE: _script(plan, [*_qmgr(plan, before, only_mode=True), *_marker(plan, target)]),
+    }
+    unloads: dict[str, str] = {}
+    for number, queue in enumerate(dict.fromkeys(step.stream for _, step in published), 1):
+        name = RETAINED.format(number)
+        own = ((step.key, _publication(plan, step, seq)) for seq, step in published if step.stream == queue)
+        files[name] = _unload(own, not_carried, notes)
+        unloads[name] = queue
+    loads = unloads if commands.is_empty else unloads | {REGISTRATIONS: CONTROL_QUEUE}
+    files[PLANNED] = lambda: encoded_lines(f"{line}\n" for line in planned_lines(plan, target, loads))
+    files[CHECKLIST] = checklist(plan, [note.text for note in notes], unloads, defined.kept_back)
+    if not_carried:
+        files[NOT_CARRIED] = "".join(message.model_dump_json() + "\n" for message in not_carried)
+    if plan.tool is Tool.MIGMBBRK:
+        files[FILE_NAME] = "".join(f"{line}\n" for line in plan.security)
+    return PlanFiles(files, tuple(notes))
+
+
+def definition_lines(definition: object) -> list[str]:
+    """DEFINE of a queue, topic object or namelist with all that differs from the defaults."""
+    kind, base = _kind(definition)
+    given = _differing(kind, definition, base, always="TOPICSTR")
+    return statement(f"DEFINE {kind.word}({quoted(_name(definition))})", given)
+
+
+def alteration_lines(before: object, after: object) -> list[str]:
+    """ALTER of the same with what has changed; nothing where nothing has."""
+    kind, _ = _kind(after)
+    given = _differing(kind, after, before)
+    return statement(f"ALTER {kind.word}({quoted(_name(after))})", given) if given else []
+
+
+def _differing(kind: ObjectKind, one: object, other: object, always: str = "") -> list[tuple[str, str | int]]:
+    return [
+        (attribute.keyword, _value(attribute, getattr(one, attribute.field)))
+        for attribute in kind.attributes
+        if attribute.keyword == always or getattr(one, attribute.field) != getattr(other, attribute.field)
+    ]
+
+
+def _name(definition: object) -> str:
+    assert isinstance(definition, TopicObject | LocalQueue | AliasQueue | Namelist)
+    return definition.name
+
+
+def _kind(definition: object) -> tuple[ObjectKind, object]:
+    if isinstance(definition, TopicObject):
+        return mqsc_kinds.TOPIC, TopicObject(definition.name, "")
+    if isinstance(definition, LocalQueue):
+        return mqsc_kinds.QLOCAL, LocalQueue(definition.name)
+    if isinstance(definition, AliasQueue):
+        return mqsc_kinds.QALIAS, AliasQueue(definition.name, "")
+    assert isinstance(definition, Namelist)
+    return mqsc_kinds.NAMELIST, Namelist(definition.name)
+
+
+class _List(Word):
+    """Several names between the parentheses of one keyword, each quoted already."""
+
+    __slots__ = ()
+
+
+def _value(attribute: Attribute, value: object) -> str | int:
+    shown = attribute.kind.show(value)
+    if isinstance(attribute.kind, Names):
+        names = shown if isinstance(shown, tuple) else ()
+        return _List(", ".join(quoted(name) for name in names) or "''")
+    if isinstance(shown, int):
+        return shown
+    return Word(shown) if isinstance(attribute.kind, Choice | Number) else str(shown)
+
+
+def _script(plan: MigrationPlan, lines: Iterable[str]) -> str:
+    heading = [
+        comment(f"{plan.tool}: broker {plan.state.broker_name} to queue manager {plan.qmgr}"),
+        comment(f"Made {plan.now:%Y-%m-%d %H:%M:%S} UTC from state {plan.fingerprint}"),
+    ]
+    return "".join(f"{line}\n" for line in (*heading, *lines))
+
+
+def _definitions(plan: MigrationPlan, target: Target, notes: list[FileNote], *kinds: type) -> Iterator[str]:
+    """What defines the objects of these kinds, the namelist that remembers the migration apart."""
+    before = {(kind_of(d), d.name): d for d in definitions_in(target.objects)}
+    for step in plan.steps:
+        if isinstance(step, Store) and isinstance(step.definition, kinds) and not is_marker(step.definition):
+            try:
+                yield from _stored(step, before.get((kind_of(step.definition), step.definition.name)))
+            except NoMqscFormError as error:
+                yield comment(f"{step.definition.name}: {error}")
+                notes.append(FileNote(f"Define {kind_of(step.definition)} {step.definition.name} by hand: {error}"))
+
+
+def _stored(step: Store, before: Definition | None) -> list[str]:
+    if before is None:
+        return definition_lines(step.definition)
+    if step.anew:
+        return [f"DELETE TOPIC({quoted(step.definition.name)})", *definition_lines(step.definition)]
+    lines = alteration_lines(before, step.definition)
+    if lines and isinstance(step.definition, Namelist) and not is_marker(step.definition):
+        return [*map(comment, _overwrites(step.definition.name)), *lines]
+    return lines
+
+
+def _overwrites(name: str) -> Iterator[str]:
+    """MQSC cannot add to a namelist (guide 6.5.4), and a script cannot look: what a person has to know."""
+    yield f"ATTENTION: the next command replaces all names of {name}."
+    yield "It has the names that the list had when the plan was made: those of --existing, or of a new queue manager."
+    yield f"Before you run it: DISPLAY NAMELIST({name}) NAMES. Add each name that is there and not here"
+    yield "(SYSTEM.FTE, for example): what is not in the list is no stream or subscription point any more."
+    yield "qpubsub apply reads the list, and sends it with the names that it has."
+
+
+def _marker(plan: MigrationPlan, target: Target) -> Iterator[str]:
+    for step in plan.steps:
+        if isinstance(step, Store) and is_marker(step.definition):
+            yield from _stored(step, target.objects.namelists.get(step.definition.name))
+
+
+def _qmgr(plan: MigrationPlan, before: QueueManager, *, only_mode: bool) -> Iterator[str]:
+    """ALTER QMGR: PSMODE, which comes last, or everything else."""
+    for step in plan.steps:
+        if isinstance(step, Store) and isinstance(step.definition, QueueManager):
+            changed = _differing(mqsc_kinds.QMGR, step.definition, before)
+            given = [(word, value) for word, value in changed if (word == "PSMODE") == only_mode]
+            if given:
+                yield from statement("ALTER QMGR", given)
+
+
+def _records(plan: MigrationPlan) -> Iterator[AuthorityRecord]:
+    for step in plan.steps:
+        if isinstance(step, Store) and isinstance(step.definition, AuthorityRecord):
+            yield step.definition
+
+
+def _authrec(plan: MigrationPlan, notes: list[FileNote]) -> Iterator[str]:
+    for record in _records(plan):
+        if not record.authorities:
+            continue
+        profile = [] if record.object_type == "QMGR" else [("PROFILE", record.profile)]
+        given: list[tuple[str, str | int]] = [*profile, ("OBJTYPE", Word(record.object_type))]
+        given.append((record.entity_type, record.entity))
+        given.append(("AUTHADD", Word(",".join(record.authorities))))
+        try:
+            yield from statement("SET AUTHREC", given)
+        except NoMqscFormError as error:
+            yield comment(f"{record.name}: {error}")
+            notes.append(FileNote(f"Set authority record {record.name} by hand: {error}"))
+
+
+def _setmqaut(plan: MigrationPlan) -> Iterator[str]:
+    yield f"# Authorities for queue manager {plan.qmgr}; the same as {AUTHORITIES}: run one of the two."
+    for record in _records(plan):
+        if not record.authorities or not (record.entity + record.profile).isprintable():
+            continue
+        name = [] if record.object_type == "QMGR" else ["-n", shlex.quote(record.profile)]
+        form = "-p" if record.entity_type == "PRINCIPAL" else "-g"
+        rights = " ".join(f"+{word.lower()}" for word in record.authorities)
+        words = ["setmqaut", "-m", shlex.quote(plan.qmgr), "-t", record.object_type.lower(), *name]
+        yield " ".join([*words, form, shlex.quote(record.entity), rights])
+
+
+def _publications(
+    plan: MigrationPlan, trial: Trial, notes: list[FileNote]
+) -> tuple[list[tuple[int, KeepRetained]], list[CapturedMessage]]:
+    """What commands publish again, each with the seq of its command; and messages that cannot be made to.
+
+    The commands are made once more when they are written: all of them at once would need much memory.
+    """
+    carried: list[tuple[int, KeepRetained]] = []
+    left: list[CapturedMessage] = []
+    for seq, step in enumerate(plan.retained, 1):
+        try:
+            trial.publish(_publication(plan, step, seq), step.retained.topic_string)
+            carried.append((seq, step))
+        except QPubSubError as error:
+            text = f"Publish {step.retained.topic_string!r} by hand ({NOT_CARRIED}): {error}"
+            notes.append(FileNote(text, step.key))
+            left.append(_captured(plan, step, step.retained.publication.message, seq))
+    return carried, left
+
+
+def _publication(plan: MigrationPlan, step: KeepRetained, seq: int) -> CapturedMessage:
+    publication = step.retained.publication
+    legacy = plan.state.retained[step.number - 1]
+    message = publication.message
+    if not is_retain_command(message, legacy.topic):
+        message = published_again(message, legacy.topic, step.sub_point, local=publication.local)
+    return _captured(plan, step, message, seq)
+
+
+def _captured(plan: MigrationPlan, step: KeepRetained, message: Message, seq: int) -> CapturedMessage:
+    publication = step.retained.publication
+    left = tenths_until(publication.expires_at, plan.now)
+    mqmd = replace(message.mqmd, expiry=MQEI_UNLIMITED if left is None else left)
+    return CapturedMessage(
+        seq=seq,
+        time=publication.published_at,
+        qmgr=plan.qmgr,
+        queue=step.stream,
+        user=mqmd.user_identifier or None,
+        md_hex=mqmd.encode().hex(),
+        body_hex=encode(message).hex(),
+    )
+
+
+def _unload(messages: Iterable[Keyed], left: list[CapturedMessage], notes: list[FileNote]) -> Spool:
+    """A queue unload; a message that it cannot hold goes to *left*, and *notes* say so."""
+    current: list[Key] = []
+
+    def each() -> Iterator[CapturedMessage]:
+        for key, message in messages:
+            current[:] = [key]
+            yield message
+
+    def refused(message: CapturedMessage, error: CaptureError) -> None:
+        left.append(message)
+        text = f"Put message {message.seq} for {message.queue} by hand ({NOT_CARRIED}): {error}"
+        notes.append(FileNote(text, current[0]))
+
+    spool = Spool()
+    write_captures(each(), spool.file, "qload", refused=refused)
+    return spool

@@ -1,0 +1,227 @@
+"""The subscriptions of a plan in files: DEFINE SUB for those that it makes exactly, a command for each other one.
+
+``is_carried`` decides what DEFINE SUB can define: a subscription that MQSC would make slightly different becomes a
+command.
+
+A queue manager sends what is retained to a new subscription, and DEFINE SUB has no attribute that prevents it. The
+subscribers have it already. Therefore a subscription that would get something is defined with REQONLY(YES), to which
+nothing is sent, and altered to REQONLY(NO): a change of a subscription sends nothing (guide 4.8.2).
+
+Commands tried out in memory before they are written to a file: each has to make exactly what was planned.
+
+The queued interface has many rules for what a command makes. So each command is run there, with the objects of the plan
+and without checks of authority. A command that makes something else raises CommandError, and is reported to a person
+instead of written to a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from commands.broker.outcome import Arrival, Outcome
+from commands.broker.selection import Selection
+from commands.broker.subscription_attributes import OPTIONS
+from commands.mqsc.broker import Broker
+from commands.mqsc.equivalents import OperationContext, attributes as sub_attributes, sub_name
+from commands.mqsc.script import NoMqscFormError, Word, comment, keyword, statement
+from migrate.legacy_state import Key
+from migrate.plan import AddSubscription, KeepRetained, MigrationPlan, Store
+from migrate.registration_messages import cannot_register, registrations
+from migrate.target import Target, copied
+from rfh2.captured import CapturedMessage
+from rfh2.errors import CommandError, QPubSubError
+from streams.operations import RetainedStored, SubscriptionAdded, SubscriptionAltered, Unsubscribe
+from streams.patterns import is_read_alike, parse_pattern
+from streams.retained import RetainedPublications
+from streams.subscriptions import PublicationFormat, Subscription, SubscriptionOptions, WildcardScheme
+from streams.topic_space import TopicSpace
+
+
+class Trial:
+    """The queue manager as it will be, as far as the commands so far have made it."""
+
+    def __init__(self, plan: MigrationPlan, target: Target) -> None:
+        objects = copied(target.objects)
+        for step in plan.steps:
+            if isinstance(step, Store):
+                if step.anew:
+                    objects.delete("topic", step.definition.name)
+                objects.put(step.definition)
+        # The queue manager grants authority; the report says who lacks it.
+        objects.authorities = {}
+        space = TopicSpace(objects.topics, Selection())
+        space.restore(target.subscriptions, target.retained.values())
+        self._broker = Broker(plan.qmgr, objects=objects, space=space)
+        self._now = plan.now
+        self._seq = 0
+
+    def publish(self, message: CapturedMessage, topic_string: str) -> None:
+        """Raises CommandError where *message* does not have *topic_string* keep it."""
+        effects = self._run(message).effects
+        kept = [effect.retained.topic_string for effect in effects if isinstance(effect, RetainedStored)]
+        if kept != [topic_string]:
+            raise CommandError(0, topic_string, f"the command would be kept on {', '.join(kept) or 'no topic'}")
+
+    def register(self, messages: list[CapturedMessage], wanted: Subscription, *, is_alone: bool = False) -> None:
+        """Raises CommandError where *messages* together do not make *wanted*.
+
+        is_alone: no later command can concern it, so that it need not be kept in memory.
+        """
+        made: Subscription | None = None
+        for message in messages:
+            for effect in self._run(message).effects:
+                if isinstance(effect, SubscriptionAdded):
+                    made = effect.subscription
+                elif isinstance(effect, SubscriptionAltered):
+                    made = effect.after
+        if made is None or _essence(made) != _essence(wanted):
+            raise CommandError(0, wanted.topic_string, "the command would make another subscription")
+        if is_alone:
+            self._broker.space.apply(Unsubscribe(made), self._now)
+
+    def _run(self, message: CapturedMessage) -> Outcome:
+        self._seq += 1
+        arrival = Arrival(self._seq, self._now, message.queue, message.md, message.body, message.user)
+        outcome = self._broker.process(arrival)
+        if outcome.completion != "ok":
+            raise CommandError(outcome.reason or 0, None, f"the queued interface refuses the command: {outcome.why}")
+        return outcome
+
+
+def _essence(subscription: Subscription) -> Subscription:
+    """*subscription* without what a command cannot set, sets on purpose (NewPubsOnly), or what does not matter."""
+    options = replace(subscription.options, new_pubs_only=False)
+    alike = is_read_alike(subscription.topic_string)
+    return replace(
+        subscription,
+        wildcard=WildcardScheme.CHAR if alike else subscription.wildcard,
+        sub_id=bytes(24),
+        created=subscription.created.min,
+        expires_at=None,
+        options=options,
+        identities=tuple(sorted(subscription.identities)),
+    )
+
+
+Keyed = tuple[Key, CapturedMessage]
+"""A message, and the item that it carries."""
+
+_KEPT_BACK: Final = ("REQONLY", Word("YES"))
+_RELEASED: Final = ("REQONLY", Word("NO"))
+_MQSC_OPTIONS: Final = tuple(each.field for each in OPTIONS if each.keyword)
+
+
+@dataclass(frozen=True, slots=True)
+class FileNote:
+    """What no file does. key: the item that it concerns. is_lost: the item is in no file; else it is another one."""
+
+    text: str
+    key: Key | None = None
+    is_lost: bool = True
+
+
+@dataclass(slots=True)
+class Defined:
+    """What DEFINE SUB makes. kept_back: how many subscriptions would be sent something retained."""
+
+    lines: list[str] = field(default_factory=list)
+    kept_back: int = 0
+
+
+def is_carried(subscription: Subscription) -> bool:
+    """Whether DEFINE SUB makes *subscription* exactly as it is, its SUBTYPE and identifier apart."""
+    rest = SubscriptionOptions(**{word: getattr(subscription.options, word) for word in _MQSC_OPTIONS})
+    return (
+        subscription.name is not None
+        and not (subscription.prefix or subscription.stream or subscription.sub_point)
+        and subscription.options == rest
+        and not subscription.identities
+        and subscription.format in (PublicationFormat.RFH2, PublicationFormat.RFH1)
+        and bool(subscription.user)
+    )
+
+
+def define_sub(
+    subscription: Subscription, context: OperationContext, *, replaces: bool, is_sent_retained: bool = False
+) -> list[str]:
+    """The lines of DEFINE SUB; with *is_sent_retained* those that keep retained publications back.
+
+    Raises NoMqscFormError where MQSC has no form for a value.
+    """
+    found = sub_attributes(subscription, context)
+    is_kept_back = is_sent_retained and not replaces and not subscription.options.pub_on_req_only
+    if is_kept_back:
+        found = [*found, _KEPT_BACK]
+    name = sub_name(subscription)
+    if name != name.strip(" "):
+        raise NoMqscFormError("a name that MQSC would not keep")
+    for word, value in found:
+        if isinstance(value, str) and word in ("TOPICSTR", "USERDATA", "SELECTOR") and value != value.strip(" "):
+            raise NoMqscFormError(f"{word} begins or ends with a blank")
+    lines = statement(f"DEFINE {keyword('SUB', name)}", found)
+    if replaces:
+        lines[-1] += " +"
+        lines.append("  REPLACE")
+    if is_kept_back:
+        lines += statement(f"ALTER {keyword('SUB', name)}", [_RELEASED])
+    return lines
+
+
+def subscriptions(
+    plan: MigrationPlan, target: Target, trial: Trial, notes: list[FileNote], defined: Defined
+) -> Iterator[Keyed]:
+    """The Register Subscriber commands; *defined* gets what DEFINE SUB makes."""
+    context = OperationContext(plan.qmgr, plan.now)
+    kept = RetainedPublications()
+    for step in plan.steps:
+        if isinstance(step, KeepRetained):
+            kept.store(step.retained)
+    blocks = target.objects.topics.blocks()
+    shared = _shared_identities(plan)
+    seq = 1
+    for step in plan.steps:
+        if not isinstance(step, AddSubscription):
+            continue
+        made = step.subscription
+        why = cannot_register(made)
+        is_sent = bool(kept.match(parse_pattern(made.topic_string, made.wildcard), plan.now, blocks))
+        if is_carried(made) or why:
+            try:
+                defined.lines.append(comment(f"[{step.number}]"))
+                is_new = step.replaces is None
+                lines = define_sub(made, context, replaces=not is_new, is_sent_retained=is_sent)
+                defined.lines += lines
+                defined.kept_back += is_sent and is_new and not made.options.pub_on_req_only
+                if not is_carried(made):
+                    text = f"Subscription [{step.number}] becomes {sub_name(made)}, an administrator's: {why}"
+                    notes.append(FileNote(text, step.key, is_lost=False))
+                continue
+            except NoMqscFormError as error:
+                if why:
+                    text = f"Make subscription [{step.number}] by hand: {why}; {error}"
+                    notes.append(FileNote(text, step.key))
+                    continue
+        try:
+            own = list(registrations(made, seq, plan.now, plan.qmgr, is_sent_retained=is_sent))
+            trial.register(own, made, is_alone=hash(made.traditional_identity) not in shared)
+        except QPubSubError as error:
+            notes.append(FileNote(f"Make subscription [{step.number}] by hand: {error}", step.key))
+            continue
+        seq += len(own)
+        yield from ((step.key, command) for command in own)
+
+
+def _shared_identities(plan: MigrationPlan) -> set[int]:
+    """The hashes of the traditional identities that several subscriptions of *plan* have.
+
+    A command concerns a subscription of its own identity (guide 6.7.2), or of its own name, which no other one has.
+    """
+    seen: set[int] = set()
+    shared: set[int] = set()
+    for step in plan.steps:
+        if isinstance(step, AddSubscription):
+            identity = hash(step.subscription.traditional_identity)
+            (shared if identity in seen else seen).add(identity)
+    return shared
