@@ -12,8 +12,7 @@ from typing import Final
 from commands.qmgr.mqi.attributes import identifier
 from rfh2.ccsid import ByteOrder
 from rfh2.channel.layouts import ID_BEGIN, ID_MORE, ID_PROTECTION, ID_SHARING
-from rfh2.channel.segments import ERROR
-from rfh2.channel.structure import Structure
+from rfh2.channel.segments import ERROR, Structure
 
 CCSID: Final = 819
 HIGHEST_FAP: Final = 17
