@@ -19,6 +19,7 @@ ORDER = ["rfh2", "streams", "commands", "migrate"]
 EDGE = (
     "rfh2/captures/",
     "commands/cli/",
+    "commands/options/",
     "commands/disk/",
     "commands/config/",
     "commands/terminal/",

@@ -48,7 +48,7 @@ ROOMS: Final[Mapping[str, Room]] = {
     "estate": Room(("migrate.estate",), (*_CORE, "mqsc", "qmgr", "plan", "live")),
     # Over all.
     "cli": Room(
-        ("commands.cli", "migrate.cli"),
+        ("commands.cli", "commands.options", "migrate.cli"),
         (
             *_CORE,
             "mqsc",

@@ -22,7 +22,7 @@ from typing import Any, Final, NoReturn
 import click
 from click.shell_completion import CompletionItem
 
-from commands.cli.options.verb import context_settings, talk_options
+from commands.options.verb import context_settings, talk_options
 from commands.terminal.console import Console, ExitCode, guarded_stderr
 from commands.terminal.stopping import deferring_interrupts, noting_interrupts
 from rfh2.distribution import VERSION

@@ -10,7 +10,9 @@ from typing import Final
 
 import click
 
-from commands.cli.options.replays import (
+from commands.explain.selection import Choosing, MessageSelection
+from commands.options.captures import selection_options
+from commands.options.replays import (
     PYARROW_MISSING,
     SPARK_MISSING,
     CaptureReader,
@@ -20,10 +22,8 @@ from commands.cli.options.replays import (
     show_problems,
     spark_session,
 )
-from commands.cli.options.reports import ReportForms, report_options
-from commands.cli.options.selecting import selection_options
-from commands.cli.options.verb import verb
-from commands.explain.selection import Choosing, MessageSelection
+from commands.options.reports import ReportForms, report_options
+from commands.options.verb import verb
 from commands.pages import MOST_ROWS
 from commands.replay.analysis import AnalysisReport, LocalAnalysis
 from commands.replay.analysis.html import page

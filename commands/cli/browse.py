@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from commands.cli.options.queue_manager import queue_manager_to_read
-from commands.cli.options.verb import verb
+from commands.options.queue_manager import queue_manager_to_read
+from commands.options.verb import verb
 from commands.qmgr.store import QueueManagerStore
 from commands.terminal.console import Console
 

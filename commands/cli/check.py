@@ -11,8 +11,6 @@ from pathlib import Path
 import click
 
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM, Objects
-from commands.cli.options.queue_manager import queue_manager
-from commands.cli.options.verb import verb
 from commands.config.settings import ConfigError, QueuesConfig, exposed_secrets, read_config
 from commands.config.urls import Address
 from commands.disk.permissions import closing as closing_of
@@ -23,6 +21,8 @@ from commands.links.checking.mqtt import MqttCheck
 from commands.links.checking.nats import NatsCheck
 from commands.links.mqtt.topics import filter_of
 from commands.links.opening import Places, leaving
+from commands.options.queue_manager import queue_manager
+from commands.options.verb import verb
 from commands.qmgr.delivery import STRANDED_HELP, is_stranding
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.port import LoadedState

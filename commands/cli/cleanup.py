@@ -9,10 +9,10 @@ from typing import Any
 import click
 
 from commands.broker.jms_queues import ADMIN_QUEUE
-from commands.cli.options.queue_manager import queue_manager
-from commands.cli.options.verb import verb
 from commands.explain.command_text import is_response
 from commands.headers.registry import is_command
+from commands.options.queue_manager import queue_manager
+from commands.options.verb import verb
 from commands.qmgr.jms_cleaner import Identify, JmsCleaner
 from commands.qmgr.jms_cleanup import CleanupItem, Level, MessageKind
 from commands.qmgr.store import QueueManagerStore

@@ -11,16 +11,15 @@ from typing import Final
 
 import click
 
-from commands.cli.options.captures import format_option
-from commands.cli.options.queue_manager import queue_manager_to_read
-from commands.cli.options.replays import CaptureReader, ReplayOptions, semantics_option, setup_option
-from commands.cli.options.stepping import timeline
-from commands.cli.options.verb import json_option, verb
 from commands.config.settings import exposed_secrets, read_config
 from commands.console.opening import ConsoleOptions, console_options
 from commands.console.reading.source import Source, store_of_pages
 from commands.listener.descriptors import raise_limit
 from commands.listener.serving import ListenError
+from commands.options.captures import format_option
+from commands.options.queue_manager import queue_manager_to_read
+from commands.options.replays import CaptureReader, ReplayOptions, semantics_option, setup_option, timeline
+from commands.options.verb import json_option, verb
 from commands.running.listening import where_of
 from commands.terminal.console import Console
 from commands.terminal.users import groups_of

@@ -9,11 +9,10 @@ from typing import Final
 
 import click
 
-from commands.cli.options.captures import Captures, capture_files
-from commands.cli.options.selecting import selection_options
-from commands.cli.options.verb import verb
 from commands.disk.files import to_disk
 from commands.explain.selection import MessageSelection
+from commands.options.captures import Captures, capture_files, selection_options
+from commands.options.verb import verb
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
 from commands.terminal.output_file import OutputFile

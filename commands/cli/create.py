@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from commands.broker.objects import QueueManager
-from commands.cli.options.queue_manager import HOME
-from commands.cli.options.verb import json_option, verb
+from commands.options.queue_manager import HOME
+from commands.options.verb import json_option, verb
 from commands.qmgr.store import QueueManagerStore
 from commands.terminal.console import Console
 

@@ -11,12 +11,11 @@ from typing import Any, Final
 
 import click
 
-from commands.cli.options.captures import STDIN, Captures, capture_files
-from commands.cli.options.selecting import selection_options
-from commands.cli.options.verb import verb
 from commands.explain.equivalents.records import record_json, record_view
 from commands.explain.selection import MessageSelection
 from commands.explain.view import MessageView
+from commands.options.captures import STDIN, Captures, capture_files, selection_options
+from commands.options.verb import verb
 from commands.terminal.console import Console, ExitCode, harmless_data, harmless_json
 from commands.terminal.counted import counted
 from commands.terminal.workers import cores, worked

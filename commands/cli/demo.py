@@ -12,7 +12,7 @@ from typing import Final
 
 import click
 
-from commands.cli.options.verb import verb
+from commands.options.verb import verb
 from commands.terminal.console import Console, ExitCode
 
 SHOWN: Final = (

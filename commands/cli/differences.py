@@ -9,22 +9,23 @@ from typing import BinaryIO, Final, Protocol
 
 import click
 
-from commands.cli.options.networks import ESTATE_PATH, network_setup
-from commands.cli.options.replays import (
+from commands.explain.selection import Choosing, MessageSelection
+from commands.options.captures import selection_options
+from commands.options.replays import (
+    ESTATE_PATH,
     PYARROW_MISSING,
     SPARK_MISSING,
     CaptureReader,
     ReplayOptions,
     check_suffix,
     importing,
+    network_setup,
     replay_options,
     show_problems,
     spark_session,
 )
-from commands.cli.options.reports import ReportForms, report_options
-from commands.cli.options.selecting import selection_options
-from commands.cli.options.verb import verb
-from commands.explain.selection import Choosing, MessageSelection
+from commands.options.reports import ReportForms, report_options
+from commands.options.verb import verb
 from commands.replay.differences import DifferenceReport, PutDifference
 from commands.replay.differences.gate import Gate, parse_gate
 from commands.replay.differences.html import page

@@ -12,12 +12,11 @@ import click
 from click.core import ParameterSource
 from pydantic import ValidationError
 
-from commands.cli.options.captures import STDIN, say_that_stdin_is_read
-from commands.cli.options.properties import typed_property
-from commands.cli.options.selecting import SEQ_RANGES, selection_options
-from commands.cli.options.verb import verb
 from commands.explain.build import CommandSpec, command_message
 from commands.explain.selection import Choosing, MessageSelection, SeqRanges
+from commands.options.captures import SEQ_RANGES, STDIN, say_that_stdin_is_read, selection_options
+from commands.options.queue_manager import typed_property
+from commands.options.verb import verb
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
 from rfh2.captured import CapturedMessage

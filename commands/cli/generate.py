@@ -11,8 +11,8 @@ import click
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
-from commands.cli.options.captures import STDIN
-from commands.cli.options.verb import verb
+from commands.options.captures import STDIN
+from commands.options.verb import verb
 from commands.replay.workload import Workload, WorkloadOptions, setup_script
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted

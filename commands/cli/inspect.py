@@ -9,9 +9,8 @@ from pathlib import Path
 
 import click
 
-from commands.cli.options.replays import CaptureReader, ReplayOptions, replay_options
-from commands.cli.options.stepping import index_option, timeline
-from commands.cli.options.verb import json_option, verb
+from commands.options.replays import CaptureReader, ReplayOptions, index_option, replay_options, timeline
+from commands.options.verb import json_option, verb
 from commands.replay import LocalReplay
 from commands.replay.arrivals import OutOfOrderError
 from commands.replay.step import Step, Stepper, StepState

@@ -11,10 +11,10 @@ from typing import Final
 
 import click
 
-from commands.cli.options.queue_manager import only_queue_manager, queue_manager_for_script
-from commands.cli.options.verb import verb
 from commands.mqsc import Answer, ScriptTally, Statement, echo, statements
 from commands.mqsc.script import lines_of
+from commands.options.queue_manager import only_queue_manager, queue_manager_for_script
+from commands.options.verb import verb
 from commands.qmgr.admin.runner import StatementRunner
 from commands.qmgr.store import QueueManagerStore
 from commands.terminal.console import Console, ExitCode

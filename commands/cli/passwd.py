@@ -9,9 +9,9 @@ from typing import Final
 
 import click
 
-from commands.cli.options.verb import json_option, verb
 from commands.disk.files import to_disk
 from commands.listener.passwords import changed_users, password_hash, valid_user
+from commands.options.verb import json_option, verb
 from commands.terminal.console import Console
 from commands.terminal.output_file import OutputFile
 

@@ -10,11 +10,10 @@ from typing import Final
 import click
 
 from commands.broker.objects import DEFAULT_STREAM
-from commands.cli.options.captures import say_that_stdin_is_read
-from commands.cli.options.properties import typed_property
-from commands.cli.options.queue_manager import queue_manager
-from commands.cli.options.verb import json_option, verb
 from commands.explain.build import CommandSpec, command_message
+from commands.options.captures import say_that_stdin_is_read
+from commands.options.queue_manager import queue_manager, typed_property
+from commands.options.verb import json_option, verb
 from commands.qmgr.store import QueueManagerStore
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted

@@ -10,13 +10,11 @@ from typing import Final
 import click
 
 from commands.broker.objects import TEMPORARY, is_object_name
-from commands.cli.options.captures import Captures, capture_files
-from commands.cli.options.putting import batches, user_of
-from commands.cli.options.queue_manager import queue_manager
-from commands.cli.options.selecting import selection_options
-from commands.cli.options.verb import json_option, verb
 from commands.explain.selection import MessageSelection
 from commands.headers.qmgr_renaming import other_qmgr, renamed
+from commands.options.captures import Captures, capture_files, selection_options
+from commands.options.queue_manager import batches, queue_manager, user_of
+from commands.options.verb import json_option, verb
 from commands.qmgr.store import MessageRefusedError, QueueError, QueueManagerStore, UnitOfWork
 from commands.replay.local import natural_queue
 from commands.terminal.console import Console, ExitCode

@@ -13,28 +13,29 @@ import click
 
 from commands.broker.context import not_read
 from commands.broker.puts import PutKind
-from commands.cli.options.captures import STDIN
-from commands.cli.options.local_replay import LocalRun
-from commands.cli.options.networks import network_option, network_setup
-from commands.cli.options.publish_exit import exit_option
-from commands.cli.options.replays import (
+from commands.config.settings import PublishExitConfig
+from commands.config.urls import parse_topic_address
+from commands.explain.selection import MessageSelection, Where
+from commands.options.captures import STDIN, WHERE, selection_options
+from commands.options.local_replay import LocalRun
+from commands.options.replays import (
     MOST_SHOWN,
     SPARK_MISSING,
     TEXTUAL_MISSING,
     CaptureReader,
     ReplayOptions,
     check_suffix,
+    exit_option,
     importing,
+    index_option,
     jobs_option,
+    network_option,
+    network_setup,
     replay_options,
     spark_session,
+    timeline,
 )
-from commands.cli.options.selecting import WHERE, selection_options
-from commands.cli.options.stepping import index_option, timeline
-from commands.cli.options.verb import given_on_the_line, verb
-from commands.config.settings import PublishExitConfig
-from commands.config.urls import parse_topic_address
-from commands.explain.selection import MessageSelection, Where
+from commands.options.verb import given_on_the_line, verb
 from commands.replay.local import ReplayCounts
 from commands.replay.network.transcript import network_problems
 from commands.terminal.console import Console, ExitCode

@@ -10,11 +10,11 @@ from typing import Any, Final
 import click
 
 from commands.broker.budget import Budget
-from commands.cli.options.queue_manager import queue_manager
-from commands.cli.options.verb import json_option, verb
 from commands.config.settings import Config, read_config
 from commands.console.opening import console_options
 from commands.console.reading.source import Source, store_of_pages
+from commands.options.queue_manager import queue_manager
+from commands.options.verb import json_option, verb
 from commands.qmgr.store import Durability
 from commands.running.bridge import Bridge, RunSettings
 from commands.running.listening import Beside, Service

@@ -16,11 +16,10 @@ from typing import Any, Final
 import click
 
 from commands.broker.objects import QueueManager
-from commands.cli.options.captures import Captures
-from commands.cli.options.putting import batches, user_of
-from commands.cli.options.queue_manager import HOME
-from commands.cli.options.verb import verb
 from commands.disk.errors import MessageRefusedError
+from commands.options.captures import Captures
+from commands.options.queue_manager import HOME, batches, user_of
+from commands.options.verb import verb
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.home import DATABASE, directory_of
 from commands.replay.local import natural_queue

@@ -12,9 +12,9 @@ from typing import Any, Final
 import click
 
 from commands.broker.context import not_read
-from commands.cli.options.queue_manager import queue_manager_to_read
-from commands.cli.options.verb import verb
 from commands.disk import permissions
+from commands.options.queue_manager import queue_manager_to_read
+from commands.options.verb import verb
 from commands.qmgr.delivery import STRANDED_HELP
 from commands.qmgr.store import QueueManagerStore
 from commands.running import activity

@@ -10,8 +10,8 @@ from typing import Final
 
 import click
 
-from commands.cli.options.queue_manager import queue_manager
-from commands.cli.options.verb import verb
+from commands.options.queue_manager import queue_manager
+from commands.options.verb import verb
 from commands.qmgr.store import QueueManagerStore
 from commands.running.subscriber import Received, Subscriber
 from commands.terminal.console import Console, ExitCode

@@ -9,9 +9,9 @@ from typing import Any
 
 import click
 
-from commands.cli.options.queue_manager import queue_manager_to_read
-from commands.cli.options.verb import verb
 from commands.explain.pictures import page, svg, text_tree
+from commands.options.queue_manager import queue_manager_to_read
+from commands.options.verb import verb
 from commands.qmgr.store import QueueManagerStore
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted

@@ -6,13 +6,12 @@ from pathlib import Path
 
 import click
 
-from commands.cli.options.captures import capture_files, records
-from commands.cli.options.selecting import selection_options
-from commands.cli.options.verb import verb
 from commands.explain.equivalents.render import DIALECTS, render, render_unreadable
 from commands.explain.equivalents.traced_operations import TraceBroker
 from commands.explain.selection import Choosing, MessageSelection
 from commands.headers.response import Completion
+from commands.options.captures import capture_files, records, selection_options
+from commands.options.verb import verb
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
 from rfh2.captured import CapturedMessage

@@ -12,17 +12,21 @@ from typing import BinaryIO, Final, cast
 import click
 
 from commands.broker.objects import DEFAULT_STREAM
-from commands.cli.options.captures import format_option
-from commands.cli.options.networks import network_option, network_setup
-from commands.cli.options.properties import typed_property
-from commands.cli.options.publish_exit import exit_option
-from commands.cli.options.queue_manager import only_queue_manager, queue_manager_for_script
-from commands.cli.options.replays import CaptureReader, ReplayOptions, semantics_option, setup_option
-from commands.cli.options.selecting import SEQ_RANGES, selection_options
-from commands.cli.options.verb import given_on_the_line, verb
 from commands.config.settings import PublishExitConfig
 from commands.explain.selection import MessageSelection, SeqRanges
 from commands.explain.why import Asked, Verdict
+from commands.options.captures import SEQ_RANGES, format_option, selection_options
+from commands.options.queue_manager import only_queue_manager, queue_manager_for_script, typed_property
+from commands.options.replays import (
+    CaptureReader,
+    ReplayOptions,
+    exit_option,
+    network_option,
+    network_setup,
+    semantics_option,
+    setup_option,
+)
+from commands.options.verb import given_on_the_line, verb
 from commands.qmgr.store import QueueManagerStore
 from commands.replay.network.why import NetworkWhy
 from commands.replay.why import LocalWhy, Summary, lines_of, lines_of_each, subscription_words

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from commands.cli.options.verb import verb
+from commands.options.verb import verb
 from commands.terminal.console import Console, ExitCode
 from migrate.cli import live_options
 from migrate.live.advancing import advance, wanted_checkpoints

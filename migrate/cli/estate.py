@@ -10,13 +10,13 @@ from typing import Any, Final
 
 import click
 
-from commands.cli.options.queue_manager import HOME
-from commands.cli.options.verb import given_on_the_line, verb
 from commands.config.settings import exposed_secrets, read_config
 from commands.disk.errors import QueueManagerInUseError
 from commands.disk.lock import exclusive, require_locks
 from commands.disk.permissions import make_directory
 from commands.network.estate_file import Estate, EstateQueueManager, read_estate
+from commands.options.queue_manager import HOME
+from commands.options.verb import given_on_the_line, verb
 from commands.terminal.console import Console, ExitCode
 from migrate.cli import choices, live_options
 from migrate.cli.estate_waves import Asked, act, check_checkpoints, check_earlier_waves, overview_of

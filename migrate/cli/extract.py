@@ -10,7 +10,7 @@ from typing import Final
 
 import click
 
-from commands.cli.options.verb import verb
+from commands.options.verb import verb
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
 from migrate.cli import live_options

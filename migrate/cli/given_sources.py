@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 import click
 
-from commands.cli.options.captures import say_that_stdin_is_read
+from commands.options.captures import say_that_stdin_is_read
 from commands.terminal.console import Console
 from migrate.legacy_state import ITEM_FIELDS, Item, LegacyState, Product
 from migrate.readers import read_others, read_sources

@@ -9,8 +9,8 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from commands.cli.options.queue_manager import queue_manager
 from commands.config.settings import exposed_secrets, read_config
+from commands.options.queue_manager import queue_manager
 from commands.terminal.console import Console
 from migrate.live.opening import LiveQueueManager, open_live
 from migrate.planned_state import FILE_NAME

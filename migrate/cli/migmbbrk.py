@@ -11,9 +11,9 @@ from pathlib import Path
 import click
 
 from commands.broker.stream_names import NAME_SEPARATOR
-from commands.cli.options.queue_manager import HOME, complete_queue_manager
-from commands.cli.options.verb import verb
 from commands.disk.permissions import make_directory, private
+from commands.options.queue_manager import HOME, complete_queue_manager
+from commands.options.verb import verb
 from commands.qmgr.store import QueueManagerStore
 from commands.terminal.console import Console, ExitCode
 from migrate import log as lines, migmbbrk

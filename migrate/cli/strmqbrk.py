@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 
 from commands.broker.stream_names import NAME_SEPARATOR
-from commands.cli.options.queue_manager import queue_manager
-from commands.cli.options.verb import verb
+from commands.options.queue_manager import queue_manager
+from commands.options.verb import verb
 from commands.qmgr.store import QueueManagerStore
 from commands.terminal.console import Console, ExitCode
 from migrate import extract as extraction, log as lines, strmqbrk

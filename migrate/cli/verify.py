@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import click
 
-from commands.cli.options.verb import verb
+from commands.options.verb import verb
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
 from migrate.cli import live_options

@@ -14,7 +14,7 @@ import pytest
 
 from commands.broker.objects import QueueManager
 from commands.cli import ELSEWHERE
-from commands.cli.options.verb import COMMON_OPTIONS
+from commands.options.verb import COMMON_OPTIONS
 from commands.qmgr.store import QueueManagerStore
 from commands.terminal.console import ExitCode
 from migrate.targets import embedded

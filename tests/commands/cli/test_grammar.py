@@ -16,7 +16,7 @@ import click
 import pytest
 
 from commands.cli import VERBS, main
-from commands.cli.options.verb import Verb
+from commands.options.verb import Verb
 from commands.terminal.console import ExitCode
 from tests.commands.cli_runs import Ran, run
 

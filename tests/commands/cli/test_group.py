@@ -64,7 +64,7 @@ from commands.cli import main
 try:
     main(["--help"])
 except SystemExit:
-    rooms = ("commands.cli.", "commands.running.")
+    rooms = ("commands.cli.", "commands.options", "commands.running.")
     print(sorted(m for m in sys.modules if m.startswith(rooms)))
 """
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
@@ -72,7 +72,7 @@ except SystemExit:
     *shown, modules = result.stdout.splitlines()
     listed = [line.split()[0] for line in shown[shown.index("Commands:") + 1 :] if line.startswith("  ")]
     assert [verb for verb in THERE if verb not in listed] == []
-    assert modules == "['commands.cli.options', 'commands.cli.options.verb']"
+    assert modules == "['commands.options', 'commands.options.verb']"
 
 
 def test_version() -> None:

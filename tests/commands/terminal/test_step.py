@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import pytest
 
-from commands.cli.options.replays import TEXTUAL_MISSING
 from commands.explain.selection import Where, compile_where
+from commands.options.replays import TEXTUAL_MISSING
 from commands.replay.step import SnapshotError, Timeline, blocks_of
 from commands.replay.step.index_file import IndexFile, mark_of
 from commands.terminal.console import ExitCode

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import getpass
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -12,6 +13,9 @@ import click
 from commands.broker.objects import is_object_name
 from commands.qmgr.store.home import queue_managers
 from commands.terminal.console import Console
+from rfh2.captured import CapturedMessage
+from rfh2.captures import CaptureRecord
+from rfh2.mqmd import name_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -96,3 +100,62 @@ def queue_manager_for_script(function: F) -> F:
     """The same for a verb that reads or changes, as its input says: *qmgr* is None without ``-m``."""
     text = "The queue manager. You can omit it for a script of DISPLAY commands if the home has only one."
     return _option(text, None, required=False)(HOME(function))
+
+
+# What the verbs that put captured messages share: in which batches, and as whom.
+
+_BATCH_MESSAGES: Final = 1_000
+_BATCH_BYTES: Final = 16 * 1024 * 1024
+
+
+def batches(found: Iterable[CaptureRecord]) -> Iterator[list[CaptureRecord]]:
+    """*found* in the batches that are put together.
+
+    Read before the unit of work begins: a slow reader must not keep other processes from the queues.
+    """
+    batch: list[CaptureRecord] = []
+    size = 0
+    for record in found:
+        batch.append(record)
+        size += 0 if record.message is None else len(record.message.body_hex) // 2
+        if len(batch) >= _BATCH_MESSAGES or size >= _BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def user_of(message: CapturedMessage) -> str | None:
+    """Who puts: the user captured, else the MQMD's (None), else whoever calls this program."""
+    if message.user is not None:
+        return message.user
+    descriptor = message.descriptor()
+    if descriptor is not None and name_of(descriptor.user_identifier):
+        return None
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return None
+
+
+# Properties of a message as a person types them: ``Colour=red``, ``Size:int=3``.
+
+_TYPES: Final[dict[str, Callable[[str], Any]]] = {
+    "": str,
+    "string": str,
+    "int": int,
+    "float": float,
+    "boolean": lambda text: {"true": True, "false": False, "1": True, "0": False}[text.lower()],
+}
+
+
+def typed_property(option: str, text: str) -> tuple[str, Any]:
+    """Name and value of ``NAME=VALUE`` or ``NAME:TYPE=VALUE``. Raises UsageError that names *option*."""
+    name, equals, value = text.partition("=")
+    name, _, kind = name.partition(":")
+    if not equals or not name or kind not in _TYPES:
+        raise click.UsageError(f"{option} {text}: not NAME=VALUE, nor NAME:TYPE=VALUE with int, float or boolean")
+    try:
+        return name, _TYPES[kind](value)
+    except (ValueError, KeyError) as error:
+        raise click.UsageError(f"{option} {text}: {value!r} is no {kind}") from error

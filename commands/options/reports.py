@@ -11,7 +11,7 @@ from typing import Any
 import click
 from pydantic import BaseModel
 
-from commands.cli.options.captures import STDIN
+from commands.options.captures import STDIN
 from commands.terminal.console import Console
 
 F = Callable[..., Any]

@@ -12,11 +12,16 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from commands.cli.options.captures import STDIN, Captures, files_argument, format_option
+from commands.config.settings import PublishExitConfig, read_config
 from commands.mqsc.broker import Broker
+from commands.network.estate_file import read_estate
+from commands.options.captures import STDIN, Captures, files_argument, format_option
 from commands.replay.arrivals import DEFAULT_QMGR, OutOfOrderError
 from commands.replay.divided import ClockWentBackError
 from commands.replay.local import natural_queue
+from commands.replay.network.building import NetworkSetup
+from commands.replay.step import Block, Timeline, blocks_of
+from commands.replay.step.index_file import IndexFile, mark_of
 from commands.terminal.console import Console
 from commands.terminal.workers import cores
 from rfh2.captured import CapturedMessage
@@ -287,3 +292,83 @@ class CaptureReader:
                 self._console.warn(str(record.problem))
             else:
                 yield record.message
+
+
+# What ``inspect`` and ``replay --step`` share: the index of a capture.
+
+
+def index_option(function: F) -> F:
+    """``--index FILE``: the verb gets *index* (Path or None)."""
+    option = click.option(
+        "--index",
+        type=click.Path(path_type=Path, dir_okay=False),
+        metavar="FILE",
+        help="Keep checkpoints in FILE, so that the capture opens in seconds the next time.",
+    )
+    return option(function)
+
+
+@contextmanager
+def timeline(console: Console, reader: CaptureReader, options: ReplayOptions, index: Path | None) -> Iterator[Timeline]:
+    """The timeline of a capture. index: where it is kept; None for this time only.
+
+    Raises UsageError, StoreError where *index* cannot be used, SnapshotError.
+    """
+
+    def made(messages: Iterable[CapturedMessage]) -> Iterator[Block]:
+        with reader.progress("messages replayed") as advance:
+            for block in blocks_of(messages, options.setup, options.semantics):
+                advance(block.head.count)
+                yield block
+
+    if index is None:
+        opened = reader.in_order(lambda messages: IndexFile.temporary(made(messages)))
+    else:
+        if not options.files or STDIN in options.files:
+            raise click.UsageError("--index is for captures in files, not for standard input")
+        mark = mark_of(options.files, options.form, options.setup, options.semantics)
+        opened = reader.in_order(lambda messages: IndexFile.of(index, mark, lambda: made(messages), console.say))
+    with opened as store:
+        yield Timeline(store, options.setup, options.semantics)
+
+
+# ``--network``: several queue managers as one network, from estate.toml.
+
+ESTATE_PATH = click.Path(path_type=Path, exists=True)
+
+
+def network_option(does: str) -> Callable[[F], F]:
+    """``--network FILE``: the verb gets *network*, a path or None. does: the verb's sentence about it."""
+    return click.option("--network", type=ESTATE_PATH, metavar="ESTATE", help=does)
+
+
+def network_setup(path: Path, setup: str = "") -> NetworkSetup:
+    """The network of an estate. setup: MQSC that runs first on each. Raises TableFileError."""
+    return NetworkSetup.of(read_estate(path), setup)
+
+
+# ``--exit``: the publish exit that a replay calls.
+
+
+def _exit_of(ctx: click.Context, param: click.Parameter, path: Path | None) -> PublishExitConfig | None:
+    if path is None or ctx.resilient_parsing:
+        return None
+    config = read_config(path).publish_exit
+    if not config.is_there:
+        raise click.BadParameter(
+            f"{path} names no exit: table [publish_exit] needs path, entry_point or program", ctx, param
+        )
+    return config
+
+
+def exit_option(function: F) -> F:
+    """The verb gets *exit_config* (PublishExitConfig or None). Raises ConfigError."""
+    option = click.option(
+        "--exit",
+        "exit_config",
+        type=click.Path(path_type=Path, dir_okay=False, exists=True),
+        callback=_exit_of,
+        metavar="FILE",
+        help="Call the publish exit in table [publish_exit] of this configuration file of run.",
+    )
+    return option(function)

@@ -11,11 +11,10 @@ from typing import IO, TYPE_CHECKING, BinaryIO, Final, cast
 
 import click
 
-from commands.cli.options.networks import network_setup
-from commands.cli.options.replays import PYARROW_MISSING, CaptureReader, ReplayOptions, importing
 from commands.config.settings import PublishExitConfig
 from commands.disk.files import to_disk
 from commands.explain.selection import Choosing, MessageSelection
+from commands.options.replays import PYARROW_MISSING, CaptureReader, ReplayOptions, importing, network_setup
 from commands.replay import LocalReplay
 from commands.replay.divided import shares
 from commands.replay.divided_replay import SharedReplay
