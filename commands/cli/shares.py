@@ -24,7 +24,7 @@ from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.home import DATABASE, directory_of
 from commands.replay.local import natural_queue
 from commands.running.lease import instances
-from commands.running.shares.bridge import Bridge
+from commands.running.shares.bridge import SharingBridge
 from commands.running.shares.membership import Membership, present
 from commands.running.shares.placing import NoShareError, share_of
 from commands.running.shares.shares_file import Share, Shares, read_shares
@@ -123,7 +123,7 @@ def _run(console: Console, shares: Shares, home: Path, lease_s: float, options: 
         console.say(f"bridge for {shares.name}, {counted(len(shares.shares), 'share')}; stop with Ctrl-C")
         with stopping(stop):
             serve = partial(_served, console, home, options)
-            Bridge(home, shares.shares, membership, serve, console.say).run(stop)
+            SharingBridge(home, shares.shares, membership, serve, console.say).run(stop)
     finally:
         membership.leave()
     return ExitCode.DONE

@@ -82,7 +82,7 @@ class _Seat:
         return not is_held(self._directory)
 
 
-class Bridge:
+class SharingBridge:
     """One bridge of *shares* in *home*, as a member among others. serve: see ``Serve``. say: for people."""
 
     def __init__(
