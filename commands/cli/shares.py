@@ -24,10 +24,8 @@ from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.home import DATABASE, directory_of
 from commands.replay.local import natural_queue
 from commands.running.lease import instances
-from commands.running.shares.bridge import SharingBridge
-from commands.running.shares.membership import Membership, present
-from commands.running.shares.placing import NoShareError, share_of
-from commands.running.shares.shares_file import Share, Shares, read_shares
+from commands.running.shares_file import NoShareError, Share, Shares, read_shares, share_of
+from commands.running.sharing import Membership, SharingBridge, present
 from commands.running.status import status_of
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted

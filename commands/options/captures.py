@@ -1,4 +1,4 @@
-"""The capture files that a verb reads: ``--format`` and ``[FILE|-]...``, their records, and how much has been read; which messages of them."""
+"""The capture files that a verb reads, their records, how much has been read, and which messages are selected."""
 
 from __future__ import annotations
 

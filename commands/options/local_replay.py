@@ -24,7 +24,7 @@ from commands.replay.network.local import NetworkReplay
 from commands.replay.network.transcript import network_problems, network_transcript_lines
 from commands.replay.put_lines import PutLines
 from commands.replay.transcript import transcript_lines
-from commands.running.exit_opening import publish_exits
+from commands.running.publish_exits import publish_exits
 from commands.templates.cached_puts import CachedPuts
 from commands.terminal.console import Console
 from commands.terminal.output_file import OutputFile

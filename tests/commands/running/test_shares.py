@@ -17,10 +17,8 @@ from commands.broker.objects import CONTROL_QUEUE
 from commands.explain.build import CommandSpec, command_message
 from commands.network.toml_tables import TableFileError
 from commands.qmgr.store import QueueManagerStore
-from commands.running.shares.bridge import SharingBridge
-from commands.running.shares.membership import Membership, part_of, present
-from commands.running.shares.placing import NoShareError, share_of
-from commands.running.shares.shares_file import Share, Shares, read_shares
+from commands.running.shares_file import NoShareError, Share, Shares, read_shares, share_of
+from commands.running.sharing import Membership, SharingBridge, part_of, present
 from rfh2.captured import CapturedMessage
 from rfh2.mqmd import Mqmd
 from tests.commands.cli_runs import run
@@ -117,7 +115,7 @@ def test_the_parts_make_the_whole(shares: int, members: int) -> None:
 MEMBER = """
 import sys, time
 from pathlib import Path
-from commands.running.shares.membership import Membership
+from commands.running.sharing import Membership
 membership = Membership(Path(sys.argv[1]), "W", 3.0)
 membership.note({"S1": 7})
 print(membership.id, flush=True)
