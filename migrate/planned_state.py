@@ -15,6 +15,7 @@ from typing import Any, Final, Literal, TypeVar
 
 from pydantic import ValidationError
 
+from commands.broker.attribute_kinds import Attribute, Shown
 from commands.broker.objects import (
     AliasQueue,
     AuthorityRecord,
@@ -23,12 +24,11 @@ from commands.broker.objects import (
     Objects,
     QueueManager,
 )
-from commands.explain.equivalents.mqsc import attributes as sub_attributes
-from commands.explain.equivalents.mqsc_text import NoMqscFormError
-from commands.explain.equivalents.traced_operations import OperationContext
+from commands.broker.subscription_attributes import in_scripts
 from commands.mqsc import attributes as mqsc_kinds
-from commands.mqsc.attributes import Attribute, ObjectKind
-from commands.mqsc.values import Shown
+from commands.mqsc.attributes import ObjectKind
+from commands.mqsc.equivalents import OperationContext, attributes as sub_attributes
+from commands.mqsc.script import NoMqscFormError
 from migrate.legacy_state import Frozen
 from migrate.marker import is_marker
 from migrate.plan import AddSubscription, KeepRetained, MigrationPlan, Phase, Store
@@ -241,20 +241,9 @@ def _defaults(kind: ObjectKind, definition: object) -> dict[str, Shown]:
 _DEFAULTS: Final[Mapping[str, Mapping[str, Shown]]] = {
     "TOPIC": _defaults(mqsc_kinds.TOPIC, TopicObject("", "")),
     "SUB": {
-        "TOPICSTR": "",
-        "WSCHEMA": "TOPIC",
-        "DEST": "",
-        "DESTQMGR": "",
-        "PSPROP": "MSGPROP",
-        "VARUSER": "ANY",
-        "SELECTOR": "",
-        "USERDATA": "",
-        "SUBSCOPE": "ALL",
-        "REQONLY": "NO",
-        "PUBAPPID": "",
-        "PUBPRTY": "ASPUB",
-        "SUBLEVEL": 1,
-        "EXPIRY": "UNLIMITED",
+        each.keyword: each.kind.show(each.default)
+        for each in in_scripts()
+        if each.keyword not in ("DESTCORL", "PUBACCT", "SUBUSER")
     },
 }
 

@@ -1,6 +1,5 @@
 """The wire: bytes to typed values and back."""
 
-import lazy_loader
+from rfh2.exports import exports_of
 
-# The names, and the modules that they are imported from when a program first uses them: __init__.pyi.
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = exports_of(__name__)

@@ -11,14 +11,21 @@ name is free again only after expire(), so a processor calls it before each comm
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from rfh2.constants import MQRCCF_DUPLICATE_SUBSCRIPTION, MQRCCF_NOT_REGISTERED
 from rfh2.errors import CommandError
 from streams.blocking import BlockSet
-from streams.delivery_rules import is_home, is_of_queue_manager, kept_apart_by, wants_retained
+from streams.delivery_rules import (
+    choose,
+    gets_no_retained,
+    is_home,
+    is_of_queue_manager,
+    kept_apart_by,
+    not_chosen_by,
+)
 from streams.index import SubscriptionIndex
 from streams.operations import (
     AlterSubscription,
@@ -41,7 +48,6 @@ from streams.operations import (
     Unsubscribe,
 )
 from streams.patterns import parse_pattern
-from streams.receiver_selection import choose, is_at
 from streams.retained import RetainedPublications
 from streams.subscribers import Identity, Subscribers
 from streams.subscriptions import Subscription, WildcardScheme
@@ -50,6 +56,14 @@ from streams.topic_wildcards import check_publication_topic
 
 Select = Callable[[Subscription, Published, str], bool]
 Semantics = Literal["v7", "v6"]
+
+
+class Decision(NamedTuple):
+    """Who gets a publication."""
+
+    chosen: list[Subscription]  # in the order of the subscriptions that select its topic
+    passed_over: list[tuple[Subscription, Rule]]  # the others, in no particular order
+    level: int | None  # the SUBLEVEL that took it; None where no subscription is at or below the publication's level
 
 
 class TopicSpace:
@@ -152,6 +166,32 @@ class TopicSpace:
             return tuple(self._retained.match(pattern, now))
         return tuple(self._retained.match(pattern, now, self.topic_objects.blocks()))
 
+    def decide(self, operation: PublishToTopic, matching: Sequence[Subscription]) -> Decision:
+        """Who gets a publication. matching: subscriptions that select its topic, in ascending order of sub_id."""
+        topic_string, publication = operation.topic_string, operation.publication
+        receiving, passed_over = [], []
+        for subscription in matching:
+            rule = self._rule_against(subscription, publication, topic_string)
+            if rule is None:
+                receiving.append(subscription)
+            else:
+                passed_over.append((subscription, rule))
+        chosen, level = choose(receiving, operation.pub_level, operation.not_to)
+        given = chosen
+        if operation.came_from or (self._is_foreign is not None and self._is_foreign(publication)):
+            chosen = []
+            for subscription in given:
+                if self._stops_before(subscription, operation):
+                    passed_over.append((subscription, Rule.SCOPE))
+                else:
+                    chosen.append(subscription)
+        if len(given) < len(receiving):
+            sub_ids = {subscription.sub_id for subscription in given}
+            for subscription in receiving:
+                if subscription.sub_id not in sub_ids:
+                    passed_over.append((subscription, not_chosen_by(subscription, level, operation.not_to)))
+        return Decision(chosen, passed_over, level)
+
     def passed_over(
         self, operation: PublishToTopic, now: datetime, delivered: int | None = None
     ) -> Iterator[PassedOver]:
@@ -160,30 +200,14 @@ class TopicSpace:
         In no particular order; asked just before the operation is carried out, or just after it. delivered: how many
         subscriptions got it, if that is known; where all did, only WILDCARD(BLOCK) is left to look at.
         """
-        topic_string, publication = operation.topic_string, operation.publication
-        receiving = []
+        topic_string, publication, came_from = operation.topic_string, operation.publication, operation.came_from
         matching = self.match(topic_string, now)
-        for subscription in () if delivered == len(matching) else matching:
-            rule = self._rule_against(subscription, publication, topic_string)
-            if rule is None:
-                receiving.append(subscription)
-            else:
-                yield PassedOver(subscription, topic_string, publication, rule)
-        chosen, level = choose(receiving, operation.pub_level, operation.not_to)
-        if self._is_from_elsewhere(operation):
-            stopped = [s for s in chosen if self._stops_before(s, operation)]
-            yield from (PassedOver(s, topic_string, publication, Rule.SCOPE, operation.came_from) for s in stopped)
-        given = {subscription.sub_id for subscription in chosen}
-        for subscription in receiving:
-            if subscription.sub_id not in given:
-                if is_at(subscription, operation.not_to):
-                    rule = Rule.OWN_PUBLICATION
-                else:
-                    rule = Rule.GROUP if subscription.sub_level == level else Rule.LEVEL
-                yield PassedOver(subscription, topic_string, publication, rule)
+        passed = [] if delivered == len(matching) else self.decide(operation, matching).passed_over
         for subscription in self._index.blocked(topic_string):
             if subscription.expires_at is None or subscription.expires_at > now:
-                yield PassedOver(subscription, topic_string, publication, Rule.BLOCKED)
+                passed.append((subscription, Rule.BLOCKED))
+        for subscription, rule in passed:
+            yield PassedOver(subscription, topic_string, publication, rule, came_from)
 
     def rule_for(self, subscription: Subscription, operation: PublishToTopic, now: datetime) -> Rule | None:
         """Why a publication would not reach *subscription* if there were such a subscription; None where it would.
@@ -191,21 +215,13 @@ class TopicSpace:
         subscription: a value whose topic string selects the topic. It may be one that exists no longer, or an existing
         one with another topic string. Raises CommandError 3072 where its topic string is no pattern of its scheme.
         """
-        topic_string, publication = operation.topic_string, operation.publication
+        topic_string = operation.topic_string
         pattern = parse_pattern(subscription.topic_string, subscription.wildcard)
         if pattern.is_wild and self.topic_objects.blocks().blocks(topic_string, pattern.literal_depth):
             return Rule.BLOCKED
-        rule = self._rule_against(subscription, publication, topic_string)
-        if rule is not None:
-            return rule
-        if is_at(subscription, operation.not_to):
-            return Rule.OWN_PUBLICATION
-        others = (s for s in self.match(topic_string, now) if s.sub_id != subscription.sub_id)
-        receiving = [s for s in others if self._rule_against(s, publication, topic_string) is None]
-        chosen, level = choose([*receiving, subscription], operation.pub_level, operation.not_to)
-        if any(s is subscription for s in chosen):
-            return None
-        return Rule.GROUP if subscription.sub_level == level else Rule.LEVEL
+        others = [s for s in self.match(topic_string, now) if s.sub_id != subscription.sub_id]
+        passed = self.decide(operation, [*others, subscription]).passed_over
+        return next((rule for one, rule in passed if one is subscription), None)
 
     def passed_over_retained(self, subscription: Subscription, now: datetime, *, asked: bool) -> Iterator[PassedOver]:
         """The retained publications that *subscription* selects and would not be sent, each with the rule.
@@ -215,23 +231,13 @@ class TopicSpace:
         pattern = parse_pattern(subscription.topic_string, subscription.wildcard)
         blocks, depth = self._index.blocks(subscription.sub_id), pattern.literal_depth
         for retained in self._retained.match(pattern, now):
-            topic_string, publication = retained.topic_string, retained.publication
+            topic_string = retained.topic_string
             if pattern.is_wild and blocks and blocks.blocks(topic_string, depth):
                 rule: Rule | None = Rule.BLOCKED
-            elif self._apart and (apart := kept_apart_by(subscription, publication)) is not None:
-                rule = apart
-            elif self._is_out_of_scope(subscription, publication):
-                rule = Rule.SCOPE
-            elif not asked and subscription.options.pub_on_req_only:
-                rule = Rule.REQUEST_ONLY
-            elif not asked and subscription.options.new_pubs_only:
-                rule = Rule.NEW_ONLY
-            elif subscription.sub_level != 1:
-                rule = Rule.LEVEL
             else:
-                rule = None if self._lets_through(subscription, publication, topic_string) else Rule.FILTER
+                rule = self._rule_against_retained(subscription, retained, asked=asked)
             if rule is not None:
-                yield PassedOver(subscription, topic_string, publication, rule)
+                yield PassedOver(subscription, topic_string, retained.publication, rule)
 
     def retained_publications(self) -> tuple[RetainedPublication, ...]:
         """All retained publications held, in order of topic string."""
@@ -258,7 +264,7 @@ class TopicSpace:
             case ClearRetained():
                 effects = self._clear_retained(operation, now)
             case RequestRetained():
-                effects = self._deliver_retained(self._current(operation.subscription), now)
+                effects = self._deliver_retained(self._current(operation.subscription), now, asked=True)
         self.changes += 1
         return effects
 
@@ -329,8 +335,8 @@ class TopicSpace:
         self._check_new(subscription)
         self._put_in(subscription)
         effects: list[Effect] = [SubscriptionAdded(subscription)]
-        if operation.send_retained and wants_retained(subscription):
-            effects += self._deliver_retained(subscription, now)
+        if operation.send_retained:
+            effects += self._deliver_retained(subscription, now, asked=False)
         return effects
 
     def _alter(self, operation: AlterSubscription, now: datetime) -> list[Effect]:
@@ -347,8 +353,8 @@ class TopicSpace:
         self._forget(before)
         self._remember(after)
         effects: list[Effect] = [SubscriptionAltered(before, after)]
-        if operation.send_retained and wants_retained(after):
-            effects += self._deliver_retained(after, now)
+        if operation.send_retained:
+            effects += self._deliver_retained(after, now, asked=False)
         return effects
 
     def _unsubscribe(self, operation: Unsubscribe) -> list[Effect]:
@@ -359,17 +365,8 @@ class TopicSpace:
     def _publish(self, operation: PublishToTopic, now: datetime) -> list[Effect]:
         topic_string, publication = operation.topic_string, operation.publication
         check_publication_topic(topic_string)
-        matched = self.match(topic_string, now)
-        receiving = [
-            s for s in matched if not s.options.pub_on_req_only and self._lets_through(s, publication, topic_string)
-        ]
-        if len(receiving) < len(matched):
-            received = {s.sub_id for s in receiving}
-            left_out = (s for s in matched if s.sub_id not in received and not s.options.pub_on_req_only)
-            self.filtered = [s for s in left_out if self._is_filtered(s, publication)]
-        chosen, level = choose(receiving, operation.pub_level, operation.not_to)
-        if self._is_from_elsewhere(operation):
-            chosen = [s for s in chosen if not self._stops_before(s, operation)]
+        chosen, passed_over, level = self.decide(operation, self.match(topic_string, now))
+        self.filtered = [subscription for subscription, rule in passed_over if rule is Rule.FILTER]
         effects: list[Effect] = []
         # What an interceptor took is retained when it is published again, below its level: guide 4.6.1.
         if operation.retain and (level is None or level <= 1):
@@ -391,48 +388,25 @@ class TopicSpace:
             effects.append(RetainedCleared(retained.topic_string))
         return effects
 
-    def _deliver_retained(self, subscription: Subscription, now: datetime) -> list[Effect]:
-        if subscription.sub_level != 1:
+    def _deliver_retained(self, subscription: Subscription, now: datetime, *, asked: bool) -> list[Effect]:
+        if gets_no_retained(subscription, asked=asked) is not None:
             return []
         pattern = parse_pattern(subscription.topic_string, subscription.wildcard)
-        blocks = self._index.blocks(subscription.sub_id)
         effects: list[Effect] = []
-        for retained in self._retained.match(pattern, now, blocks):
-            publication, topic_string = retained.publication, retained.topic_string
-            if self._is_out_of_scope(subscription, publication):
-                continue
-            if self._lets_through(subscription, publication, topic_string):
-                effects.append(Delivery(subscription, topic_string, publication, from_retained=True))
-            elif self._is_filtered(subscription, publication):
+        for retained in self._retained.match(pattern, now, self._index.blocks(subscription.sub_id)):
+            rule = self._rule_against_retained(subscription, retained, asked=asked)
+            if rule is None:
+                effects.append(Delivery(subscription, retained.topic_string, retained.publication, from_retained=True))
+            elif rule is Rule.FILTER:
                 self.filtered.append(subscription)
         return effects
-
-    def _is_from_elsewhere(self, operation: PublishToTopic) -> bool:
-        return bool(operation.came_from) or (self._is_foreign is not None and self._is_foreign(operation.publication))
-
-    def _is_out_of_scope(self, subscription: Subscription, retained: Published) -> bool:
-        """Whether *retained* was published elsewhere, and the subscription is of scope QMGR."""
-        if self._is_foreign is None or not is_of_queue_manager(subscription, self.topic_objects):
-            return False
-        return self._is_foreign(retained)
 
     def _stops_before(self, subscription: Subscription, operation: PublishToTopic) -> bool:
         """Whether what came from elsewhere does not go to a subscription that was chosen; the closest of a group may be
         such a one, and nobody else of the group gets it then (guide 3.3.6)."""
         if is_home(subscription, operation, None if self._apart else self.topic_objects):
             return True
-        return operation.was_retained and not (wants_retained(subscription) and subscription.sub_level == 1)
-
-    def _is_filtered(self, subscription: Subscription, publication: Published) -> bool:
-        """Whether the selector excluded the publication, and not a rule that is applied before the selector."""
-        return subscription.selector is not None and not (self._apart and kept_apart_by(subscription, publication))
-
-    def _lets_through(self, subscription: Subscription, publication: Published, topic_string: str) -> bool:
-        if self._apart and kept_apart_by(subscription, publication) is not None:
-            return False
-        if subscription.selector is None or self._select is None:
-            return True
-        return self._select(subscription, publication, topic_string)
+        return operation.was_retained and gets_no_retained(subscription, asked=False) is not None
 
     def _rule_against(self, subscription: Subscription, publication: Published, topic_string: str) -> Rule | None:
         """Why a publication as it is published does not reach a subscription by itself; None where it does."""
@@ -440,7 +414,25 @@ class TopicSpace:
             return apart
         if subscription.options.pub_on_req_only:
             return Rule.REQUEST_ONLY
-        return None if self._lets_through(subscription, publication, topic_string) else Rule.FILTER
+        if subscription.selector is None or self._select is None:
+            return None
+        return None if self._select(subscription, publication, topic_string) else Rule.FILTER
+
+    def _rule_against_retained(
+        self, subscription: Subscription, retained: RetainedPublication, *, asked: bool
+    ) -> Rule | None:
+        """The same for a retained publication; asked: whether the subscriber asks for it, or is new."""
+        publication = retained.publication
+        if self._apart and (apart := kept_apart_by(subscription, publication)) is not None:
+            return apart
+        is_foreign = self._is_foreign is not None and self._is_foreign(publication)
+        if is_foreign and is_of_queue_manager(subscription, self.topic_objects):
+            return Rule.SCOPE
+        if (rule := gets_no_retained(subscription, asked=asked)) is not None:
+            return rule
+        if subscription.selector is None or self._select is None:
+            return None
+        return None if self._select(subscription, publication, retained.topic_string) else Rule.FILTER
 
     # Checking and keeping
 

@@ -43,8 +43,8 @@ ROOMS: Final[Mapping[str, Room]] = {
     "analysis": Room(("commands.explain", "commands.replay"), (*_CORE, "mqsc")),
     "spark": Room(("commands.replay.spark",), (*_CORE, "mqsc", "analysis")),
     # Migration.
-    "plan": Room(("migrate",), (*_CORE, "mqsc", "qmgr", "analysis")),
-    "live": Room(("migrate.live",), (*_CORE, "mqsc", "qmgr", "links", "analysis", "plan")),
+    "plan": Room(("migrate",), (*_CORE, "mqsc", "qmgr")),
+    "live": Room(("migrate.live",), (*_CORE, "mqsc", "qmgr", "links", "plan")),
     "estate": Room(("migrate.estate",), (*_CORE, "mqsc", "qmgr", "plan", "live")),
     # Over all.
     "cli": Room(

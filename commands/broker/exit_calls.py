@@ -31,9 +31,9 @@ from commands.broker.exit_values import (
     PublishExitError,
     SubscriptionContext,
 )
-from commands.broker.mqsd import PSPROP, subscription_options
 from commands.broker.objects import is_object_name
 from commands.broker.puts import Outgoing
+from commands.broker.subscription_attributes import PSPROP, subscription_options
 from commands.headers.user_folders import USER
 from rfh2.ccsid import name_value_codec
 from rfh2.constants import MQRC_PUBLISH_EXIT_ERROR

@@ -5,9 +5,11 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
+from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM
 from commands.headers.registry import parse
 from commands.model import Command
-from rfh2.errors import CommandError, DecodeError
+from rfh2.captured import CapturedMessage
+from rfh2.errors import CommandError, DecodeError, QPubSubError
 from rfh2.inherited_ccsids import kept_descriptor, resolved
 from rfh2.message import Message, decode, encode
 from rfh2.mqmd import Mqmd
@@ -72,3 +74,12 @@ def as_kept(body: bytes, message: Message) -> tuple[bytes, Message]:
         with suppress(DecodeError):
             kept = decode(now, kept.mqmd)
     return (body if now == body else now), kept
+
+
+def natural_queue(message: CapturedMessage) -> str:
+    """The queue that a message of a capture without queue names must have been put to, by the command in it."""
+    try:
+        command: Command = parse(message.decode())
+    except QPubSubError:
+        return DEFAULT_STREAM
+    return CONTROL_QUEUE if command.on_control_queue else DEFAULT_STREAM

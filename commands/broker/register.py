@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from commands.broker import identity_sets
+from commands.broker import identity_sets, subscription_attributes
 from commands.broker.authority import Action, queue_on_the_way
 from commands.broker.context import Context, Destination, Semantics
 from commands.broker.identity import SubscriptionQuery, belongs_to, by_identity, by_name, named_twin, variable_user
@@ -50,14 +50,6 @@ from streams.subscriptions import (
 from streams.topic_strings import add_prefix, check_topic_string
 
 _METATOPICS = ("MQ/", "$SYS/")
-_PERSISTENCE = {
-    RegOpt.PERS: DeliveryPersistence.PERSISTENT,
-    RegOpt.NON_PERS: DeliveryPersistence.NON_PERSISTENT,
-    RegOpt.PERS_AS_PUB: DeliveryPersistence.AS_PUBLISHED,
-    RegOpt.PERS_AS_QUEUE: DeliveryPersistence.AS_QUEUE,
-}
-
-
 _NO_OPTIONS = SubscriptionOptions()
 
 
@@ -210,21 +202,8 @@ def is_metatopic(topic: str) -> bool:
 
 
 def options_of(command: RegisterSubscriber) -> SubscriptionOptions:
-    """The lasting options of a RegSub; of the four persistence options the last one counts."""
-    persistence = DeliveryPersistence.AS_PUBLISHED
-    for option in command.options or ():
-        persistence = _PERSISTENCE.get(option, persistence)
-    options = SubscriptionOptions(
-        local=command.has(RegOpt.LOCAL),
-        new_pubs_only=command.has(RegOpt.NEW_PUBS_ONLY),
-        pub_on_req_only=command.has(RegOpt.PUB_ON_REQ_ONLY),
-        inform_if_ret=command.has(RegOpt.INFORM_IF_RET),
-        variable_user_id=command.has(RegOpt.VARIABLE_USER_ID),
-        incl_stream_name=command.has(RegOpt.INCL_STREAM_NAME),
-        dups_ok=command.has(RegOpt.DUPS_OK),
-        anonymous=command.has(RegOpt.ANON),
-        persistence=persistence,
-    )
+    """The lasting options of a RegSub."""
+    options = subscription_attributes.options_of(command.options or ())
     # Most subscribers ask for nothing special: those share one value, however many there are.
     return _NO_OPTIONS if options == _NO_OPTIONS else options
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from commands.broker.identifiers import Origin
 from commands.broker.stream_names import name_without_stream
+from commands.broker.subscription_attributes import PERSISTENCE_WORDS, options_given
 from commands.headers.registry import HEADER_FORMATS, header_format_of
 from commands.headers.response import Completion, Reply, Tags, Warned
 from commands.model import RegOpt
@@ -14,7 +15,7 @@ from rfh2.message import Message
 from rfh2.mqi_constants import MQCI_NONE
 from rfh2.mqmd import Mqmd
 from streams.patterns import written_topic
-from streams.subscriptions import DeliveryPersistence, Subscription
+from streams.subscriptions import Subscription
 
 
 def is_due(mqmd: Mqmd, completion: Completion) -> bool:
@@ -53,23 +54,15 @@ def response(
 def attributes(subscription: Subscription) -> Tags:
     """All attributes of a subscription as psc properties, for FullResp (guide 6.7.4)."""
     options, name = subscription.options, subscription.name
-    words = [
-        (RegOpt.ANON, options.anonymous),
-        (RegOpt.CORREL_AS_ID, subscription.correl_id != MQCI_NONE),
-        (RegOpt.DUPS_OK, options.dups_ok),
-        (RegOpt.INCL_STREAM_NAME, options.incl_stream_name),
-        (RegOpt.INFORM_IF_RET, options.inform_if_ret),
-        (RegOpt.LOCAL, options.local),
-        (RegOpt.NEW_PUBS_ONLY, options.new_pubs_only),
-        (RegOpt.PUB_ON_REQ_ONLY, options.pub_on_req_only),
-        (RegOpt.VARIABLE_USER_ID, options.variable_user_id),
-        (RegOpt.NON_PERS, options.persistence is DeliveryPersistence.NON_PERSISTENT),
-        (RegOpt.PERS, options.persistence is DeliveryPersistence.PERSISTENT),
-        (RegOpt.PERS_AS_PUB, options.persistence is DeliveryPersistence.AS_PUBLISHED),
-        (RegOpt.PERS_AS_QUEUE, options.persistence is DeliveryPersistence.AS_QUEUE),
-        (RegOpt.JOIN_EXCL, subscription.exclusive),
-        (RegOpt.JOIN_SHARED, bool(subscription.identities) and not subscription.exclusive),
-    ]
+    given = options_given(options)
+    if subscription.correl_id != MQCI_NONE:
+        given.append(RegOpt.CORREL_AS_ID)
+    given.sort()
+    given.append(PERSISTENCE_WORDS[options.persistence])
+    if subscription.exclusive:
+        given.append(RegOpt.JOIN_EXCL)
+    elif subscription.identities:
+        given.append(RegOpt.JOIN_SHARED)
     optional = (
         ("SubPoint", subscription.sub_point),
         ("Filter", subscription.selector),
@@ -83,7 +76,7 @@ def attributes(subscription: Subscription) -> Tags:
         ("QMgrName", subscription.dest_qmgr),
         ("QName", subscription.dest_queue),
         ("UserId", subscription.user),
-        *(("RegOpt", word.value) for word, holds in words if holds),
+        *(("RegOpt", option.value) for option in given),
         *((tag, value) for tag, value in optional if value is not None),
         *(("SubIdentity", identity) for identity in subscription.identities),
     )

@@ -14,7 +14,7 @@ import click
 from commands.broker.objects import is_object_name
 from commands.config.settings import Config, exposed_secrets, read_config
 from commands.config.urls import Address, is_topic_address, parse_topic_address
-from commands.links.engine.backoff import Backoff
+from commands.links.engine.threads import Backoff
 from commands.links.ibmmq.capturing import MqCapture
 from commands.links.ibmmq.reasons import BackedOutError, ConnectionLostError
 from commands.links.opening import queues_address

@@ -14,11 +14,8 @@ from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM, Objects
 from commands.config.settings import ConfigError, QueuesConfig, exposed_secrets, read_config
 from commands.config.urls import Address
 from commands.disk.permissions import closing as closing_of
-from commands.links.checking.findings import CheckResult
-from commands.links.checking.kafka import KafkaCheck
 from commands.links.checking.mq import MqCheck
-from commands.links.checking.mqtt import MqttCheck
-from commands.links.checking.nats import NatsCheck
+from commands.links.checking.trees import CheckResult, KafkaCheck, MqttCheck, NatsCheck
 from commands.links.mqtt.topics import filter_of
 from commands.links.opening import Places, leaving
 from commands.options.queue_manager import queue_manager

@@ -14,8 +14,8 @@ import click
 from commands.config.settings import exposed_secrets, read_config
 from commands.console.access import ConsoleOptions, console_options
 from commands.console.source import Source, store_of_pages
-from commands.listener.descriptors import raise_limit
-from commands.listener.serving import ListenError
+from commands.disk.open_files import raise_limit
+from commands.listener.server import ListenError
 from commands.options.captures import format_option
 from commands.options.queue_manager import queue_manager_to_read
 from commands.options.replays import CaptureReader, ReplayOptions, semantics_option, setup_option, timeline

@@ -10,13 +10,13 @@ from typing import Final
 import click
 
 from commands.broker.objects import TEMPORARY, is_object_name
+from commands.broker.reading import natural_queue
 from commands.explain.selection import MessageSelection
 from commands.headers.qmgr_renaming import other_qmgr, renamed
 from commands.options.captures import Captures, capture_files, selection_options
 from commands.options.queue_manager import batches, queue_manager, user_of
 from commands.options.verb import json_option, verb
 from commands.qmgr.store import MessageRefusedError, QueueError, QueueManagerStore, UnitOfWork
-from commands.replay.local import natural_queue
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
 from rfh2.captures import CaptureRecord

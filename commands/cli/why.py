@@ -15,6 +15,7 @@ from commands.broker.objects import DEFAULT_STREAM
 from commands.config.settings import PublishExitConfig
 from commands.explain.selection import MessageSelection, SeqRanges
 from commands.explain.why import Asked, Verdict
+from commands.explain.why.text import Summary, lines_of, lines_of_each, subscription_words
 from commands.options.captures import SEQ_RANGES, format_option, selection_options
 from commands.options.queue_manager import only_queue_manager, queue_manager_for_script, typed_property
 from commands.options.replays import (
@@ -29,7 +30,7 @@ from commands.options.replays import (
 from commands.options.verb import given_on_the_line, verb
 from commands.qmgr.store import QueueManagerStore
 from commands.replay.network.why import NetworkWhy
-from commands.replay.why import LocalWhy, Summary, lines_of, lines_of_each, subscription_words
+from commands.replay.why import LocalWhy
 from commands.running.publish_exits import publish_exits
 from commands.running.subscriber import Received, Subscriber
 from commands.running.why import LiveWhy, MadeUp

@@ -27,7 +27,7 @@ from commands.console.query import NotThereError, Query
 from commands.console.queues import again
 from commands.console.rendering import ASSETS, address, asset, render
 from commands.console.source import Source
-from commands.listener.descriptors import OutOfFiles, carried, open_files
+from commands.disk.open_files import OutOfFiles, carried, open_files
 from commands.running.listening import Service, where_of
 from rfh2.errors import QPubSubError
 

@@ -114,6 +114,9 @@ def _published(fields: Mapping[str, Any]) -> Any:
     return _publish(fields if put is None else {**fields, "put": parse_put(put)})
 
 
+_NOT_OF_REG_SUB = frozenset(
+    {RegOpt.ANON, RegOpt.DEREG_ALL, RegOpt.DIRECT_REQ, RegOpt.INCL_STREAM_NAME, RegOpt.LEAVE_ONLY, RegOpt.LOCKED}
+)
 _QUEUE = {"QMgrName": "qmgr_name", "QName": "q_name"}
 
 RULES: dict[str, Rules] = {
@@ -131,23 +134,7 @@ RULES: dict[str, Rules] = {
         {
             "RegOpt": _options(
                 MQRCCF_REG_OPTIONS_ERROR,
-                RegOpt.ADD_NAME,
-                RegOpt.CORREL_AS_ID,
-                RegOpt.DUPS_OK,
-                RegOpt.FULL_RESP,
-                RegOpt.INFORM_IF_RET,
-                RegOpt.JOIN_EXCL,
-                RegOpt.JOIN_SHARED,
-                RegOpt.LOCAL,
-                RegOpt.NEW_PUBS_ONLY,
-                RegOpt.NO_ALTER,
-                RegOpt.NONE,
-                RegOpt.NON_PERS,
-                RegOpt.PERS,
-                RegOpt.PERS_AS_PUB,
-                RegOpt.PERS_AS_QUEUE,
-                RegOpt.PUB_ON_REQ_ONLY,
-                RegOpt.VARIABLE_USER_ID,
+                *(option for option in RegOpt if option not in _NOT_OF_REG_SUB),
                 # Only MQRFH has the word Anon. JMS clients use the same sum of options for both headers.
                 in_sums=(RegOpt.ANON,),
             )

@@ -1,1 +1,1 @@
-"""Live brokers: IBM MQ for the queues, IBM MQ or an MQTT 5 broker for the topic tree (docs/live-brokers.md)."""
+"""Live brokers: queues of IBM MQ; a topic tree of IBM MQ, MQTT 5, NATS or Kafka (docs/live-brokers.md); channels."""

@@ -12,19 +12,18 @@ from commands.broker.authority import GroupsOf
 from commands.broker.objects import LocalQueue, Objects, QueueManager
 from commands.config.settings import Config, ConfigError, QueuesConfig
 from commands.config.urls import Address, parse_address
-from commands.links.embedded.carriers import Carriers
+from commands.links.channels.channels import Channels
 from commands.links.engine.adapter import Adapter
 from commands.links.engine.inbound_writer import CommandPutter, InboundWriter
 from commands.links.engine.link import Link
-from commands.links.engine.link_stores import LinkStores
-from commands.links.engine.spool import EmbeddedSpool
+from commands.links.engine.spool import EmbeddedSpool, LinkStores
 from commands.links.ibmmq.adapter import MqAdapter
 from commands.links.ibmmq.manager import MqMessages, MqQueueManager
 from commands.links.ibmmq.spool import MqSpool
 from commands.links.kafka.adapter import KafkaAdapter
 from commands.links.mqtt.adapter import MqttAdapter
 from commands.links.nats.adapter import NatsAdapter
-from commands.network.neighbours import Relation
+from commands.network.topology import Relation
 from commands.qmgr.link_port import ManagedLink
 from commands.qmgr.store import Durability, QueueManagerStore
 from streams.operations import RetainedPublication
@@ -156,14 +155,14 @@ class Places:
         why = f"queue manager {qmgr.name} {has}, and a hierarchy is of embedded queues and topics alone"
         raise ConfigError(option, f"{why}. To keep it, run without {option}. Otherwise {end}; then {share}")
 
-    def carriers(self, groups_of: GroupsOf) -> Carriers | None:
+    def channels(self, groups_of: GroupsOf) -> Channels | None:
         """What carries messages to other queue managers of the home; None if queues or topics are elsewhere.
 
         groups_of: the groups of a user.
         """
         if not self.is_embedded:
             return None
-        return Carriers(self.home, self.store, self.durability, groups_of)
+        return Channels(self.home, self.store, self.durability, groups_of)
 
     def adapter(self, topics: Address, stores: LinkStores) -> Adapter[Any, Any]:
         """The adapter for the kind of tree at *topics*. Raises ConfigError."""

@@ -12,13 +12,17 @@ from typing import Final
 
 from commands.disk.errors import QueueError
 from commands.listener.conversation import Conversation
-from commands.listener.request import Request
-from commands.listener.subscribing import request_retained, subscribe
-from commands.listener.targets import ObjectDescriptor, object_descriptor
+from commands.listener.request import (
+    ObjectDescriptor,
+    Request,
+    object_descriptor,
+    subscription_descriptor,
+    write_descriptor,
+)
 from commands.qmgr.mqi.calls import NO_FIELDS, PutFields
-from commands.qmgr.mqi.errors import MqiError
-from commands.qmgr.mqi.got import GetOptions, Got
-from rfh2.channel.layouts import API_HEADER, FCNO, FOPA, FOPA2, MQCONN, MQGMO, MQINQ, MQPMO, MQSTS
+from commands.qmgr.mqi.getting import GetOptions, Got
+from commands.qmgr.mqi.refusals import MqiError
+from rfh2.channel.layouts import API_HEADER, FCNO, FOPA, FOPA2, MQCONN, MQGMO, MQINQ, MQPMO, MQSRO, MQSTS
 from rfh2.channel.segments import SegmentType
 from rfh2.channel.structure import Structure
 from rfh2.errors import DecodeError, StoreError
@@ -42,6 +46,7 @@ from rfh2.pcf_admin_names import MQOT_Q_MGR
 
 Call = Callable[[Conversation, Request], Awaitable[bytes]]
 _START: Final = API_HEADER.size
+_LONG: Final = 4
 _MOST_SELECTORS: Final = 256
 NO_REPLY: Final = b""
 """Of a put whose program does not wait for an answer."""
@@ -165,7 +170,12 @@ def asked_for(mqmd: Mqmd, gmo: Structure, longest: int) -> tuple[GetOptions, int
     """What MQGET asks for, and how long it waits, in milliseconds."""
     match = gmo["MatchOptions"] if gmo["Version"] > 1 else MQMO_MATCH_MSG_ID | MQMO_MATCH_CORREL_ID
     asked = GetOptions(
-        *(gmo["Options"], match, mqmd.msg_id, mqmd.correl_id, mqmd.group_id, max(0, longest)),
+        options=gmo["Options"],
+        match=match,
+        msg_id=mqmd.msg_id,
+        correl_id=mqmd.correl_id,
+        group_id=mqmd.group_id,
+        longest=max(0, longest),
         ccsid=mqmd.coded_char_set_id,
         encoding=mqmd.encoding,
     )
@@ -231,7 +241,7 @@ def _selectors(request: Request) -> tuple[Structure, list[int]]:
 
 
 async def _status(conversation: Conversation, request: Request) -> bytes:
-    asked, fields = request.long(_START), request.structure(MQSTS, _START + 4)
+    asked, fields = request.long(_START), request.structure(MQSTS, _START + _LONG)
     if asked != MQSTAT_TYPE_ASYNC_ERROR:
         raise MqiError(MQRC_STAT_TYPE_ERROR, f"MQSTAT knows no type {asked}")
     puts = conversation.take_async_puts()
@@ -255,6 +265,20 @@ async def _backout(conversation: Conversation, request: Request) -> bytes:
     return request.reply()
 
 
+async def _subscribe(conversation: Conversation, request: Request) -> bytes:
+    descriptor, fields = subscription_descriptor(request, _START + 2 * _LONG)
+    hsub, hobj, answer = await conversation.subscribe(descriptor, request.handle)
+    return request.reply(
+        request.bytes_of(hsub) + bytes(_LONG) + write_descriptor(fields, descriptor, answer), handle=hobj
+    )
+
+
+async def _request_retained(conversation: Conversation, request: Request) -> bytes:
+    fields = request.structure(MQSRO, _START + _LONG)
+    fields["NumPubs"] = await conversation.request_retained(request.handle, request.long(_START))
+    return request.reply(request.data[_START:], handle=request.handle)
+
+
 _CALLS: Final[dict[int, Call]] = {
     SegmentType.MQCONN: _connect,
     SegmentType.MQDISC: _disconnect,
@@ -268,6 +292,6 @@ _CALLS: Final[dict[int, Call]] = {
     SegmentType.MQCMIT: _commit,
     SegmentType.MQBACK: _backout,
     SegmentType.MQSTAT: _status,
-    SegmentType.MQSUB: subscribe,
-    SegmentType.MQSUBRQ: request_retained,
+    SegmentType.MQSUB: _subscribe,
+    SegmentType.MQSUBRQ: _request_retained,
 }

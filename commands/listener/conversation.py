@@ -12,21 +12,19 @@ from typing import Any, Final
 from commands.disk.errors import QueueError
 from commands.listener.gate import Gate, Signal, give, new_signal
 from commands.listener.limits import Held, Memory
+from commands.listener.request import ObjectDescriptor
 from commands.listener.security import Admission, Identity, Security
-from commands.listener.targets import ObjectDescriptor
 from commands.listener.worker import Worker
 from commands.qmgr.event_numbers import LOGIN_REFUSED
-from commands.qmgr.mqi.async_puts import AsyncPuts
 from commands.qmgr.mqi.attributes import Values, identifier
-from commands.qmgr.mqi.authority import OpenAuthority
+from commands.qmgr.mqi.authority import OpenAuthority, TopicDefinitions
 from commands.qmgr.mqi.calls import NO_FIELDS, Program, PutFields
 from commands.qmgr.mqi.context import Application
-from commands.qmgr.mqi.errors import MqiError
-from commands.qmgr.mqi.got import GetOptions, Got
-from commands.qmgr.mqi.handles import OpenQueues
+from commands.qmgr.mqi.getting import GetOptions, Got
+from commands.qmgr.mqi.handles import AsyncPuts, ConnectedProgram, OpenQueues
+from commands.qmgr.mqi.refusals import MqiError
 from commands.qmgr.mqi.subscription_requests import REPLY_QUEUE, SubscriptionAnswer, SubscriptionDescriptor
 from commands.qmgr.mqi.subscriptions import ANSWER_WITHIN_S, Pending
-from commands.qmgr.mqi.topic_definitions import TopicDefinitions
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.connection import ProgramConnection
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
@@ -197,10 +195,18 @@ class Conversation:
                 OpenAuthority(shared.topics, user).connect(unit)
             if shared.holder is None:
                 shared.holder = store.connect()
-            return Program(
-                *(store.name, store.connect(), shared.holder, self._number, context, shared.open_queues),
-                *(shared.new_id, store.clock, shared.topics),
+            connected = ConnectedProgram(
+                qmgr=store.name,
+                application=context,
+                number=self._number,
+                connection=store.connect(),
+                holder=shared.holder,
+                open_queues=shared.open_queues,
+                topics=shared.topics,
+                new_id=shared.new_id,
+                clock=store.clock,
             )
+            return Program(connected)
 
         try:
             self._program = await shared.worker.alone(made)

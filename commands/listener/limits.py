@@ -11,7 +11,7 @@ import threading
 from collections import Counter
 from dataclasses import dataclass, field
 
-from commands.qmgr.mqi.errors import MqiError
+from commands.qmgr.mqi.refusals import MqiError
 from rfh2.constants import MQRC_RESOURCE_PROBLEM
 from rfh2.mqi_constants import MQRC_CONNECTION_BROKEN
 

@@ -2,17 +2,59 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
 from commands.listener.limits import Held
-from rfh2.channel.layouts import API_HEADER, TSH
+from commands.qmgr.mqi.calls import Target
+from commands.qmgr.mqi.refusals import check_destinations
+from commands.qmgr.mqi.subscription_requests import SubscriptionAnswer, SubscriptionDescriptor
+from rfh2.ccsid import UTF8_CCSID, text_codec
+from rfh2.channel.layouts import API_HEADER, MQOD, MQSD, TSH
 from rfh2.channel.segments import REPLY, WHOLE, SegmentHeader
 from rfh2.channel.structure import Structure
 from rfh2.errors import DecodeError
 from rfh2.layouts import MQMD1, MQMD2, Layout
 from rfh2.mqi_constants import MQCC_OK
 from rfh2.mqmd import Mqmd, decode_mqmd
+
+
+def span(fields: Structure, name: str) -> tuple[int, int] | None:
+    """Where string *name* of a descriptor begins and ends; None where there is none. Raises DecodeError."""
+    offset, length = fields[f"{name}Offset"], fields[f"{name}Length"]
+    if offset < fields.layout.size or length <= 0:
+        return None
+    start = fields.at + offset
+    if start + length > len(fields.data):
+        raise DecodeError(fields.at, fields.layout.name, f"{name} ends behind the call")
+    return start, start + length
+
+
+def read_string(fields: Structure, name: str) -> str:
+    """String *name*; "" where there is none. Raises DecodeError."""
+    found = span(fields, name)
+    if found is None:
+        return ""
+    codec = text_codec(fields[f"{name}CodedCharSetId"], 0) or fields.charset
+    return bytes(fields.data[found[0] : found[1]]).decode(codec, "replace")
+
+
+def write_strings(fields: Structure, strings: Mapping[str, str], always: Collection[str] = ()) -> bytes:
+    """The descriptor *fields* and *strings* behind it, in UTF-8.
+
+    A string for which the program has no room, or not enough, has only its length written. always: those that the
+    program gave itself, and gets back.
+    """
+    data = b""
+    for name, value in strings.items():
+        text = value.encode("utf-8")
+        fields[f"{name}CodedCharSetId"], fields[f"{name}Length"] = UTF8_CCSID, len(text)
+        fields[f"{name}Offset"] = fields.layout.size + len(data)
+        if name in always or len(text) <= fields[f"{name}BufferSize"]:
+            data += text + bytes(-len(text) % 4)
+    return bytes(fields) + data
+
 
 NO_HANDLE: Final = -1
 
@@ -72,11 +114,7 @@ class Request:
 
     def reply_header(self) -> SegmentHeader:
         """The header of the reply's segments."""
-        asked = self.header
-        return SegmentHeader(
-            *(asked.kind + REPLY, WHOLE, asked.flags2, asked.order, asked.encoding, asked.ccsid, asked.conversation),
-            *(asked.request, asked.charset),
-        )
+        return replace(self.header, kind=self.header.kind + REPLY, flags=WHOLE, of_connection=False)
 
     def reply(self, body: bytes | bytearray = b"", comp_code: int = MQCC_OK, reason: int = 0, handle: int = 0) -> bytes:
         """The payload of the reply: the API header and *body*."""
@@ -84,3 +122,101 @@ class Request:
         api["ReplyLength"] = (TSH.size + API_HEADER.size + len(body)).to_bytes(4, "big")
         api["CompCode"], api["Reason"], api["ObjectHandle"] = comp_code, reason, handle
         return bytes(api.data) + body
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectDescriptor:
+    """An MQOD. dynamic_name: DynamicQName."""
+
+    structure: Structure
+    target: Target
+    dynamic_name: str
+
+    @property
+    def object_type(self) -> int:
+        """MQOT_*."""
+        return self.target.object_type
+
+    def resolve(self, queue: str, qmgr: str, dynamic: bool = False) -> None:
+        """Write what was opened: counts, the names that they resolved to; *dynamic*: the name of the queue made."""
+        fields = self.structure
+        version = fields["Version"]
+        if dynamic:
+            fields.put_text("ObjectName", queue)
+            fields.put_text("ObjectQMgrName", qmgr)
+        if version >= 2:
+            fields["KnownDestCount"], fields["UnknownDestCount"], fields["InvalidDestCount"] = 1, 0, 0
+        if version >= 3:
+            fields.put_text("ResolvedQName", queue)
+            fields.put_text("ResolvedQMgrName", qmgr)
+        if version >= 4:
+            fields["ResolvedType"] = self.target.object_type
+
+
+def object_descriptor(request: Request, at: int) -> tuple[ObjectDescriptor, int]:
+    """The MQOD at *at*, and where it and its strings end. Raises DecodeError, MqiError 2298."""
+    fields = request.versioned(MQOD, at)
+    if fields["Version"] >= 2:
+        check_destinations(fields["RecsPresent"])
+    end = fields.end
+    strings: dict[str, str] = {}
+    if fields["Version"] >= 4:
+        strings, end = _strings(fields)
+    target = Target(
+        fields["ObjectType"],
+        fields.text("ObjectName"),
+        fields.text("ObjectQMgrName"),
+        alternate_user=fields.text("AlternateUserId"),
+        **strings,
+    )
+    return ObjectDescriptor(fields, target, fields.text("DynamicQName")), end
+
+
+def _strings(fields: Structure) -> tuple[dict[str, str], int]:
+    """ObjectString and SelectionString, as ``Target`` calls them, and where the strings end behind the MQOD."""
+    end = fields.end
+    for name in ("ObjectString", "SelectionString", "ResObjectString"):
+        found = span(fields, name)
+        if found is not None:
+            end = max(end, found[0] + -(-(found[1] - found[0]) // 4) * 4)
+    return {"topic": read_string(fields, "ObjectString"), "selector": read_string(fields, "SelectionString")}, end
+
+
+def subscription_descriptor(request: Request, at: int) -> tuple[SubscriptionDescriptor, Structure]:
+    """The MQSD at *at*. Raises DecodeError."""
+    fields = request.structure(MQSD, at)
+    if fields["Version"] != 1:
+        raise DecodeError(at + 4, "MQSD", f"Version is {fields['Version']}, not 1")
+    descriptor = SubscriptionDescriptor(
+        options=fields["Options"],
+        topic_object=fields.text("ObjectName"),
+        topic=read_string(fields, "ObjectString"),
+        name=read_string(fields, "SubName").rstrip(),
+        user_data=read_string(fields, "SubUserData"),
+        selector=read_string(fields, "SelectionString"),
+        correl_id=fields["SubCorrelId"],
+        expiry=fields["SubExpiry"],
+        priority=fields["PubPriority"],
+        accounting_token=fields["PubAccountingToken"],
+        identity_data=fields.text("PubApplIdentityData"),
+        sub_level=fields["SubLevel"],
+        alternate_user=fields.text("AlternateUserId"),
+    )
+    return descriptor, fields
+
+
+def write_descriptor(asked: Structure, given: SubscriptionDescriptor, answer: SubscriptionAnswer) -> bytes:
+    """The MQSD of the reply: the one that was *asked*, with what the subscription has, and its strings behind it."""
+    made = Structure(MQSD, bytearray(bytes(asked)), 0, asked.order, asked.charset)
+    now = answer.descriptor
+    made["SubCorrelId"], made["PubPriority"] = now.correl_id, now.priority
+    made["PubAccountingToken"] = now.accounting_token
+    made["SubLevel"], made["SubExpiry"] = now.sub_level, now.expiry
+    strings = {
+        "ObjectString": given.topic,
+        "SubName": given.name,
+        "SubUserData": now.user_data,
+        "SelectionString": now.selector,
+        "ResObjectString": now.topic,
+    }
+    return write_strings(made, strings, frozenset({"ObjectString", "SubName"}))

@@ -6,23 +6,25 @@ import asyncio
 import logging
 import os
 import ssl
+import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
 from commands.broker.authority import GroupsOf, no_groups
+from commands.disk.open_files import Acceptor, OutOfFiles, carried, listening_sockets, open_files
 from commands.listener.conversation import Arrivals, Shared
-from commands.listener.descriptors import Acceptor, OutOfFiles, carried, listening_sockets, open_files
 from commands.listener.gate import give
 from commands.listener.limits import Connections, Memory
 from commands.listener.security import Security
 from commands.listener.session import Bounds, Session
 from commands.listener.wire import CHANNEL_UNAVAILABLE, Wire, status
 from commands.listener.worker import Worker
-from commands.qmgr.mqi.topic_definitions import TopicDefinitions
+from commands.qmgr.mqi.authority import TopicDefinitions
 from commands.qmgr.store import QueueManagerStore
 from rfh2.channel.segments import CLOSE, ERROR, SegmentHeader, SegmentType
+from rfh2.errors import StoreError
 
 _log: Final = logging.getLogger("qpubsub.listener")
 
@@ -105,7 +107,13 @@ class Listener:
         await self._worker.alone(lambda store: store.end_lost_connections())
         memory = Memory(options.memory_bytes)
         self._shared = Shared(
-            *(self._name, self._worker, self._arrivals, self._security, _new_ids(), memory), topics=self._topics
+            name=self._name,
+            worker=self._worker,
+            arrivals=self._arrivals,
+            security=self._security,
+            new_id=_new_ids(),
+            memory=memory,
+            topics=self._topics,
         )
         sockets = await listening_sockets(options.host, options.port, _HANDSHAKES_WAITING)
         port: int = sockets[0].getsockname()[1]
@@ -191,7 +199,9 @@ class Listener:
         if options.tls is not None:
             try:
                 encrypted = await loop.start_tls(
-                    *(transport, protocol, options.tls),
+                    transport,
+                    protocol,
+                    options.tls,
                     server_side=True,
                     ssl_handshake_timeout=options.bounds.first_s,
                 )
@@ -223,3 +233,71 @@ def _new_ids() -> Callable[[], bytes]:
         return b"AMQ qpubsub     " + last.to_bytes(8, "big")
 
     return new
+
+
+# A listener that serves until it is asked to end: in this process, or on a thread.
+
+
+class ListenError(StoreError):
+    """A server cannot be started. why: one clause. option: that says where it listens."""
+
+    def __init__(self, where: str, why: str, option: str = "--listen") -> None:
+        super().__init__(where, why, option)
+        self.where, self.why, self.option = where, why, option
+
+    def __str__(self) -> str:
+        return f"cannot listen on {self.where}: {self.why}; choose another with {self.option or '--listen'} HOST:PORT"
+
+
+async def serve(listener: Listener, ended: asyncio.Event, started: Callable[[int], None]) -> None:
+    """Listen until *ended* is set. started: called with the port. Raises ListenError, StoreError."""
+    try:
+        port = await listener.start()
+    except OSError as error:
+        await listener.stop()
+        raise ListenError(listener.where, error.strerror or str(error)) from error
+    started(port)
+    try:
+        await ended.wait()
+    finally:
+        await listener.stop()
+
+
+class ListenerThread:
+    """A listener on a thread, for tests and for programs that embed it: ``with ListenerThread(listener) as port``."""
+
+    def __init__(self, listener: Callable[[], Listener]) -> None:
+        self._make = listener
+        self._ready = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="listener-loop", daemon=True)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._ended: asyncio.Event | None = None
+        self._port = 0
+        self._error: BaseException | None = None
+
+    def __enter__(self) -> int:
+        self._thread.start()
+        self._ready.wait()
+        if self._error is not None:
+            raise self._error
+        return self._port
+
+    def __exit__(self, *_: object) -> None:
+        if self._loop is not None and self._ended is not None:
+            self._loop.call_soon_threadsafe(self._ended.set)
+        self._thread.join()
+
+    def _run(self) -> None:
+        async def run() -> None:
+            self._loop, self._ended = asyncio.get_running_loop(), asyncio.Event()
+            await serve(self._make(), self._ended, self._started)
+
+        try:
+            asyncio.run(run())
+        except BaseException as error:
+            self._error = error
+            self._ready.set()
+
+    def _started(self, port: int) -> None:
+        self._port = port
+        self._ready.set()

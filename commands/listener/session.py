@@ -21,7 +21,6 @@ from commands.disk.errors import QueueError
 from commands.listener import calls, spi, streaming
 from commands.listener.conversation import Attempts, Conversation, Shared
 from commands.listener.gate import Gate
-from commands.listener.heartbeat import Beat, Pulse
 from commands.listener.limits import Held, Memory
 from commands.listener.line import MOST_WAITING, Line
 from commands.listener.negotiation import CCSID, FAP_OF_PLAIN_PASSWORDS, HIGHEST_FAP, Most, Terms, answer, turned
@@ -33,11 +32,13 @@ from commands.listener.wire import (
     NO_SUCH_CHANNEL,
     TERMINATING,
     WRONG_CHANNEL_TYPE,
+    Beat,
+    Pulse,
     Wire,
     status,
 )
 from commands.qmgr.event_numbers import NO_CHANNEL
-from commands.qmgr.mqi.errors import MqiError
+from commands.qmgr.mqi.refusals import MqiError
 from rfh2.ccsid import ENCODINGS, ByteOrder
 from rfh2.channel.layouts import API_HEADER, CAUT, NOTIFICATION, SOCKET_ACTION, UID, UID_LONG
 from rfh2.channel.segments import (

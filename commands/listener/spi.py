@@ -7,10 +7,8 @@ from typing import Final
 
 from commands.listener.calls import ERROR_QUEUE, asked_for, got_written, put_fields, put_written
 from commands.listener.conversation import Conversation
-from commands.listener.request import Request
-from commands.listener.subscribing import read_descriptor, written
-from commands.listener.targets import object_descriptor
-from commands.qmgr.mqi.errors import MqiError
+from commands.listener.request import Request, object_descriptor, subscription_descriptor, write_descriptor
+from commands.qmgr.mqi.refusals import MqiError
 from rfh2.channel.layouts import (
     API_HEADER,
     LPOO,
@@ -50,8 +48,18 @@ _QUERY, _PUT, _GET, _ACTIVATE, _RESERVE, _SUBSCRIBE, _NOTIFY, _OPEN = 1, 2, 3, 4
 # Verb, the highest versions of its input-output, input and output part, and flags: as queue managers list them; 5 and 8
 # are refused here.
 _VERBS: Final = (
-    *((1, 2, 2, 2, 1), (2, 1, 3, 1, 1), (3, 2, 2, 3, 1), (4, 1, 1, 1, 1), (5, 1, 1, 1, 1), (6, 1, 1, 1, 1)),
-    *((7, 1, 1, 1, 1), (8, 1, 1, 1, 1), (0, 0, 0, 0, 0), (0, 0, 0, 0, 0), (11, 1, 1, 1, 1), (12, 1, 2, 2, 1)),
+    (1, 2, 2, 2, 1),
+    (2, 1, 3, 1, 1),
+    (3, 2, 2, 3, 1),
+    (4, 1, 1, 1, 1),
+    (5, 1, 1, 1, 1),
+    (6, 1, 1, 1, 1),
+    (7, 1, 1, 1, 1),
+    (8, 1, 1, 1, 1),
+    (0, 0, 0, 0, 0),
+    (0, 0, 0, 0, 0),
+    (11, 1, 1, 1, 1),
+    (12, 1, 2, 2, 1),
 )
 
 
@@ -183,13 +191,13 @@ async def _subscribe(conversation: Conversation, request: Request, spi: Structur
     """Like MQSUB."""
     block = request.structure(SPI_BLOCK, spi.end + SPI_BLOCK.size)
     lsd = request.structure(LSD, block.end + 4)
-    descriptor, asked = read_descriptor(request, lsd.end)
+    descriptor, asked = subscription_descriptor(request, lsd.end)
     descriptor = descriptor.model_copy(update={"shared": bool(lsd["Options"] & _SHARED)})
     hsub, hobj, answer = await conversation.subscribe(descriptor, request.handle)
     lsd.put_text("QName", answer.queue)
     lsd.put_text("QMgrName", answer.qmgr)
     lsd["SubId"] = answer.sub_id
-    described = request.bytes_of(hsub) + bytes(lsd) + written(asked, descriptor, answer)
+    described = request.bytes_of(hsub) + bytes(lsd) + write_descriptor(asked, descriptor, answer)
     head = _block(request, "SPBU", 1, SPI_BLOCK.size) + _block(request, "SPBO", 1, SPI_BLOCK.size + len(described))
     return request.reply(bytes(spi) + head + described, handle=hobj)
 

@@ -15,8 +15,8 @@ from commands.disk.errors import QueueError
 from commands.listener.conversation import Conversation
 from commands.listener.gate import Gate
 from commands.listener.request import Request
-from commands.qmgr.mqi.errors import MqiError
-from commands.qmgr.mqi.got import GetOptions, Got
+from commands.qmgr.mqi.getting import GetOptions, Got
+from commands.qmgr.mqi.refusals import MqiError
 from rfh2.ccsid import ENCODINGS
 from rfh2.channel.layouts import ASYNC_CONTINUED_BYTES, ASYNC_MESSAGE, NOTIFICATION, REQUEST_MSGS, SELECTION
 from rfh2.channel.segments import FIRST, LAST, WHOLE, SegmentHeader, SegmentType, padded
@@ -132,8 +132,15 @@ async def sent_message(
     chosen = stream.selection
     conversation.debug(f"REQUEST_MSGS: {wanted}")
     asked = GetOptions(
-        *(wanted.options, chosen.match, chosen.msg_id, chosen.correl_id, chosen.group_id, wanted.longest),
-        *(int.from_bytes(chosen.token, "big"), chosen.ccsid, chosen.encoding),
+        options=wanted.options,
+        match=chosen.match,
+        msg_id=chosen.msg_id,
+        correl_id=chosen.correl_id,
+        group_id=chosen.group_id,
+        longest=wanted.longest,
+        seq=int.from_bytes(chosen.token, "big"),
+        ccsid=chosen.ccsid,
+        encoding=chosen.encoding,
     )
     try:
         gate = stream.call if wanted.for_call else stream.consumer

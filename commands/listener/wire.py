@@ -6,7 +6,8 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from enum import Enum
 from itertools import islice
 from typing import Final
 
@@ -121,3 +122,54 @@ def status(header: SegmentHeader, flags: int, code: int | None = None) -> bytes:
         header, kind=int(SegmentType.STATUS), flags=flags, flags2=0, conversation=conversation, of_connection=False
     )
     return replace(answered, encoding=ENCODINGS[header.order]).write(body)
+
+
+# Heartbeats: whether the other end of a connection that is quiet is still there (HBINT).
+#
+# A client that shares its connection reads at any time, and is asked when it has sent nothing for the interval. One
+# that does not share it reads only while it waits for a reply: it is asked while a call of its waits for a message. A
+# client that is asked and sends nothing, as long again or a minute, is taken for gone.
+#
+#     quiet for HBINT: ask ──> anything received: begin anew
+#                        └──> nothing for HBINT, at most 60 s more: gone
+
+_LONGEST_PATIENCE_S: Final = 60.0
+
+
+class Beat(Enum):
+    """What is due."""
+
+    NOTHING = "nothing"
+    ASK = "ask"
+    GONE = "gone"
+
+
+@dataclass(slots=True)
+class Pulse:
+    """One connection's. interval_s: HBINT, above 0. heard_s: the clock when the client last sent something."""
+
+    interval_s: float
+    heard_s: float
+    asked_s: float | None = None
+
+    @property
+    def patience_s(self) -> float:
+        """How long a client that was asked may send nothing."""
+        return min(self.interval_s, _LONGEST_PATIENCE_S)
+
+    def hear(self, now_s: float) -> None:
+        """The client has sent something."""
+        self.heard_s, self.asked_s = now_s, None
+
+    def beat(self, now_s: float, reads: bool) -> tuple[Beat, float]:
+        """What is due, and when to look again. reads: whether the client would read a heartbeat now."""
+        if self.asked_s is not None:
+            gone_s = self.asked_s + self.patience_s
+            return (Beat.GONE, gone_s) if now_s >= gone_s else (Beat.NOTHING, gone_s)
+        due_s = self.heard_s + self.interval_s
+        if now_s < due_s:
+            return Beat.NOTHING, due_s
+        if not reads:
+            return Beat.NOTHING, now_s + self.interval_s / 2
+        self.asked_s = now_s
+        return Beat.ASK, now_s + self.patience_s

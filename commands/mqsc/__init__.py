@@ -6,10 +6,9 @@ for the queue port. ``run_setup`` runs a script that must not fail.
 
 from commands.mqsc.administration import Administration, NoMessages, QueueAdmin
 from commands.mqsc.answers import Answer, Change, DefinitionDeleted, DefinitionStored
-from commands.mqsc.execute import execute
+from commands.mqsc.execute import ScriptTally, echo, execute, run_setup
 from commands.mqsc.model import Command, Condition, Keyword, MqscError, Statement, Value
 from commands.mqsc.parser import parse, statements
-from commands.mqsc.session import ScriptTally, echo, run_setup
 
 __all__ = [
     "Administration",

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from commands.broker.attribute_kinds import Shown
 from commands.broker.objects import Definition
 from commands.mqsc.model import MqscError
-from commands.mqsc.values import Shown
 from rfh2.errors import CommandError
 from streams.operations import Effect
 

@@ -1,4 +1,4 @@
-"""The keywords of each kind of object: how they are spelt, what they take, and where a definition keeps them.
+"""The attributes of each kind of object: keyword, what it takes, the field of the definition, its parameter in PCF.
 
 Keywords that IBM MQ has and that mean nothing to the bridge (triggering, clusters, events ...) are listed too: scripts
 written for a queue manager run unchanged, and the answer says which of their keywords have no effect here.
@@ -10,42 +10,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from commands.broker.attribute_kinds import Attribute, Custom, Name, Names, Text, choice, members, number, words
 from commands.broker.objects import CLUSRCVR, CLUSSDR, PERMANENT, TEMPORARY
+from commands.broker.subscription_attributes import BY_KEYWORD
 from commands.mqsc.model import Command, Keyword, MqscError
 from commands.mqsc.parser import syntax_error
-from commands.mqsc.values import (
-    Choice,
-    Custom,
-    Hexadecimal,
-    Name,
-    Names,
-    Number,
-    Shown,
-    Text,
-    ValueKind,
-    flag,
-    members,
-    words,
-)
-from rfh2.constants import MQ_SELECTOR_LENGTH, MQ_TOPIC_STR_LENGTH, MQ_USER_DATA_LENGTH
-from streams.subscriptions import PublicationFormat, WildcardScheme
+from commands.mqsc.values import read
+from rfh2 import pcf_admin_names as c
+from rfh2.constants import MQ_TOPIC_STR_LENGTH
+from rfh2.pcf_names import MQCA_TOPIC_STRING
 from streams.topic_objects import ClusterRoute, MessageDelivery, ProxySubscriptions, PutResponse, Scope, Wildcard
 
-MAX_INTEGER: Final = 999_999_999
 MAX_MESSAGE_LENGTH: Final = 104_857_600
 MAX_TREE_LIFE_S: Final = 604_000
 DESCRIPTION_LENGTH: Final = 64
 CONNECTION_NAME_LENGTH: Final = 264
-
-
-@dataclass(frozen=True, slots=True)
-class Attribute:
-    """A keyword and the field of the definition that it sets."""
-
-    keyword: str
-    field: str
-    kind: ValueKind
-    aliases: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +66,7 @@ def read_settings(command: Command, kind: ObjectKind, allowed: frozenset[str]) -
         if attribute is not None:
             if attribute.field in fields:
                 raise syntax_error(_segment(command, keyword), f"{keyword.name} is given twice.")
-            fields[attribute.field] = attribute.kind.read(keyword)
+            fields[attribute.field] = read(attribute.kind, keyword)
         elif keyword.name in kind.without_effect:
             ignored.append(keyword.name)
         elif keyword.name not in allowed:
@@ -111,41 +90,126 @@ def _segment(command: Command, keyword: Keyword) -> str:
     return f"{command.verb} {command.target}{name} {keyword.name}"
 
 
-def shown(definition: object, attribute: Attribute) -> Shown:
-    """The attribute's value in *definition*, as DISPLAY prints it."""
-    return attribute.kind.show(getattr(definition, attribute.field))
-
-
 def _keywords(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_DESCRIPTION: Final = Attribute("DESCR", "description", Text(DESCRIPTION_LENGTH))
+_DESCRIPTION_TEXT: Final = Text(DESCRIPTION_LENGTH, filled_to=DESCRIPTION_LENGTH)
+CLUSTER: Final = Attribute("CLUSTER", "cluster", Name(), c.MQCA_CLUSTER_NAME)
+CLUSTER_NAMELIST: Final = Attribute("CLUSNL", "cluster_namelist", Name(), c.MQCA_CLUSTER_NAMELIST)
+_DELIVERY: Final = members(
+    MessageDelivery,
+    ALL=c.MQDLV_ALL,
+    ALLDUR=c.MQDLV_ALL_DUR,
+    ALLAVAIL=c.MQDLV_ALL_AVAIL,
+    ASPARENT=c.MQDLV_AS_PARENT,
+)
+_SCOPE: Final = members(Scope, ALL=c.MQSCOPE_ALL, QMGR=c.MQSCOPE_QMGR, ASPARENT=c.MQSCOPE_AS_PARENT)
 
 TOPIC: Final = ObjectKind(
     "TOPIC",
     "TOPIC",
     "LOCAL",
     (
-        Attribute("TOPICSTR", "topic_string", Text(MQ_TOPIC_STR_LENGTH)),
-        _DESCRIPTION,
-        Attribute("CLUSTER", "cluster", Name()),
-        Attribute("CLROUTE", "cluster_route", members(ClusterRoute)),
-        Attribute("DURSUB", "durable_subs", flag("YES", "NO", "ASPARENT")),
-        Attribute("PUB", "pub", flag("ENABLED", "DISABLED", "ASPARENT")),
-        Attribute("SUB", "sub", flag("ENABLED", "DISABLED", "ASPARENT")),
-        Attribute("DEFPSIST", "def_persistence", flag("YES", "NO", "ASPARENT")),
-        Attribute("DEFPRTY", "def_priority", Number(0, 9, {"ASPARENT": None})),
-        Attribute("DEFPRESP", "def_put_response", members(PutResponse, "ASPARENT")),
-        Attribute("MDURMDL", "durable_model_queue", Name(absent=None)),
-        Attribute("MNDURMDL", "non_durable_model_queue", Name(absent=None)),
-        Attribute("PMSGDLV", "pmsgdlv", members(MessageDelivery, "ASPARENT")),
-        Attribute("NPMSGDLV", "npmsgdlv", members(MessageDelivery, "ASPARENT")),
-        Attribute("PUBSCOPE", "pub_scope", members(Scope, "ASPARENT")),
-        Attribute("SUBSCOPE", "sub_scope", members(Scope, "ASPARENT")),
-        Attribute("PROXYSUB", "proxy_subs", members(ProxySubscriptions)),
-        Attribute("WILDCARD", "wildcard", members(Wildcard)),
-        Attribute("USEDLQ", "use_dead_letter_queue", flag("YES", "NO", "ASPARENT")),
+        Attribute("TOPICSTR", "topic_string", Text(MQ_TOPIC_STR_LENGTH), MQCA_TOPIC_STRING),
+        Attribute("DESCR", "description", _DESCRIPTION_TEXT, c.MQCA_TOPIC_DESC),
+        CLUSTER,
+        Attribute(
+            "CLROUTE",
+            "cluster_route",
+            members(
+                ClusterRoute,
+                DIRECT=c.MQCLROUTE_DIRECT,
+                TOPICHOST=c.MQCLROUTE_TOPIC_HOST,
+                NONE=c.MQCLROUTE_NONE,
+            ),
+            c.MQIA_CLUSTER_PUB_ROUTE,
+        ),
+        Attribute(
+            "DURSUB",
+            "durable_subs",
+            choice(
+                YES=(True, c.MQSUB_DURABLE_ALLOWED),
+                NO=(False, c.MQSUB_DURABLE_INHIBITED),
+                ASPARENT=(None, c.MQSUB_DURABLE_AS_PARENT),
+            ),
+            c.MQIA_DURABLE_SUB,
+        ),
+        Attribute(
+            "PUB",
+            "pub",
+            choice(
+                ENABLED=(True, c.MQTA_PUB_ALLOWED),
+                DISABLED=(False, c.MQTA_PUB_INHIBITED),
+                ASPARENT=(None, c.MQTA_PUB_AS_PARENT),
+            ),
+            c.MQIA_INHIBIT_PUB,
+        ),
+        Attribute(
+            "SUB",
+            "sub",
+            choice(
+                ENABLED=(True, c.MQTA_SUB_ALLOWED),
+                DISABLED=(False, c.MQTA_SUB_INHIBITED),
+                ASPARENT=(None, c.MQTA_SUB_AS_PARENT),
+            ),
+            c.MQIA_INHIBIT_SUB,
+        ),
+        Attribute(
+            "DEFPSIST",
+            "def_persistence",
+            choice(
+                YES=(True, c.MQPER_PERSISTENT),
+                NO=(False, c.MQPER_NOT_PERSISTENT),
+                ASPARENT=(None, c.MQPER_PERSISTENCE_AS_PARENT),
+            ),
+            c.MQIA_TOPIC_DEF_PERSISTENCE,
+        ),
+        Attribute(
+            "DEFPRTY",
+            "def_priority",
+            number(0, 9, ASPARENT=(None, c.MQPRI_PRIORITY_AS_PARENT)),
+            c.MQIA_DEF_PRIORITY,
+        ),
+        Attribute(
+            "DEFPRESP",
+            "def_put_response",
+            members(
+                PutResponse,
+                SYNC=c.MQPRT_SYNC_RESPONSE,
+                ASYNC=c.MQPRT_ASYNC_RESPONSE,
+                ASPARENT=c.MQPRT_RESPONSE_AS_PARENT,
+            ),
+            c.MQIA_DEF_PUT_RESPONSE_TYPE,
+        ),
+        Attribute("MDURMDL", "durable_model_queue", Name(absent=None), c.MQCA_MODEL_DURABLE_Q),
+        Attribute("MNDURMDL", "non_durable_model_queue", Name(absent=None), c.MQCA_MODEL_NON_DURABLE_Q),
+        Attribute("PMSGDLV", "pmsgdlv", _DELIVERY, c.MQIA_PM_DELIVERY),
+        Attribute("NPMSGDLV", "npmsgdlv", _DELIVERY, c.MQIA_NPM_DELIVERY),
+        Attribute("PUBSCOPE", "pub_scope", _SCOPE, c.MQIA_PUB_SCOPE),
+        Attribute("SUBSCOPE", "sub_scope", _SCOPE, c.MQIA_SUB_SCOPE),
+        Attribute(
+            "PROXYSUB",
+            "proxy_subs",
+            members(ProxySubscriptions, FIRSTUSE=c.MQTA_PROXY_SUB_FIRSTUSE, FORCE=c.MQTA_PROXY_SUB_FORCE),
+            c.MQIA_PROXY_SUB,
+        ),
+        Attribute(
+            "WILDCARD",
+            "wildcard",
+            members(Wildcard, PASSTHRU=c.MQTA_PASSTHRU, BLOCK=c.MQTA_BLOCK),
+            c.MQIA_WILDCARD_OPERATION,
+        ),
+        Attribute(
+            "USEDLQ",
+            "use_dead_letter_queue",
+            choice(
+                YES=(True, c.MQUSEDLQ_YES),
+                NO=(False, c.MQUSEDLQ_NO),
+                ASPARENT=(None, c.MQUSEDLQ_AS_PARENT),
+            ),
+            c.MQIA_USE_DEAD_LETTER_Q,
+        ),
     ),
     frozenset({"ALTDATE", "ALTTIME", "CAPEXPRY", "CLSTATE", "COMMINFO", "CUSTOM", "MCAST", "OTELPCTL", "OTELTRAC"}),
 )
@@ -160,17 +224,44 @@ _QUEUE_WITHOUT_EFFECT: Final = _keywords(
     """
 )
 
+_QUEUE_DESCRIPTION: Final = Attribute("DESCR", "description", _DESCRIPTION_TEXT, c.MQCA_Q_DESC)
+DEFINITION_TYPES: Final = {
+    "PREDEFINED": c.MQQDT_PREDEFINED,
+    "PERMDYN": c.MQQDT_PERMANENT_DYNAMIC,
+    "TEMPDYN": c.MQQDT_TEMPORARY_DYNAMIC,
+    "SHAREDYN": c.MQQDT_SHARED_DYNAMIC,
+}
 _LOCAL_ATTRIBUTES: Final = (
-    _DESCRIPTION,
-    Attribute("PUT", "put_enabled", flag("ENABLED", "DISABLED")),
-    Attribute("GET", "get_enabled", flag("ENABLED", "DISABLED")),
-    Attribute("DEFPRTY", "def_priority", Number(0, 9)),
-    Attribute("DEFPSIST", "def_persistent", flag("YES", "NO")),
-    Attribute("MAXDEPTH", "max_depth", Number(0, MAX_INTEGER)),
-    Attribute("MAXMSGL", "max_message_length", Number(0, MAX_MESSAGE_LENGTH)),
-    Attribute("BOTHRESH", "backout_threshold", Number(0, MAX_INTEGER)),
-    Attribute("BOQNAME", "backout_queue", Name()),
-    Attribute("USAGE", "transmission", flag("XMITQ", "NORMAL")),
+    _QUEUE_DESCRIPTION,
+    Attribute(
+        "PUT",
+        "put_enabled",
+        choice(ENABLED=(True, c.MQQA_PUT_ALLOWED), DISABLED=(False, c.MQQA_PUT_INHIBITED)),
+        c.MQIA_INHIBIT_PUT,
+    ),
+    Attribute(
+        "GET",
+        "get_enabled",
+        choice(ENABLED=(True, c.MQQA_GET_ALLOWED), DISABLED=(False, c.MQQA_GET_INHIBITED)),
+        c.MQIA_INHIBIT_GET,
+    ),
+    Attribute("DEFPRTY", "def_priority", number(0, 9), c.MQIA_DEF_PRIORITY),
+    Attribute(
+        "DEFPSIST",
+        "def_persistent",
+        choice(YES=(True, c.MQPER_PERSISTENT), NO=(False, c.MQPER_NOT_PERSISTENT)),
+        c.MQIA_DEF_PERSISTENCE,
+    ),
+    Attribute("MAXDEPTH", "max_depth", number(), c.MQIA_MAX_Q_DEPTH),
+    Attribute("MAXMSGL", "max_message_length", number(0, MAX_MESSAGE_LENGTH), c.MQIA_MAX_MSG_LENGTH),
+    Attribute("BOTHRESH", "backout_threshold", number(), c.MQIA_BACKOUT_THRESHOLD),
+    Attribute("BOQNAME", "backout_queue", Name(), c.MQCA_BACKOUT_REQ_Q_NAME),
+    Attribute(
+        "USAGE",
+        "transmission",
+        choice(XMITQ=(True, c.MQUS_TRANSMISSION), NORMAL=(False, c.MQUS_NORMAL)),
+        c.MQIA_USAGE,
+    ),
 )
 
 QLOCAL: Final = ObjectKind("QLOCAL", "QUEUE", "QLOCAL", _LOCAL_ATTRIBUTES, _QUEUE_WITHOUT_EFFECT)
@@ -179,7 +270,12 @@ QMODEL: Final = ObjectKind(
     "QMODEL",
     "QUEUE",
     "QMODEL",
-    (*_LOCAL_ATTRIBUTES, Attribute("DEFTYPE", "definition_type", words(TEMPORARY, *PERMANENT))),
+    (
+        *_LOCAL_ATTRIBUTES,
+        Attribute(
+            "DEFTYPE", "definition_type", words(TEMPORARY, *PERMANENT, **DEFINITION_TYPES), c.MQIA_DEFINITION_TYPE
+        ),
+    ),
     _QUEUE_WITHOUT_EFFECT - {"DEFTYPE"},
 )
 
@@ -188,9 +284,9 @@ QALIAS: Final = ObjectKind(
     "QUEUE",
     "QALIAS",
     (
-        _DESCRIPTION,
-        Attribute("TARGET", "target", Name(), aliases=("TARGQ",)),
-        Attribute("TARGTYPE", "target_type", words("QUEUE", "TOPIC")),
+        _QUEUE_DESCRIPTION,
+        Attribute("TARGET", "target", Name(), c.MQCA_BASE_OBJECT_NAME, aliases=("TARGQ",)),
+        Attribute("TARGTYPE", "target_type", words(QUEUE=c.MQOT_Q, TOPIC=c.MQOT_TOPIC), c.MQIA_BASE_TYPE),
     ),
     _QUEUE_WITHOUT_EFFECT | {"DEFPRTY", "DEFPSIST", "GET", "PUT"},
 )
@@ -199,20 +295,49 @@ NAMELIST: Final = ObjectKind(
     "NAMELIST",
     "NAMELIST",
     "",
-    (_DESCRIPTION, Attribute("NAMES", "names", Names())),
+    (
+        Attribute("DESCR", "description", _DESCRIPTION_TEXT, c.MQCA_NAMELIST_DESC),
+        Attribute("NAMES", "names", Names(), c.MQCA_NAMES),
+    ),
     frozenset({"ALTDATE", "ALTTIME", "CLUSNL", "CLUSTER", "NAMCOUNT", "NLTYPE"}),
 )
 
+CHANNEL_TYPE: Final = Attribute(
+    "CHLTYPE",
+    "channel_type",
+    words(
+        CLUSRCVR,
+        CLUSSDR,
+        CLUSRCVR=c.MQCHT_CLUSRCVR,
+        CLUSSDR=c.MQCHT_CLUSSDR,
+        SDR=c.MQCHT_SENDER,
+        SVR=c.MQCHT_SERVER,
+        RCVR=c.MQCHT_RECEIVER,
+        RQSTR=c.MQCHT_REQUESTER,
+        CLNTCONN=c.MQCHT_CLNTCONN,
+        SVRCONN=c.MQCHT_SVRCONN,
+        ALL=c.MQCHT_ALL,
+    ),
+    c.MQIACH_CHANNEL_TYPE,
+)
+CONNECTION: Final = (
+    Attribute(
+        "CONNAME",
+        "connection_name",
+        Text(CONNECTION_NAME_LENGTH, filled_to=CONNECTION_NAME_LENGTH),
+        c.MQCACH_CONNECTION_NAME,
+    ),
+    Attribute("DESCR", "description", _DESCRIPTION_TEXT, c.MQCACH_DESC),
+)
 CHANNEL: Final = ObjectKind(
     "CHANNEL",
     "CHANNEL",
     "",
     (
-        Attribute("CHLTYPE", "channel_type", words(CLUSRCVR, CLUSSDR)),
-        Attribute("CLUSTER", "cluster", Name()),
-        Attribute("CLUSNL", "cluster_namelist", Name()),
-        Attribute("CONNAME", "connection_name", Text(CONNECTION_NAME_LENGTH)),
-        _DESCRIPTION,
+        CHANNEL_TYPE,
+        CLUSTER,
+        CLUSTER_NAMELIST,
+        *CONNECTION,
     ),
     _keywords(
         """
@@ -230,16 +355,38 @@ QMGR: Final = ObjectKind(
     "QMNAME",
     "",
     (
-        _DESCRIPTION,
-        Attribute("CUSTOM", "custom", Custom()),
-        Attribute("DEADQ", "deadq", Name()),
-        Attribute("PARENT", "parent", Name()),
-        Attribute("PSMODE", "psmode", words("ENABLED", "COMPAT", "DISABLED")),
-        Attribute("PSNPMSG", "psnpmsg", words("DISCARD", "KEEP")),
-        Attribute("PSNPRES", "psnpres", words("NORMAL", "SAFE", "DISCARD", "KEEP")),
-        Attribute("PSRTYCNT", "psrtycnt", Number(0, MAX_INTEGER)),
-        Attribute("PSSYNCPT", "pssyncpt", words("YES", "IFPER")),
-        Attribute("TREELIFE", "treelife", Number(0, MAX_TREE_LIFE_S)),
+        Attribute("DESCR", "description", _DESCRIPTION_TEXT, c.MQCA_Q_MGR_DESC),
+        Attribute("CUSTOM", "custom", Custom(), c.MQCA_CUSTOM),
+        Attribute("DEADQ", "deadq", Name(), c.MQCA_DEAD_LETTER_Q_NAME),
+        Attribute("PARENT", "parent", Name(), c.MQCA_PARENT),
+        Attribute(
+            "PSMODE",
+            "psmode",
+            words(ENABLED=c.MQPSM_ENABLED, COMPAT=c.MQPSM_COMPAT, DISABLED=c.MQPSM_DISABLED),
+            c.MQIA_PUBSUB_MODE,
+        ),
+        Attribute(
+            "PSNPMSG",
+            "psnpmsg",
+            words(DISCARD=c.MQUNDELIVERED_DISCARD, KEEP=c.MQUNDELIVERED_KEEP),
+            c.MQIA_PUBSUB_NP_MSG,
+        ),
+        Attribute(
+            "PSNPRES",
+            "psnpres",
+            words(
+                NORMAL=c.MQUNDELIVERED_NORMAL,
+                SAFE=c.MQUNDELIVERED_SAFE,
+                DISCARD=c.MQUNDELIVERED_DISCARD,
+                KEEP=c.MQUNDELIVERED_KEEP,
+            ),
+            c.MQIA_PUBSUB_NP_RESP,
+        ),
+        Attribute("PSRTYCNT", "psrtycnt", number(), c.MQIA_PUBSUB_MAXMSG_RETRY_COUNT),
+        Attribute(
+            "PSSYNCPT", "pssyncpt", words(YES=c.MQSYNCPOINT_YES, IFPER=c.MQSYNCPOINT_IFPER), c.MQIA_PUBSUB_SYNC_PT
+        ),
+        Attribute("TREELIFE", "treelife", number(0, MAX_TREE_LIFE_S), c.MQIA_TREE_LIFE_TIME),
     ),
     _keywords(
         """
@@ -254,46 +401,10 @@ QMGR: Final = ObjectKind(
     ),
 )
 
-_PSPROP: Final = Choice(
-    {
-        "MSGPROP": PublicationFormat.PROPERTIES,
-        "COMPAT": PublicationFormat.RFH1,
-        "NONE": PublicationFormat.NONE,
-        "RFH2": PublicationFormat.RFH2,
-    }
-)
-_EXPIRY: Final = Number(1, MAX_INTEGER, {"UNLIMITED": None})
-_PRIORITY: Final = Number(0, 9, {"ASPUB": None, "ASQDEF": -1})
-_SCHEME: Final = Choice({"TOPIC": WildcardScheme.TOPIC, "CHAR": WildcardScheme.CHAR})
-
 SUB: Final = ObjectKind(
     "SUB",
     "SUB",
     "",
-    (
-        Attribute("TOPICSTR", "topic_string", Text(MQ_TOPIC_STR_LENGTH)),
-        Attribute("TOPICOBJ", "topic_object", Text(48)),
-        Attribute("DEST", "dest_queue", Name()),
-        Attribute("DESTQMGR", "dest_qmgr", Name()),
-        Attribute("DESTCLAS", "destination_class", words("PROVIDED", "MANAGED")),
-        Attribute("DESTCORL", "correl_id", Hexadecimal(24)),
-        Attribute("EXPIRY", "lifetime", _EXPIRY),
-        Attribute("GROUPSUB", "grouped", flag("YES", "NO")),
-        Attribute("PSPROP", "format", _PSPROP),
-        Attribute("PUBACCT", "accounting_token", Hexadecimal(32)),
-        Attribute("PUBAPPID", "appl_identity_data", Text(32)),
-        Attribute("PUBPRTY", "pub_priority", _PRIORITY),
-        Attribute("REQONLY", "pub_on_req_only", flag("YES", "NO")),
-        Attribute("SELECTOR", "selector", Text(MQ_SELECTOR_LENGTH)),
-        Attribute("SUBLEVEL", "sub_level", Number(0, 9)),
-        Attribute("SUBSCOPE", "local", flag("QMGR", "ALL")),
-        Attribute("SUBUSER", "user", Text(12)),
-        Attribute("USERDATA", "user_data", Text(MQ_USER_DATA_LENGTH)),
-        Attribute("VARUSER", "variable_user_id", flag("ANY", "FIXED")),
-        Attribute("WSCHEMA", "wildcard", _SCHEME),
-    ),
+    tuple(each for each in BY_KEYWORD.values() if not each.shown_only),
     frozenset({"ALTDATE", "ALTTIME", "SELTYPE", "ACTCONN", "ACTCON"}),
 )
-
-# Fields of SUB that a subscription keeps in its options.
-SUB_OPTIONS: Final = frozenset({"pub_on_req_only", "local", "variable_user_id"})

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from commands.broker.attribute_kinds import Shown
 from commands.broker.objects import AuthorityRecord, Objects
 from commands.broker.profiles import is_generic_profile, parse_profile
 from commands.mqsc import answers
@@ -17,7 +18,7 @@ from commands.mqsc.answers import Answer, DefinitionDeleted, DefinitionStored, d
 from commands.mqsc.attributes import unexpected_keyword
 from commands.mqsc.display import matches_name, select
 from commands.mqsc.model import Command, Keyword, MqscError
-from commands.mqsc.values import Shown, folded_user_notes, object_name, single, value_error, words
+from commands.mqsc.values import folded_user_notes, object_name, single, value_error, word_of
 
 _ADMINISTRATION: Final = ("CHG", "CLR", "CRT", "DLT", "DSP")
 _MQI: Final = {
@@ -111,7 +112,7 @@ def _record(command: Command, objects: Objects, existing: bool = False) -> Autho
     kind = command.keyword("OBJTYPE")
     if kind is None:
         raise answers.missing_keyword("OBJTYPE")
-    object_type: str = words(*_OBJECT_TYPES).read(kind)
+    object_type: str = word_of(kind, *_OBJECT_TYPES)
     profile = command.keyword("PROFILE")
     if profile is None and object_type != "QMGR":
         raise answers.missing_keyword("PROFILE")

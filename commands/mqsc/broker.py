@@ -14,7 +14,7 @@ from commands.broker.outcome import EPOCH, Arrival, Outcome
 from commands.broker.puts import Put
 from commands.broker.selection import Selection
 from commands.broker.views import RetainedView, SubscriptionsView, TopicsView
-from commands.mqsc.session import run_setup
+from commands.mqsc.execute import run_setup
 from rfh2.captured import CapturedMessage
 from streams.operations import RetainedPublication
 from streams.subscriptions import Subscription, WildcardScheme

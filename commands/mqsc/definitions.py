@@ -12,11 +12,12 @@ from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Any, Final
 
+from commands.broker.attribute_kinds import Choice, Shown, shown
 from commands.broker.objects import AliasQueue, AuthorityRecord, ClusterChannel, LocalQueue, ModelQueue, Objects
-from commands.mqsc import answers, attributes, channels
+from commands.mqsc import answers, attributes, clusters
 from commands.mqsc.administration import Administration
 from commands.mqsc.answers import Answer, Change, DefinitionDeleted, DefinitionStored, displayed, done
-from commands.mqsc.attributes import ObjectKind, Settings, read_settings, shown
+from commands.mqsc.attributes import ObjectKind, Settings, read_settings
 from commands.mqsc.authority_records import notes_after_deletion
 from commands.mqsc.display import matches_name, select
 from commands.mqsc.model import Command, MqscError
@@ -28,7 +29,7 @@ from commands.mqsc.streams_in_use import (
     topic_notes,
     used_by_broker,
 )
-from commands.mqsc.values import Shown, flag, object_name, single
+from commands.mqsc.values import object_name, read, single
 from rfh2.constants import MQ_CHANNEL_NAME_LENGTH, MQ_OBJECT_NAME_LENGTH
 from rfh2.errors import CommandError
 from rfh2.pcf_admin_names import MQRCCF_ATTR_VALUE_FIXED
@@ -41,6 +42,7 @@ _DELETE_WORDS: Final = {
     "QLOCAL": frozenset({"PURGE", "NOPURGE", "AUTHREC", "CMDSCOPE", "QSGDISP"}),
     "CHANNEL": frozenset({"CHLTABLE", "CHLTYPE", "IGNSTATE", "CMDSCOPE", "QSGDISP"}),
 }
+_YES_NO: Final = Choice({"YES": True, "NO": False})
 _NO_SUCH_OBJECT: Final = ("", "")
 
 
@@ -122,7 +124,7 @@ def define(command: Command, administration: Administration, family: ObjectFamil
     if existing is not None and command.keyword("REPLACE") is None:
         raise answers.already_exists(name)
     if family is CHANNEL:
-        channels.check_type(command, existing)
+        clusters.check_type(command, existing)
     settings = _settings(command, family, _DEFINE_WORDS)
     keyword, field = family.required
     if keyword and field not in settings.fields:
@@ -139,7 +141,7 @@ def alter(command: Command, administration: Administration, family: ObjectFamily
     name = _name(command, family)
     existing = _required(administration, family, name)
     if family is CHANNEL:
-        channels.check_type(command, existing)
+        clusters.check_type(command, existing)
     settings = _settings(command, family, _ALTER_WORDS)
     made = replace(existing, **settings.fields)
     notes = _store(administration, existing, made)
@@ -153,7 +155,7 @@ def delete(command: Command, administration: Administration, family: ObjectFamil
     existing = _required(administration, family, name)
     _only(command, _DELETE_WORDS.get(family.kind.word, {"AUTHREC"}))
     if family is CHANNEL:
-        channels.check_type(command, existing)
+        clusters.check_type(command, existing)
     records = _records_of(name, family, objects) if _takes_authority(command) else []
     cleared = None
     if used_by_broker(name, family.stored_as, objects):
@@ -173,7 +175,7 @@ def delete(command: Command, administration: Administration, family: ObjectFamil
         changes.append(DefinitionDeleted("authrec", record.name))
     notes = deletion_notes(name, family.stored_as, objects) + (notes_after_deletion(objects) if records else ())
     if family is NAMELIST:
-        notes += channels.notes_without(name, objects)
+        notes += clusters.namelist_deleted_notes(name, objects)
     return done(family.deleted, *changes, cleared=cleared, notes=notes)
 
 
@@ -314,7 +316,7 @@ def _store(administration: Administration, existing: Any, made: Any) -> tuple[st
     if isinstance(made, Namelist) and made.name in (QUEUE_NAMELIST, SUB_POINT_NAMELIST):
         notes = namelist_notes(existing, made, administration)
     if isinstance(made, ClusterChannel):
-        notes = channels.notes_on(made, objects)
+        notes = clusters.channel_notes(made, objects)
     objects.put(made)
     _renew_copies(administration, made)
     return notes
@@ -373,7 +375,7 @@ def _no_name_here(command: Command) -> MqscError:
 def _takes_authority(command: Command) -> bool:
     """Whether the authority records of what is deleted go with it, as they do unless AUTHREC(NO) is given."""
     keyword = command.keyword("AUTHREC")
-    return keyword is None or bool(flag("YES", "NO").read(keyword))
+    return keyword is None or bool(read(_YES_NO, keyword))
 
 
 def _records_of(name: str, family: ObjectFamily, objects: Objects) -> list[AuthorityRecord]:

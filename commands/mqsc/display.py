@@ -12,10 +12,10 @@ from itertools import chain
 from operator import eq, ge, gt, le, lt, ne
 from typing import Any, Final
 
+from commands.broker.attribute_kinds import Shown
 from commands.mqsc.answers import not_found
 from commands.mqsc.model import Command, Condition, Keyword, MqscError
 from commands.mqsc.parser import syntax_error
-from commands.mqsc.values import Shown
 
 _COMPARISONS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
     "LT": lt,

@@ -3,32 +3,44 @@
 Everything happens in memory. A command that fails has changed nothing; of one that succeeds the answer lists what has
 changed, for the edge to keep. (Only the messages of CLEAR and of DELETE with PURGE are gone when the answer comes: the
 queue port takes them off in the caller's unit of work.)
+
+A whole script is echoed, carried out and answered command by command, and at the end says how many failed:
+
+    1 : define qlocal('Sport')
+    AMQ8006: WebSphere MQ queue created.
+    ...
+    3 MQSC commands read.
+    No commands have a syntax error.
+    All valid MQSC commands were processed.
+
+After a failure the script goes on. Only the setup of a queue manager (``run_setup``) stops: its script must be right.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import partial
 from typing import Final
 
+from commands.broker.objects import Objects
 from commands.mqsc import (
     answers,
     authority_records,
-    cluster_members,
+    clusters,
     definitions,
-    network_commands,
-    queue_status,
     status,
     subscription_display,
     subscriptions,
-    topic_display,
 )
 from commands.mqsc.administration import Administration
 from commands.mqsc.answers import Answer, done, refusal
-from commands.mqsc.attributes import unexpected_keyword
+from commands.mqsc.attributes import CHANNEL, NAMELIST, QMGR, TOPIC, unexpected_keyword
 from commands.mqsc.model import Command, MqscError, Statement
-from commands.mqsc.parser import syntax_error
+from commands.mqsc.parser import parse, syntax_error
+from rfh2.errors import QPubSubError
+from streams.topic_space import TopicSpace
 
 Handler = Callable[[Command, Administration], Answer]
 
@@ -117,13 +129,13 @@ _HANDLERS: Final[Mapping[str, Mapping[str, Handler]]] = {
     | {"SUB": subscriptions.delete, "AUTHREC": authority_records.delete_record},
     "DISPLAY": {word: _display(family) for word, family in definitions.FAMILIES.items()}
     | {
-        "TOPIC": topic_display.display,
-        "TCLUSTER": topic_display.display_cluster_topics,
-        "CLUSQMGR": cluster_members.display,
+        "TOPIC": status.display_topic,
+        "TCLUSTER": status.display_cluster_topics,
+        "CLUSQMGR": clusters.display_members,
         "QUEUE": _display(*definitions.QUEUES),
         "QMGR": definitions.display_qmgr,
         "SUB": subscription_display.display,
-        "QSTATUS": queue_status.display,
+        "QSTATUS": status.display_queue_status,
         "SBSTATUS": subscription_display.display_status,
         "TPSTATUS": status.display_topic_status,
         "PUBSUB": status.display_pubsub,
@@ -134,14 +146,91 @@ _HANDLERS: Final[Mapping[str, Mapping[str, Handler]]] = {
     "PING": {"QMGR": _ping},
     "REFRESH": {
         "SECURITY": _refresh_security,
-        "QMGR": network_commands.refresh_qmgr,
-        "CLUSTER": network_commands.refresh_cluster,
+        "QMGR": clusters.refresh_qmgr,
+        "CLUSTER": clusters.refresh_cluster,
     },
-    "SUSPEND": {"QMGR": network_commands.suspend_or_resume},
-    "RESUME": {"QMGR": network_commands.suspend_or_resume},
+    "SUSPEND": {"QMGR": clusters.suspend_or_resume},
+    "RESUME": {"QMGR": clusters.suspend_or_resume},
 }
 
 
 def objects_by_verb() -> dict[str, tuple[str, ...]]:
     """Which objects each verb takes, for the reference of docs/reference/mqsc.md."""
     return {verb: tuple(targets) for verb, targets in _HANDLERS.items()}
+
+
+_ABOUT_NETWORK: Final = frozenset(kind.word for kind in (CHANNEL, NAMELIST, QMGR, TOPIC))
+
+
+@dataclass(slots=True)
+class ScriptTally:
+    """How a script went. syntax_errors: statements that are no command; failed: commands that could not be done."""
+
+    read: int = 0
+    syntax_errors: int = 0
+    failed: int = 0
+
+    def count(self, answer: Answer) -> None:
+        """Count one answer."""
+        self.read += 1
+        if not answer.ok and answer.is_syntax_error:
+            self.syntax_errors += 1
+        elif not answer.ok:
+            self.failed += 1
+
+    @property
+    def ok(self) -> bool:
+        """Whether every command was carried out."""
+        return not self.syntax_errors and not self.failed
+
+    @property
+    def lines(self) -> tuple[str, str, str]:
+        """The three lines with which runmqsc ends."""
+        read = "One MQSC command" if self.read == 1 else f"{self.read or 'No'} MQSC commands"
+        wrong = "One command has" if self.syntax_errors == 1 else f"{self.syntax_errors or 'No'} commands have"
+        if not self.failed:
+            outcome = "All valid MQSC commands were processed."
+        elif self.failed == 1:
+            outcome = "One valid MQSC command could not be processed."
+        else:
+            outcome = f"{self.failed} valid MQSC commands could not be processed."
+        return f"{read} read.", f"{wrong} a syntax error.", outcome
+
+
+def echo(statement: Statement) -> tuple[str, ...]:
+    """The command as runmqsc repeats it: numbered, its further lines below."""
+    first, *others = statement.source
+    return (f"{statement.number:>6} : {first}", *(f"{'':>6} : {line}" for line in others))
+
+
+def run_setup(text: str, objects: Objects, topic_space: TopicSpace, now: datetime) -> None:
+    """Run a script that is to make a queue manager what it must be, before its first message.
+
+    now: UTC. Raises QPubSubError with the line, the command and the message of the first command that fails; what the
+    commands before it did stays.
+    """
+    _run(parse(text), objects, topic_space, now)
+
+
+def run_network_definitions(text: str, objects: Objects, now: datetime) -> None:
+    """Run what a setup says about topic objects, channels, namelists and the queue manager, and nothing else.
+
+    That is what a network has to know before the whole setup runs: PARENT, the clusters, and their topic objects.
+
+    Raises what ``run_setup`` does.
+    """
+    wanted = (statement for statement in parse(text) if _is_about_network(statement))
+    _run(wanted, objects, TopicSpace(objects.topics), now)
+
+
+def _is_about_network(statement: Statement) -> bool:
+    command = statement.command
+    return isinstance(command, Command) and command.target in _ABOUT_NETWORK
+
+
+def _run(statements: Iterable[Statement], objects: Objects, topic_space: TopicSpace, now: datetime) -> None:
+    administration = Administration.of(objects, topic_space, now)
+    for statement in statements:
+        answer = execute(statement, administration)
+        if not answer.ok:
+            raise QPubSubError(f"line {statement.line}: {statement.text}: {' '.join(answer.lines)}")

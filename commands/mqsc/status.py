@@ -1,26 +1,33 @@
-"""DISPLAY PUBSUB and TPSTATUS, and CLEAR TOPICSTR: the topic tree and the engine (guide 2.5.3.1, 6.5.7, 6.5.8).
+"""DISPLAY of topics, and of the state of topics, queues and the engine; CLEAR TOPICSTR (guide 2.5.3.1, 6.5.7, 6.5.8).
 
 The tree that TPSTATUS shows is that of topic objects, subscriptions, retained publications, and topics published on of
 which the counts are kept: until they were unused for TREELIFE (guide 2.5.3.1, ``commands.qmgr.counters``); with all
 topics above them. Queued publishers hold nothing open. The one that publishes is the command processor: TYPE(PUB) shows
-it once for each topic that it published on.
+it once for each topic that it published on. QSTATUS TYPE(HANDLE) finds nothing: no program keeps a queue open.
+
+Of topic objects, as in IBM MQ, TYPE(LOCAL) is what this queue manager defines, and TYPE(CLUSTER) what the members of
+its clusters define, itself included: a row for each definition, with its host. TYPE(ALL), the default, has the latter
+only with CLUSINFO. So a definition with CLUSTER may be shown twice.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
+from operator import itemgetter
 from typing import Final
 
-from commands.broker.counts import TopicCounts
+from commands.broker.attribute_kinds import Shown, shown
+from commands.broker.counts import QueueCounts, TopicCounts
 from commands.mqsc import answers
 from commands.mqsc.administration import Administration
 from commands.mqsc.answers import Answer, displayed
 from commands.mqsc.attributes import TOPIC, unexpected_keyword
-from commands.mqsc.display import select
+from commands.mqsc.definitions import TOPIC as TOPIC_FAMILY, rows_of
+from commands.mqsc.display import matches_name, select
 from commands.mqsc.model import Command
 from commands.mqsc.subscription_display import STATUS_BLANK, STATUS_KEYWORDS, counts_of_subscriptions, status_row
-from commands.mqsc.values import Shown, shown_moment, words
+from commands.mqsc.values import shown_moment, single, word_of
 from rfh2.errors import CommandError
 from streams.operations import ClearRetained
 from streams.subscriptions import Subscription
@@ -42,7 +49,7 @@ def display_pubsub(command: Command, administration: Administration) -> Answer:
     """DISPLAY PUBSUB: this queue manager, its parent and its children; LOCAL is the default, as in IBM MQ."""
     keyword = command.keyword("TYPE")
     given = keyword is not None and keyword.values is not None
-    kind = words("LOCAL", "PARENT", "CHILD", "ALL").read(keyword) if keyword is not None and given else "LOCAL"
+    kind = word_of(keyword, "LOCAL", "PARENT", "CHILD", "ALL") if keyword is not None and given else "LOCAL"
     qmgr = administration.objects.qmgr
     rows: list[dict[str, Shown]] = [
         {
@@ -132,7 +139,7 @@ def display_topic_status(command: Command, administration: Administration) -> An
     """DISPLAY TPSTATUS with TYPE(TOPIC), TYPE(SUB) or TYPE(PUB); the topic string may hold ``#`` and ``+``."""
     pattern = _pattern(command)
     keyword = command.keyword("TYPE")
-    kind = words("TOPIC", "SUB", "PUB").read(keyword) if keyword is not None else "TOPIC"
+    kind = word_of(keyword, "TOPIC", "SUB", "PUB") if keyword is not None else "TOPIC"
     tree = topic_tree(administration).select(pattern)
     first = next(tree, None)
     if first is None and not pattern.is_wild:
@@ -173,10 +180,10 @@ def clear_topic_string(command: Command, administration: Administration) -> Answ
     kind = command.keyword("CLRTYPE") or command.keyword("CLTRTYPE")
     if kind is None:
         raise answers.missing_keyword("CLRTYPE")
-    words("RETAINED").read(kind)
+    word_of(kind, "RETAINED")
     scope = command.keyword("SCOPE")
     if scope is not None:
-        words("LOCAL").read(scope)
+        word_of(scope, "LOCAL")
     for keyword in command.keywords:
         if keyword.name not in {"CLRTYPE", "CLTRTYPE", "SCOPE", "CMDSCOPE"}:
             raise unexpected_keyword(command, keyword)
@@ -238,3 +245,99 @@ def _pub_rows(tree: Iterable[tuple[str, TopicNode]], counted: Mapping[str, Topic
         if (counts := counted.get(topic_string)) is not None:
             moment = shown_moment("LPUBDATE", "LPUBTIME", counts.last)
             yield {"TOPICSTR": topic_string, **moment, "ACTCONN": "0" * 48, "NUMPUBS": counts.publications}
+
+
+_MOST_S: Final = 999_999_999
+_MONITORED: Final = frozenset(["LGETDATE", "LGETTIME", "LPUTDATE", "LPUTTIME", "MSGAGE"])
+_OF_QUEUE: Final = frozenset(["QUEUE", "TYPE", "CURDEPTH", "IPPROCS", "OPPROCS", "UNCOM", "MONQ"])
+_NOT_OF_QUEUE: Final = frozenset(["CURFSIZE", "CURMAXFS", "MEDIALOG", "QTIME"])
+_PASSED_OVER: Final = frozenset({"TYPE", "OPENTYPE", "MONITOR"})
+_NOTHING_COUNTED: Final = QueueCounts()
+
+
+def display_queue_status(command: Command, administration: Administration) -> Answer:
+    """DISPLAY QSTATUS by name or generic name. Raises MqscError AMQ8147 where there is no such local queue."""
+    if command.name is None:
+        raise answers.missing_keyword(command.target)
+    pattern = command.name.text.rstrip(" ")
+    kind = command.keyword("TYPE")
+    names = [name for name in sorted(administration.objects.queues) if matches_name(pattern, name)]
+    if kind is not None and word_of(kind, "QUEUE", "HANDLE") == "HANDLE":
+        raise answers.not_found(pattern)
+    counters = administration.queues.counters
+    counted = {} if counters is None else counters.queues()
+    rows = [_queue_row(name, administration, counted.get(name, _NOTHING_COUNTED)) for name in names]
+    found = select(
+        command,
+        rows,
+        ("QUEUE", "TYPE"),
+        known=_OF_QUEUE if counters is None else _OF_QUEUE | _MONITORED,
+        without_effect=_NOT_OF_QUEUE | _MONITORED if counters is None else _NOT_OF_QUEUE,
+        passed_over=_PASSED_OVER,
+        brief=False,
+    )
+    return displayed(answers.QSTATUS_DISPLAY, found)
+
+
+def _queue_row(name: str, administration: Administration, counts: QueueCounts) -> dict[str, Shown]:
+    depth, counters = administration.queues.depth(name), administration.queues.counters
+    row: dict[str, Shown] = {"QUEUE": name, "TYPE": "QUEUE", "CURDEPTH": depth, "IPPROCS": 0, "OPPROCS": 0}
+    # The caller has a unit of work open, and there is only one at a time.
+    row |= {"UNCOM": "NO", "MONQ": "OFF" if counters is None else "HIGH"}
+    if counters is not None:
+        oldest = counters.oldest(name) if depth else None
+        age_s = 0 if oldest is None else int((administration.now - oldest).total_seconds())
+        row |= shown_moment("LPUTDATE", "LPUTTIME", counts.last_put)
+        row |= shown_moment("LGETDATE", "LGETTIME", counts.last_get) | {"MSGAGE": min(max(age_s, 0), _MOST_S)}
+    return row
+
+
+_OF_CLUSTERS: Final = frozenset({"CLSTATE", "CLUSQMGR"})
+_OF_TOPIC: Final = frozenset({"TOPIC", "TYPE"} | {attribute.keyword for attribute in TOPIC.attributes}) | _OF_CLUSTERS
+# Of a definition that is not looked at as one of a cluster, its state in the cluster is blank.
+_NOT_OF_TOPIC: Final = TOPIC.without_effect | _OF_CLUSTERS | {"CLUSDATE", "CLUSTIME", "QMID"}
+
+
+def display_topic(command: Command, administration: Administration) -> Answer:
+    """DISPLAY TOPIC. Raises MqscError."""
+    keyword = command.keyword("TYPE")
+    given = keyword is not None and keyword.values is not None
+    kind = word_of(keyword, "ALL", "LOCAL", "CLUSTER") if keyword is not None and given else "ALL"
+    return _display_topics(command, administration, kind)
+
+
+def display_cluster_topics(command: Command, administration: Administration) -> Answer:
+    """DISPLAY TCLUSTER: the same as DISPLAY TOPIC TYPE(CLUSTER). Raises MqscError."""
+    return _display_topics(command, administration, "CLUSTER")
+
+
+def _display_topics(command: Command, administration: Administration, kind: str) -> Answer:
+    if command.name is None:
+        raise answers.missing_keyword(command.target)
+    pattern = command.name.text.rstrip(" ")
+    rows: list[dict[str, Shown]] = []
+    if kind != "CLUSTER":
+        rows += rows_of(administration, (TOPIC_FAMILY,), pattern)
+    if kind == "CLUSTER" or (kind == "ALL" and command.keyword("CLUSINFO") is not None):
+        rows += _cluster_rows(administration, pattern)
+    identity: tuple[str, ...] = ("TOPIC", "TYPE")
+    passed_over = frozenset({"TYPE"})
+    cluster = command.keyword("CLUSTER")
+    if cluster is not None and cluster.values is not None:
+        name = single(cluster).text.rstrip(" ")
+        rows = [row for row in rows if matches_name(name, str(row["CLUSTER"]))]
+        identity = (*identity, "CLUSTER")
+        passed_over |= {"CLUSTER"}
+    rows.sort(key=itemgetter("TOPIC"))
+    found = select(command, rows, identity, known=_OF_TOPIC, without_effect=_NOT_OF_TOPIC, passed_over=passed_over)
+    return displayed(answers.TOPIC_DISPLAY, found)
+
+
+def _cluster_rows(administration: Administration, pattern: str) -> Iterator[dict[str, Shown]]:
+    repository = administration.repository()
+    for each in repository.cluster_topics.topics:
+        topic = each.topic
+        if topic.cluster in repository.own.clusters and matches_name(pattern, topic.name):
+            row: dict[str, Shown] = {"TOPIC": topic.name, "TYPE": "CLUSTER"}
+            row |= {attribute.keyword: shown(topic, attribute) for attribute in TOPIC.attributes}
+            yield row | {"CLUSQMGR": each.host, "CLSTATE": each.state.value}

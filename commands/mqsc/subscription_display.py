@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
+from commands.broker.attribute_kinds import Shown
 from commands.broker.counts import SubscriptionCounts
 from commands.broker.lifetime import tenths_until
+from commands.broker.subscription_attributes import BY_KEYWORD, SUB_ID, values_of
 from commands.mqsc import answers
 from commands.mqsc.administration import Administration
 from commands.mqsc.answers import Answer, displayed
-from commands.mqsc.attributes import SUB, SUB_OPTIONS
+from commands.mqsc.attributes import SUB
 from commands.mqsc.display import matches_name, select
 from commands.mqsc.model import Command
-from commands.mqsc.values import Hexadecimal, Shown, shown_moment, words
+from commands.mqsc.values import read, shown_moment, word_of
 from rfh2.mqi_constants import MQCI_NONE
-from streams.subscriptions import PublicationFormat, Subscription
+from streams.subscriptions import Subscription
 
-_PSPROPS: Final = {
-    PublicationFormat.PROPERTIES: "MSGPROP",
-    PublicationFormat.RFH1: "COMPAT",
-    PublicationFormat.PCF: "COMPAT",
-    PublicationFormat.RFH2: "RFH2",
-    PublicationFormat.NONE: "NONE",
-}
+_KEYWORDS: Final = tuple(BY_KEYWORD)
+# So DISPLAY SUB begins; the others follow, all in the order of the table.
+_FIRST: Final = (
+    *(keyword for keyword in _KEYWORDS[: _KEYWORDS.index("PSPROP") + 1] if keyword != "GROUPSUB"),
+    "SELECTOR",
+    "USERDATA",
+)
 STATUS_KEYWORDS: Final = frozenset(["SUBID", "SUBUSER", "SUBTYPE", "DURABLE", "RESMDATE", "RESMTIME", "ACTCONN"])
 # ACTCON is what guide 2.5.3.1 prints.
 STATUS_BLANK: Final = frozenset(["ACTCON", "LMSGDATE", "LMSGTIME", "MCASTREL", "NUMMSGS"])
@@ -90,7 +92,7 @@ def _candidates(command: Command, administration: Administration) -> list[Subscr
         sub_id = None  # it asks for the attribute
     if command.name is None and sub_id is None:
         raise answers.missing_keyword("SUB")
-    wanted_id = Hexadecimal(24).read(sub_id) if sub_id is not None else None
+    wanted_id = read(SUB_ID.kind, sub_id) if sub_id is not None else None
     kind = _word(command, "SUBTYPE", "USER", "ADMIN", "API", "PROXY", "ALL")
     durable = _word(command, "DURABLE", "ALL", "YES", "NO")
     now = administration.now
@@ -116,35 +118,20 @@ def _word(command: Command, keyword: str, default: str, *others: str) -> str:
     given = command.keyword(keyword)
     if given is None or given.values is None:
         return default
-    word: str = words(default, *others).read(given)
-    return word
+    return word_of(given, default, *others)
 
 
 def _row(subscription: Subscription, administration: Administration, defined: bool) -> dict[str, Shown]:
-    values: dict[str, Shown] = {
-        "SUBID": shown_sub_id(subscription),
-        "SUB": subscription.name or "",
-        "TOPICSTR": _defined_string(subscription, administration) if defined else subscription.topic_string,
-        "TOPICOBJ": subscription.topic_object,
-        "DISTYPE": "DEFINED" if defined else "RESOLVED",
-        "DEST": subscription.dest_queue,
-        "DESTQMGR": subscription.dest_qmgr,
-        "DESTCLAS": "MANAGED" if subscription.managed else "PROVIDED",
-        "DESTCORL": _destination_correl_id(subscription).hex().upper(),
-        "DURABLE": _durable(subscription),
-        "EXPIRY": _expiry(subscription, administration),
-        "SUBTYPE": sub_type(subscription),
-        "CRDATE": f"{subscription.created:%Y-%m-%d}",
-        "CRTIME": f"{subscription.created:%H.%M.%S}",
-        "PSPROP": _PSPROPS[subscription.format],
-        "SELECTOR": subscription.selector or "",
-        "USERDATA": subscription.user_data or "",
-    }
-    fields: Mapping[str, Any] = {
-        field: getattr(subscription.options if field in SUB_OPTIONS else subscription, field)
-        for field in (a.field for a in SUB.attributes if a.keyword not in values)
-    }
-    return values | {a.keyword: a.kind.show(fields[a.field]) for a in SUB.attributes if a.keyword not in values}
+    left = tenths_until(subscription.expires_at, administration.now)
+    values = values_of(subscription, left)
+    row: dict[str, Shown] = dict.fromkeys(_FIRST, "")
+    row |= {keyword: BY_KEYWORD[keyword].kind.show(value) for keyword, value in values.items()}
+    if defined:
+        row["TOPICSTR"] = _defined_string(subscription, administration)
+    row["DISTYPE"] = "DEFINED" if defined else "RESOLVED"
+    row["DESTCORL"] = _destination_correl_id(subscription).hex().upper()
+    row["SUBTYPE"] = sub_type(subscription)
+    return row | shown_moment("CRDATE", "CRTIME", subscription.created)
 
 
 def _defined_string(subscription: Subscription, administration: Administration) -> str:
@@ -161,12 +148,6 @@ def _destination_correl_id(subscription: Subscription) -> bytes:
     if subscription.keep_correl_id or subscription.correl_id != MQCI_NONE:
         return subscription.correl_id
     return subscription.sub_id
-
-
-def _expiry(subscription: Subscription, administration: Administration) -> Shown:
-    """Tenths of a second that are left, or UNLIMITED."""
-    left = tenths_until(subscription.expires_at, administration.now)
-    return "UNLIMITED" if left is None else left
 
 
 def counts_of_subscriptions(administration: Administration) -> Mapping[bytes, SubscriptionCounts] | None:

@@ -17,12 +17,13 @@ from typing import Final
 from commands.broker.authority import RecordedAuthority
 from commands.broker.context import input_queue
 from commands.broker.objects import LocalQueue, is_object_name, new_queue
+from commands.broker.subscription_attributes import OPTIONS, SUB_ID
 from commands.mqsc import answers
 from commands.mqsc.administration import Administration
 from commands.mqsc.answers import Answer, Change, DefinitionStored, done
-from commands.mqsc.attributes import SUB, SUB_OPTIONS, Settings, read_settings
+from commands.mqsc.attributes import SUB, Settings, read_settings
 from commands.mqsc.model import Command, MqscError
-from commands.mqsc.values import Hexadecimal, folded_user_notes, object_name, single
+from commands.mqsc.values import folded_user_notes, object_name, read, single
 from rfh2.constants import (
     MQ_SUB_NAME_LENGTH,
     MQRC_DURABILITY_NOT_ALLOWED,
@@ -117,7 +118,7 @@ def _existing(command: Command, administration: Administration) -> Subscription:
     sub_id = command.keyword("SUBID")
     space = administration.topic_space
     if sub_id is not None:
-        subscription = space.subscription(Hexadecimal(24).read(sub_id))
+        subscription = space.subscription(read(SUB_ID.kind, sub_id))
         wanted = command.name.text if command.name else None
         if subscription is None or (wanted is not None and subscription.name != wanted):
             raise answers.not_found(single(sub_id).text)
@@ -165,8 +166,8 @@ def _changed(subscription: Subscription, settings: Settings, administration: Adm
     """*subscription* with what the keywords say, its topic string apart."""
     fields = dict(settings.fields)
     fields.pop("topic_string", None)
-    options = {field: fields.pop(field) for field in SUB_OPTIONS & fields.keys()}
-    if fields.pop("destination_class", "PROVIDED") == "MANAGED":
+    options = {each.field: fields.pop(each.field) for each in OPTIONS if each.field in fields}
+    if fields.pop("managed", False):
         why = "DESTCLAS(MANAGED) needs a program that holds the subscription open; give the queue with DEST."
         raise answers.failed(why)
     if "lifetime" in fields:

@@ -17,20 +17,19 @@ from commands.broker.identifiers import CARRIED_IDS, Ids
 from commands.broker.objects import INTER_QMGR_PUBS
 from commands.broker.outcome import Arrival, Outcome
 from commands.model import Command
-from commands.network.addressing import at_neighbour
 from commands.network.flows import (
     DeletionFlow,
     Flow,
     KeptBack,
     Link,
     Place,
+    Proxies,
     ProxyFlow,
     PublicationFlow,
     fingerprints_of,
     without_correl_id,
 )
-from commands.network.proxies import Proxies
-from commands.network.routing import Routing
+from commands.network.routing import Routing, at_neighbour
 from streams.operations import (
     ClearRetained,
     Delivery,

@@ -1,4 +1,4 @@
-"""The capture files that a verb reads, their records, how much has been read, and which messages are selected."""
+"""Options of captures: ``--format``, ``CAPTURE [QUEUE...]`` and ``[FILE|-]...``, their records, and which messages."""
 
 from __future__ import annotations
 

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
+from commands.broker.reading import natural_queue
 from commands.config.settings import PublishExitConfig, read_config
 from commands.mqsc.broker import Broker
 from commands.network.estate_file import read_estate
 from commands.options.captures import STDIN, Captures, files_argument, format_option
 from commands.replay.arrivals import DEFAULT_QMGR, OutOfOrderError
 from commands.replay.divided import ClockWentBackError
-from commands.replay.local import natural_queue
 from commands.replay.network.building import NetworkSetup
 from commands.replay.step import Block, Timeline, blocks_of
 from commands.replay.step.index_file import IndexFile, mark_of

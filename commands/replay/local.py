@@ -11,18 +11,14 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from commands.broker.exit_values import PublishExit
-from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM
 from commands.broker.outcome import Arrival, Outcome
 from commands.broker.puts import Outgoing, Put, PutKind
-from commands.headers.registry import parse
 from commands.headers.response import Completion
-from commands.model import Command
 from commands.mqsc.broker import Broker, BrokerState
 from commands.replay.arrivals import DEFAULT_QMGR, OutOfOrderError
 from commands.templates.cache import PublicationCache
 from commands.templates.cached_puts import CachedPuts
 from rfh2.captured import CapturedMessage
-from rfh2.errors import QPubSubError
 
 
 @dataclass(slots=True)
@@ -146,12 +142,3 @@ class LocalReplay:
             publish_exit = None if self._exit_of is None else self._exit_of(qmgr)
             broker = self._brokers[qmgr] = Broker.of_capture(qmgr, self._setup, self._semantics, publish_exit)
         return broker
-
-
-def natural_queue(message: CapturedMessage) -> str:
-    """The queue that a message of a capture without queue names must have been put to, by the command in it."""
-    try:
-        command: Command = parse(message.decode())
-    except QPubSubError:
-        return DEFAULT_STREAM
-    return CONTROL_QUEUE if command.on_control_queue else DEFAULT_STREAM

@@ -187,10 +187,10 @@ class Bridge:
         )
         if link is not None:
             journal.watch(link)
-        self._carriers = places.carriers(groups_of)
+        self._channels = places.channels(groups_of)
         stack.enter_context(journal.following())
         stack.enter_context(stopping(self.stop))
-        self._start_carriers(stack)
+        self._start_channels(stack)
         self._start_link(stack)
         if watch is not None:
             stack.enter_context(watch.watched())
@@ -203,15 +203,15 @@ class Bridge:
         text = "queued publish/subscribe started for queue manager %s"
         _log.info(text, given.qmgr, extra=_for_the_log(STARTED))
 
-    def _start_carriers(self, stack: ExitStack) -> None:
+    def _start_channels(self, stack: ExitStack) -> None:
         """Carry messages for other queue managers of the home; ``drain`` does it itself."""
-        if self._carriers is None:
+        if self._channels is None:
             return
         if self._settings.once:
-            stack.enter_context(closing(self._carriers))
+            stack.enter_context(closing(self._channels))
             return
-        self._carriers.start(ended=self.stop.set)
-        stack.callback(self._carriers.stop)
+        self._channels.start(ended=self.stop.set)
+        stack.callback(self._channels.stop)
 
     def _start_link(self, stack: ExitStack) -> None:
         if self.link is None:
@@ -232,8 +232,8 @@ class Bridge:
         """Process what there is here and in the topic tree; carry what is for other queue managers of the home."""
         while True:
             self._processor.drain(self.stop)
-            if self._carriers is not None:
-                self._carriers.carry()
+            if self._channels is not None:
+                self._channels.carry()
             if self.link is None:
                 return
             # What came from there meanwhile are commands here, and those may cause more to go there.
@@ -265,7 +265,7 @@ class Bridge:
         is_unsettled = self._is_unsettled and not self.stop.is_set()
         if is_unsettled and link is not None:
             console.say(f"not all went to and from the topic tree, and waits: {link.trouble or 'it was too slow'}")
-        faults = [each.fault for each in (link, self._carriers) if each is not None and each.fault]
+        faults = [each.fault for each in (link, self._channels) if each is not None and each.fault]
         if faults:
             console.warn(f"ended by a fault: {faults[0]}")
             return ExitCode.INTERNAL

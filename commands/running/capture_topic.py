@@ -21,8 +21,7 @@ from pydantic import ValidationError
 
 from commands.config.settings import ConfigError, TopicsConfig
 from commands.config.urls import Address
-from commands.links.kafka.client_settings import client_settings
-from commands.links.kafka.topics import make_topic, partitions_of, settings_of
+from commands.links.kafka.cluster import client_settings, make_topic, partitions_of, settings_of
 from commands.running.capture_files import MOST_IN_DOUBT, CapturedOnce
 from rfh2.captured import CapturedMessage
 from rfh2.distribution import how_to_install

@@ -22,7 +22,7 @@ from typing import Final
 
 from commands.disk.errors import QueueManagerInUseError, StoreBusyError, SupersededError
 from commands.disk.lock import LOOKED_AT_S, HolderLock, require_locks
-from commands.listener.descriptors import raise_limit
+from commands.disk.open_files import raise_limit
 from commands.qmgr.store import Durability
 from commands.qmgr.store.home import directory_of
 from commands.qmgr.store.opening import PROCESSOR_LOCK, require_readable, take_over

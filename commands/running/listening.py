@@ -21,8 +21,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from commands.listener.server import Listener
-from commands.listener.serving import ListenError, serve
+from commands.listener.server import Listener, ListenError, serve
 from commands.running.child_processes import MOST_CRASHES, Crashes, die_with
 from rfh2.errors import QPubSubError
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 from commands.broker.counts import QueueCounts, SubscriptionCounts, TopicCounts
 from commands.broker.objects import CONTROL_QUEUE, PREDEFINED, UNLIMITED_DEPTH, LocalQueue, Objects
 from commands.headers.registry import parse
-from commands.qmgr.admin.neighbours import recorded, recorded_members
+from commands.qmgr.admin.runner import recorded, recorded_members
 from commands.qmgr.delivery import is_stranding
 from commands.qmgr.store import QueueManagerStore, QueueOverview
 from commands.qmgr.store.overview import Overview, Totals

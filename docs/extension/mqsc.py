@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from commands.broker.attribute_kinds import (
+    Attribute,
+    Choice,
+    Custom,
+    Hexadecimal,
+    Kind,
+    Name,
+    Names,
+    Number,
+    Text,
+    shown,
+)
 from commands.broker.objects import QueueManager
 from commands.mqsc import attributes, definitions
-from commands.mqsc.attributes import Attribute, ObjectKind
+from commands.mqsc.attributes import ObjectKind
 from commands.mqsc.execute import objects_by_verb
 from commands.mqsc.model import OBJECT_SYNONYMS, VERB_SYNONYMS
-from commands.mqsc.values import MOST_NAMES, Choice, Custom, Hexadecimal, Name, Names, Number, Text, ValueKind
+from commands.mqsc.values import MOST_NAMES
 from extension.markdown import Table, code
 from rfh2.constants import MQ_OBJECT_NAME_LENGTH
 
@@ -45,7 +57,7 @@ def attribute_table(word: str) -> Table:
     return Table(("attribute", "takes", "in a new object"), (*rows, (without, "anything: taken, no effect here", "")))
 
 
-def takes(kind: ValueKind) -> str:
+def takes(kind: Kind) -> str:
     """What a value may be, as Markdown."""
     match kind:
         case Choice():
@@ -69,8 +81,8 @@ def _initial(kind: ObjectKind, attribute: Attribute) -> str:
     make = _MAKERS.get(kind.word)
     if make is None:
         return ""
-    shown = attributes.shown(make("NAME"), attribute)
-    return code(str(shown)) if shown not in ("", ()) else ""
+    value = shown(make("NAME"), attribute)
+    return code(str(value)) if value not in ("", ()) else ""
 
 
 def _spelt(attribute: Attribute) -> str:

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from commands.broker.attribute_kinds import Shown
 from commands.mqsc.model import Statement
-from commands.mqsc.values import Shown
 from commands.terminal.counted import counted
 from rfh2.errors import MigrationError
 

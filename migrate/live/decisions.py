@@ -18,10 +18,10 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from commands.explain.equivalents.mqsc_text import NoMqscFormError, Word, keyword, quoted
+from commands.broker.attribute_kinds import Choice, Number, Shown
 from commands.mqsc import attributes as mqsc_kinds, parse
 from commands.mqsc.model import Command, Keyword, Statement
-from commands.mqsc.values import Choice, Number, Shown
+from commands.mqsc.script import NoMqscFormError, Word, keyword, quoted
 from migrate.live.administrator import Row
 from migrate.live.snapshot import LiveState, authorities, names, record_key, text
 from migrate.live.values import is_alike

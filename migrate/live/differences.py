@@ -19,7 +19,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
-from commands.mqsc.values import Shown
+from commands.broker.attribute_kinds import Shown
 from migrate.live.administrator import Row
 from migrate.live.snapshot import LiveState, authorities, names, record_key, text, word
 from migrate.live.values import is_alike

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from commands.broker.attribute_kinds import Choice, Number
 from commands.broker.objects import TEMPORARY
-from commands.explain.equivalents.mqsc_text import Attribute, NoMqscFormError, Word, comment, quoted, statement
 from commands.mqsc import attributes as mqsc_kinds
 from commands.mqsc.attributes import ObjectKind
-from commands.mqsc.values import Choice, Number
+from commands.mqsc.script import Attribute, NoMqscFormError, Word, comment, quoted, statement
 from migrate.live.administrator import Row
 from migrate.live.snapshot import LiveState, names, text, word
 from migrate.planned_state import Kind

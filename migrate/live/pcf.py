@@ -16,8 +16,7 @@ from commands.config.urls import Address
 from commands.links.ibmmq.connection import Connection
 from commands.links.ibmmq.reasons import MqError
 from commands.mqsc.model import Command, Statement
-from commands.mqsc.pcf.replies import Replies, replies
-from commands.mqsc.pcf.request import request
+from commands.mqsc.pcf.client import Replies, replies, request
 from migrate.live.administrator import AdministrationError, Outcome, Row, whole
 from migrate.live.embedded import display_command
 from rfh2.ccsid import UTF8_CCSID

@@ -21,9 +21,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
+from commands.broker.attribute_kinds import Shown
 from commands.config.settings import AdminConfig, ConfigError
 from commands.mqsc.model import Statement
-from commands.mqsc.values import Shown
 from migrate.live.administrator import AdministrationError, Outcome, Row, message_number, whole
 
 DEFAULT_PORT: Final = 9443

@@ -21,6 +21,7 @@ from typing import Final
 
 from commands.broker.objects import ADMIN_STREAM
 from commands.broker.stream_names import name_without_stream
+from commands.broker.subscription_attributes import OPTIONS
 from commands.headers.registry import parse
 from commands.model import Publish
 from migrate.assemble import assemble
@@ -270,12 +271,9 @@ class _Reading:
 def _options(row: Row, identified: bool) -> Iterator[str]:
     if identified:
         yield "CorrelAsId"
-    if word(row, "SUBSCOPE") == "QMGR":
-        yield "Local"
-    if word(row, "REQONLY") == "YES":
-        yield "PubOnReqOnly"
-    if word(row, "VARUSER") == "ANY":
-        yield "VariableUserId"
+    for each in OPTIONS:
+        if each.option is not None and each.keyword and word(row, each.keyword) == each.kind.show(True):
+            yield each.option.value
 
 
 def _moment(date: str, time: str) -> datetime | None:

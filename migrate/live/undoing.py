@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from commands.explain.equivalents.mqsc_text import NoMqscFormError, quoted
+from commands.mqsc.script import NoMqscFormError, quoted
 from migrate.live.administrator import Administrator
 from migrate.live.changed_since import Touched, others_additions, others_changes
 from migrate.live.checkpoints import checkpoints

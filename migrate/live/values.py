@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from commands.mqsc.values import Shown
+from commands.broker.attribute_kinds import Choice, Number, Shown
+from commands.mqsc.attributes import QALIAS, QMGR, SUB, TOPIC
 from migrate.live.administrator import Row
 from migrate.live.snapshot import names, text, word
 
@@ -13,12 +14,10 @@ _LISTS: Final = frozenset({"NAMES", "AUTHLIST"})
 _UNLIMITED: Final = "UNLIMITED"
 # Their values are words of MQSC, which a queue manager may print in small letters.
 _WORDS: Final = frozenset(
-    word
-    for line in (
-        "WSCHEMA PSPROP VARUSER SUBSCOPE REQONLY PUBPRTY DURSUB PUB SUB DEFPSIST DEFPRTY DEFPRESP PMSGDLV NPMSGDLV",
-        "PUBSCOPE CLROUTE PROXYSUB WILDCARD USEDLQ PSMODE PSNPMSG PSNPRES PSSYNCPT DESTCLAS TARGTYPE",
-    )
-    for word in line.split()
+    attribute.keyword
+    for kind in (SUB, TOPIC, QALIAS, QMGR)
+    for attribute in kind.attributes
+    if isinstance(attribute.kind, Choice | Number) and attribute.kind.meanings
 )
 
 

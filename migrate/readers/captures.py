@@ -24,6 +24,7 @@ from datetime import datetime
 
 from commands import Broker, Completion, Outcome
 from commands.broker.objects import ADMIN_STREAM, CONTROL_QUEUE, Objects, QueueManager, is_object_name
+from commands.broker.reading import natural_queue
 from commands.headers.psc_folder import split_psc
 from commands.headers.registry import parse
 from commands.model import (
@@ -33,7 +34,6 @@ from commands.model import (
     RegisterPublisher,
     RegOpt,
 )
-from commands.replay import natural_queue
 from migrate.legacy_state import (
     Item,
     LegacyRetained,

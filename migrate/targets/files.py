@@ -23,6 +23,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
+from commands.broker.attribute_kinds import Attribute, Choice, Names, Number
 from commands.broker.lifetime import tenths_until
 from commands.broker.objects import (
     CONTROL_QUEUE,
@@ -33,10 +34,9 @@ from commands.broker.objects import (
     QueueManager,
     kind_of,
 )
-from commands.explain.equivalents.mqsc_text import NoMqscFormError, Word, comment, quoted, statement
 from commands.mqsc import attributes as mqsc_kinds
-from commands.mqsc.attributes import Attribute, ObjectKind
-from commands.mqsc.values import Choice, Names, Number
+from commands.mqsc.attributes import ObjectKind
+from commands.mqsc.script import NoMqscFormError, Word, comment, quoted, statement
 from commands.qmgr.store.reading import definitions_in
 from migrate.acl import FILE_NAME
 from migrate.contents import Content, Spool, content_bytes, encoded_lines

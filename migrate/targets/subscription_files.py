@@ -14,10 +14,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from commands.explain.equivalents.mqsc import attributes as sub_attributes
-from commands.explain.equivalents.mqsc_text import NoMqscFormError, Word, comment, keyword, statement
-from commands.explain.equivalents.sub_names import sub_name
-from commands.explain.equivalents.traced_operations import OperationContext
+from commands.broker.subscription_attributes import OPTIONS
+from commands.mqsc.equivalents import OperationContext, attributes as sub_attributes, sub_name
+from commands.mqsc.script import NoMqscFormError, Word, comment, keyword, statement
 from migrate.legacy_state import Key
 from migrate.plan import AddSubscription, KeepRetained, MigrationPlan
 from migrate.registration_messages import cannot_register, registrations
@@ -34,7 +33,7 @@ Keyed = tuple[Key, CapturedMessage]
 
 _KEPT_BACK: Final = ("REQONLY", Word("YES"))
 _RELEASED: Final = ("REQONLY", Word("NO"))
-_MQSC_OPTIONS: Final = ("local", "pub_on_req_only", "variable_user_id")
+_MQSC_OPTIONS: Final = tuple(each.field for each in OPTIONS if each.keyword)
 
 
 @dataclass(frozen=True, slots=True)

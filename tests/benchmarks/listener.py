@@ -27,8 +27,7 @@ from pathlib import Path
 from commands.broker.objects import QueueManager
 from commands.config.settings import ChannelRule
 from commands.listener.security import Security
-from commands.listener.server import Listener, ListenerOptions
-from commands.listener.serving import serve
+from commands.listener.server import Listener, ListenerOptions, serve
 from commands.qmgr.store import QueueManagerStore
 from rfh2.mqi_constants import MQOO_INPUT_SHARED, MQOO_OUTPUT
 from rfh2.mqmd import Mqmd

@@ -19,8 +19,9 @@ from commands.broker.objects import DEAD_LETTER_QUEUE, DEFAULT_STREAM
 from commands.broker.outcome import EPOCH, Arrival
 from commands.explain.build import CommandSpec, command_message
 from commands.explain.why import Reason, Verdict
+from commands.explain.why.text import Summary, lines_of
 from commands.mqsc.broker import Broker
-from commands.replay.why import LocalWhy, Summary, lines_of
+from commands.replay.why import LocalWhy
 from rfh2.captured import CapturedMessage
 from rfh2.mqmd import Mqmd
 from tests.commands.results_service import as_lines

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from commands.explain.equivalents.traced_operations import OperationContext
 from commands.mqsc import Administration, execute, parse
 from commands.mqsc.broker import Broker
+from commands.mqsc.equivalents import OperationContext
 from migrate import strmqbrk
 from migrate.legacy_state import LegacyState
 from migrate.plan import MigrationPlan, PlanOptions, Store

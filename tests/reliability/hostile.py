@@ -14,13 +14,13 @@ from random import Random
 from typing import Any, Final
 
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM, Objects, QueueManager
+from commands.broker.reading import natural_queue
 from commands.explain.equivalents.render import DIALECTS, render
 from commands.explain.equivalents.traced_operations import TraceBroker
 from commands.explain.reading import explained
 from commands.explain.view import MessageView, view
 from commands.mqsc import Administration, execute, parse
 from commands.qmgr.store import QueueManagerStore
-from commands.replay import natural_queue
 from migrate import read_sources
 from rfh2 import CapturedMessage, Folder, Mqmd, QPubSubError, Rfh1, Rfh2, decode, encode
 from rfh2.captures import detect

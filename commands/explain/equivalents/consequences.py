@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from commands.broker.puts import Outgoing, Put, PutKind
 from commands.explain.equivalents.json_form import to_json
-from commands.explain.equivalents.sub_names import sub_name
 from commands.explain.equivalents.traced_operations import TraceBroker, TracedMessage
+from commands.mqsc.equivalents import sub_name
 from rfh2.captured import CapturedMessage
 from rfh2.explain.reasons import reason_text
 from rfh2.terminal_escape import visible

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from commands.broker.subscription_attributes import MQSO_NAMES, OPTIONS as REGISTRATION
+
 
 @dataclass(frozen=True, slots=True)
 class Equivalent:
@@ -33,6 +35,11 @@ _ANONYMOUS: Final = Equivalent("MQPMO_SUPPRESS_REPLYTO", "on each publication (g
 # By command word and option word; None stands for itself and needs no row.
 OPTIONS: Final[dict[str, dict[str, Equivalent]]] = {
     "RegSub": {
+        **{
+            each.option.value: Equivalent(MQSO_NAMES[each.mqso[True]])
+            for each in REGISTRATION
+            if each.option and each.mqso
+        },
         "AddName": Equivalent(None, "deprecated: a subscription has its name from the start (guide 7.2.6, note 1)"),
         "Anon": _IDENTITY,
         "CorrelAsId": Equivalent("MQSO_SET_CORREL_ID", "with MQSD.SubCorrelId; or use the one that MQSUB returns"),
@@ -42,16 +49,12 @@ OPTIONS: Final[dict[str, dict[str, Equivalent]]] = {
         "InformIfRet": Equivalent("MQIsRetained", "a property that is always there (guide 7.2.6, note 5)"),
         "JoinExcl": _NO_SETS,
         "JoinShared": _NO_SETS,
-        "Local": Equivalent("MQSO_SCOPE_QMGR"),
         "Locked": _NO_SETS,
-        "NewPubsOnly": Equivalent("MQSO_NEW_PUBLICATIONS_ONLY"),
         "NoAlter": Equivalent("MQSO_RESUME", "in place of MQSO_ALTER, beside MQSO_CREATE"),
         "NonPers": _PERSISTENCE,
         "Pers": _PERSISTENCE,
         "PersAsPub": Equivalent("the default", "what is published decides"),
         "PersAsQueue": _PERSISTENCE,
-        "PubOnReqOnly": Equivalent("MQSO_PUBLICATIONS_ON_REQUEST"),
-        "VariableUserId": Equivalent("MQSO_ANY_USERID"),
     },
     "DeregSub": {
         "CorrelAsId": _HANDLE,

@@ -8,14 +8,19 @@ from functools import lru_cache
 from typing import Any, Final
 
 from commands.broker.lifetime import tenths_until
-from commands.explain.equivalents.mqsc_text import comment
+from commands.broker.subscription_attributes import (
+    BY_KEYWORD,
+    MQSO_NAMES,
+    OPTIONS as REGISTRATION_OPTIONS,
+    SubscriptionAttribute,
+)
 from commands.explain.equivalents.pcf import to_pcf
-from commands.explain.equivalents.sub_names import sub_name
-from commands.explain.equivalents.topics import BLANK_TOPIC
-from commands.explain.equivalents.traced_operations import OperationContext
 from commands.headers.registry import content_of, parse
 from commands.headers.user_folders import data_text
-from commands.model import Command, DeregisterPublisher, Publish, RegisterPublisher
+from commands.model import Command, DeregisterPublisher, Publish, RegisterPublisher, RegOpt
+from commands.mqsc.equivalents import BLANK_TOPIC, OperationContext, sub_name
+from commands.mqsc.script import comment
+from rfh2 import mqi_constants
 from rfh2.constants import MQEI_UNLIMITED
 from rfh2.errors import QPubSubError
 from rfh2.message import Message
@@ -33,35 +38,23 @@ from streams.operations import (
     Subscribe,
     Unsubscribe,
 )
-from streams.subscriptions import DeliveryPersistence, Subscription, WildcardScheme
+from streams.subscriptions import DeliveryPersistence, Subscription
 from streams.topic_strings import is_present
 
-OPTIONS: Final[dict[str, int]] = {
-    "MQSO_NON_DURABLE": 0,
-    "MQSO_ALTER": 0x1,
-    "MQSO_CREATE": 0x2,
-    "MQSO_RESUME": 0x4,
-    "MQSO_DURABLE": 0x8,
-    "MQSO_SET_IDENTITY_CONTEXT": 0x40,
-    "MQSO_FIXED_USERID": 0x100,
-    "MQSO_ANY_USERID": 0x200,
-    "MQSO_PUBLICATIONS_ON_REQUEST": 0x800,
-    "MQSO_NEW_PUBLICATIONS_ONLY": 0x1000,
-    "MQSO_WILDCARD_CHAR": 0x100000,
-    "MQSO_WILDCARD_TOPIC": 0x200000,
-    "MQSO_SET_CORREL_ID": 0x400000,
-    "MQSO_SCOPE_QMGR": 0x4000000,
-    "MQPMO_RETAIN": 0x200000,
-    "MQPMO_SCOPE_QMGR": 0x4000000,
-    "MQPMO_SUPPRESS_REPLYTO": 0x8000000,
-    "MQPMO_NOT_OWN_SUBS": 0x10000000,
-    "MQCO_NONE": 0,
-    "MQCO_REMOVE_SUB": 0x8,
-    "MQOO_INPUT_AS_Q_DEF": 0x1,
-    "MQOO_OUTPUT": 0x10,
-    "MQSR_ACTION_PUBLICATION": 1,
+OPTIONS: Final[dict[str, int]] = {"MQCO_NONE": 0} | {
+    name: value
+    for name, value in vars(mqi_constants).items()
+    if name.startswith(("MQSO_", "MQPMO_", "MQCO_", "MQOO_", "MQSR_")) and name != "MQOO_ANY_INPUT"  # a mask
 }
-"""The options used here, with their values (migration sources, section 10)."""
+"""The options of calls, with their values (migration sources, section 10)."""
+
+
+_WHOSE: Final = (BY_KEYWORD["VARUSER"],)
+_WILDCARDS: Final = (BY_KEYWORD["WSCHEMA"],)
+# Whether what is retained is sent is asked of the operation.
+_OTHER_OPTIONS: Final = tuple(
+    each for each in REGISTRATION_OPTIONS if each not in _WHOSE and each.option is not RegOpt.NEW_PUBS_ONLY
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,18 +140,20 @@ def _making(context: OperationContext) -> list[str]:
 
 def _subscribing(subscription: Subscription) -> list[str]:
     """The MQSO options that say what a subscription is, whether it is made or altered (guide 7.2.6)."""
-    options = subscription.options
-    words = ["MQSO_DURABLE", "MQSO_ANY_USERID" if options.variable_user_id else "MQSO_FIXED_USERID"]
-    words.append("MQSO_WILDCARD_CHAR" if subscription.wildcard is WildcardScheme.CHAR else "MQSO_WILDCARD_TOPIC")
+    words = ["MQSO_DURABLE", *_mqso(subscription, _WHOSE), *_mqso(subscription, _WILDCARDS)]
     if subscription.correl_id != MQCI_NONE:
         words.append("MQSO_SET_CORREL_ID")
-    if options.local:
-        words.append("MQSO_SCOPE_QMGR")
-    if options.pub_on_req_only:
-        words.append("MQSO_PUBLICATIONS_ON_REQUEST")
+    words += _mqso(subscription, _OTHER_OPTIONS)
     if any(subscription.accounting_token) or subscription.appl_identity_data:
         words.append("MQSO_SET_IDENTITY_CONTEXT")
     return words
+
+
+def _mqso(subscription: Subscription, attributes: Iterable[SubscriptionAttribute]) -> Iterator[str]:
+    for attribute in attributes:
+        option = attribute.mqso.get(attribute.of(subscription))
+        if option is not None:
+            yield MQSO_NAMES[option]
 
 
 def _mqsub(subscription: Subscription, options: list[str], context: OperationContext) -> MqiCall:
@@ -182,8 +177,7 @@ def _mqsub(subscription: Subscription, options: list[str], context: OperationCon
 
 def _resume(subscription: Subscription) -> MqiCall:
     """The handle of a subscription that this program, or another, made before (guide 7.2.3)."""
-    user = "MQSO_ANY_USERID" if subscription.options.variable_user_id else "MQSO_FIXED_USERID"
-    options = _options("MQSD.Options", ["MQSO_RESUME", "MQSO_DURABLE", user])
+    options = _options("MQSD.Options", ["MQSO_RESUME", "MQSO_DURABLE", *_mqso(subscription, _WHOSE)])
     return MqiCall("MQSUB", (options, ("MQSD.SubName", f"'{sub_name(subscription)}'")), "Hsub")
 
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
-from commands.broker.lifetime import tenths_until
-from commands.broker.mqsd import PSPROP
-from commands.explain.equivalents.mqsc_text import comment
-from commands.explain.equivalents.sub_names import sub_name
-from commands.explain.equivalents.topics import BLANK_TOPIC, topics_cleared, wildcards_note
-from commands.explain.equivalents.traced_operations import OperationContext
+from commands.broker.attribute_kinds import Choice, Number
+from commands.broker.subscription_attributes import SubscriptionAttribute, in_scripts
+from commands.mqsc.equivalents import BLANK_TOPIC, OperationContext, said, sub_name, topics_cleared, wildcards_note
+from commands.mqsc.script import comment
 from rfh2 import pcf_admin_names as c
-from rfh2.mqi_constants import MQCI_NONE
 from rfh2.pcf import Pcf
 from rfh2.pcf_names import MQCA_TOPIC_STRING, MQCMD_CLEAR_TOPIC_STRING, TYPE_NAMES
 from rfh2.pcf_parameters import Cfbs, Cfin, Cfst, Parameter
@@ -25,10 +22,28 @@ from streams.operations import (
     Subscribe,
     Unsubscribe,
 )
-from streams.subscriptions import Subscription, WildcardScheme
+from streams.subscriptions import Subscription
 from streams.topic_strings import is_present
 
 _HEX_BYTES: Final = 32
+_IN_ORDER: Final = in_scripts(
+    "TOPICSTR",
+    "WSCHEMA",
+    "DEST",
+    "DESTQMGR",
+    "DESTCORL",
+    "PSPROP",
+    "VARUSER",
+    "SUBSCOPE",
+    "REQONLY",
+    "EXPIRY",
+    "SUBUSER",
+    "SELECTOR",
+    "USERDATA",
+    "PUBACCT",
+    "PUBAPPID",
+)
+_ALWAYS: Final = frozenset({"DESTQMGR", "SUBSCOPE", "REQONLY", "EXPIRY"})
 
 
 def to_pcf(operation: Operation, context: OperationContext) -> list[str]:
@@ -82,45 +97,24 @@ def _command(number: int, parameters: tuple[Parameter, ...]) -> Pcf:
 
 def _definition(subscription: Subscription, context: OperationContext, new: bool) -> tuple[Parameter, ...]:
     """The attributes of a subscription as parameters, SubName first; what cannot be changed only when it is made."""
-    options = subscription.options
     known = subscription if new or context.before is None else context.before
     out: list[Parameter] = [Cfst.of(c.MQCACF_SUB_NAME, sub_name(known))]
-    if new:
-        scheme = c.MQWS_CHAR if subscription.wildcard is WildcardScheme.CHAR else c.MQWS_TOPIC
-        out += [
-            Cfst.of(MQCA_TOPIC_STRING, subscription.topic_string),
-            Cfin(c.MQIACF_WILDCARD_SCHEMA, scheme),
-            Cfin(c.MQIACF_DESTINATION_CLASS, c.MQDC_PROVIDED),
-        ]
-    out += [
-        Cfst.of(c.MQCACF_DESTINATION, subscription.dest_queue),
-        Cfst.of(c.MQCACF_DESTINATION_Q_MGR, subscription.dest_qmgr),
-    ]
-    if subscription.correl_id != MQCI_NONE or subscription.keep_correl_id:
-        out.append(Cfbs.of(c.MQBACF_DESTINATION_CORREL_ID, subscription.correl_id))
-    left = tenths_until(subscription.expires_at, context.now)
-    out += [
-        Cfin(c.MQIACF_PUBSUB_PROPERTIES, PSPROP[subscription.format]),
-        Cfin(c.MQIACF_VARIABLE_USER_ID, c.MQVU_ANY_USER if options.variable_user_id else c.MQVU_FIXED_USER),
-        Cfin(c.MQIACF_SUBSCRIPTION_SCOPE, c.MQTSCOPE_QMGR if options.local else c.MQTSCOPE_ALL),
-        Cfin(c.MQIACF_REQUEST_ONLY, c.MQRU_PUBLISH_ON_REQUEST if options.pub_on_req_only else c.MQRU_PUBLISH_ALL),
-        Cfin(c.MQIACF_EXPIRY, c.MQEI_UNLIMITED if left is None else left),
-    ]
-    if subscription.user:
-        out.append(Cfst.of(c.MQCACF_SUB_USER_ID, subscription.user))
-    if subscription.selector and new:
-        out.append(Cfst.of(c.MQCACF_SUB_SELECTOR, subscription.selector))
-    if subscription.user_data is not None:
-        out.append(Cfst.of(c.MQCACF_SUB_USER_DATA, subscription.user_data))
-    if any(subscription.accounting_token):
-        out.append(Cfbs.of(c.MQBACF_ACCOUNTING_TOKEN, subscription.accounting_token))
-    if subscription.appl_identity_data:
-        out.append(Cfst.of(c.MQCACF_APPL_IDENTITY_DATA, subscription.appl_identity_data))
-    if subscription.pub_priority is not None:
-        out.append(Cfin(c.MQIACF_PUB_PRIORITY, subscription.pub_priority))
-    if subscription.sub_level != 1:
-        out.append(Cfin(c.MQIACF_SUB_LEVEL, subscription.sub_level))
+    for each, value in said(subscription, context, _IN_ORDER, _ALWAYS):
+        if each.fixed and not new:
+            continue
+        out.append(_parameter(each, value))
+        if each.keyword == "WSCHEMA":
+            out.append(Cfin(c.MQIACF_DESTINATION_CLASS, c.MQDC_PROVIDED))
     return tuple(out)
+
+
+def _parameter(attribute: SubscriptionAttribute, value: Any) -> Parameter:
+    if isinstance(value, bytes):
+        return Cfbs.of(attribute.number, value)
+    kind, shown = attribute.kind, attribute.kind.show(value)
+    if isinstance(kind, Choice | Number):
+        return Cfin(attribute.number, shown if isinstance(shown, int) else kind.numbers[str(shown)])
+    return Cfst.of(attribute.number, str(shown))
 
 
 def _notes(operation: Operation, context: OperationContext) -> Iterator[str]:

@@ -8,14 +8,14 @@ from typing import Any, Final
 
 from commands.explain.equivalents.json_form import to_json
 from commands.explain.equivalents.mqi import command_calls, shown, to_mqi
-from commands.explain.equivalents.mqsc import to_mqsc
-from commands.explain.equivalents.mqsc_text import comment
 from commands.explain.equivalents.notes import notes
 from commands.explain.equivalents.pcf import to_pcf
-from commands.explain.equivalents.traced_operations import OperationContext, TracedMessage
+from commands.explain.equivalents.traced_operations import TracedMessage
 from commands.explain.reading import command_json
 from commands.explain.sentence import sentence
 from commands.headers.response import Completion
+from commands.mqsc.equivalents import OperationContext, to_mqsc
+from commands.mqsc.script import comment
 from streams.operations import Operation
 from streams.topic_strings import add_prefix
 

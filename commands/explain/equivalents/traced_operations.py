@@ -16,36 +16,10 @@ from commands.broker.trace import Trace
 from commands.explain.reading import command_of
 from commands.model import Command, RegisterSubscriber, RegOpt
 from commands.mqsc.broker import Broker
+from commands.mqsc.equivalents import OperationContext, OperationInContext
 from rfh2.captured import CapturedMessage
 from rfh2.explain.reading import read_message
 from rfh2.message import Message
-from streams.operations import (
-    Operation,
-)
-from streams.subscriptions import Subscription
-
-
-@dataclass(frozen=True, slots=True)
-class OperationContext:
-    """What a dialect needs to know beside an operation.
-
-    qmgr: the queue manager's name. now: when it is carried out, UTC. before: the subscription as it was, if there was
-    one. cleared: the topics whose retained publications it took away. no_alter: the RegSub said NoAlter.
-    """
-
-    qmgr: str
-    now: datetime
-    before: Subscription | None = None
-    cleared: tuple[str, ...] = ()
-    no_alter: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class OperationInContext:
-    """One operation, and what is around it."""
-
-    operation: Operation
-    context: OperationContext
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,207 @@
-"""The answers about one message after another, as far as they are asked for."""
+"""The answers about one message after another, as far as they are asked for, and what the capture does not say.
+
+A capture may lack MQMDs, and records that could not be read. Without its MQMD a command's CorrelId, its user, and its
+queue where it names none, are unknown. A RegSub is carried out as if no other subscription had its identity
+(``assumed``). A DeregSub is not: which subscription it ended is unknown. Whichever may be the one is in doubt from then
+on, and what would be said of it is unknown. So it is with an absence where records could not be read: they may hold
+what is absent.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import Final
 
-from commands.explain.why.doubts import Doubts
-from commands.explain.why.question import Asked
-from commands.explain.why.verdict import Detail, Reason, Verdict
+from commands.broker.core import BrokerCore
+from commands.broker.objects import CONTROL_QUEUE
+from commands.broker.outcome import Arrival, Outcome
+from commands.explain.assumed import is_assumed_queue, with_descriptor
+from commands.explain.why.attempts import Attempt, attempt, subscriptions_of
+from commands.explain.why.verdict import Asked, Detail, Reason, Verdict
+from commands.model import DeregisterSubscriber, Publish, PubOpt, RegisterSubscriber
+from rfh2.constants import (
+    MQRC_NOT_AUTHORIZED,
+    MQRC_SELECTOR_NOT_ALTERABLE,
+    MQRC_TOPIC_NOT_ALTERABLE,
+    MQRCCF_ALREADY_JOINED,
+    MQRCCF_DUPLICATE_IDENTITY,
+    MQRCCF_DUPLICATE_SUBSCRIPTION,
+    MQRCCF_NOT_AUTHORIZED,
+    MQRCCF_NOT_REGISTERED,
+    MQRCCF_SUB_IDENTITY_ERROR,
+    MQRCCF_SUBSCRIPTION_IN_USE,
+    MQRCCF_SUBSCRIPTION_LOCKED,
+    MQRCCF_WRONG_USER,
+)
+from rfh2.errors import DecodeError
+from rfh2.message import decode
+from streams.operations import SubscriptionAdded
+from streams.selectors import registered_selector
+from streams.selectors.names import DERIVED, MQMD_PREFIX
 from streams.subscriptions import Subscription
+
+_BY_STATE: Final = {
+    MQRC_NOT_AUTHORIZED,
+    MQRC_SELECTOR_NOT_ALTERABLE,
+    MQRC_TOPIC_NOT_ALTERABLE,
+    MQRCCF_ALREADY_JOINED,
+    MQRCCF_DUPLICATE_IDENTITY,
+    MQRCCF_DUPLICATE_SUBSCRIPTION,
+    MQRCCF_NOT_AUTHORIZED,
+    MQRCCF_NOT_REGISTERED,
+    MQRCCF_SUB_IDENTITY_ERROR,
+    MQRCCF_SUBSCRIPTION_IN_USE,
+    MQRCCF_SUBSCRIPTION_LOCKED,
+    MQRCCF_WRONG_USER,
+}
+"""The refusals for what others have registered, and for who asks."""
+_ABSENCES: Final = frozenset({Reason.NO_MATCH, Reason.DEREGISTERED, Reason.EXPIRED_SUBSCRIPTION})
+_OUTCOMES: Final = frozenset({Reason.DELIVERED, Reason.TRANSMISSION, Reason.FILTER})
+_WORDS: Final = (RegisterSubscriber.word, DeregisterSubscriber.word)
+
+
+class Doubts:
+    """Those of one queue manager. unread: how many records before, or anywhere, could not be read."""
+
+    def __init__(self, broker: BrokerCore) -> None:
+        self._broker = broker
+        self.unread = 0
+        # The subscriptions whose RegSub came without an MQMD, with its seq; and why one is in doubt, by sub_id.
+        self._assumed: dict[bytes, tuple[Subscription, int]] = {}
+        self._doubted: dict[bytes, str] = {}
+        self._lacks_some = False
+        # What is said of the deliveries of the message that is being explained.
+        self._publisher = ""
+        self._lacks = False
+
+    def __bool__(self) -> bool:
+        """Whether anything is in doubt."""
+        return self._lacks_some or self.unread > 0
+
+    def is_assumed(self, sub_id: bytes) -> bool:
+        """Whether the RegSub of a subscription came without an MQMD."""
+        return sub_id in self._assumed
+
+    def arrival(self, arrival: Arrival) -> Arrival | None:
+        """*arrival* with a descriptor, if it has none; None for a command that is not to be carried out."""
+        self._publisher, self._lacks = "", arrival.md is None
+        if arrival.md is not None:
+            return arrival
+        try:
+            message = decode(arrival.body)
+        except DecodeError:
+            return arrival
+        self._lacks_some = True
+        user = arrival.user
+        if user is None and self._broker.objects.authorities:
+            user = "mqm"  # the user is unknown, and had the authority or had not
+        if arrival.queue != CONTROL_QUEUE:
+            return replace(arrival, md=with_descriptor(message, arrival.seq).mqmd.encode(), user=user)
+        # What is known by its SubName stays where it is; nothing else is registered without a queue.
+        unnamed = replace(arrival, md=with_descriptor(message, arrival.seq, queue=False).mqmd.encode(), user=user)
+        if (wanted := attempt(unnamed)) is not None and wanted.word not in (RegisterSubscriber.word, Publish.word):
+            if wanted.word == DeregisterSubscriber.word:
+                self._touch(wanted, arrival, everything=True)
+            return None
+        if wanted is None or self._broker.foreseen(unnamed):
+            return unnamed
+        return replace(unnamed, md=with_descriptor(message, arrival.seq).mqmd.encode())
+
+    def after(self, arrival: Arrival, outcome: Outcome) -> None:
+        """A command was carried out, or refused."""
+        command, lacks = outcome.command, self._lacks
+        if isinstance(command, Publish):
+            own = command.has(PubOpt.OTHER_SUBS_ONLY)
+            if own and (lacks or self._assumed):
+                whose = "its MQMD" if lacks else "the MQMD of a RegSub"
+                why = f"{whose} is not in the capture: whether the subscriber is the publisher is unknown"
+                self._publisher = f"Publish {arrival.seq} asks for OtherSubsOnly, and {why}"
+            return
+        if lacks and isinstance(command, RegisterSubscriber):
+            for effect in outcome.effects:
+                if isinstance(effect, SubscriptionAdded):
+                    self._assumed[effect.subscription.sub_id] = effect.subscription, arrival.seq
+        if (lacks or self._assumed) and isinstance(command, RegisterSubscriber | DeregisterSubscriber):
+            wanted = attempt(arrival, command)
+            if wanted is not None:
+                self._touch(wanted, arrival, everything=lacks)
+
+    def _touch(self, wanted: Attempt, arrival: Arrival, *, everything: bool) -> None:
+        """Doubt each subscription that a RegSub or DeregSub may be about. everything: not only assumed ones."""
+        if wanted.word not in _WORDS:
+            return
+        did = "ended" if wanted.word == DeregisterSubscriber.word else "changed"
+        there = [subscription for subscription, _ in self._assumed.values()]
+        if everything:
+            there += self._broker.space.subscriptions()
+        topics = {each.topic_string for each in subscriptions_of(wanted, self._broker, arrival)}
+        for subscription in there:
+            _, seq = self._assumed.get(subscription.sub_id, (None, -1))
+            if seq == arrival.seq or not _may_be(wanted, topics, subscription):
+                continue
+            whose = "its MQMD" if everything else f"the MQMD of RegSub {seq}"
+            why = f"{wanted.word} {arrival.seq} may have {did} it: {whose} is not in the capture"
+            self._doubted.setdefault(subscription.sub_id, why)
+
+    def refusal(self, code: int, reason: Reason) -> Reason:
+        """The reason for a subscription that was refused with *code*."""
+        return Reason.UNKNOWN if self and code in _BY_STATE else reason
+
+    def doubt(self, subscription: Subscription, reason: Reason) -> str:
+        """Why what is to be said of a subscription is unknown; empty if it is known."""
+        if not self:
+            return ""
+        doubted = self._doubted.get(subscription.sub_id)
+        if doubted is not None:
+            return doubted
+        if reason in _ABSENCES and self.unread:
+            return unread_sentence(self.unread)
+        if reason not in _OUTCOMES:
+            return ""
+        if self._lacks and _asks_for_descriptor(subscription):
+            return f"the filter {subscription.selector} asks for the MQMD, which is not in the capture"
+        is_there = reason is not Reason.FILTER and (self._lacks or self.is_assumed(subscription.sub_id))
+        return self._publisher if is_there else ""
+
+    def note(self, subscription: Subscription, say: Detail) -> Detail:
+        """*say*, with what was assumed of the subscription."""
+        found = self._assumed.get(subscription.sub_id)
+        if found is None:
+            return say
+        note = f"RegSub {found[1]} has no MQMD in the capture: its CorrelId, user and expiry are unknown"
+
+        def said() -> str:
+            detail = say if isinstance(say, str) else say()
+            return f"{detail}; {note}" if detail else note
+
+        return said
+
+
+def unread_sentence(number: int) -> str:
+    """That records could not be read."""
+    records = "1 record of the capture" if number == 1 else f"{number:,} records of the capture"
+    return f"{records} could not be read, and may say otherwise"
+
+
+def _asks_for_descriptor(subscription: Subscription) -> bool:
+    names = registered_selector(subscription.selector).names if subscription.selector else ()
+    return any(name.startswith(MQMD_PREFIX) or name in DERIVED for name in names)
+
+
+def _may_be(wanted: Attempt, topics: set[str], subscription: Subscription) -> bool:
+    """Whether a command may be about a subscription, as far as their identities are known."""
+    if wanted.name is not None:
+        return subscription.name == wanted.name
+    if topics and subscription.topic_string not in topics:
+        return False
+    return (
+        wanted.queue == subscription.dest_queue
+        or not wanted.queue
+        or is_assumed_queue(wanted.queue)
+        or is_assumed_queue(subscription.dest_queue)
+    )
+
 
 MOST_LINES: Final = 100
 """So many near misses of one subscription are answers for each reason, and as many of a former subscription.

@@ -1,7 +1,7 @@
 """What a program wanted with a command that was refused: the subscriptions of a RegSub, the topics of a Publish.
 
 The broker stops at the first fault of a command. For a subscriber who waits, the rest of it matters: where the
-publications were to go, and on which topics.
+publications were to go, and on which topics. So it is with a dead letter that was a publication.
 """
 
 from __future__ import annotations
@@ -16,13 +16,17 @@ from commands.broker.core import BrokerCore
 from commands.broker.objects import DEFAULT_STREAM
 from commands.broker.outcome import Arrival
 from commands.explain.command_text import command_text
-from commands.explain.why.places import place_prefix
+from commands.explain.why.near import place_prefix
+from commands.explain.why.verdict import Reason
 from commands.headers.registry import parse
 from commands.model import Command, Publish, RegisterSubscriber, RegOpt
+from rfh2.constants import MQFMT_DEAD_LETTER_HEADER, MQRC_Q_FULL, MQRC_UNKNOWN_OBJECT_NAME, MQRC_UNKNOWN_REMOTE_Q_MGR
+from rfh2.dlh import Dlh
 from rfh2.errors import CommandError, DecodeError
+from rfh2.explain.reasons import reason_text
 from rfh2.message import Message, decode
-from rfh2.mqi_constants import MQCI_NONE
-from rfh2.mqmd import name_of
+from rfh2.mqi_constants import MQCI_NONE, MQRC_Q_DELETED
+from rfh2.mqmd import Mqmd, name_of
 from rfh2.rfh2 import Rfh2
 from streams.operations import Publication, PublishToTopic
 from streams.patterns import add_pattern_prefix
@@ -31,6 +35,12 @@ from streams.subscriptions import PublicationFormat, Subscription, WildcardSchem
 from streams.topic_strings import add_prefix
 
 _REFUSED: Final = b"\xff"
+_BY_CODE: Final = {
+    MQRC_Q_FULL: Reason.QUEUE_FULL,
+    MQRC_UNKNOWN_OBJECT_NAME: Reason.QUEUE_GONE,
+    MQRC_Q_DELETED: Reason.QUEUE_GONE,
+    MQRC_UNKNOWN_REMOTE_Q_MGR: Reason.TRANSMISSION,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,3 +160,31 @@ def _valid(selector: str | None) -> str | None:
         return selector if selector is None else compile_selector(selector).text
     except CommandError:
         return None
+
+
+@dataclass(frozen=True, slots=True)
+class DeadPublication:
+    """A dead letter that was a publication for a subscriber's queue. topics: as the publication names them."""
+
+    queue: str
+    topics: tuple[str, ...]
+    reason: Reason
+    why: str
+
+
+def dead_publication(arrival: Arrival) -> DeadPublication | None:
+    """What a captured dead letter says about a subscriber's queue; None for another message."""
+    if arrival.md is None:
+        return None
+    try:
+        if Mqmd.decode(arrival.md).format != MQFMT_DEAD_LETTER_HEADER:
+            return None
+        header = decode(arrival.body, arrival.md).headers[0]
+    except (DecodeError, IndexError):
+        return None
+    wanted = attempt(arrival)
+    if not isinstance(header, Dlh) or wanted is None or not wanted.topics:
+        return None
+    queue, code = name_of(header.dest_q_name), header.reason
+    why = f"message {arrival.seq} on {arrival.queue} is the dead letter: {code} {reason_text(code)}".rstrip()
+    return DeadPublication(queue, wanted.topics, _BY_CODE.get(code, Reason.DEAD_LETTER), f"{why} (queue {queue})")

@@ -2,7 +2,7 @@
 
 The broker processes each message with a trace (``BrokerCore.trace``), which says whom a publication reached and whom it
 passed over, by which rule. What the trace cannot say is looked up in indexes beside it: near misses (``near``),
-subscriptions that are not there (``former``), retained publications that expired (``lapsed``). Whether the publication
+subscriptions that are not there and retained publications that expired (``roster``). Whether the publication
 would have reached them otherwise is again the topic space's decision (``TopicSpace.rule_for``).
 """
 
@@ -18,21 +18,12 @@ from commands.broker.core import BrokerCore
 from commands.broker.exit_calls import Exited
 from commands.broker.outcome import Arrival, Outcome
 from commands.broker.trace import Trace, TracedOperation
-from commands.explain.why.answers import Answers
-from commands.explain.why.doubts import Doubts
-from commands.explain.why.exits import exit_reason, exit_sentence
-from commands.explain.why.former import Former
-from commands.explain.why.known_publications import KnownPublications
-from commands.explain.why.near import Publishing
-from commands.explain.why.places import moved_to
-from commands.explain.why.question import Asked
-from commands.explain.why.queues import QueueState, by_definition
+from commands.explain.why.answers import Answers, Doubts
+from commands.explain.why.near import Publishing, difference_words, moved_to, selects
 from commands.explain.why.refusals import Refusals
-from commands.explain.why.roster import Roster
-from commands.explain.why.rules import rule_sentence
-from commands.explain.why.seen import SeenTopics
-from commands.explain.why.spelling import difference_words, selects
-from commands.explain.why.verdict import OF_RULE, PLACES, Reason, Verdict
+from commands.explain.why.roster import Former, Roster, SeenTopics
+from commands.explain.why.rules import QueueState, by_definition, exit_reason, exit_sentence, rule_sentence
+from commands.explain.why.verdict import OF_RULE, PLACES, Asked, Reason, Verdict
 from commands.headers.response import Completion
 from commands.model import Publish, RegisterSubscriber
 from rfh2.captured import iso
@@ -72,7 +63,6 @@ class Explainer:
         is_whole: bool = True,
     ) -> None:
         self._broker, self._space, self._is_whole = broker, broker.space, is_whole
-        self._publications = KnownPublications(broker, is_live=queue_state is not None)
         self._asked = Asked() if asked is None else asked
         self._queue_state = by_definition(broker.objects) if queue_state is None else queue_state
         self.doubts = Doubts(broker)
@@ -110,7 +100,8 @@ class Explainer:
         if assumed is None:
             return []
         arrival = assumed
-        outcome = self._publications.trace(arrival)
+        # Messages for subscribers take long to make, and matter to a publish exit alone.
+        outcome = self._broker.trace(arrival, explains=True, forwards=self._broker.publish_exit is not None)
         self.doubts.after(arrival, outcome)
         trace = outcome.trace
         assert trace is not None
@@ -238,12 +229,10 @@ class Explainer:
         if not isinstance(operation, RequestRetained) and not _sends_retained(operation):
             return
         subscription = operation.subscription
-        for lapsed in self._roster.lapsed.match(subscription, arrival.now)[:_MOST_RETAINED]:
-            again = PublishToTopic(lapsed.topic_string, lapsed.publication)
-            rule = self._space.rule_for(subscription, again, arrival.now)
-            if rule is None or (asks and rule is Rule.REQUEST_ONLY):
-                why = f"the retained publication on this topic expired at {iso(lapsed.expired_at)}"
-                topic = lapsed.topic_string
+        for topic, publication in self._roster.lapsed.match(subscription)[:_MOST_RETAINED]:
+            rule = self._space.rule_for(subscription, PublishToTopic(topic, publication), arrival.now)
+            if publication.expires_at is not None and (rule is None or (asks and rule is Rule.REQUEST_ONLY)):
+                why = f"the retained publication on this topic expired at {iso(publication.expires_at)}"
                 self._answers.add(arrival.seq, topic, subscription, Reason.EXPIRED_PUBLICATION, why)
 
     # Publications that missed somebody
@@ -264,9 +253,7 @@ class Explainer:
                 self._no_matches(arrival, topic)
 
     def _near_misses(self, arrival: Arrival, operation: PublishToTopic, prefix: str, trace: Trace) -> None:
-        topic, publication = operation.topic_string, operation.publication
-        written = topic[len(prefix) + 1 :] if prefix else topic
-        publishing = Publishing(topic, written, prefix, publication.stream, publication.sub_point)
+        topic, publishing = operation.topic_string, Publishing.of(operation, prefix)
         served: set[tuple[str, str, bytes]] | None = None
         queues = {delivery.subscription.dest_queue for delivery in trace.deliveries} if self.doubts else frozenset()
         done = []

@@ -12,15 +12,18 @@ from commands.broker.objects import CONTROL_QUEUE
 from commands.broker.outcome import Arrival, Outcome
 from commands.broker.puts import PutKind
 from commands.broker.trace import Trace
-from commands.explain.why.answers import Answers
-from commands.explain.why.attempts import Attempt, attempt, publications_of, subscriptions_of
-from commands.explain.why.doubts import Doubts
-from commands.explain.why.near import Publishing
-from commands.explain.why.places import place_prefix
-from commands.explain.why.queues import DeadPublication, dead_publication
-from commands.explain.why.roster import Roster
+from commands.explain.why.answers import Answers, Doubts
+from commands.explain.why.attempts import (
+    Attempt,
+    DeadPublication,
+    attempt,
+    dead_publication,
+    publications_of,
+    subscriptions_of,
+)
+from commands.explain.why.near import Publishing, place_prefix
+from commands.explain.why.roster import Roster, SeenTopics
 from commands.explain.why.rules import disabled_sentence
-from commands.explain.why.seen import SeenTopics
 from commands.explain.why.verdict import PLACES, Reason
 from commands.model import Publish, RegisterSubscriber
 from rfh2.constants import MQAT_BROKER, MQRC_NOT_AUTHORIZED, MQRC_PUT_INHIBITED, MQRCCF_NOT_AUTHORIZED
@@ -65,8 +68,7 @@ class Refusals:
             self._not_published(arrival, outcome, operation, None)
             topic, publication = operation.topic_string, operation.publication
             prefix = place_prefix(publication.stream, publication.sub_point, self._broker)
-            written = topic[len(prefix) + 1 :] if prefix else topic
-            self._nearly(arrival, operation, written, prefix, *self._refusal(arrival, outcome, topic, None))
+            self._nearly(arrival, operation, prefix, *self._refusal(arrival, outcome, topic, None))
 
     def registrations_refused(
         self, arrival: Arrival, outcome: Outcome, command: RegisterSubscriber, trace: Trace
@@ -111,7 +113,7 @@ class Refusals:
                 publishing = Publishing(add_prefix(arrival.queue, written), written, arrival.queue, arrival.queue, None)
                 self._expecting(arrival, operation.topic_string, publishing, Reason.STREAM, why)
                 there = PublishToTopic(written, replace(operation.publication, stream=None))
-                self._nearly(arrival, there, written, "", Reason.STREAM, why)
+                self._nearly(arrival, there, "", Reason.STREAM, why)
 
     def _registrations(self, arrival: Arrival, outcome: Outcome, wanted: Iterable[Subscription]) -> None:
         code = outcome.reason or 0
@@ -126,7 +128,7 @@ class Refusals:
             reached = self._not_published(arrival, outcome, operation, wanted)
             topic, publication = operation.topic_string, operation.publication
             prefix = topic[: -len(written) - 1]
-            self._nearly(arrival, operation, written, prefix, *self._refusal(arrival, outcome, topic, wanted))
+            self._nearly(arrival, operation, prefix, *self._refusal(arrival, outcome, topic, wanted))
             if not reached:
                 place = wanted.sub_point or publication.stream or prefix
                 publishing = Publishing(topic, written, place, publication.stream, publication.sub_point)
@@ -157,15 +159,12 @@ class Refusals:
             if miss.reason in PLACES:
                 self._answers.add(arrival.seq, topic, miss.subscription, reason, why)
 
-    def _nearly(
-        self, arrival: Arrival, operation: PublishToTopic, written: str, prefix: str, reason: Reason, why: str
-    ) -> None:
+    def _nearly(self, arrival: Arrival, operation: PublishToTopic, prefix: str, reason: Reason, why: str) -> None:
         """The subscriptions that the publication would have missed all the same, by a second fault."""
-        topic, publication = operation.topic_string, operation.publication
+        topic = operation.topic_string
         if not self._answers.is_about(arrival.seq, topic):
             return
-        publishing = Publishing(topic, written, prefix, publication.stream, publication.sub_point)
-        for miss in self._roster.near.find(publishing, self._space.match(topic, arrival.now)):
+        for miss in self._roster.near.find(Publishing.of(operation, prefix), self._space.match(topic, arrival.now)):
             is_kept = self._space.rule_for(miss.corrected, operation, arrival.now) is not None
             if miss.reason not in PLACES and not is_kept:
                 both = f"{why}; besides, {miss.why}"

@@ -1,12 +1,21 @@
-"""The rule that kept a publication from a subscription whose topic selects it, in words with the values."""
+"""What kept a publication back, in words with the values: a rule, the publish exit, or the state of a queue.
+
+The reasons are fixed, and none of them is the exit's own (guide 4.6.2): what it discards is ``blocked``, for it stands
+between topic and subscription as a WILDCARD(BLOCK) does; what it has put on the dead-letter queue is ``dead-letter``.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import Final
 
+from commands.broker.exit_calls import Exited, ExitFate
+from commands.broker.objects import Objects
+from commands.explain.why.verdict import Reason
 from rfh2.captured import iso
 from rfh2.errors import QPubSubError
+from rfh2.explain.reasons import feedback_text
 from streams.operations import PassedOver, Published, Rule
 from streams.selectors import Value, message_properties, registered_selector
 from streams.subscriptions import PublicationFormat, Subscription
@@ -119,3 +128,56 @@ def _stream(stream: str | None) -> str:
 
 def _point(sub_point: str | None) -> str:
     return f"subscription point {sub_point!r}" if sub_point else "the default subscription point"
+
+
+def exit_reason(exited: Exited) -> Reason:
+    """The reason of the answer about *exited*; one that was sent elsewhere is delivered."""
+    if exited.fate is ExitFate.DISCARDED:
+        return Reason.BLOCKED
+    return Reason.DEAD_LETTER if exited.fate is ExitFate.DEAD_LETTER else Reason.DELIVERED
+
+
+def exit_sentence(exited: Exited, here: str) -> str:
+    """What the exit did. here: the queue manager."""
+    if exited.fate is ExitFate.DIVERTED:
+        there = "" if exited.qmgr == here else f" of queue manager {exited.qmgr}"
+        return f"the publish exit sent it to queue {exited.queue}{there}"
+    text = feedback_text(exited.feedback)
+    because = f"Feedback {exited.feedback}{text and f', {text}'}"
+    if exited.fate is ExitFate.DISCARDED:
+        return f"the publish exit suppressed it, and Report says MQRO_DISCARD_MSG ({because})"
+    return f"the publish exit suppressed it: it is on {exited.queue} ({because})"
+
+
+QueueState = Callable[[str, str], tuple[Reason, str] | None]
+"""What keeps a publication from a queue, by queue manager and queue, and the sentence; None where nothing does."""
+
+
+def by_definition(objects: Objects) -> QueueState:
+    """What the definitions of a queue manager say, without its messages."""
+
+    def state(qmgr: str, queue: str) -> tuple[Reason, str] | None:
+        if qmgr != objects.qmgr.name:
+            return Reason.TRANSMISSION, transmission_sentence(objects, qmgr)
+        found = objects.queue(queue)
+        if found is None:
+            if objects.qmgr.strict:
+                return Reason.QUEUE_GONE, f"queue {queue} is not defined: DEFINE QLOCAL({queue})"
+            return None
+        if not found.put_enabled:
+            why = f"queue {queue} has PUT(DISABLED), so the publication becomes a dead letter (2051)"
+            return Reason.DEAD_LETTER, f"{why}: ALTER QLOCAL({queue}) PUT(ENABLED)"
+        if not found.max_depth:
+            return Reason.QUEUE_FULL, f"queue {queue} has MAXDEPTH(0): it takes no message"
+        return None
+
+    return state
+
+
+def transmission_sentence(objects: Objects, qmgr: str) -> str:
+    """What happens to a publication for another queue manager."""
+    queue = objects.queues.get(qmgr)
+    goes = f"the subscriber's queue is at queue manager {qmgr}: the publication goes to transmission queue {qmgr} here"
+    if queue is None or not queue.transmission:
+        return f"{goes}, which is not defined as one; check QMgrName and ReplyToQMgr of the RegSub"
+    return f"{goes}, and a channel has to take it"

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from commands.config.settings import QueuesConfig, TopicsConfig
 from commands.config.urls import Address
-from commands.links.checking.findings import CheckResult
+from commands.links.checking.trees import CheckResult
 from commands.links.ibmmq.connection import Connection
 from commands.links.ibmmq.reasons import MqError
 from rfh2.constants import MQPER_PERSISTENT, MQRC_NOT_AUTHORIZED, MQRC_UNKNOWN_OBJECT_NAME

@@ -27,14 +27,16 @@ An adapter raises ``TreeUnreachableError`` (or any other StoreError) where the e
 from __future__ import annotations
 
 import logging
+import ssl
 import threading
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Generic, Protocol, TypeVar
 
+from commands.config.settings import ConfigError, TopicsConfig
 from commands.links.engine.command_from_native import NativePublication
-from commands.links.engine.followed_filters import Positions
+from commands.links.engine.filters import Positions
 from commands.links.engine.inbound_writer import Unreadable
 from commands.links.engine.message_for_tree import ForTree
 from commands.links.engine.retained import TreeRetained
@@ -344,3 +346,51 @@ def how(capabilities: Iterable[Capability], feature: Feature) -> How:
 def carries(capabilities: Iterable[Capability], feature: Feature) -> bool:
     """Whether the tree or the bridge does it."""
     return how(capabilities, feature) in (How.DOES, How.EMULATED)
+
+
+class Unconnected:
+    """No connection to start, to stop, or to wait for."""
+
+    def start(self) -> None:
+        """Do nothing: the adapter keeps no connection."""
+
+    def stop(self) -> None:
+        """Do nothing: each thread has released what it needs."""
+
+    @property
+    def is_up(self) -> bool | None:
+        return None
+
+    def wait_up(self, timeout_s: float) -> bool:
+        del timeout_s
+        return True
+
+    @property
+    def trouble(self) -> str:
+        return ""
+
+    @property
+    def next_try_s(self) -> float | None:
+        return None
+
+
+def client_context(config: TopicsConfig) -> ssl.SSLContext:
+    """Which certificates are trusted, and the bridge's own. Raises ConfigError where a file is no good."""
+    try:
+        context = ssl.create_default_context(cafile=None if config.ca_file is None else str(config.ca_file))
+        if config.cert_file is not None:
+            context.load_cert_chain(config.cert_file, config.key_file)
+    except OSError as error:
+        files = ", ".join(str(path) for path in (config.ca_file, config.cert_file, config.key_file) if path)
+        raise ConfigError("ca_file, cert_file, key_file", f"{files}: {error.strerror or error}") from error
+    return context
+
+
+def why_unreachable(error: Exception, is_secure: bool, plain: str) -> str:
+    """Why there is no connection. plain: the scheme without TLS."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"its certificate is not trusted ({error.verify_message}); see ca_file"
+    why = (error.strerror if isinstance(error, OSError) else None) or str(error)
+    if is_secure and isinstance(error, ssl.SSLError | ConnectionResetError):
+        return f"TLS is not what it speaks there ({why}); try {plain}://"
+    return why

@@ -22,8 +22,9 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
+from commands.links.engine.adapter import Adapter, FilterAnswer, TreeClient
 from streams.operations import Effect, SubscriptionAdded, SubscriptionAltered, SubscriptionRemoved
 from streams.subscriptions import Subscription
 
@@ -191,3 +192,33 @@ class FilterRegistry(Generic[K]):
             self._wanted[key] -= 1
             if not self._wanted[key]:
                 del self._wanted[key]
+
+
+F = TypeVar("F")
+
+
+class Subscribing(Generic[F]):
+    """Subscribes to filters at the tree."""
+
+    def __init__(self, adapter: Adapter[F, Any], registry: FilterRegistry[F]) -> None:
+        self._adapter, self._registry = adapter, registry
+
+    def subscribe(self, client: TreeClient[F], filters: Sequence[F], urgent: bool) -> list[F]:
+        """Subscribe; returns those that the tree has now. Raises StoreError where the tree does not answer."""
+        accepted: list[F] = []
+        log = self._adapter.log
+        for said in client.subscribe(filters, urgent) if filters else ():
+            match said.answer:
+                case FilterAnswer.ACCEPTED:
+                    accepted.append(said.filter)
+                case FilterAnswer.REJECTED:
+                    self._registry.reject(said.filter)
+                    log.error("%s: native publications will not reach its subscribers", said.why)
+                case FilterAnswer.BANNED:
+                    self._registry.ban(said.filter)
+                    text = "%s: it is not asked for it again until the bridge is started anew, and native publications"
+                    log.error(text + " will not reach its subscribers", said.why)
+                case FilterAnswer.LATER:
+                    if said.why:
+                        log.warning("%s; native publications will come once it has the subscription", said.why)
+        return accepted

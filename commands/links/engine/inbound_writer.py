@@ -6,22 +6,53 @@ that cannot become a command goes on the dead-letter queue unchanged.
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import Final, Protocol
 
 from commands.broker.dead_letter import DeadLetters
 from commands.broker.objects import DEFAULT_STREAM
 from commands.disk.errors import MessageRefusedError
 from commands.links.engine.command_from_native import NativePublication, command_for, format_of, why_not_command
-from commands.links.engine.followed_filters import Positions
-from commands.links.engine.position import keep_position, kept_position
+from commands.links.engine.filters import Positions
 from commands.qmgr.store.port import Queues
-from rfh2.constants import MQPER_PERSISTENT, MQRCCF_COMMAND_FAILED, MQRCCF_TOPIC_ERROR
+from rfh2.constants import MQFMT_STRING, MQPER_PERSISTENT, MQRCCF_COMMAND_FAILED, MQRCCF_TOPIC_ERROR
+from rfh2.errors import StoreError
 from rfh2.mqmd import Mqmd
+
+# The position of the bridge in the logs of its tree, as the only message on a queue of its own.
+#
+# It is put in the unit of work of the commands that came up to there. So after a crash the bridge goes on behind the
+# last publication that is a command already, and none becomes one twice.
+
+_MD: Final = Mqmd(format=MQFMT_STRING, persistence=MQPER_PERSISTENT, coded_char_set_id=1208).encode()
+
+
+def keep_position(unit: Queues, queue: str, position: Positions) -> None:
+    """Have *position* on *queue* instead of what is there. Raises StoreError."""
+    if unit.find_queue(queue) is not None:
+        while unit.get(queue) is not None:
+            pass
+    unit.put(queue, _MD, json.dumps(position).encode())
+
+
+def kept_position(unit: Queues, queue: str) -> Positions | None:
+    """The position on *queue*; None if there is none yet. Raises StoreError if it cannot be read."""
+    if unit.find_queue(queue) is None:
+        return None
+    message = next(unit.browse(queue), None)
+    if message is None:
+        return None
+    try:
+        return {str(log): int(position) for log, position in json.loads(message.body).items()}
+    except (ValueError, AttributeError, TypeError) as error:
+        why = f"queue {queue} has no position ({error}); clear it, and publications of natives may come twice"
+        raise StoreError(why) from error
+
 
 _log = logging.getLogger("qpubsub.live")
 _APPLICATION = "qpubsub"

@@ -15,13 +15,11 @@ from datetime import UTC, datetime
 from typing import Any, Final, Generic, TypeVar
 
 from commands.links.engine.adapter import Adapter, TreeClient, carries
-from commands.links.engine.backoff import Backoff
-from commands.links.engine.filter_registry import FilterRegistry
-from commands.links.engine.link_stores import LinkStores
-from commands.links.engine.quiescence import IdleCounter
+from commands.links.engine.filter_registry import FilterRegistry, Subscribing
+from commands.links.engine.lookups import Silence
 from commands.links.engine.retained import News
-from commands.links.engine.silence import Silence
-from commands.links.engine.subscribing import Subscribing
+from commands.links.engine.spool import LinkStores
+from commands.links.engine.threads import Backoff, IdleCounter
 from commands.qmgr.link_port import Feature
 from rfh2.errors import StoreError
 

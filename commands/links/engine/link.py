@@ -2,8 +2,8 @@
 
 Three threads beside the processor's, and what an adapter has of its own:
 
-    inward    publications that have come ─> commands on the default stream's queue, then accepted   ``inbound_pump``
-    outward   the outgoing queue ─> the tree; taken off once it has answered for them                ``outbound_pump``
+    inward    publications that have come ─> commands on the default stream's queue, then accepted   ``pumps``
+    outward   the outgoing queue ─> the tree; taken off once it has answered for them                ``pumps``
     keeper    the tree's filters as the subscriptions are, and what it retains there                 ``keeper``
 
 A filter is *synced* when the tree has it, and the publications that it retained under it are known here and committed.
@@ -25,17 +25,13 @@ from commands.broker.puts import Outgoing
 from commands.config.settings import TopicsConfig
 from commands.links.engine.adapter import Adapter, Engine, carries
 from commands.links.engine.filter_registry import FilterRegistry
-from commands.links.engine.inbound_pump import InboundPump
 from commands.links.engine.keeper import Keeper
-from commands.links.engine.link_stores import LinkStores
-from commands.links.engine.lookups import Lookups
+from commands.links.engine.lookups import Lookups, Silence
 from commands.links.engine.message_for_tree import clearing, publishing
-from commands.links.engine.outbound_pump import OutboundPump
-from commands.links.engine.quiescence import settled
-from commands.links.engine.retained import News
-from commands.links.engine.scope import LinkScope
-from commands.links.engine.silence import Silence
-from commands.links.engine.threads import Threads
+from commands.links.engine.pumps import InboundPump, OutboundPump
+from commands.links.engine.retained import LinkScope, News
+from commands.links.engine.spool import LinkStores
+from commands.links.engine.threads import Threads, settled
 from commands.qmgr.link_port import Capability, Feature, LinkState
 from rfh2.errors import CommandError, StoreError
 from streams.operations import ClearRetained, Effect, Operation, PublishToTopic, RetainedCleared

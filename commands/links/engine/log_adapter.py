@@ -1,4 +1,4 @@
-"""The part of an adapter that all trees which are logs share (``Adapter``): names, filters, and calls.
+"""The part of an adapter that all trees which are logs share (``Adapter``): capabilities, names, filters, and calls.
 
 A filter is text, as in the topic-based scheme, with ``#`` at the end only. Such trees have no topics of their own, so
 wildcards select topic strings with ``$`` too: all topic strings and filters begin with ``/`` here.
@@ -7,22 +7,201 @@ wildcards select topic strings with ``$`` too: all topic strings and filters beg
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+import threading
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
-from commands.links.engine.adapter import Engine, Subscribed
+from commands.links.engine.adapter import Arrivals, Engine, Subscribed, Unconnected
 from commands.links.engine.command_from_native import NativePublication
-from commands.links.engine.filter_tree import levels_of, matcher_of
-from commands.links.engine.followed_filters import FollowedFilters, selected
-from commands.links.engine.log_receiver import LogReceiver
-from commands.links.engine.logs import Logs
+from commands.links.engine.filters import FollowedFilters, Positions, levels_of, matcher_of, selected
+from commands.links.engine.inbound_writer import Unreadable
+from commands.links.engine.logs import LogReader, Logs, Placed
+from commands.links.engine.properties import Record, native_of
 from commands.links.engine.retained import TreeRetained
-from commands.links.engine.unconnected import Unconnected
+from commands.qmgr.link_port import Capability, Feature, How
 from streams.subscriptions import WildcardScheme
 from streams.topic_strings import SEPARATOR
 
 M = TypeVar("M")
+
+Rows = Mapping[Feature, tuple[How, str]]
+_COMMON: Final[Rows] = {
+    Feature.ALTER: (How.EMULATED, "a subscription more and one less; options are the bridge's"),
+    Feature.RETAIN_EMPTY: (How.DOES, "an empty value; from natives it is a publication that is not retained"),
+    Feature.PROPERTIES: (How.DOES, "headers and folder usr; types (dt) become text"),
+    Feature.HEADERS: (How.NOT_CARRIED, "folders other than usr, and headers before the MQRFH2"),
+    Feature.SELECTORS: (How.EMULATED, "the bridge evaluates them on what comes"),
+    Feature.SCOPE: (
+        How.EMULATED,
+        "local = share: carried as any other; keep: scope QMGR stays here, and gets nothing from there",
+    ),
+    Feature.OTHER_SUBS_ONLY: (
+        How.DOES,
+        "the bridge leaves the publisher out; mq.Bridge keeps it from coming back",
+    ),
+    Feature.IDENTITY: (How.EMULATED, "the bridge's, wherever the tree is"),
+}
+
+
+def capabilities_of(rows: Rows) -> tuple[Capability, ...]:
+    """The table, in the order of the features. rows: what is the tree's own."""
+    all_rows = {**_COMMON, **rows}
+    return tuple(Capability(feature, *all_rows[feature]) for feature in Feature)
+
+
+# Messages of a tree that is logs, read by filters (``Receiver``).
+#
+# The position of the bridge is committed in the unit of work of the commands that came up to there. So nothing comes
+# twice, whatever was killed: what a reader has given and nobody took comes again from another one, and nothing else
+# does.
+
+
+# How often to look for new logs, and to keep a position before which there was nothing for a subscriber.
+_LOOK_S: Final = 60.0
+_KEEP_S: Final = 10.0
+# How often to ask the tree for a sign of life, where nothing is read.
+_ALIVE_S: Final = 5.0
+
+
+class LogReceiver(Generic[M]):
+    """For the engine's thread; other threads call what is said to be theirs. kept: the position committed last."""
+
+    def __init__(self, logs: Logs[M], filters: FollowedFilters, default_format: str, log: logging.Logger) -> None:
+        self._logs, self._filters, self._default_format, self._log = logs, filters, default_format, log
+        self._reader: LogReader[M] | None = None
+        self._position: Positions = {}
+        self._ahead: Positions = {}
+        self._last_kept: Positions = {}
+        self._taken: Arrivals | None = None
+        self._undone: Arrivals | None = None
+        self._wake, self._look_at, self._keep_at = threading.Event(), 0.0, 0.0
+        self._is_behind = False
+        self.kept: Callable[[], Positions | None]
+
+    # Other threads
+
+    def follow(self) -> None:
+        """There may be a first filter."""
+        self._wake.set()
+
+    def look(self) -> None:
+        """Find out whether there is something to read. Raises StoreError."""
+        self._is_behind = bool(self._filters.all()) and self._logs.waits(self._position)
+
+    def native(self, record: Record) -> NativePublication | None:
+        """The publication in a record with a topic string; None if it has expired."""
+        return native_of(record, time.time(), self._default_format)
+
+    # The engine's thread
+
+    @property
+    def is_waiting(self) -> bool:
+        return bool(self._taken or self._undone or self._is_behind)
+
+    def take(self, limit: int, timeout_s: float) -> Arrivals:
+        if self._undone is None and not self._filters.all():
+            self.close()
+            self._position, self._is_behind = {}, False
+            if time.monotonic() > self._look_at:
+                self._logs.ends()  # nobody else may ask it for long, and somebody may want to know that it is away
+                self._look_at = time.monotonic() + _ALIVE_S
+            self._wake.wait(timeout_s)
+            self._wake.clear()
+            return Arrivals()
+        taken, self._undone = self._undone or self._read(limit, timeout_s), None
+        self._taken = taken
+        if not taken.count:
+            self._is_behind = False
+            if taken.position is None:
+                self.accept()
+        return taken
+
+    def accept(self) -> None:
+        self._taken = None
+        self._position = {**self._position, **self._ahead}
+        self._filters.passed(self._position)
+
+    def undo(self) -> None:
+        self._taken, self._undone = None, self._taken or self._undone
+
+    def close(self) -> None:
+        if self._reader is not None:
+            self._reader.close()
+        self._reader = None
+
+    def _read(self, limit: int, timeout_s: float) -> Arrivals:
+        try:
+            placed = self._opened().read(limit, timeout_s)
+        except Exception:
+            self.close()
+            raise
+        # Never back: what was accepted does not come again.
+        self._ahead = {each.log: max(each.position, self._position[each.log]) for each in placed}
+        natives = [native for each in placed if (native := self._native(each)) is not None]
+        behind, now = {**self._position, **self._ahead}, time.monotonic()
+        is_kept = bool(natives) or (behind != self._last_kept and now > self._keep_at)
+        if is_kept:
+            self._last_kept, self._keep_at = behind, now + _KEEP_S
+        count = sum(each.message is not None for each in placed)
+        return Arrivals(natives, count, position=behind if is_kept else None)
+
+    def _opened(self) -> LogReader[M]:
+        """A reader of all logs that there are. Raises StoreError."""
+        if self._reader is not None and time.monotonic() < self._look_at:
+            return self._reader
+        ends = self._logs.ends()
+        self._look_at = time.monotonic() + _LOOK_S
+        if self._reader is not None and ends.keys() == self._position.keys():
+            return self._reader
+        begins, known = self._logs.begins(), self._position or self.kept() or {}
+        for gone in known.keys() - ends.keys():
+            self._log.warning("%s is gone: what natives published there and had not come yet is lost", gone)
+        self.close()
+        self._position = {log: self._begin(log, known, begins.get(log, -1), end) for log, end in ends.items()}
+        self._reader = self._logs.reader(self._position, self._filters.all)
+        return self._reader
+
+    def _begin(self, log: str, known: Positions, begin: int, end: int) -> int:
+        """Behind which position to read *log*."""
+        since = self._filters.first(log)
+        # A position that no subscriber needs any more is an earlier one.
+        since = end if since is None else since
+        position = max(known.get(log, since), since)
+        if begin <= position <= end:
+            return position
+        if position >= 0:
+            text = "%s: what natives published at positions %d to %d is gone"
+            self._log.warning(text, log, position + 1, begin)
+        if position > end:
+            self._filters.restart(log)
+        return begin
+
+    def _native(self, placed: Placed[M]) -> NativePublication | Unreadable | None:
+        """The publication; None for one that no subscription needs, or that this bridge has sent or has already."""
+        if placed.message is None:
+            return None
+        try:
+            record = self._logs.record(placed.message)
+            by = record.bridge
+            if by == self._logs.bridge or (by is not None and record.is_copy):
+                return None
+            like = record.near if record.topic is None else record.topic
+            # Where a message is like no topic string, nobody can say that no subscriber wants it.
+            if (like or record.topic is not None) and not self._takes(like, placed):
+                return None
+            if record.topic is None:
+                self._log.error("message %d of %s (%.200s) is on no topic", placed.position, placed.log, like)
+                return Unreadable(placed.payload)
+            return self.native(record)
+        except Exception as error:
+            # A fault of ours, or a value nobody thought of: it must not keep what is behind it waiting.
+            self._log.error("message %d of %s cannot be read", placed.position, placed.log, exc_info=error)
+            return Unreadable(placed.payload)
+
+    def _takes(self, topic: str, placed: Placed[M]) -> bool:
+        return self._filters.takes(selected(topic), placed.log, placed.position)
 
 
 class LogAdapter(Unconnected, Generic[M]):

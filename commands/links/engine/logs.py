@@ -1,7 +1,7 @@
 """The interface of a tree that is logs: streams of JetStream, partitions of Kafka.
 
 A log has numbered messages, and keeps them whether they were read or not. So the bridge remembers itself how far it has
-read (``commands.links.engine.position``), and which filters it follows (``commands.links.engine.followed_filters``).
+read (``commands.links.engine.inbound_writer``), and which filters it follows (``commands.links.engine.filters``).
 The engine does that and all that follows from it (``log_receiver``, ``log_adapter``); an adapter makes the calls.
 
 M is a message as the tree's client library gives it.
@@ -9,12 +9,12 @@ M is a message as the tree's client library gives it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
-from commands.links.engine.followed_filters import Positions
-from commands.links.engine.headers import Record
+from commands.links.engine.filters import Positions
+from commands.links.engine.properties import Record
 
 M = TypeVar("M")
 Following = Callable[[], Sequence[str]]
@@ -75,3 +75,30 @@ class Logs(Protocol[M]):
 
     def close(self) -> None:
         """Disconnect. Raises nothing."""
+
+
+T = TypeVar("T")
+
+_MOST: Final = 1_000
+
+
+def batches(
+    given: Iterable[T], size: Callable[[T], int], most_bytes: int, apart: Callable[[T], Hashable] | None = None
+) -> Iterator[list[T]]:
+    """Batches of *given*, in order, each of about *most_bytes* at most, and of one item at least.
+
+    size: of an item, in bytes. apart: two items for which it is equal are not in one batch; None for no such rule.
+    """
+    together: list[T] = []
+    kinds: set[Hashable] = set()
+    length = 0
+    for each in given:
+        kind = len(together) if apart is None else apart(each)
+        if together and (kind in kinds or length > most_bytes or len(together) == _MOST):
+            yield together
+            together, kinds, length = [], set(), 0
+        together.append(each)
+        kinds.add(kind)
+        length += size(each)
+    if together:
+        yield together

@@ -7,10 +7,12 @@ which may clear more than is known here. The link asks the tree outside the unit
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from commands.links.engine.adapter import (
     Adapter,
@@ -19,17 +21,119 @@ from commands.links.engine.adapter import (
     carries,
     how,
 )
-from commands.links.engine.filter_registry import FilterRegistry
-from commands.links.engine.questions import Questions
+from commands.links.engine.filter_registry import FilterRegistry, Subscribing
 from commands.links.engine.retained import News, TreeRetained
-from commands.links.engine.silence import Silence
-from commands.links.engine.subscribing import Subscribing
-from commands.qmgr.link_port import Feature, How
+from commands.qmgr.link_port import Feature, How, TreeNotAskedError
 from rfh2.errors import StoreError
 from streams.operations import AlterSubscription, ClearRetained, Operation, RequestRetained, Subscribe
 from streams.patterns import parse_pattern
 from streams.port import TopicSpaceView
 from streams.subscriptions import Subscription
+
+# The questions to a link's tree that a command needs before it is processed, and their answers.
+#
+# The processor processes commands inside a unit of work, and does not wait for the tree there
+# (``commands.qmgr.link_port``). So it notes a question that has no answer yet, and asks it after the unit of work.
+# The answer is for the next unit of work, which processes the command. Unused answers are kept while the next
+# questions are asked.
+
+Q = TypeVar("Q", bound=Hashable)
+A = TypeVar("A")
+
+# After this time other publications may have replaced those in the answer: if the next unit of work has failed for so
+# long, ask the tree again.
+_STALE_S: Final = 30.0
+
+
+class Questions(Generic[Q, A]):
+    """Questions and answers; used by the processor's thread alone.
+
+    ask: asks the tree all of these, returns what it answered to each, and raises nothing. unused: called with each
+    question whose answer no command used.
+    """
+
+    def __init__(
+        self, ask: Callable[[Sequence[Q]], dict[Q, A]], unused: Callable[[Q], None] = lambda _question: None
+    ) -> None:
+        self._ask, self._unused = ask, unused
+        self._pending: dict[Q, None] = {}
+        self._answers: dict[Q, tuple[float, A]] = {}
+        self._used: set[Q] = set()
+
+    def has(self, question: Q) -> bool:
+        """Whether there is an answer to it."""
+        found = self._answers.get(question)
+        return found is not None and time.monotonic() - found[0] < _STALE_S
+
+    def answer(self, question: Q) -> A:
+        """The answer. Raises TreeNotAskedError where there is none yet."""
+        if not self.has(question):
+            self.note(question)
+            raise TreeNotAskedError(str(question))
+        self._used.add(question)
+        return self._answers[question][1]
+
+    def note(self, question: Q) -> None:
+        """Ask it too, the next time."""
+        if not self.has(question):
+            self._pending[question] = None
+
+    def ask(self) -> bool:
+        """Ask what is pending; whether anything was."""
+        pending, self._pending = self._pending, {}
+        if pending:
+            at = time.monotonic()
+            self._answers |= {question: (at, answer) for question, answer in self._ask(tuple(pending)).items()}
+        return bool(pending)
+
+    def committed(self) -> None:
+        """A unit of work is over: drop its answers, except those that a command may still wait for."""
+        if not self._pending:
+            self.forget()
+        for question in self._used:
+            self._answers.pop(question, None)
+        self._used.clear()
+
+    def forget(self) -> None:
+        """The answers may be out of date."""
+        for question in self._answers.keys() - self._used:
+            self._unused(question)
+        self._answers.clear()
+        self._used.clear()
+
+
+class Silence:
+    """Begins when the tree does not answer; ends when it answers anything, or after longest_s (None: never)."""
+
+    def __init__(self, longest_s: float | None) -> None:
+        self._longest_s = longest_s
+        self._lock = threading.Lock()
+        self._since: float | None = None
+
+    def begin(self) -> bool:
+        """The tree has not answered. Whether it did until now."""
+        with self._lock:
+            is_new = not self._holds()
+            if is_new:
+                self._since = time.monotonic()
+            return is_new
+
+    def end(self) -> None:
+        """The tree has answered."""
+        with self._lock:
+            self._since = None
+
+    @property
+    def holds(self) -> bool:
+        """Whether the tree is not to be asked."""
+        with self._lock:
+            return self._holds()
+
+    def _holds(self) -> bool:
+        if self._since is None:
+            return False
+        return self._longest_s is None or time.monotonic() - self._since < self._longest_s
+
 
 F = TypeVar("F", bound=Hashable)
 

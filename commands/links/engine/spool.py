@@ -4,23 +4,26 @@
                             └─ it does not ───────> spool.undo()
 
 Only one link takes from the queue. It never holds a unit of work open while it waits for the tree: in the embedded
-queue manager the processor would wait too.
+queue manager the processor would wait too. ``LinkStores`` has the queue, and all else that a link uses there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Final, Protocol
 
 from commands.broker.dead_letter import DeadLetters
+from commands.links.engine.filters import Positions
+from commands.links.engine.inbound_writer import CommandPutter, InboundWriter
 from commands.qmgr.store.port import Queues, StoredMessage, UnitOfWork
 from commands.qmgr.store.sqlite import QueueManagerStore
 from rfh2.layouts import MQMD1
 from rfh2.mqmd import Mqmd
+from streams.operations import RetainedPublication
 
 _MSG_ID: Final = next(slice(at, at + size) for name, at, size in MQMD1.spans() if name == "MsgId")
 
@@ -114,3 +117,24 @@ def put_dead(unit: Queues, refused: Refused, qmgr: str, queue: str) -> None:
     mqmd = Mqmd.decode(message.md)
     letter = DeadLetters(qmgr, queue).put(mqmd, message.body, refused.reason, message.queue, now)
     unit.put(letter.queue, letter.message.mqmd.encode(), letter.body, time=now)
+
+
+@dataclass(frozen=True, slots=True)
+class LinkStores:
+    """writer: puts native publications. putter: puts them in a unit of work of the tree, if it has the queues too.
+
+    spool: the outgoing queue. retained: what is retained here, as kept, for as long as one is inside.
+    """
+
+    writer: Callable[[], InboundWriter]
+    putter: CommandPutter
+    spool: Callable[[], Spool]
+    retained: Callable[[], AbstractContextManager[list[RetainedPublication]]]
+
+    def position(self) -> Positions | None:
+        """The position in the tree's logs behind the last commands from it; None for none. Raises StoreError."""
+        writer = self.writer()
+        try:
+            return writer.position()
+        finally:
+            writer.close()

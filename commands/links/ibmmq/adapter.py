@@ -13,23 +13,72 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import Final
 
 from commands.config.settings import TopicsConfig
-from commands.links.engine.adapter import Engine, FilterAnswer, Subscribed, TreeRefusedError
+from commands.links.engine.adapter import (
+    Arrivals,
+    Engine,
+    FilterAnswer,
+    Prepared,
+    Sent,
+    Subscribed,
+    TreeRefusedError,
+    Unconnected,
+    Waiting,
+)
+from commands.links.engine.command_from_native import NativePublication
 from commands.links.engine.inbound_writer import CommandPutter
+from commands.links.engine.message_for_tree import ForTree
 from commands.links.engine.retained import TreeRetained
 from commands.links.engine.spool import Spool
-from commands.links.engine.unconnected import Unconnected
-from commands.links.ibmmq.capabilities import CAPABILITIES
 from commands.links.ibmmq.manager import MqMessages
-from commands.links.ibmmq.reasons import ConnectionLostError, MqError
-from commands.links.ibmmq.receiver import MqReceiver
-from commands.links.ibmmq.sender import MqSender
+from commands.links.ibmmq.publications import native_of, put_for
+from commands.links.ibmmq.reasons import REFUSED, ConnectionLostError, MqError
 from commands.links.ibmmq.spool import MqSpool
 from commands.links.ibmmq.tree import Selection, Tree
-from rfh2.constants import MQRC_NOT_AUTHORIZED
+from commands.links.ibmmq.unit import MqUnit
+from commands.qmgr.link_port import Capability, Feature, How
+from commands.qmgr.store.port import StoredMessage
+from rfh2.constants import MQRC_NOT_AUTHORIZED, MQRCCF_COMMAND_FAILED
+from rfh2.errors import DecodeError, StoreError
+from rfh2.mqmd import Mqmd
 from streams.patterns import parse_pattern
 from streams.subscriptions import WildcardScheme
+
+CAPABILITIES: Final[tuple[Capability, ...]] = (
+    Capability(
+        Feature.SUBSCRIBE, How.DOES, "a durable subscription by MQSUB before the response; one for all that share it"
+    ),
+    Capability(Feature.ALTER, How.EMULATED, "a subscription more and one less; options are the bridge's"),
+    Capability(Feature.PUBLISH, How.DOES, "MQPUT to a topic, under syncpoint"),
+    Capability(Feature.RETAIN, How.DOES, "MQPMO_RETAIN; native ones are kept by the bridge for legacy subscribers"),
+    Capability(Feature.RETAIN_EMPTY, How.DOES, "a message without data is a message"),
+    Capability(Feature.REQUEST, How.DOES, "MQSUBRQ; the bridge sends what comes of it"),
+    Capability(Feature.CLEAR, How.DOES, "PCF Clear Topic String for each topic; a wildcard is looked up first"),
+    Capability(Feature.CHAR_WILDCARDS, How.DOES, "MQSO_WILDCARD_CHAR"),
+    Capability(Feature.INNER_HASH, How.DOES, "the same rules"),
+    Capability(Feature.ODD_TOPICS, How.DOES, "the same rules"),
+    Capability(Feature.DOLLAR_TOPICS, How.DOES, "the same rules; $SYS is the queue manager's"),
+    Capability(Feature.EXPIRY, How.DOES, "Expiry"),
+    Capability(Feature.PERSISTENCE, How.DOES, "Persistence"),
+    Capability(Feature.PRIORITY, How.DOES, "Priority"),
+    Capability(Feature.PROPERTIES, How.DOES, "message properties, folder usr; types (dt) become text"),
+    Capability(Feature.HEADERS, How.NOT_CARRIED, "folders other than usr and mqpse, and headers before the MQRFH2"),
+    Capability(Feature.SELECTORS, How.EMULATED, "the bridge evaluates them on what comes"),
+    Capability(
+        Feature.SCOPE,
+        How.DOES,
+        "local = share: MQPMO_SCOPE_QMGR; keep: scope QMGR stays here, and gets nothing from there",
+    ),
+    Capability(
+        Feature.OTHER_SUBS_ONLY, How.DOES, "the bridge leaves the publisher out; a selector keeps it from coming back"
+    ),
+    Capability(Feature.ORDER, How.DOES, "by publisher; between the two sides there is none"),
+    Capability(Feature.IDENTITY, How.EMULATED, "the bridge's, wherever the tree is"),
+    Capability(Feature.UNIT_OF_WORK, How.DOES, "MQPUT under syncpoint, with the get where the queues are IBM MQ's too"),
+)
+
 
 _log = logging.getLogger("qpubsub.mq")
 
@@ -181,3 +230,147 @@ class MqCalls:
 
     def close(self) -> None:
         self._tree.close()
+
+
+# Publications that IBM MQ has put on the incoming queue, got in a unit of work (``Receiver``).
+
+
+class MqReceiver:
+    """For one thread. messages: for this receiver alone. putter: sets aside what is no publication.
+
+    together: whether the unit of work has the queue manager's queues too, so that commands are put in it. bridge: the
+    queue manager whose bridge it is.
+    """
+
+    def __init__(
+        self, messages: MqMessages, config: TopicsConfig, putter: CommandPutter, together: bool, bridge: str
+    ) -> None:
+        self._messages, self._config, self._putter, self._together = messages, config, putter, together
+        self._bridge = bridge
+        self._unit: MqUnit | None = None
+
+    @property
+    def is_waiting(self) -> bool:
+        """What waits on the queue is found by the next ``take``."""
+        return False
+
+    def take(self, limit: int, timeout_s: float) -> Arrivals:
+        arrivals = self._taken(limit)
+        if arrivals.count:
+            return arrivals
+        self.accept()
+        if self._messages.wait_for_message(self._config.in_queue, timeout_s):
+            arrivals = self._taken(limit)
+            if not arrivals.count:
+                self.accept()
+        return arrivals
+
+    def accept(self) -> None:
+        unit, self._unit = self._unit, None
+        if unit is not None:
+            unit.commit()
+
+    def undo(self) -> None:
+        unit, self._unit = self._unit, None
+        if unit is not None:
+            unit.backout()
+
+    def close(self) -> None:
+        self.undo()
+        self._messages.close()
+
+    def _taken(self, limit: int) -> Arrivals:
+        unit = self._unit = self._messages.unit_of_work()
+        natives: list[NativePublication] = []
+        count = 0
+        while count < limit and (message := unit.get(self._config.in_queue)) is not None:
+            count += 1
+            native = self._native(unit, message)
+            if native is not None:
+                natives.append(native)
+        return Arrivals(natives, count, unit if self._together else None)
+
+    def _native(self, unit: MqUnit, message: StoredMessage) -> NativePublication | None:
+        """The publication; None for what this bridge had sent itself, and for what is no publication."""
+        try:
+            native, bridge = native_of(message.md, message.body, self._config.default_format)
+        except Exception as error:
+            # A fault of ours, unless it is a DecodeError: it must not keep what is behind it waiting.
+            expected = isinstance(error, DecodeError)
+            text = "a message on %s is no publication, and is put on the dead-letter queue: %s"
+            _log.error(text, message.queue, error, exc_info=None if expected else error)
+            reason = error.reason if isinstance(error, DecodeError) else MQRCCF_COMMAND_FAILED
+            self._putter.set_aside(unit, Mqmd.decode(message.md), message.body, reason, message.queue)
+            return None
+        return None if bridge == self._bridge else native
+
+
+# Publications to IBM MQ's topic tree (``Sender``).
+#
+# If the outgoing queue is IBM MQ's too, the sender puts them in the unit of work in which it got them.
+#
+# PCF commands are in no unit of work: if the unit of work with its get is backed out, the sender does the clear
+# again.
+
+
+# Beside what a queue may say: the topic is inhibited (2051), not valid (2425), or nobody's (2502).
+_TOPIC_REFUSED: Final = frozenset({2425, 2085, 2502, 2503, 2494})
+# The properties are too large (2465, 2469, 2478, 2513), have a name that MQ does not allow (2442), or were malformed.
+_PROPERTIES_REFUSED: Final = frozenset({2228, 2334, 2335, 2336, 2421, 2442, 2465, 2469, 2472, 2473, 2478, 2513, 2527})
+_OF_THE_PUBLICATION: Final = frozenset(REFUSED) | _TOPIC_REFUSED | _PROPERTIES_REFUSED
+
+MqPut = tuple[bytes, bytes, int]
+"""The MQMD, the body and the MQPMO_* of an MQPUT to a topic; nothing of each for a clear."""
+
+
+class MqSender:
+    """For one thread. messages: the connection that publishes; own: for this sender alone, so that it commits there.
+
+    tree: for PCF, which has a connection of its own: ibmmq 2.1.2 may mistake buffers where a queue that was read is
+    closed while another one stays open.
+    """
+
+    def __init__(self, messages: MqMessages, own: bool, tree: Tree) -> None:
+        self._messages, self._own, self._tree = messages, own, tree
+
+    def prepare(self, wanted: ForTree) -> Prepared[MqPut]:
+        if wanted.clear:
+            return Prepared((b"", b"", 0))
+        return Prepared(put_for(wanted, self._tree.bridge), wanted.other)
+
+    def send(self, batch: Iterable[Waiting[MqPut]]) -> Iterator[Sent]:
+        if not self._own:
+            yield from map(self._sent, batch)
+            return
+        with self._messages.unit_of_work():
+            yield from map(self._sent, batch)
+
+    def done(self) -> None:
+        """Nothing is remembered of a batch."""
+
+    def close(self) -> None:
+        self._tree.close()
+        if self._own:
+            self._messages.close()
+
+    def _sent(self, waiting: Waiting[MqPut]) -> Sent:
+        topic, message = waiting.wanted.topic, waiting.message
+        try:
+            if waiting.wanted.clear:
+                self._tree.clear(topic, waiting.wanted.local)
+            else:
+                self._messages.connection.publish(topic, *waiting.item)
+        except ConnectionLostError:
+            raise
+        except MqError as error:
+            if error.reason not in _OF_THE_PUBLICATION:
+                raise
+            return Sent(message, error.reason, f"IBM MQ refuses what is to be done on topic {topic}: {error}")
+        except StoreError:
+            raise
+        except Exception as error:
+            # A fault of ours: it must not keep what is behind it waiting.
+            _log.error("topic %s: a publication cannot be published", topic, exc_info=error)
+            why = f"message {message.seq} on {message.queue}: it cannot be published"
+            return Sent(message, MQRCCF_COMMAND_FAILED, why)
+        return Sent(message)

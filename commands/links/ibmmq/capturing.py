@@ -10,7 +10,7 @@ from typing import Any, Final
 from commands.config.settings import QueuesConfig
 from commands.config.urls import Address
 from commands.links.ibmmq.connection import Connection, Got
-from commands.links.ibmmq.lanes import Lanes
+from commands.links.ibmmq.input_queues import InputQueues
 from commands.links.ibmmq.reasons import MqError
 from rfh2.captured import CapturedMessage
 from rfh2.captures import put_time
@@ -79,11 +79,11 @@ class MqCapture:
 
         most: messages. most_bytes: no other message is taken once they have so many bytes.
         """
-        lanes, size = Lanes(self._connection, self._handles), 0
+        inputs, size = InputQueues(self._connection, self._handles), 0
         taken: list[CapturedMessage] = []
         while len(taken) < most and size < most_bytes:
             try:
-                one = lanes.take()
+                one = inputs.take()
             except MqError as error:
                 if error.reason == MQRC_SYNCPOINT_LIMIT_REACHED and taken:
                     break  # the next unit of work goes on

@@ -18,10 +18,9 @@ from commands.config.urls import Address
 from commands.disk.errors import QueueManagerInUseError
 from commands.links.ibmmq.attributes import AttributeCache
 from commands.links.ibmmq.connection import Connection
-from commands.links.ibmmq.owed import OwedLanes
 from commands.links.ibmmq.reasons import ConnectionLostError, MqError
-from commands.links.ibmmq.record import Record, RecordError, read_record
-from commands.links.ibmmq.state import LiveState
+from commands.links.ibmmq.record import LiveState, Record, RecordError, read_record
+from commands.links.ibmmq.undelivered import UndeliveredBefore
 from commands.links.ibmmq.unit import MqUnit, MqWorkUnit, put_record
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.owed import note_owed_elsewhere
@@ -100,7 +99,7 @@ class MqQueueManager:
         self._connection = Connection(address, config)
         self._queues = AttributeCache(self._connection)
         self._state = LiveState(store.database)
-        self._owed = OwedLanes(config.owed_queue)
+        self._owed = UndeliveredBefore(config.owed_queue)
         self._unit: MqWorkUnit | None = None
 
     @property
@@ -235,7 +234,7 @@ class MqQueueManager:
 
     def _read_owed(self) -> None:
         self._owed.read(self._connection)
-        rows = [(name, lane.count, lane.since) for name, lane in self._owed.lanes.items()]
+        rows = [(name, each.count, each.since) for name, each in self._owed.by_queue.items()]
         if rows or self._store.overview().owed:
             with self._store.unit_of_work() as unit:
                 note_owed_elsewhere(unit.database, rows)

@@ -20,11 +20,10 @@ from commands.config.settings import QueuesConfig
 from commands.disk.errors import UndeliverableError, UnitOfWorkFullError, UnknownQueueError
 from commands.links.ibmmq.attributes import AttributeCache, QueueAttributes
 from commands.links.ibmmq.connection import Connection, Got
-from commands.links.ibmmq.lanes import Lanes
-from commands.links.ibmmq.owed import OwedLanes, OwedOnQueue, put_at
+from commands.links.ibmmq.input_queues import InputQueues
 from commands.links.ibmmq.reasons import BackedOutError, ConnectionLostError, MqError, refusal
-from commands.links.ibmmq.record import FORMAT, Record
-from commands.links.ibmmq.state import LiveState
+from commands.links.ibmmq.record import FORMAT, LiveState, Record
+from commands.links.ibmmq.undelivered import UndeliveredBefore, UndeliveredOnQueue, put_at
 from commands.qmgr.store.owed import note_owed_elsewhere
 from commands.qmgr.store.port import LoadedState, StoredMessage
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
@@ -57,7 +56,7 @@ class MqUnit:
         self._connection, self._queues, self._config = connection, queues, config
         self._numbers, self._end = numbers, end
         self._cmqc = connection.mq.CMQC
-        self._lanes: tuple[tuple[str, ...], Lanes] | None = None
+        self._inputs: tuple[tuple[str, ...], InputQueues] | None = None
         self._is_open, self._failed = True, False
 
     # Messages
@@ -70,9 +69,9 @@ class MqUnit:
     def get_next(self, queues: Sequence[str]) -> StoredMessage | None:
         with self._calling(""):
             names = tuple(queues)
-            if self._lanes is None or self._lanes[0] != names:
-                self._lanes = (names, Lanes(self._connection, list(self._readable(names))))
-            while (taken := self._take(self._lanes[1])) is not None:
+            if self._inputs is None or self._inputs[0] != names:
+                self._inputs = (names, InputQueues(self._connection, list(self._readable(names))))
+            while (taken := self._take(self._inputs[1])) is not None:
                 queue, got = taken
                 message = self._stored(queue, got)
                 if not self._set_aside(queue, message):
@@ -223,9 +222,9 @@ class MqUnit:
     # Getting
 
     @staticmethod
-    def _take(lanes: Lanes) -> tuple[str, Got] | None:
+    def _take(inputs: InputQueues) -> tuple[str, Got] | None:
         try:
-            return lanes.take()
+            return inputs.take()
         except MqError as error:
             if error.reason == MQRC_SYNCPOINT_LIMIT_REACHED:
                 return None  # this unit of work is as large as it may be; the next one goes on
@@ -234,7 +233,7 @@ class MqUnit:
     @property
     def inputs(self) -> list[Any]:
         """The handles of the queues that were read."""
-        return [] if self._lanes is None else [lane for _, lane in self._lanes[1].handles]
+        return [] if self._inputs is None else [handle for _, handle in self._inputs[1].handles]
 
     def _input(self, queue: str) -> Any:
         return self._connection.queue(queue, self._cmqc.MQOO_INPUT_SHARED | self._cmqc.MQOO_BROWSE)
@@ -313,14 +312,14 @@ class MqWorkUnit(MqUnit):
         queues: AttributeCache,
         config: QueuesConfig,
         state: LiveState,
-        owed: OwedLanes,
+        owed: UndeliveredBefore,
         knowledge: SqliteUnitOfWork,
         end: Callable[[bool], None],
     ) -> None:
         super().__init__(connection, queues, config, state.number, end)
         self._state, self._knowledge = state, knowledge
         self._effects: list[Effect] = []
-        self.owed = OwedOnQueue(connection, owed, self._calling, self._keep, self._is_temporary)
+        self.owed = UndeliveredOnQueue(connection, owed, self._calling, self._keep, self._is_temporary)
 
     @property
     def counters(self) -> Counting:

@@ -3,18 +3,107 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
 from commands.config.settings import ConfigError, TopicsConfig
 from commands.config.urls import Address
 from commands.links.engine.adapter import TreeUnreachableError
-from commands.links.engine.followed_filters import Positions
-from commands.links.kafka.client_settings import client_settings
-from commands.links.kafka.routes import Routes
-from commands.links.kafka.topics import make_topic, partitions_of, settings_of
+from commands.links.engine.filters import Positions
+from commands.links.kafka.records import Routes
 from rfh2.distribution import how_to_install
+from rfh2.errors import StoreError
+
+try:
+    from confluent_kafka import KafkaError, KafkaException, TopicCollection
+    from confluent_kafka.admin import (  # type: ignore[attr-defined]
+        AdminClient,
+        ConfigResource,
+        NewTopic,
+        ResourceType,
+    )
+except ImportError:  # pragma: no cover - the extra is not installed
+    AdminClient = None  # type: ignore[assignment,misc]
+
+_OFTEN_S: Final = 0.1
+
+
+def client_settings(
+    address: Address, config: TopicsConfig, name: str, own: dict[str, Any], reserved: Collection[str] = ()
+) -> dict[str, Any]:
+    """Those of a client named *name*, with its *own*.
+
+    reserved: what [topics.kafka.client] may not have, beside these. Raises ConfigError where it has.
+    """
+    user, mechanism = address.user or config.user, config.kafka.sasl_mechanism
+    files = {"ca": config.ca_file, "certificate": config.cert_file, "key": config.key_file}
+    settings = {
+        "bootstrap.servers": ",".join((*address.hosts, *config.servers)),
+        "client.id": name,
+        "security.protocol": ("SASL_" if mechanism else "") + ("SSL" if address.secure else "PLAINTEXT"),
+        "log_level": 2,
+        **{f"ssl.{file}.location": str(path) for file, path in files.items() if path is not None},
+        **own,
+    }
+    if mechanism:
+        password = config.password() or ""
+        settings |= {"sasl.mechanism": mechanism, "sasl.username": user or "", "sasl.password": password}
+    for given in config.kafka.client:
+        if given in settings or given in reserved:
+            raise ConfigError("[topics.kafka.client]", f"{given} is qpubsub's own to set")
+    return {**settings, **config.kafka.client}
+
+
+def partitions_of(admin: AdminClient, topic: str, patience_s: float) -> list[int] | None:
+    """The numbers of a topic's partitions; None where the topic is not there."""
+    about = admin.describe_topics(TopicCollection([topic]), request_timeout=patience_s)[topic]
+    try:
+        return [each.id for each in about.result().partitions]
+    except KafkaException as error:
+        if error.args[0] != KafkaError.UNKNOWN_TOPIC_OR_PART:
+            raise
+        return None
+
+
+def settings_of(admin: AdminClient, topic: str, patience_s: float) -> dict[str, str]:
+    """The settings of a topic; none where it is not there, or the user may not read them."""
+    resource = ConfigResource(ResourceType.TOPIC, topic)
+    asked = admin.describe_configs([resource], request_timeout=patience_s)
+    try:
+        return {name: str(entry.value) for name, entry in asked[resource].result().items()}
+    except KafkaException as error:
+        if error.args[0] not in {KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.UNKNOWN_TOPIC_OR_PART}:
+            raise
+        return {}
+
+
+def make_topic(
+    admin: AdminClient,
+    topic: str,
+    partitions: int,
+    replicas: int,
+    settings: Mapping[str, str],
+    patience_s: float,
+    *,
+    check_only: bool = False,
+) -> None:
+    """Make a topic, and wait until it is there; that somebody else made it meanwhile is no error.
+
+    check_only: only ask whether it could be made. Raises StoreError if that is refused.
+    """
+    new = NewTopic(topic, partitions, replicas, config=dict(settings))
+    asked = admin.create_topics([new], validate_only=check_only, request_timeout=patience_s)
+    try:
+        asked[topic].result()
+    except KafkaException as error:
+        if error.args[0] != KafkaError.TOPIC_ALREADY_EXISTS:
+            raise StoreError(f"Kafka topic {topic} cannot be made: {error.args[0].str()}") from error
+    end = time.monotonic() + patience_s
+    while not check_only and partitions_of(admin, topic, patience_s) is None and time.monotonic() < end:
+        time.sleep(_OFTEN_S)
+
 
 try:
     from confluent_kafka import (

@@ -2,15 +2,78 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import Any, Final, Generic, TypeVar
 
-from commands.links.engine.followed_filters import Positions
-from commands.links.engine.last_messages import LastMessages
-from commands.links.engine.logs import Placed
+from commands.links.engine.adapter import TreeUnreachableError
+from commands.links.engine.filters import Positions
+from commands.links.engine.logs import LogReader, Placed
 from commands.links.kafka.cluster import KafkaCluster
+
+M = TypeVar("M")
+
+_AT_ONCE: Final = 1_000
+
+
+class LastMessages(Generic[M]):
+    """For several threads. opened: makes a reader of what is behind positions. ends: how far the logs go.
+
+    entry: the key of a message, and what to keep of it, None for nothing. patience_s: how long to wait for the next.
+    """
+
+    def __init__(
+        self,
+        opened: Callable[[Positions], LogReader[M]],
+        ends: Callable[[], Positions],
+        entry: Callable[[M], tuple[bytes, M | None]],
+        patience_s: float,
+    ) -> None:
+        self._opened, self._ends, self._entry, self._patience_s = opened, ends, entry, patience_s
+        self._lock = threading.Lock()
+        self._reader: LogReader[M] | None = None
+        self._at: dict[str, int] = {}
+        self._last: dict[bytes, M] = {}
+
+    def read(self) -> dict[bytes, M]:
+        """What there is now, by key. Raises StoreError."""
+        with self._lock:
+            ends = self._ends()
+            if self._at.keys() != ends.keys() or any(self._at[log] > end for log, end in ends.items()):
+                self._close()  # a new process, or other logs of the same names
+                self._at, self._last = dict.fromkeys(ends, -1), {}
+            while any(self._at[log] < end for log, end in ends.items()):
+                self._reader = self._reader or self._opened(self._at)
+                try:
+                    self._take(self._reader.read(_AT_ONCE, self._patience_s))
+                except Exception:
+                    self._close()
+                    raise
+            return dict(self._last)
+
+    def close(self) -> None:
+        """Read no more."""
+        with self._lock:
+            self._close()
+
+    def _take(self, placed: Iterable[Placed[M]]) -> None:
+        if not placed:
+            raise TreeUnreachableError(f"{', '.join(self._at)} cannot be read to the end")
+        for each in placed:
+            self._at[each.log] = each.position
+            if each.message is not None:
+                key, kept = self._entry(each.message)
+                self._last.pop(key, None)
+                if kept is not None:
+                    self._last[key] = kept
+
+    def _close(self) -> None:
+        if self._reader is not None:
+            self._reader.close()
+        self._reader = None
+
 
 with suppress(ImportError):  # the extra is not installed
     from confluent_kafka import KafkaError, KafkaException

@@ -1,6 +1,6 @@
 """Publications to Kafka, in transactions that also say what they have sent (``Sender``).
 
-The topic of state has a record of what was sent (``commands.links.engine.sent_marks``). A bridge that begins, or has
+The topic of state has a record of what was sent (``commands.links.kafka.sender``). A bridge that begins, or has
 lost a connection, takes its name back (``init_transactions``): that ends the last transaction, one way or the other.
 Then the record says which messages are not to be sent again. So readers with read_committed get each publication once,
 whatever was killed.
@@ -8,21 +8,71 @@ whatever was killed.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
+from hashlib import blake2b
 from typing import Any, Final
 
 from commands.links.engine.adapter import Prepared, Sent, TreeUnreachableError, Waiting, too_large
-from commands.links.engine.batches import batches
+from commands.links.engine.logs import batches
 from commands.links.engine.message_for_tree import ForTree
-from commands.links.engine.sent_marks import SentMarks
 from commands.links.kafka.cluster import KafkaCluster
 from commands.links.kafka.reader import compacted
-from commands.links.kafka.records import KafkaRecord, records_for
-from commands.links.kafka.routes import Routes
+from commands.links.kafka.records import KafkaRecord, Routes, records_for
 from rfh2.constants import MQRC_MSG_TOO_BIG_FOR_Q, MQRC_NOT_AUTHORIZED
 from rfh2.errors import StoreError
+
+# What a tree with transactions has of the outgoing queue, in a record that is kept in the tree.
+#
+# The record is written in the transaction that sends. So a bridge that begins, or does not know how a transaction
+# ended, reads there which messages the tree has though they are on the outgoing queue still, and sends each once.
+# Pure.
+
+_MARK_BYTES: Final = 8
+
+
+class SentMarks:
+    """A mark for each message that was sent and may be on the outgoing queue. epoch: of the command processor."""
+
+    def __init__(self, epoch: int) -> None:
+        self._epoch = epoch
+        self._marks: set[str] = set()
+        self._is_fresh = False
+
+    def read(self, record: bytes | None) -> int:
+        """Have the marks of *record*, None for none yet; returns the epoch of the processor that wrote it, or -1."""
+        state: dict[str, Any] = {"epoch": -1, "sent": ""} if record is None else json.loads(record)
+        marks, length = state["sent"], 2 * _MARK_BYTES
+        self._marks = {marks[at : at + length] for at in range(0, len(marks), length)}
+        return int(state["epoch"])
+
+    def record(self, keys: Iterable[bytes]) -> str:
+        """The record once the messages with *keys* are sent too."""
+        marks = self._marks.union(map(_mark, keys))
+        return json.dumps({"epoch": self._epoch, "sent": "".join(sorted(marks))})
+
+    def sent(self, keys: Iterable[bytes]) -> None:
+        """The messages with *keys*, and the record, are committed in the tree."""
+        before = len(self._marks)
+        self._marks.update(map(_mark, keys))
+        self._is_fresh = len(self._marks) > before
+
+    def has(self, key: bytes) -> bool:
+        """Whether the tree has the message with *key*."""
+        return _mark(key) in self._marks
+
+    def left(self) -> None:
+        """A batch has left the outgoing queue. If some of it was sent just now, all that was sent before has left."""
+        if self._is_fresh:
+            self._marks.clear()
+            self._is_fresh = False
+
+
+def _mark(key: bytes) -> str:
+    return blake2b(key, digest_size=_MARK_BYTES).hexdigest()
+
 
 try:
     from confluent_kafka import KafkaError, Producer

@@ -8,31 +8,66 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Final
 
 from commands.config.settings import ConfigError, TopicsConfig
 from commands.config.urls import Address
-from commands.links.engine.adapter import Engine, Subscribed, TreeUnreachableError
+from commands.links.engine.adapter import Arrivals, Engine, Subscribed, TreeUnreachableError
 from commands.links.engine.command_from_native import NativePublication
-from commands.links.engine.filter_tree import matcher_of
+from commands.links.engine.filters import matcher_of
+from commands.links.engine.inbound_writer import Unreadable
 from commands.links.engine.retained import TreeRetained
 from commands.links.engine.spool import Spool
 from commands.links.mqtt.answers import Granted, Received, SentPacket
-from commands.links.mqtt.capabilities import CAPABILITIES
 from commands.links.mqtt.client import MqttClient
-from commands.links.mqtt.filters import Filters
-from commands.links.mqtt.packets import MqttPublication
-from commands.links.mqtt.receiver import MqttReceiver
+from commands.links.mqtt.filters import Filters, Subscribing
+from commands.links.mqtt.packets import MqttPublication, native_of
 from commands.links.mqtt.sender import MqttSender
 from commands.links.mqtt.snapshots import Snapshots
 from commands.links.mqtt.state_topic import BridgeState, StateTopic
-from commands.links.mqtt.subscribing import Subscribing
 from commands.links.mqtt.topics import filter_of, why_not_shared, why_not_topic
+from commands.qmgr.link_port import Capability, Feature, How
 from rfh2.distribution import VERSION
 from streams.subscriptions import WildcardScheme
+
+CAPABILITIES: Final[tuple[Capability, ...]] = (
+    Capability(Feature.SUBSCRIBE, How.DOES, "SUBSCRIBE at QoS 1 before the response; one filter for all that share it"),
+    Capability(Feature.ALTER, How.EMULATED, "a subscription more and one less; options are the bridge's"),
+    Capability(Feature.PUBLISH, How.DOES, "PUBLISH, at least once, in order"),
+    Capability(Feature.RETAIN, How.DOES, "retain flag; native ones are kept by the bridge for legacy subscribers"),
+    Capability(Feature.RETAIN_EMPTY, How.LOST, "to MQTT it clears the topic; legacy subscribers still get it"),
+    Capability(Feature.REQUEST, How.EMULATED, "answered from what the bridge keeps, which follows the broker"),
+    Capability(Feature.CLEAR, How.DOES, "an empty retained PUBLISH for each topic; a wildcard is looked up first"),
+    Capability(
+        Feature.CHAR_WILDCARDS, How.EMULATED, "widened back to the nearest / then # (3.1.3), filtered by the bridge"
+    ),
+    Capability(Feature.INNER_HASH, How.EMULATED, "cut after the first #, filtered by the bridge"),
+    Capability(Feature.ODD_TOPICS, How.NOT_CARRIED, "legacy programs reach each other as before"),
+    Capability(Feature.DOLLAR_TOPICS, How.NOT_CARRIED, "they are the MQTT broker's; legacy programs reach each other"),
+    Capability(Feature.EXPIRY, How.DOES, "Message Expiry Interval, in seconds, rounded up"),
+    Capability(Feature.PERSISTENCE, How.DOES, "QoS 1 for persistent, QoS 0 for not"),
+    Capability(Feature.PRIORITY, How.LOST, "user property mq.Priority; MQTT delivers in order"),
+    Capability(Feature.PROPERTIES, How.DOES, "user properties and folder usr; types (dt) become text"),
+    Capability(Feature.HEADERS, How.NOT_CARRIED, "folders other than usr, and headers before the MQRFH2"),
+    Capability(Feature.SELECTORS, How.EMULATED, "the bridge evaluates them on what comes"),
+    Capability(
+        Feature.SCOPE,
+        How.EMULATED,
+        "local = share: carried as any other; keep: scope QMGR stays here, and gets nothing from there",
+    ),
+    Capability(
+        Feature.OTHER_SUBS_ONLY, How.DOES, "the bridge leaves the publisher out; No Local keeps it from coming back"
+    ),
+    Capability(Feature.ORDER, How.DOES, "by publisher; between the two sides there is none"),
+    Capability(Feature.IDENTITY, How.EMULATED, "the bridge's, wherever the tree is"),
+    Capability(Feature.UNIT_OF_WORK, How.EMULATED, "each publication is answered for, and goes off the queue then"),
+)
+
 
 _log = logging.getLogger("qpubsub.mqtt")
 
@@ -227,3 +262,79 @@ class MqttCalls:
 
     def _topic(self, packet: MqttPublication) -> str:
         return packet.topic.removeprefix(self._config.prefix)
+
+
+# Publications that the MQTT broker has sent, until the queue manager has them (``Receiver``).
+#
+# The receiver acknowledges a publication at QoS 1 after it was accepted. Publications that are not acknowledged when
+# a connection breaks come again. Those at QoS 0 come once: they wait here up to a limit, and the receiver drops the
+# others. Receive Maximum limits those at QoS 1.
+
+
+_WAITING_QOS0: Final = 20_000
+
+
+class MqttReceiver:
+    """Filled by paho's thread, emptied by the engine's."""
+
+    def __init__(self, client: MqttClient, config: TopicsConfig) -> None:
+        self._client, self._config = client, config
+        self._arrived = threading.Condition()
+        self._waiting: deque[Received] = deque()
+        self._taken: list[Received] = []
+
+    @property
+    def is_waiting(self) -> bool:
+        with self._arrived:
+            return bool(self._waiting or self._taken)
+
+    def put(self, received: Received) -> None:
+        """Add a publication that has arrived."""
+        with self._arrived:
+            if not received.packet.qos and len(self._waiting) >= _WAITING_QOS0:
+                _log.warning("a publication of QoS 0 on %s is dropped: too many wait", received.packet.topic)
+                return
+            self._waiting.append(received)
+            self._arrived.notify()
+
+    def drop_unacknowledged(self) -> None:
+        """There is a new connection to the session: what came by the last one and was not acknowledged comes again."""
+        with self._arrived:
+            kept = [received for received in self._waiting if not received.packet.qos]
+            self._waiting.clear()
+            self._waiting.extend(kept)
+
+    def take(self, limit: int, timeout_s: float) -> Arrivals:
+        with self._arrived:
+            if not self._waiting:
+                self._arrived.wait(timeout_s)
+            self._taken = [self._waiting.popleft() for _ in range(min(len(self._waiting), limit))]
+        natives = [self.read(received.packet) for received in self._taken]
+        return Arrivals([native for native in natives if native is not None], len(self._taken))
+
+    def accept(self) -> None:
+        taken = self._taken
+        for received in taken:
+            self._client.acknowledge(received)
+        self._client.proved()
+        self._taken = []
+
+    def undo(self) -> None:
+        with self._arrived:
+            connection = self._client.connection
+            still = [each for each in self._taken if not each.packet.qos or each.connection == connection]
+            self._waiting.extendleft(reversed(still))
+            self._taken = []
+
+    def close(self) -> None:
+        """Nothing is held: the adapter disconnects."""
+
+    def read(self, packet: MqttPublication) -> NativePublication | Unreadable | None:
+        """What came in *packet*; None for what this bridge had sent itself."""
+        config = self._config
+        try:
+            return native_of(packet, config.prefix, self._client.client_id, config.default_format)
+        except Exception as error:
+            # A fault of ours, or a value nobody thought of: it must not keep what is behind it waiting.
+            _log.error("a native publication on topic %.200s cannot be read", packet.topic, exc_info=error)
+            return Unreadable(packet.payload)

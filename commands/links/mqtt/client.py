@@ -19,9 +19,8 @@ from typing import Any, Final
 
 from commands.config.settings import ConfigError, TopicsConfig
 from commands.config.urls import Address
-from commands.links.engine.adapter import TreeUnreachableError
-from commands.links.engine.backoff import Backoff
-from commands.links.engine.tls import client_context, why_unreachable
+from commands.links.engine.adapter import TreeUnreachableError, client_context, why_unreachable
+from commands.links.engine.threads import Backoff
 from commands.links.mqtt.answers import Connection, Granted, Received, SentPacket, Ticket
 from commands.links.mqtt.packets import MqttPublication
 from commands.links.mqtt.state_topic import WILL_DELAY_S
@@ -34,7 +33,7 @@ try:
     from paho.mqtt.properties import Properties
     from paho.mqtt.subscribeoptions import SubscribeOptions
 
-    from commands.links.mqtt.publish_properties import publish_properties
+    from commands.links.mqtt.packets import publish_properties
 except ImportError:  # pragma: no cover - the extra is not installed
     paho = None  # type: ignore[assignment]
 

@@ -9,18 +9,75 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import logging
-from collections.abc import Callable, Coroutine
+import re
+import threading
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from commands.config.settings import ConfigError, TopicsConfig
 from commands.config.urls import Address, parse_address
-from commands.links.engine.adapter import TreeUnreachableError
-from commands.links.engine.loop_thread import LoopThread, unless
-from commands.links.engine.tls import client_context, why_unreachable
+from commands.links.engine.adapter import TreeUnreachableError, client_context, why_unreachable
 from rfh2.distribution import how_to_install
 from rfh2.errors import StoreError
+
+_LONGEST_STOP_S: Final = 5.0
+
+
+class LoopThread:
+    """A thread with an event loop, from the first call on. name: of the thread."""
+
+    def __init__(self, name: str) -> None:
+        self.loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._starting = threading.Lock()
+
+    def call(self, work: Coroutine[Any, Any, T], timeout_s: float) -> T:
+        """What *work* returns; raises what it raises. After timeout_s it is cancelled: raises TimeoutError."""
+        with self._starting:
+            if self._thread.ident is None:
+                self._thread.start()
+        future = asyncio.run_coroutine_threadsafe(work, self.loop)
+        try:
+            return future.result(timeout_s)
+        except TimeoutError:
+            future.cancel()
+            raise
+
+    def stop(self, last: Coroutine[Any, Any, None]) -> None:
+        """Do *last*, and end the thread, if it has begun. Raises nothing."""
+        if not self._thread.is_alive():
+            last.close()
+            return
+        with suppress(Exception):
+            self.call(last, _LONGEST_STOP_S)
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self._thread.join(_LONGEST_STOP_S)
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self.loop)
+        try:
+            self.loop.run_forever()
+        finally:
+            for task in asyncio.all_tasks(self.loop):
+                task.cancel()
+            self.loop.run_until_complete(asyncio.sleep(0))
+            self.loop.close()
+
+
+async def unless(over: asyncio.Future[Any], work: Coroutine[Any, Any, T], error: Exception) -> T:
+    """What *work* returns; if *over* is done before it, it is cancelled, and *error* raised."""
+    task = asyncio.ensure_future(work)
+    try:
+        ends: list[asyncio.Future[Any]] = [task, over]
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        if task.done():
+            return task.result()
+        raise error
+    finally:
+        task.cancel()
+
 
 try:
     import nats
@@ -165,3 +222,83 @@ class NatsConnection:
 def refusal(error: Any) -> str:
     """What JetStream's API says when it refuses."""
     return f"JetStream refuses it: {error.description} ({error.err_code})"
+
+
+# The stream and the bucket: what they are, how they are made, and whether the bridge can use those that are there.
+
+try:
+    from nats.js.api import DiscardPolicy, StreamConfig, StreamInfo
+    from nats.js.errors import NotFoundError
+except ImportError:  # pragma: no cover - the extra is not installed
+    pass
+
+# How long the server knows the identifier of a publication that it has taken.
+DUPLICATES_S: Final = 600
+_PREFIX: Final = re.compile(r"([^\s.*>$][^\s.*>]*\.)+")
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """bridge: its name at the server. stream, bucket: of the streams; prefix, keys: what begins their subjects."""
+
+    bridge: str
+    stream: str
+    prefix: str
+    bucket: str
+    keys: str
+
+    @classmethod
+    def of(cls, config: TopicsConfig, qmgr: str) -> Names:
+        """Those of a configuration. Raises ConfigError where it has a prefix that cannot be one."""
+        prefix, stream = config.prefix or "mq.", config.stream
+        if _PREFIX.fullmatch(prefix) is None:
+            raise ConfigError("prefix", f"{prefix} cannot begin NATS subjects; one that can is mq.")
+        named = config.client_id or f"qpubsub-{qmgr}"
+        bridge = re.sub(r"[^A-Za-z0-9_-]", lambda found: f"={ord(found[0]):02X}", named)
+        return cls(bridge, stream, prefix, f"KV_{stream}", f"$KV.{stream}.")
+
+
+def configs_of(config: TopicsConfig, names: Names) -> tuple[StreamConfig, StreamConfig]:
+    """The stream and the bucket as the bridge makes them."""
+    kept_s = config.session_expiry_s or None
+    common: dict[str, Any] = {"allow_msg_ttl": True, "allow_direct": True, "num_replicas": config.replicas}
+    stream = StreamConfig(
+        name=names.stream,
+        subjects=[f"{names.prefix}>"],
+        max_age=kept_s,
+        duplicate_window=min(DUPLICATES_S, kept_s or DUPLICATES_S),
+        **common,
+    )
+    bucket = StreamConfig(
+        name=names.bucket,
+        subjects=[f"{names.keys}>"],
+        max_msgs_per_subject=1,
+        discard=DiscardPolicy.NEW,
+        allow_rollup_hdrs=True,
+        deny_delete=True,
+        duplicate_window=DUPLICATES_S,
+        **common,
+    )
+    return stream, bucket
+
+
+async def make_stream(session: Session, wanted: StreamConfig) -> tuple[StreamInfo, bool]:
+    """The stream, which is made if it is not there; and whether it was. What an administrator made is left as it is."""
+    try:
+        return await session.jetstream.stream_info(str(wanted.name)), False
+    except NotFoundError:
+        return await session.jetstream.add_stream(wanted), True
+
+
+def why_unfit(about: StreamInfo, wanted: StreamConfig) -> str | None:
+    """Why the bridge cannot use a stream; None if it can."""
+    missing = [each for each in wanted.subjects or () if not _has(about.config.subjects or (), each)]
+    if missing:
+        return f"stream {wanted.name} does not have the subjects {missing[0]}; see stream and prefix"
+    if not about.config.allow_msg_ttl:
+        return f"stream {wanted.name} does not allow Nats-TTL, so nothing can expire in it"
+    return None
+
+
+def _has(subjects: Sequence[str], wanted: str) -> bool:
+    return any(each == wanted or (each.endswith(">") and wanted.startswith(each[:-1])) for each in subjects)

@@ -14,13 +14,11 @@ from typing import Any, Final
 
 from commands.config.settings import TopicsConfig
 from commands.links.engine.adapter import NotCarriedError, Prepared, Sent, UnansweredError, Waiting, too_large
-from commands.links.engine.batches import batches
+from commands.links.engine.logs import batches
 from commands.links.engine.message_for_tree import ForTree
-from commands.links.nats.connection import Session, refusal
+from commands.links.nats.connection import Names, Session, refusal
 from commands.links.nats.logs import NatsLogs
-from commands.links.nats.messages import MESSAGE_ID, MOST_HEADER_BYTES, NatsPublication, message_for
-from commands.links.nats.streams import Names
-from commands.links.nats.subjects import why_too_long
+from commands.links.nats.messages import MESSAGE_ID, MOST_HEADER_BYTES, NatsPublication, message_for, why_too_long
 from rfh2.constants import MQRC_MSG_TOO_BIG_FOR_Q, MQRC_NOT_AUTHORIZED, MQRCCF_COMMAND_FAILED, MQRCCF_TOPIC_ERROR
 
 _MOST_BYTES: Final = 4_000_000

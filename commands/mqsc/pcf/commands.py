@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from commands.broker.attribute_kinds import Attribute, words
+from commands.broker.subscription_attributes import DISPLAY_TYPE, DURABLE, SUB_ID, SUB_TYPE
+from commands.mqsc.attributes import CHANNEL_TYPE, CLUSTER, CLUSTER_NAMELIST
 from commands.mqsc.pcf import attributes as a
-from commands.mqsc.pcf.attributes import PcfAttribute
-from commands.mqsc.pcf.forms import words
 from rfh2 import pcf_admin_names as c
 from rfh2.pcf_names import MQCA_Q_NAME, MQCA_TOPIC_STRING, MQCMD_CLEAR_TOPIC_STRING
 from rfh2.pcf_parameters import Cfin, Parameter
@@ -37,8 +38,8 @@ class PcfCommand:
     verb: str
     target: str
     name: int = 0
-    taken: tuple[PcfAttribute, ...] = ()
-    shown: tuple[PcfAttribute, ...] = ()
+    taken: tuple[Attribute, ...] = ()
+    shown: tuple[Attribute, ...] = ()
     selectors: int = 0
     copy: Copy | None = None
     instead: int = 0
@@ -57,11 +58,11 @@ _CHANNEL_NOT_FOUND: Final = 4032
 _CHANNEL_ALREADY_EXISTS: Final = 4042
 
 
-_DELETED_BY_TYPE: Final = {"QUEUE": (a.QUEUE[1],), "CHANNEL": (a.CHANNEL_TYPE,)}
+_DELETED_BY_TYPE: Final = {"QUEUE": (a.QUEUE_TYPE,), "CHANNEL": (CHANNEL_TYPE,)}
 
 
 def _objects(
-    target: str, name: int, table: tuple[PcfAttribute, ...], copy: Copy, numbers: tuple[int, int, int, int]
+    target: str, name: int, table: tuple[Attribute, ...], copy: Copy, numbers: tuple[int, int, int, int]
 ) -> dict[int, PcfCommand]:
     """Change, Copy, Create and Delete of one kind of object."""
     change, copied, create, delete = numbers
@@ -78,25 +79,26 @@ def _sub(verb: str, instead: int = 0) -> PcfCommand:
         verb,
         "SUB",
         c.MQCACF_SUB_NAME,
-        (a.SUB_ID,) if verb == "DELETE" else a.SUBSCRIPTION,
+        (SUB_ID,) if verb == "DELETE" else a.SUBSCRIPTION,
         not_found=_NO_SUBSCRIPTION,
         exists=_SUB_ALREADY_EXISTS,
         instead=instead,
     )
 
 
-_SUB_SCOPE: Final = (a.SUB_ID, a.SUB_TYPE, a.DURABLE)
-_STATUS_TYPE: Final = PcfAttribute(
+_SUB_SCOPE: Final = (SUB_ID, SUB_TYPE, DURABLE)
+_STATUS_TYPE: Final = Attribute(
     "TYPE",
-    c.MQIACF_TOPIC_STATUS_TYPE,
+    "",
     words(TOPIC=c.MQIACF_TOPIC_STATUS, SUB=c.MQIACF_TOPIC_SUB, PUB=c.MQIACF_TOPIC_PUB),
+    c.MQIACF_TOPIC_STATUS_TYPE,
 )
 _CLEAR: Final = (
-    PcfAttribute("CLRTYPE", c.MQIACF_CLEAR_TYPE, words(RETAINED=c.MQCLRT_RETAINED)),
-    PcfAttribute("SCOPE", c.MQIACF_CLEAR_SCOPE, words(LOCAL=c.MQCLRS_LOCAL, GLOBAL=c.MQCLRS_GLOBAL)),
+    Attribute("CLRTYPE", "", words(RETAINED=c.MQCLRT_RETAINED), c.MQIACF_CLEAR_TYPE),
+    Attribute("SCOPE", "", words(LOCAL=c.MQCLRS_LOCAL, GLOBAL=c.MQCLRS_GLOBAL), c.MQIACF_CLEAR_SCOPE),
 )
 
-_CLUSTERS: Final = (a.CLUSTER, a.CLUSTER_NAMELIST)
+_CLUSTERS: Final = (CLUSTER, CLUSTER_NAMELIST)
 
 COMMANDS: Final[dict[int, PcfCommand]] = {
     c.MQCMD_PING_Q_MGR: PcfCommand("PING", "QMGR"),
@@ -111,12 +113,14 @@ COMMANDS: Final[dict[int, PcfCommand]] = {
         (c.MQCMD_CHANGE_Q, c.MQCMD_COPY_Q, c.MQCMD_CREATE_Q, c.MQCMD_DELETE_Q),
     ),
     c.MQCMD_CLEAR_Q: PcfCommand("CLEAR", "QLOCAL", MQCA_Q_NAME),
-    c.MQCMD_INQUIRE_Q: PcfCommand("DISPLAY", "QUEUE", MQCA_Q_NAME, (a.QUEUE[1],), a.QUEUE, c.MQIACF_Q_ATTRS),
+    c.MQCMD_INQUIRE_Q: PcfCommand("DISPLAY", "QUEUE", MQCA_Q_NAME, (a.QUEUE_TYPE,), a.QUEUE, c.MQIACF_Q_ATTRS),
     c.MQCMD_INQUIRE_Q_NAMES: PcfCommand(
-        "DISPLAY", "QUEUE", MQCA_Q_NAME, (a.QUEUE[1],), a.QUEUE, names=c.MQCACF_Q_NAMES
+        "DISPLAY", "QUEUE", MQCA_Q_NAME, (a.QUEUE_TYPE,), a.QUEUE, names=c.MQCACF_Q_NAMES
     ),
     c.MQCMD_INQUIRE_Q_STATUS: PcfCommand(
-        *("DISPLAY", "QLOCAL", MQCA_Q_NAME),
+        "DISPLAY",
+        "QLOCAL",
+        MQCA_Q_NAME,
         shown=a.QUEUE_STATUS,
         selectors=c.MQIACF_Q_STATUS_ATTRS,
         also=(Cfin(c.MQIACF_Q_STATUS_TYPE, c.MQIACF_Q_STATUS),),
@@ -129,10 +133,10 @@ COMMANDS: Final[dict[int, PcfCommand]] = {
         (c.MQCMD_CHANGE_NAMELIST, c.MQCMD_COPY_NAMELIST, c.MQCMD_CREATE_NAMELIST, c.MQCMD_DELETE_NAMELIST),
     ),
     c.MQCMD_INQUIRE_NAMELIST: PcfCommand(
-        *("DISPLAY", "NAMELIST", c.MQCA_NAMELIST_NAME), shown=a.NAMELIST, selectors=c.MQIACF_NAMELIST_ATTRS
+        "DISPLAY", "NAMELIST", c.MQCA_NAMELIST_NAME, shown=a.NAMELIST, selectors=c.MQIACF_NAMELIST_ATTRS
     ),
     c.MQCMD_INQUIRE_NAMELIST_NAMES: PcfCommand(
-        *("DISPLAY", "NAMELIST", c.MQCA_NAMELIST_NAME), shown=a.NAMELIST, names=c.MQCACF_NAMELIST_NAMES
+        "DISPLAY", "NAMELIST", c.MQCA_NAMELIST_NAME, shown=a.NAMELIST, names=c.MQCACF_NAMELIST_NAMES
     ),
     **_objects(
         "TOPIC",
@@ -142,10 +146,15 @@ COMMANDS: Final[dict[int, PcfCommand]] = {
         (c.MQCMD_CHANGE_TOPIC, c.MQCMD_COPY_TOPIC, c.MQCMD_CREATE_TOPIC, c.MQCMD_DELETE_TOPIC),
     ),
     c.MQCMD_INQUIRE_TOPIC: PcfCommand(
-        *("DISPLAY", "TOPIC", c.MQCA_TOPIC_NAME, (a.TOPIC[1],)), shown=a.TOPIC_SHOWN, selectors=c.MQIACF_TOPIC_ATTRS
+        "DISPLAY",
+        "TOPIC",
+        c.MQCA_TOPIC_NAME,
+        taken=(a.TOPIC_TYPE,),
+        shown=a.TOPIC_SHOWN,
+        selectors=c.MQIACF_TOPIC_ATTRS,
     ),
     c.MQCMD_INQUIRE_TOPIC_NAMES: PcfCommand(
-        *("DISPLAY", "TOPIC", c.MQCA_TOPIC_NAME), shown=a.TOPIC, names=c.MQCACF_TOPIC_NAMES
+        "DISPLAY", "TOPIC", c.MQCA_TOPIC_NAME, shown=a.TOPIC, names=c.MQCACF_TOPIC_NAMES
     ),
     **{
         number: replace(command, not_found=_CHANNEL_NOT_FOUND, exists=_CHANNEL_ALREADY_EXISTS)
@@ -158,11 +167,20 @@ COMMANDS: Final[dict[int, PcfCommand]] = {
         ).items()
     },
     c.MQCMD_INQUIRE_CHANNEL: PcfCommand(
-        *("DISPLAY", "CHANNEL", c.MQCACH_CHANNEL_NAME, (a.CHANNEL_TYPE,), a.CHANNEL, c.MQIACF_CHANNEL_ATTRS),
+        "DISPLAY",
+        "CHANNEL",
+        c.MQCACH_CHANNEL_NAME,
+        taken=(CHANNEL_TYPE,),
+        shown=a.CHANNEL,
+        selectors=c.MQIACF_CHANNEL_ATTRS,
         not_found=_CHANNEL_NOT_FOUND,
     ),
     c.MQCMD_INQUIRE_CLUSTER_Q_MGR: PcfCommand(
-        *("DISPLAY", "CLUSQMGR", c.MQCA_CLUSTER_Q_MGR_NAME, (a.CHANNEL_NAME, a.CLUSTER), a.CLUSTER_QMGR),
+        "DISPLAY",
+        "CLUSQMGR",
+        c.MQCA_CLUSTER_Q_MGR_NAME,
+        taken=(a.CHANNEL_NAME, CLUSTER),
+        shown=a.CLUSTER_QMGR,
         selectors=c.MQIACF_CLUSTER_Q_MGR_ATTRS,
     ),
     c.MQCMD_SUSPEND_Q_MGR_CLUSTER: PcfCommand("SUSPEND", "QMGR", taken=(*_CLUSTERS, a.SUSPEND_MODE)),
@@ -177,27 +195,41 @@ COMMANDS: Final[dict[int, PcfCommand]] = {
         not_found=_NO_SUBSCRIPTION,
         exists=_SUB_ALREADY_EXISTS,
     ),
-    c.MQCMD_CHANGE_SUBSCRIPTION: _sub("ALTER", instead=a.SUB_ID.number),
-    c.MQCMD_DELETE_SUBSCRIPTION: _sub("DELETE", instead=a.SUB_ID.number),
+    c.MQCMD_CHANGE_SUBSCRIPTION: _sub("ALTER", instead=SUB_ID.number),
+    c.MQCMD_DELETE_SUBSCRIPTION: _sub("DELETE", instead=SUB_ID.number),
     c.MQCMD_INQUIRE_SUBSCRIPTION: PcfCommand(
-        *("DISPLAY", "SUB", c.MQCACF_SUB_NAME, (*_SUB_SCOPE, a.DISPLAY_TYPE), a.SUBSCRIPTION, c.MQIACF_SUB_ATTRS),
-        instead=a.SUB_ID.number,
+        "DISPLAY",
+        "SUB",
+        c.MQCACF_SUB_NAME,
+        taken=(*_SUB_SCOPE, DISPLAY_TYPE),
+        shown=a.SUBSCRIPTION,
+        selectors=c.MQIACF_SUB_ATTRS,
+        instead=SUB_ID.number,
         not_found=_NO_SUBSCRIPTION,
     ),
     c.MQCMD_INQUIRE_SUB_STATUS: PcfCommand(
-        *("DISPLAY", "SBSTATUS", c.MQCACF_SUB_NAME, _SUB_SCOPE, a.SUB_STATUS, c.MQIACF_SUB_STATUS_ATTRS),
-        instead=a.SUB_ID.number,
+        "DISPLAY",
+        "SBSTATUS",
+        c.MQCACF_SUB_NAME,
+        taken=_SUB_SCOPE,
+        shown=a.SUB_STATUS,
+        selectors=c.MQIACF_SUB_STATUS_ATTRS,
+        instead=SUB_ID.number,
         not_found=_NO_SUBSCRIPTION,
     ),
     c.MQCMD_INQUIRE_TOPIC_STATUS: PcfCommand(
-        *("DISPLAY", "TPSTATUS", MQCA_TOPIC_STRING, (_STATUS_TYPE,)),
+        "DISPLAY",
+        "TPSTATUS",
+        MQCA_TOPIC_STRING,
+        taken=(_STATUS_TYPE,),
         shown=(*a.TOPIC_STATUS, *a.TOPIC_STATUS_SUB[1:]),
         selectors=c.MQIACF_TOPIC_STATUS_ATTRS,
         not_found=_TOPIC_STRING_NOT_FOUND,
     ),
     MQCMD_CLEAR_TOPIC_STRING: PcfCommand("CLEAR", "TOPICSTR", MQCA_TOPIC_STRING, _CLEAR),
     c.MQCMD_INQUIRE_PUBSUB_STATUS: PcfCommand(
-        *("DISPLAY", "PUBSUB"),
+        "DISPLAY",
+        "PUBSUB",
         taken=(a.PUBSUB_TYPE,),
         shown=a.PUBSUB,
         selectors=c.MQIACF_PUBSUB_STATUS_ATTRS,
@@ -205,13 +237,14 @@ COMMANDS: Final[dict[int, PcfCommand]] = {
         defaults={"TYPE": "ALL"},
     ),
     c.MQCMD_INQUIRE_AUTH_RECS: PcfCommand(
-        *("DISPLAY", "AUTHREC"),
+        "DISPLAY",
+        "AUTHREC",
         taken=(a.PROFILE, a.OBJECT_TYPE, *a.AUTHORITY_RECORD[2:4]),
         shown=a.AUTHORITY_RECORD,
         selectors=c.MQIACF_AUTH_PROFILE_ATTRS,
     ),
     c.MQCMD_SET_AUTH_REC: PcfCommand(
-        *("SET", "AUTHREC"), taken=(a.PROFILE, a.OBJECT_TYPE, a.AUTHORITY_ADDED, a.AUTHORITY_REMOVED)
+        "SET", "AUTHREC", taken=(a.PROFILE, a.OBJECT_TYPE, a.AUTHORITY_ADDED, a.AUTHORITY_REMOVED)
     ),
     c.MQCMD_DELETE_AUTH_REC: PcfCommand("DELETE", "AUTHREC", taken=(a.PROFILE, a.OBJECT_TYPE)),
 }

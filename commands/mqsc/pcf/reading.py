@@ -15,7 +15,7 @@ from commands.broker.objects import Objects
 from commands.mqsc.model import Command, Condition, Keyword, Value
 from commands.mqsc.pcf import attributes as a
 from commands.mqsc.pcf.commands import COMMANDS, PcfCommand
-from commands.mqsc.pcf.forms import Names, integer_of, parameter_error, text_of
+from commands.mqsc.pcf.forms import filter_text, integer_of, names_of, parameter_error, text_of, texts_of
 from rfh2 import pcf_admin_names as c
 from rfh2.errors import CommandError, DecodeError
 from rfh2.mqi_constants import (
@@ -174,7 +174,7 @@ class _Reader:
             self._select(parameter)
         elif number in (c.MQCACF_PRINCIPAL_ENTITY_NAMES, c.MQCACF_GROUP_ENTITY_NAMES) and about.target == "AUTHREC":
             word = "GROUP" if number == c.MQCACF_GROUP_ENTITY_NAMES else "PRINCIPAL"
-            self._entities += [(word, name) for name in Names().read(parameter)]
+            self._entities += [(word, name) for name in names_of(parameter)]
         elif number in _FLAGS and _FLAGS[number][0] == about.verb:
             word = _FLAGS[number][1]
             if integer_of(parameter):
@@ -186,7 +186,7 @@ class _Reader:
             if integer_of(parameter) != c.MQIACF_Q_STATUS:
                 raise parameter_error(MQRCCF_Q_STATUS_NOT_FOUND, number, "no program holds a queue open here")
         elif (attribute := self._taken.get(number)) is not None:
-            values = tuple(Value(text, quoted=True) for text in attribute.form.read(parameter))
+            values = tuple(Value(text, quoted=True) for text in texts_of(attribute.kind, parameter))
             self._keywords[attribute.keyword] = Keyword(attribute.keyword, values)
         elif _is_attribute(number, about.target) and about.verb in ("DEFINE", "ALTER"):
             self._pass_over(parameter)
@@ -241,7 +241,7 @@ class _Reader:
             )
         except DecodeError as error:
             raise parameter_error(error.reason, number, error.why) from error
-        text = attribute.form.text(value)
+        text = filter_text(attribute.kind, value)
         self._where = Condition(attribute.keyword, operator, (Value(text, quoted=True),))
 
     def _request(self, objects: Objects) -> Request:
@@ -271,7 +271,7 @@ class _Reader:
         if given is not None and given.values:
             return given.values[0].text
         if self._about.verb == "DEFINE":
-            number = a.QUEUE[1].number
+            number = a.QUEUE_TYPE.number
             raise parameter_error(MQRCCF_PARM_COUNT_TOO_SMALL, number, f"parameter {number} is required")
         return "QALIAS" if self._name in objects.aliases else "QLOCAL"
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
+from commands.broker.attribute_kinds import Shown
 from commands.mqsc.answers import Answer
-from commands.mqsc.pcf.attributes import QUEUE_TYPE
+from commands.mqsc.pcf.attributes import QUEUE_KIND
 from commands.mqsc.pcf.commands import PcfCommand
-from commands.mqsc.values import Shown
-from rfh2.ccsid import UTF8_CCSID, ByteOrder
+from commands.mqsc.pcf.forms import names_parameter, parameter_of
+from rfh2.ccsid import ByteOrder
 from rfh2.constants import MQRC_NONE, MQRC_NOT_AUTHORIZED, MQRCCF_COMMAND_FAILED
 from rfh2.errors import CommandError
 from rfh2.mqi_constants import MQCC_FAILED, MQCC_OK
@@ -27,9 +28,7 @@ from rfh2.pcf_names import (
     MQRCCF_CFIN_PARM_ID_ERROR,
     MQRCCF_PARM_COUNT_TOO_SMALL,
 )
-from rfh2.pcf_parameters import Cfil, Cfin, Cfsl, Parameter
-
-_NAME_LENGTH: Final = 48
+from rfh2.pcf_parameters import Cfil, Cfin, Parameter
 
 # The reason that IBM documents where MQSC has this message. AMQ8147 and AMQ8150 depend on the command.
 _REASONS: Final = {
@@ -112,16 +111,16 @@ class _Writer:
     def _make(self, shown: tuple[str, Shown]) -> Parameter | None:
         keyword, value = shown
         attribute = self._attributes.get(keyword)
-        made = self._made[shown] = None if attribute is None else attribute.form.write(attribute.number, value)
+        made = self._made[shown] = None if attribute is None else parameter_of(attribute, value)
         return made
 
 
 def _names(about: PcfCommand, rows: Iterable[Row]) -> tuple[Parameter, ...]:
     found = [(str(row[about.shown[0].keyword]), str(row.get("TYPE", ""))) for row in rows]
-    names = Cfsl.of(about.names, tuple(name.ljust(_NAME_LENGTH) for name, _ in found), UTF8_CCSID)
+    names = names_parameter(about.names, tuple(name for name, _ in found))
     if about.names != MQCACF_Q_NAMES:
         return (names,)
-    return names, Cfil(MQIACF_Q_TYPES, tuple(QUEUE_TYPE.words[kind] for _, kind in found))
+    return names, Cfil(MQIACF_Q_TYPES, tuple(QUEUE_KIND.numbers[kind] for _, kind in found))
 
 
 def _responses(command: int, comp_code: int, says: Iterable[_Says], order: ByteOrder) -> Iterator[Pcf]:

@@ -32,8 +32,7 @@ from commands.mqsc.model import Command
 from commands.mqsc.pcf import writing
 from commands.mqsc.pcf.reading import Request, read
 from commands.mqsc.pcf.rights import Rights
-from commands.qmgr.admin.keeping import Keeper, UnitQueues
-from commands.qmgr.admin.neighbours import neighbours_of
+from commands.qmgr.admin.runner import Keeper, UnitQueues, neighbours_of
 from commands.qmgr.admin_port import Administered
 from commands.qmgr.backlog import Backlog
 from commands.qmgr.store.port import ListsQueues, UnitOfWork
@@ -188,5 +187,11 @@ class _Answered:
             )
             message = Message(described, (), response.encode())
             yield Outgoing(
-                *(PutKind.RESPONSE, qmgr, queue, message, message.body), completion=completion, reason=response.reason
+                PutKind.RESPONSE,
+                qmgr,
+                queue,
+                message,
+                message.body,
+                completion=completion,
+                reason=response.reason,
             )

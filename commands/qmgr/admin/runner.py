@@ -2,22 +2,142 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
+from typing import Final
 
 from commands.broker.authority import GroupsOf
+from commands.broker.counts import Counting, Counts
+from commands.broker.forward import Forwarder
+from commands.broker.identifiers import Origin
+from commands.broker.objects import Objects, QueueManager
+from commands.broker.puts import PutKind
 from commands.broker.selection import Selection
-from commands.mqsc.administration import Administration
-from commands.mqsc.answers import Answer, failed, refusal
+from commands.mqsc.administration import Administration, Alone, Neighbour, Neighbours
+from commands.mqsc.answers import Answer, DefinitionDeleted, DefinitionStored, failed, refusal
 from commands.mqsc.execute import execute
 from commands.mqsc.model import Statement
-from commands.qmgr.admin.keeping import Keeper, UnitQueues
-from commands.qmgr.admin.neighbours import neighbours_of
+from commands.network.repository import RepositoryEntry
+from commands.network.topology import Refresh, Relation
 from commands.qmgr.backlog import Backlog
+from commands.qmgr.delivery import Cause, Deliverer
 from commands.qmgr.processor import LONGEST_PAUSE_S
-from commands.qmgr.store import QueueManagerStore, UnitOfWork
+from commands.qmgr.store import QueueManagerStore
+from commands.qmgr.store.neighbours import NeighbourRecord, NeighbourRecords
+from commands.qmgr.store.port import CountsMessages, KnowsNeighbours, UnitOfWork
 from rfh2.errors import StoreError
+from streams.operations import Delivery
 from streams.topic_space import TopicSpace
+
+# Saves the changes of a command in a unit of work, and puts the messages that it delivers.
+#
+# Retained publications for a new subscription go the way of those that were just published
+# (``commands.qmgr.delivery``).
+
+# A queue manager gives a message without an identifier one of its own.
+_NO_MSG_ID: Final = bytes(24)
+
+
+class UnitQueues:
+    """``QueueAdmin`` on a unit of work. A queue whose definition is not saved yet holds nothing."""
+
+    def __init__(self, unit: UnitOfWork) -> None:
+        self._unit = unit
+        self.counters: Counting | None = unit.counters if isinstance(unit, CountsMessages) else None
+
+    def depth(self, name: str) -> int:
+        """How many messages are on the local queue."""
+        return self._unit.depth(name) if self._unit.find_queue(name) is not None else 0
+
+    def clear(self, name: str) -> int:
+        """Take all messages off the local queue; returns how many there were."""
+        return self._unit.clear_queue(name) if self._unit.find_queue(name) is not None else 0
+
+
+class Keeper:
+    """Keeps the changes of answers. backlog: of messages that no queue takes; None if nothing can be owed."""
+
+    def __init__(self, backlog: Backlog | None = None) -> None:
+        self._backlog = backlog
+        self._warned: set[str] = set()  # transmission queues that nobody defined
+
+    def keep(self, answer: Answer, objects: Objects, unit: UnitOfWork, now: datetime) -> None:
+        """Save what *answer* says has changed, in order, and put what it delivers.
+
+        now: UTC. Raises StoreError where something can be neither saved nor put: then the command must not count as
+        done, and *objects* are to be loaded again.
+        """
+        forwarder = Forwarder(objects.qmgr.name, now, Origin.of(objects.qmgr.name, now))
+        deliverer: Deliverer | None = None
+        counts = Counts()
+        for change in answer.changes:
+            if isinstance(change, DefinitionStored):
+                unit.save_definition(change.definition)
+            elif isinstance(change, DefinitionDeleted):
+                unit.delete_definition(change.kind, change.name)
+            elif isinstance(change, Delivery):
+                if deliverer is None:
+                    deliverer = Deliverer(unit, objects, self._warned, self._backlog)
+                put = deliverer.deliver(forwarder.put(change, _NO_MSG_ID, objects), Cause(now))
+                if put is not None and put.kind is PutKind.PUBLICATION:
+                    counts.add_delivered(change.subscription.sub_id, now)
+                else:
+                    counts.add_dead_letters(change.subscription.sub_id)
+            else:
+                unit.save_effects([change])
+        if isinstance(unit, CountsMessages):
+            unit.counters.add(counts)
+
+
+# The neighbours that a queue manager of a home has recorded, as DISPLAY PUBSUB and REFRESH see them.
+
+
+def neighbours_of(unit: UnitOfWork) -> Neighbours:
+    """Those of the queue manager that *unit* works on."""
+    return RecordedNeighbours(unit.neighbours) if isinstance(unit, KnowsNeighbours) else Alone()
+
+
+def recorded(qmgr: QueueManager, records: Iterable[NeighbourRecord]) -> tuple[Neighbour, ...]:
+    """The parent that the definition *qmgr* names, and the children of *records*."""
+    known = {each.qmgr: each for each in records if not each.cluster}
+    shown = []
+    if qmgr.parent:
+        record = known.get(qmgr.parent)
+        # Without a record, no command processor has worked since PARENT was altered.
+        is_parent = record is not None and record.relation is Relation.PARENT
+        status = record.status.value if record is not None and is_parent else "INACTIVE"
+        shown.append(Neighbour(qmgr.parent, Relation.PARENT, status))
+    children = (each for each in known.values() if each.relation is Relation.CHILD)
+    return (*shown, *(Neighbour(each.qmgr, each.relation, each.status.value) for each in children))
+
+
+def recorded_members(records: Iterable[NeighbourRecord]) -> tuple[Neighbour, ...]:
+    """The members of clusters among *records*."""
+    return tuple(
+        Neighbour(each.qmgr, each.relation, each.status.value, each.cluster) for each in records if each.cluster
+    )
+
+
+class RecordedNeighbours:
+    """Those that an embedded queue manager has recorded. records: as one unit of work sees them."""
+
+    def __init__(self, records: NeighbourRecords) -> None:
+        self._records = records
+
+    def of(self, qmgr: QueueManager) -> tuple[Neighbour, ...]:
+        return recorded(qmgr, self._records.all())
+
+    def members(self) -> tuple[Neighbour, ...]:
+        return recorded_members(self._records.all())
+
+    def refresh_proxies(self) -> int:
+        return self._records.ask_refresh(Refresh.PROXIES)
+
+    def refresh_cluster(self, cluster: str) -> int:
+        return self._records.ask_refresh(Refresh.ALL, cluster=cluster)
+
+    def repository(self) -> Sequence[RepositoryEntry]:
+        return self._records.repository()
 
 
 class StatementRunner:

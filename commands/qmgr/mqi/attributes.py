@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 from commands.broker.objects import ADMIN_COMMAND_QUEUE, PREDEFINED, LocalQueue, QueueManager
-from commands.qmgr.mqi.errors import MqiError
+from commands.qmgr.mqi.refusals import MqiError
 from rfh2 import pcf_admin_names as c
 from rfh2.inherited_ccsids import QMGR_CCSID
 from rfh2.mqi_constants import (

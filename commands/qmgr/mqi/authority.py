@@ -1,4 +1,4 @@
-"""Whether a program's user may open an object as it asks: IBM's authorizations for MQI calls (guide 5).
+"""Whether a program's user may open an object as it asks: IBM's authorizations for MQI calls (guide 2.5.4, 5).
 
 The check is made when an object is opened, on the name that the program gives.
 
@@ -22,11 +22,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from commands.broker.authority import Action
-from commands.qmgr.mqi.errors import MqiError
-from commands.qmgr.mqi.topic_definitions import TopicDefinitions
+from commands.broker.authority import Action, GroupsOf, RecordedAuthority, no_groups
+from commands.broker.objects import Objects
+from commands.qmgr.mqi.refusals import MqiError
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
-from rfh2.constants import MQRC_NOT_AUTHORIZED
+from rfh2.constants import MQRC_NOT_AUTHORIZED, MQRC_PUT_INHIBITED
 from rfh2.mqi_constants import (
     MQOO_ALTERNATE_USER_AUTHORITY,
     MQOO_ANY_INPUT,
@@ -38,7 +38,55 @@ from rfh2.mqi_constants import (
     MQOO_SET,
     MQOO_SET_ALL_CONTEXT,
     MQOO_SET_IDENTITY_CONTEXT,
+    MQRC_PUBSUB_INHIBITED,
 )
+from streams.topic_objects import TopicObjects
+
+
+def check_enabled(objects: Objects) -> None:
+    """Raises MqiError 2531 where the queue manager takes no publications and no subscriptions."""
+    if objects.qmgr.psmode == "DISABLED":
+        raise MqiError(MQRC_PUBSUB_INHIBITED, "PSMODE is DISABLED")
+
+
+class TopicDefinitions:
+    """What the definitions say to the programs of one queue manager. groups_of: the groups of a user.
+
+    Whether a program may publish on a topic (the authority records, PUB of the topic objects, PSMODE): what the command
+    processor says of a publication comes too late for the program that put it. And the topic objects, for the model of
+    a managed queue. It keeps the definitions, as long as their version is the same.
+    """
+
+    def __init__(self, groups_of: GroupsOf = no_groups) -> None:
+        self._groups_of = groups_of
+        self._known: tuple[int, Objects, RecordedAuthority] | None = None
+
+    def authority(self, unit: SqliteUnitOfWork) -> RecordedAuthority:
+        """What users may do. Raises StoreError. It does not know dynamic queues: they are no definitions."""
+        return self._definitions(unit)[1]
+
+    def check_topic(self, unit: SqliteUnitOfWork, topic: str) -> None:
+        """Raises MqiError 2051 where nothing may be put to *topic* now, 2531 where to none, StoreError."""
+        objects, _ = self._definitions(unit)
+        check_enabled(objects)
+        resolved = objects.topics.resolve(topic)
+        if not resolved.pub:
+            raise MqiError(MQRC_PUT_INHIBITED, f"topic object {resolved.object_name} has PUB(DISABLED)")
+
+    def topics(self, unit: SqliteUnitOfWork) -> TopicObjects:
+        """The topic objects. Raises StoreError."""
+        return self._definitions(unit)[0].topics
+
+    def _definitions(self, unit: SqliteUnitOfWork) -> tuple[Objects, RecordedAuthority]:
+        version = unit.definitions_version
+        if self._known is not None and self._known[0] == version:
+            return self._known[1:]
+        objects = unit.load_objects()
+        authority = RecordedAuthority(objects, self._groups_of)
+        # What this unit of work has changed may be backed out.
+        self._known = None if version is None else (version, objects, authority)
+        return objects, authority
+
 
 _OF_OPTION: Final = (
     (MQOO_ANY_INPUT, "GET"),

@@ -8,59 +8,36 @@ whoever calls tries again when there may be one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Final
 
-from commands.broker.objects import DEFAULT_STREAM, LocalQueue
+from commands.broker.objects import DEFAULT_STREAM
 from commands.broker.puts import Outgoing, PutKind
-from commands.broker.state import to_microseconds
 from commands.broker.transmission import transmitted
 from commands.disk.errors import QueueError, UnknownQueueError
 from commands.headers.put_to_topic import publish_command
 from commands.model import TopicPut
-from commands.qmgr.mqi.async_puts import AsyncPuts
 from commands.qmgr.mqi.attributes import QueueUse, Values, changed_queue, of_queue, of_queue_manager
 from commands.qmgr.mqi.authority import OpenAuthority
-from commands.qmgr.mqi.context import OF_CONTEXT, Application, put_descriptor, require_context
-from commands.qmgr.mqi.errors import MqiError
-from commands.qmgr.mqi.got import NO_ID, GetOptions, Got, as_asked
-from commands.qmgr.mqi.handles import Handle, Handles, OpenQueues
-from commands.qmgr.mqi.properties import given
-from commands.qmgr.mqi.refusals import check_get, check_put
+from commands.qmgr.mqi.context import OF_CONTEXT, put_descriptor, require_context
+from commands.qmgr.mqi.getting import GetOptions, Getting, Got
+from commands.qmgr.mqi.handles import AsyncPuts, ConnectedProgram, Handle, Handles
+from commands.qmgr.mqi.refusals import MqiError, check_put
 from commands.qmgr.mqi.subscriptions import Subscriber
-from commands.qmgr.mqi.topic_definitions import TopicDefinitions
-from commands.qmgr.store.connection import ProgramConnection
 from commands.qmgr.store.dynamic_queues import Close
-from commands.qmgr.store.reading import message_of
-from commands.qmgr.store.rows import BODY, MD, QUEUE, RANK, SEQ, MessageRow
-from commands.qmgr.store.search import Search
+from commands.qmgr.store.rows import MD, QUEUE
 from commands.qmgr.store.sqlite import QueueManagerStore
-from commands.qmgr.store.uncommitted import BEFORE_ALL, Came, Match
+from commands.qmgr.store.uncommitted import Came
 from commands.qmgr.store.unit_of_work import Begin, SqliteUnitOfWork
 from rfh2.constants import MQRC_UNKNOWN_REMOTE_Q_MGR
-from rfh2.errors import CommandError, DecodeError
-from rfh2.message import Message, decode
+from rfh2.errors import CommandError
+from rfh2.message import Message
 from rfh2.mqi_constants import (
-    MQCC_WARNING,
     MQCO_DELETE,
     MQCO_DELETE_PURGE,
     MQCO_REMOVE_SUB,
-    MQGMO_ANY_BROWSE,
-    MQGMO_BROWSE_FIRST,
-    MQGMO_BROWSE_MSG_UNDER_CURSOR,
-    MQGMO_LOCK,
-    MQGMO_MSG_UNDER_CURSOR,
-    MQGMO_SYNCPOINT,
-    MQGMO_SYNCPOINT_IF_PERSISTENT,
-    MQGMO_UNLOCK,
-    MQGMO_UNMARKED_BROWSE_MSG,
-    MQMO_MATCH_CORREL_ID,
-    MQMO_MATCH_GROUP_ID,
-    MQMO_MATCH_MSG_ID,
-    MQMO_MATCH_MSG_TOKEN,
     MQOO_ALTERNATE_USER_AUTHORITY,
     MQOO_ANY_INPUT,
     MQOO_BROWSE,
@@ -78,12 +55,6 @@ from rfh2.mqi_constants import (
     MQPMO_SYNCPOINT,
     MQRC_CONTEXT_HANDLE_ERROR,
     MQRC_CONTEXT_NOT_AVAILABLE,
-    MQRC_GET_INHIBITED,
-    MQRC_NO_MSG_AVAILABLE,
-    MQRC_NO_MSG_LOCKED,
-    MQRC_NO_MSG_UNDER_CURSOR,
-    MQRC_NOT_OPEN_FOR_BROWSE,
-    MQRC_NOT_OPEN_FOR_INPUT,
     MQRC_NOT_OPEN_FOR_INQUIRE,
     MQRC_NOT_OPEN_FOR_OUTPUT,
     MQRC_NOT_OPEN_FOR_SET,
@@ -92,12 +63,11 @@ from rfh2.mqi_constants import (
     MQRC_PMO_ERROR,
     MQRC_SELECTOR_SYNTAX_ERROR,
     MQRC_TOPIC_STRING_ERROR,
-    MQRC_TRUNCATED_MSG_FAILED,
 )
 from rfh2.mqmd import Mqmd
 from rfh2.pcf_admin_names import MQOT_Q, MQOT_Q_MGR, MQOT_TOPIC
 from streams.operations import HIGHEST_PUB_LEVEL
-from streams.selectors import Selector, compile_selector, message_properties
+from streams.selectors import Selector, compile_selector
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,32 +97,15 @@ NO_FIELDS: Final = PutFields()
 
 
 class Program:
-    """One connection. number: of its conversation, with its process the owner of its uncommitted messages.
+    """The calls of one connection."""
 
-    open_queues, topics: of all programs. new_id: gives 24 bytes that no other message has. clock: UTC.
-    """
-
-    def __init__(
-        self,
-        qmgr: str,
-        connection: ProgramConnection,
-        holder: ProgramConnection,
-        number: int,
-        application: Application,
-        open_queues: OpenQueues,
-        new_id: Callable[[], bytes],
-        clock: Callable[[], datetime],
-        topics: TopicDefinitions,
-    ) -> None:
-        self.application = application
-        self._qmgr, self._connection, self._holder, self._number = qmgr, connection, holder, number
-        self._open_queues, self._new_id, self._clock, self._topics = open_queues, new_id, clock, topics
-        self._handles, self._may = Handles(), OpenAuthority(topics, application.user)
+    def __init__(self, connected: ConnectedProgram) -> None:
+        self._connected, self.application = connected, connected.application
+        self._handles, self._may = Handles(), OpenAuthority(connected.topics, connected.application.user)
+        self._getting = Getting(connected)
         self._in_syncpoint = self._defers = False
         self.async_puts = AsyncPuts()
-        self.subscriber = Subscriber(
-            qmgr, connection, holder, self._handles, open_queues, application, self._owner, clock, topics
-        )
+        self.subscriber = Subscriber(connected, self._handles)
 
     # Opening and closing: each in a unit of work of its own
 
@@ -166,7 +119,7 @@ class Program:
                 raise MqiError(MQRC_OPTIONS_ERROR, "a queue manager can be opened for inquiry only")
             with unit_of_work() as unit:
                 self._may.queue_manager(unit, options, self.application.user)
-            return Handle(MQOT_Q_MGR, self._qmgr, options)
+            return Handle(MQOT_Q_MGR, self._connected.qmgr, options)
         if target.object_type == MQOT_TOPIC:
             if options & (MQOO_ANY_INPUT | MQOO_BROWSE):
                 raise MqiError(MQRC_OPTIONS_ERROR, "a topic can be opened for output only")
@@ -174,7 +127,7 @@ class Program:
                 return self._of_topic(unit, target, options)
         if target.object_type != MQOT_Q:
             raise MqiError(MQRC_OBJECT_TYPE_ERROR, f"object type {target.object_type} cannot be opened")
-        if target.qmgr not in ("", self._qmgr):
+        if target.qmgr not in ("", self._connected.qmgr):
             with unit_of_work() as unit:
                 return self._remote(unit, target, options)
         owner = None
@@ -185,11 +138,11 @@ class Program:
                 owner = self._may.acting_user(unit, options, target.alternate_user)
                 self._may.model(unit, target.name, options, owner)
         if owner is not None:
-            made = self._connection.open(target.name, dynamic_name, owner)
+            made = self._connected.connection.open(target.name, dynamic_name, owner)
             handle = Handle(MQOT_Q, made.name, options, queue=made.name, made=made)
         if target.selector:
             handle.selector = _selector(target.selector)
-        self._open_queues.opened(handle.queue, options)
+        self._connected.open_queues.opened(handle.queue, options)
         return handle
 
     def _local(self, unit: SqliteUnitOfWork, target: Target, options: int) -> Handle:
@@ -240,18 +193,18 @@ class Program:
         """MQCLOSE; a dynamic queue goes as its kind and *options* say (MQCO_*). Raises MqiError, StoreError."""
         handle = self.handle(number)
         if handle.made is not None:
-            self._connection.close(handle.made, _close_option(options))
+            self._connected.connection.close(handle.made, _close_option(options))
         if handle.subscription is not None and options & MQCO_REMOVE_SUB:
             self.subscriber.removed(number)
         self._forget(number)
 
     def _forget(self, number: int) -> None:
         handle = self._handles.pop(number)
-        self._open_queues.unlock(handle)
+        self._connected.open_queues.unlock(handle)
         if handle.queue:
-            self._open_queues.closed(handle.queue, handle.options)
+            self._connected.open_queues.closed(handle.queue, handle.options)
         if handle.subscription is not None:
-            self._open_queues.unsubscribed(handle.subscription.name)
+            self._connected.open_queues.unsubscribed(handle.subscription.name)
         if handle.managed is not None:
             with suppress(QueueError):  # it may have been deleted by other means
                 handle.managed.release()
@@ -266,11 +219,11 @@ class Program:
             with unit_of_work() as unit:
                 if commit:
                     queues += self.commit(unit)
-                queues += self._came(unit.uncommitted.end(self._owner(unit)))
+                queues += self._came(unit.uncommitted.end(self._connected.owner(unit)))
         self.subscriber.abandon()
         for number in self._handles:
             self._forget(number)
-        self._connection.disconnect()
+        self._connected.connection.disconnect()
         return queues
 
     # Messages
@@ -295,7 +248,7 @@ class Program:
 
     def activate(self, unit: SqliteUnitOfWork, msg_id: bytes, put: bool) -> list[str]:
         """Put a deferred message, or with *put* false take it back; returns the queues that have it."""
-        return self._came(unit.uncommitted.activate(self._owner(unit), msg_id, put))
+        return self._came(unit.uncommitted.activate(self._connected.owner(unit), msg_id, put))
 
     def put1(
         self,
@@ -310,7 +263,7 @@ class Program:
         opened = MQOO_OUTPUT | options & (OF_CONTEXT | MQOO_ALTERNATE_USER_AUTHORITY)
         if target.object_type == MQOT_TOPIC:
             handle = self._of_topic(unit, target, opened)
-        elif target.qmgr not in ("", self._qmgr):
+        elif target.qmgr not in ("", self._connected.qmgr):
             handle = self._remote(unit, target, opened)
         else:
             handle = self._local(unit, target, opened)
@@ -329,9 +282,9 @@ class Program:
         require_context(handle.options, options)
         check_put(mqmd, options, body, on_topic=bool(handle.topic), leaves=bool(handle.qmgr))
         if handle.topic:
-            self._topics.check_topic(unit, handle.topic)
+            self._connected.topics.check_topic(unit, handle.topic)
         passed = self._passed(options, fields.context)
-        mqmd = put_descriptor(mqmd, options, self.application, self._new_id(), passed)
+        mqmd = put_descriptor(mqmd, options, self.application, self._connected.new_id(), passed)
         queue, described = handle.queue, mqmd
         user: str | None = self.application.user
         if handle.topic:
@@ -352,10 +305,10 @@ class Program:
         row = unit.uncommitted.message(seq)
         if deferred:
             self._defers = True
-            unit.uncommitted.defer(row[QUEUE], seq, self._owner(unit))
+            unit.uncommitted.defer(row[QUEUE], seq, self._connected.owner(unit))
         elif options & MQPMO_SYNCPOINT:
             self._in_syncpoint = True
-            unit.uncommitted.put(row[QUEUE], seq, self._owner(unit))
+            unit.uncommitted.put(row[QUEUE], seq, self._connected.owner(unit))
         kept = Mqmd.decode(row[MD])
         return replace(
             mqmd,
@@ -395,104 +348,20 @@ class Program:
 
     def chooses(self, number: int, asked: GetOptions) -> bool:
         """Whether MQGET is to give one of many messages, for which ``look`` looks first. Raises MqiError."""
-        if asked.options & (MQGMO_UNLOCK | MQGMO_MSG_UNDER_CURSOR | MQGMO_BROWSE_MSG_UNDER_CURSOR):
-            return False
-        match = _match(asked)
-        return match.seq is None and bool(match.ids or self.handle(number).selector is not None)
+        return self._getting.chooses(self.handle(number), asked)
 
     def look(self, store: QueueManagerStore, number: int, asked: GetOptions) -> tuple[int | None, bool]:
-        """Look at some messages of the queue, without a unit of work, for that which MQGET is to give.
-
-        Returns its number, or None, and whether there is anything left to look at. What was looked at for one MQGET is
-        not looked at for the next that asks for the same. Raises MqiError, StoreError.
-        """
-        handle = self.handle(number)
-        check_get(asked.options, asked.match)
-        _gettable(store, handle, asked.options)
-        match, after = _match(asked), _after(handle, asked.options)
-        search = handle.search
-        if search is None or (search.match, search.after) != (match, after):
-            search = handle.search = Search(handle.queue, match, after)
-            self._open_queues.searched(search)
-        locks, now_us = self._open_queues.locks, to_microseconds(self._clock())
-
-        def fits(row: MessageRow) -> bool:
-            is_free = locks.get(row[SEQ], handle) is handle and not self._is_passed(handle, row, asked.options, now_us)
-            return is_free and _is_selected(handle, row)
-
-        seq, is_over = search.turn(store.database, now_us, fits)
-        if is_over and asked.options & MQGMO_UNMARKED_BROWSE_MSG:
-            handle.search = None  # a mark ends by itself: the next MQGET looks at all again
-        return seq, not is_over
+        """Look for the message that MQGET is to give, without a unit of work: as ``Getting.look`` says."""
+        return self._getting.look(store, self.handle(number), asked)
 
     def get(self, unit: SqliteUnitOfWork, number: int, asked: GetOptions, seq: int | None = None) -> Got:
         """MQGET without its wait. Raises MqiError 2033 where there is no such message, and as the others do.
 
         seq: the message that ``look`` has found.
         """
-        handle, options = self.handle(number), asked.options
-        check_get(options, asked.match)
-        if options & MQGMO_UNLOCK:
-            return self._unlocked(handle)
-        browses = options & MQGMO_ANY_BROWSE
-        queue = _gettable(unit, handle, options)
-        row = self._found(unit, handle, asked, seq)
-        message = message_of(unit.database, row, to_microseconds(self._clock()))
-        try:
-            mqmd, body = given(Mqmd.decode(message.md), message.body, options)
-        except DecodeError:
-            mqmd, body = Mqmd(), message.body
-        got = as_asked(mqmd, body, asked, queue.name, message.seq)
-        self._open_queues.unlock(handle)
-        if browses:
-            handle.cursor = (row[RANK], row[SEQ])
-            self._open_queues.mark(handle, message.seq, options, to_microseconds(self._clock()))
-            if options & MQGMO_LOCK:
-                self._open_queues.locks[message.seq] = handle
-        elif got.reason != MQRC_TRUNCATED_MSG_FAILED:
-            self._take(unit, queue.name, got, options)
-            if handle.options & MQOO_SAVE_ALL_CONTEXT:
-                handle.passed = mqmd
+        got, in_syncpoint = self._getting.get(unit, self.handle(number), asked, seq)
+        self._in_syncpoint |= in_syncpoint
         return got
-
-    def _found(self, unit: SqliteUnitOfWork, handle: Handle, asked: GetOptions, seq: int | None) -> MessageRow:
-        options, now_us = asked.options, to_microseconds(self._clock())
-        match, after = _match(asked) if seq is None else Match(seq=seq), BEFORE_ALL
-        under_cursor = options & (MQGMO_MSG_UNDER_CURSOR | MQGMO_BROWSE_MSG_UNDER_CURSOR)
-        if under_cursor:
-            match = Match(seq=handle.cursor[1])
-        elif seq is None:
-            after = _after(handle, options)
-        locks = self._open_queues.locks
-        while (row := unit.uncommitted.find(handle.queue, now_us, match, after)) is not None:
-            if locks.get(row[SEQ], handle) is handle and not self._is_passed(handle, row, options, now_us):
-                return row
-            after = (row[RANK], row[SEQ])
-        if under_cursor:
-            raise MqiError(MQRC_NO_MSG_UNDER_CURSOR, "no message is under the cursor")
-        raise MqiError(MQRC_NO_MSG_AVAILABLE, f"{handle.queue} has no such message")
-
-    def _is_passed(self, handle: Handle, row: MessageRow, options: int, now_us: int) -> bool:
-        """Whether a browse of unmarked messages passes this one."""
-        return bool(options & MQGMO_UNMARKED_BROWSE_MSG) and self._open_queues.is_marked(handle, row[SEQ], now_us)
-
-    def _unlocked(self, handle: Handle) -> Got:
-        if not self._open_queues.unlock(handle):
-            raise MqiError(MQRC_NO_MSG_LOCKED, "no message is locked", MQCC_WARNING)
-        return Got(Mqmd(), b"", 0, handle.queue, 0)
-
-    def _take(self, unit: SqliteUnitOfWork, queue: str, got: Got, options: int) -> None:
-        in_syncpoint = options & MQGMO_SYNCPOINT or (
-            options & MQGMO_SYNCPOINT_IF_PERSISTENT and got.mqmd.persistence == 1
-        )
-        if in_syncpoint:
-            self._in_syncpoint = True
-            unit.uncommitted.got(queue, got.seq, self._owner(unit))
-        else:
-            unit.uncommitted.remove(queue, got.seq)
-        # Counted when it is got, as a put is; LGETDATE is that of the last MQGET, whatever becomes of it.
-        unit.counters.got.append(queue)
-        unit.counters.got_us.append(to_microseconds(self._clock()))
 
     # Units of work
 
@@ -507,16 +376,13 @@ class Program:
     def _ended(self, unit: SqliteUnitOfWork, commit: bool) -> list[str]:
         if not self._in_syncpoint:
             return []
-        owner = self._owner(unit)
+        owner = self._connected.owner(unit)
         self._in_syncpoint = False
         return self._came(unit.uncommitted.commit(owner) if commit else unit.uncommitted.backout(owner))
 
     def _came(self, came: Came) -> list[str]:
-        self._open_queues.came(came)
+        self._connected.open_queues.came(came)
         return list(came)
-
-    def _owner(self, unit: SqliteUnitOfWork) -> str:
-        return f"{self._holder.number(unit)} {self._number}"
 
     # Inquiry
 
@@ -529,7 +395,7 @@ class Program:
         queue = unit.find_queue(handle.queue)
         if queue is None:
             raise UnknownQueueError(handle.queue or handle.name)
-        opened = self._open_queues
+        opened = self._connected.open_queues
         use = QueueUse(queue, unit.depth(queue.name), opened.inputs[queue.name], opened.outputs[queue.name])
         return of_queue(use, selectors)
 
@@ -545,49 +411,11 @@ class Program:
             unit.save_definition(changed)
 
 
-def _gettable(queues: SqliteUnitOfWork | QueueManagerStore, handle: Handle, options: int) -> LocalQueue:
-    """The queue from which a get with *options* gives messages. Raises MqiError, QueueError."""
-    if options & MQGMO_ANY_BROWSE:
-        handle.requires(MQOO_BROWSE, MQRC_NOT_OPEN_FOR_BROWSE)
-    else:
-        handle.requires(MQOO_ANY_INPUT, MQRC_NOT_OPEN_FOR_INPUT)
-    queue = queues.find_queue(handle.queue)
-    if queue is None:
-        raise UnknownQueueError(handle.queue)
-    if not queue.get_enabled:
-        raise QueueError(MQRC_GET_INHIBITED, queue.name, "getting is inhibited")
-    return queue
-
-
-def _match(asked: GetOptions) -> Match:
-    return Match(
-        msg_id=asked.msg_id if asked.match & MQMO_MATCH_MSG_ID and asked.msg_id != NO_ID else None,
-        correl_id=asked.correl_id if asked.match & MQMO_MATCH_CORREL_ID and asked.correl_id != NO_ID else None,
-        group_id=asked.group_id if asked.match & MQMO_MATCH_GROUP_ID and asked.group_id != NO_ID else None,
-        seq=asked.seq if asked.match & MQMO_MATCH_MSG_TOKEN and asked.seq else None,
-    )
-
-
-def _after(handle: Handle, options: int) -> tuple[int, int]:
-    """Behind which place a get looks."""
-    return handle.cursor if options & MQGMO_ANY_BROWSE and not options & MQGMO_BROWSE_FIRST else BEFORE_ALL
-
-
 def _selector(text: str) -> Selector:
     try:
         return compile_selector(text)
     except CommandError as error:
         raise MqiError(MQRC_SELECTOR_SYNTAX_ERROR, str(error)) from error
-
-
-def _is_selected(handle: Handle, row: MessageRow) -> bool:
-    if handle.selector is None:
-        return True
-    try:
-        message = decode(row[BODY] or b"", row[MD])
-    except DecodeError:
-        return False
-    return handle.selector.matches(message_properties(message))
 
 
 def _close_option(options: int) -> Close:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
-from commands.qmgr.mqi.errors import MqiError
+from commands.qmgr.mqi.refusals import MqiError
 from rfh2.mqi_constants import (
     MQOO_PASS_ALL_CONTEXT,
     MQOO_PASS_IDENTITY_CONTEXT,

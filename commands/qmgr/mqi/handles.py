@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Final
 from weakref import WeakSet
 
-from commands.qmgr.mqi.errors import MqiError
+from commands.qmgr.mqi.authority import TopicDefinitions
+from commands.qmgr.mqi.context import Application
+from commands.qmgr.mqi.refusals import MqiError
 from commands.qmgr.store.connection import OpenQueue, ProgramConnection
 from commands.qmgr.store.dynamic_queues import Close
 from commands.qmgr.store.search import Search
 from commands.qmgr.store.uncommitted import BEFORE_ALL, Came
+from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
 from rfh2.mqi_constants import (
+    MQCC_FAILED,
     MQGMO_MARK_BROWSE_CO_OP,
     MQGMO_MARK_BROWSE_HANDLE,
     MQGMO_UNMARK_BROWSE_CO_OP,
@@ -29,8 +34,47 @@ from rfh2.mqi_constants import (
 from rfh2.mqmd import Mqmd
 from streams.selectors import Selector
 
+
+@dataclass(slots=True)
+class AsyncPuts:
+    """Those of one program since it last asked. comp_code, reason, object_type, name: of the first that failed."""
+
+    done: int = 0
+    failed: int = 0
+    comp_code: int = 0
+    reason: int = 0
+    object_type: int = 0
+    name: str = ""
+
+    def fail(self, reason: int, object_type: int, name: str) -> None:
+        """A put to the object of that type and name has failed."""
+        self.failed += 1
+        if not self.reason:
+            self.comp_code, self.reason = MQCC_FAILED, reason
+            self.object_type, self.name = object_type, name
+
+
 MARKED_US: Final = 5_000_000
 """How long a mark lasts that programs share: MARKINT, whose default this is."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectedProgram:
+    """One program that is connected, and what it shares with others."""
+
+    qmgr: str
+    application: Application
+    number: int  # of its conversation, unique in this process
+    connection: ProgramConnection
+    holder: ProgramConnection  # of the process: makes queues that several programs share
+    open_queues: OpenQueues  # of all programs
+    topics: TopicDefinitions  # of all programs
+    new_id: Callable[[], bytes]  # gives 24 bytes that no other message has
+    clock: Callable[[], datetime]  # UTC
+
+    def owner(self, unit: SqliteUnitOfWork) -> str:
+        """The owner of its uncommitted messages."""
+        return f"{self.holder.number(unit)} {self.number}"
 
 
 @dataclass(slots=True)

@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from commands.qmgr.mqi.errors import MqiError
 from rfh2.chain import decode_chain
 from rfh2.constants import MQFMT_RF_HEADER_2, MQRO_NAN, MQRO_PAN
-from rfh2.errors import DecodeError
+from rfh2.errors import DecodeError, QPubSubError
 from rfh2.mqi_constants import (
+    MQCC_FAILED,
     MQGMO_ALL_MSGS_AVAILABLE,
     MQGMO_ALL_SEGMENTS_AVAILABLE,
     MQGMO_COMPLETE_MSG,
@@ -58,6 +58,17 @@ from rfh2.mqmd import Mqmd, name_of
 from rfh2.rfh2 import Rfh2
 
 
+class MqiError(QPubSubError):
+    """A call fails with *reason* (MQRC_*). why: one clause for people, for the log."""
+
+    def __init__(self, reason: int, why: str, comp_code: int = MQCC_FAILED) -> None:
+        super().__init__(reason, why, comp_code)
+        self.reason, self.why, self.comp_code = reason, why, comp_code
+
+    def __str__(self) -> str:
+        return f"{self.why} (reason {self.reason})"
+
+
 @dataclass(frozen=True, slots=True)
 class Refusal:
     """One row. bits: any of them is refused; 0 where the option is no bit. why: what the program would not get."""
@@ -75,7 +86,9 @@ _NO_REPORTS: Final = "no such report is made"
 OF_PUT: Final = (
     Refusal("MQPMO_LOGICAL_ORDER", MQPMO_LOGICAL_ORDER, MQRC_OPTIONS_ERROR, _NO_GROUPS),
     Refusal(
-        *("MQPMO_WARN_IF_NO_SUBS_MATCHED", MQPMO_WARN_IF_NO_SUBS_MATCHED, MQRC_OPTIONS_ERROR),
+        "MQPMO_WARN_IF_NO_SUBS_MATCHED",
+        MQPMO_WARN_IF_NO_SUBS_MATCHED,
+        MQRC_OPTIONS_ERROR,
         "a publication is matched after its MQPUT has succeeded",
     ),
 )
@@ -115,7 +128,9 @@ ALL: Final = (*OF_PUT, *OF_REPORT, *OF_REPORT_ELSEWHERE, *OF_FLAGS, DELAY, *OF_G
 # What IBM's queue managers refuse too.
 _ON_TOPICS: Final = (
     Refusal(
-        *("a message of a group", MQMF_MSG_IN_GROUP | MQMF_LAST_MSG_IN_GROUP, MQRC_GROUPING_NOT_ALLOWED),
+        "a message of a group",
+        MQMF_MSG_IN_GROUP | MQMF_LAST_MSG_IN_GROUP,
+        MQRC_GROUPING_NOT_ALLOWED,
         "no message of a group can be published (guide 4.5)",
     ),
 )
@@ -126,8 +141,12 @@ _UNKNOWN_REPORTS: Final = (
 _ONE_OF_PUT: Final = (
     (MQPMO_SYNCPOINT, MQPMO_NO_SYNCPOINT),
     (
-        *(MQPMO_DEFAULT_CONTEXT, MQPMO_NO_CONTEXT, MQPMO_PASS_IDENTITY_CONTEXT, MQPMO_PASS_ALL_CONTEXT),
-        *(MQPMO_SET_IDENTITY_CONTEXT, MQPMO_SET_ALL_CONTEXT),
+        MQPMO_DEFAULT_CONTEXT,
+        MQPMO_NO_CONTEXT,
+        MQPMO_PASS_IDENTITY_CONTEXT,
+        MQPMO_PASS_ALL_CONTEXT,
+        MQPMO_SET_IDENTITY_CONTEXT,
+        MQPMO_SET_ALL_CONTEXT,
     ),
 )
 _ONE_OF_GET: Final = ((MQGMO_SYNCPOINT, MQGMO_NO_SYNCPOINT, MQGMO_SYNCPOINT_IF_PERSISTENT),)

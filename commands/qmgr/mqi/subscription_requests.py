@@ -13,7 +13,7 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict
 
 from commands.broker.descriptor import HIGHEST_PRIORITY
-from commands.qmgr.mqi.errors import MqiError
+from commands.qmgr.mqi.refusals import MqiError
 from rfh2.constants import MQ_SELECTOR_LENGTH, MQ_SUB_NAME_LENGTH, MQ_TOPIC_STR_LENGTH, MQ_USER_DATA_LENGTH
 from rfh2.mqi_constants import (
     MQPRI_PRIORITY_AS_PUBLISHED,

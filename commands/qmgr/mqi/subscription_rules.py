@@ -14,8 +14,8 @@ from commands.broker.authority import Action, queue_on_the_way
 from commands.broker.context import input_queue
 from commands.broker.core import BrokerCore
 from commands.broker.lifetime import tenths_until
-from commands.broker.mqsd import subscription_options
-from commands.qmgr.mqi.errors import MqiError
+from commands.broker.subscription_attributes import options_of_mqso, subscription_options
+from commands.qmgr.mqi.refusals import MqiError
 from commands.qmgr.mqi.subscription_requests import (
     SubscriptionDescriptor,
     SubscriptionRequest,
@@ -43,11 +43,7 @@ from rfh2.mqi_constants import (
     MQRC_SUBLEVEL_NOT_ALTERABLE,
     MQRC_TOPIC_STRING_ERROR,
     MQSO_ALTER,
-    MQSO_ANY_USERID,
     MQSO_GROUP_SUB,
-    MQSO_NEW_PUBLICATIONS_ONLY,
-    MQSO_PUBLICATIONS_ON_REQUEST,
-    MQSO_SCOPE_QMGR,
     MQSO_SET_CORREL_ID,
     MQSO_SET_IDENTITY_CONTEXT,
     MQSO_WILDCARD_CHAR,
@@ -184,10 +180,7 @@ class SubscriptionRules:
         sets_context = wanted.has(MQSO_SET_IDENTITY_CONTEXT)
         lifetime = None if wanted.expiry < 0 else timedelta(milliseconds=100 * wanted.expiry)
         options = SubscriptionOptions(
-            local=wanted.has(MQSO_SCOPE_QMGR),
-            new_pubs_only=wanted.has(MQSO_NEW_PUBLICATIONS_ONLY),
-            pub_on_req_only=wanted.has(MQSO_PUBLICATIONS_ON_REQUEST),
-            variable_user_id=wanted.has(MQSO_ANY_USERID),
+            **options_of_mqso(wanted.options),
             persistence=made.options.persistence,
         )
         return replace(

@@ -31,7 +31,8 @@ from commands.disk.errors import QueueError
 from commands.headers.response import Completion
 from commands.qmgr.admin_port import Administered
 from commands.qmgr.backlog import Backlog
-from commands.qmgr.mqi.errors import MqiError
+from commands.qmgr.mqi.authority import check_enabled
+from commands.qmgr.mqi.refusals import MqiError
 from commands.qmgr.mqi.subscription_requests import (
     REPLY_QUEUE,
     REQUEST_QUEUE,
@@ -40,7 +41,6 @@ from commands.qmgr.mqi.subscription_requests import (
     Verb,
 )
 from commands.qmgr.mqi.subscription_rules import SubscriptionRules, described
-from commands.qmgr.mqi.topic_definitions import check_enabled
 from commands.qmgr.store.port import UnitOfWork
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
 from rfh2.ccsid import UTF8_CCSID

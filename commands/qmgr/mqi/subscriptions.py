@@ -8,10 +8,8 @@ non-durable subscription to the program's own queue a request for its removal is
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Final
 
 from commands.broker.identifiers import message_id
@@ -19,9 +17,8 @@ from commands.broker.objects import TEMPORARY, LocalQueue, new_queue
 from commands.broker.state import to_microseconds
 from commands.disk.errors import QueueError, UnknownQueueError
 from commands.qmgr.mqi.authority import OpenAuthority
-from commands.qmgr.mqi.context import Application
-from commands.qmgr.mqi.errors import MqiError
-from commands.qmgr.mqi.handles import Handle, Handles, ManagedQueue, OpenQueues, OpenSubscription, SubscriptionUse
+from commands.qmgr.mqi.handles import ConnectedProgram, Handle, Handles, ManagedQueue, OpenSubscription, SubscriptionUse
+from commands.qmgr.mqi.refusals import MqiError
 from commands.qmgr.mqi.subscription_requests import (
     REPLY_QUEUE,
     REQUEST_QUEUE,
@@ -31,7 +28,6 @@ from commands.qmgr.mqi.subscription_requests import (
     Verb,
 )
 from commands.qmgr.mqi.subscription_rules import scheme_of, topic_of
-from commands.qmgr.mqi.topic_definitions import TopicDefinitions
 from commands.qmgr.store.connection import OpenQueue, ProgramConnection
 from commands.qmgr.store.dynamic_queues import Close
 from commands.qmgr.store.rows import BODY, MD, SEQ
@@ -84,28 +80,11 @@ class Pending:
 
 
 class Subscriber:
-    """The subscriptions of one connection.
+    """The subscriptions of one connection. handles: what the program has open."""
 
-    holder: makes queues that several programs share. owner: of its uncommitted messages. clock: UTC. topics: what the
-    definitions say of them.
-    """
-
-    def __init__(
-        self,
-        qmgr: str,
-        connection: ProgramConnection,
-        holder: ProgramConnection,
-        handles: Handles,
-        open_queues: OpenQueues,
-        application: Application,
-        owner: Callable[[SqliteUnitOfWork], str],
-        clock: Callable[[], datetime],
-        topics: TopicDefinitions,
-    ) -> None:
-        self._qmgr, self._connection, self._holder = qmgr, connection, holder
-        self._handles, self._open_queues = handles, open_queues
-        self._application, self._owner, self._clock, self._topics = application, owner, clock, topics
-        self._may, self.defers = OpenAuthority(topics, application.user), False
+    def __init__(self, connected: ConnectedProgram, handles: Handles) -> None:
+        self._connected, self._handles = connected, handles
+        self._may, self.defers = OpenAuthority(connected.topics, connected.application.user), False
         self._pending: list[Pending] = []
 
     def begin(self, descriptor: SubscriptionDescriptor, hobj: int, unit_of_work: Begin) -> Pending:
@@ -123,10 +102,10 @@ class Subscriber:
         if given is None and not descriptor.managed and not descriptor.has(MQSO_RESUME | MQSO_ALTER):
             raise MqiError(MQRC_HOBJ_ERROR, "neither a queue nor MQSO_MANAGED was given")
         user = self._acting_user(descriptor, unit_of_work)
-        use = self._open_queues.subscribed(name, descriptor.shared) if name else None
+        use = self._connected.open_queues.subscribed(name, descriptor.shared) if name else None
         managed = None if use is None else use.managed
         if managed is None and descriptor.managed and not descriptor.durable:
-            maker = self._holder if descriptor.shared else self._connection
+            maker = self._connected.holder if descriptor.shared else self._connected.connection
             managed = ManagedQueue(self._made(descriptor, maker, user, unit_of_work), maker)
         if use is None:
             use = SubscriptionUse(descriptor.shared, managed)
@@ -137,7 +116,7 @@ class Subscriber:
                 seq, msg_id = self._put(unit, request, user)
                 deferred = None
                 if not descriptor.durable and managed is None:
-                    deferred = self._defer_removal(unit, message_id(self._qmgr, seq, 1), user)
+                    deferred = self._defer_removal(unit, message_id(self._connected.qmgr, seq, 1), user)
         except BaseException:
             if managed is not None and not managed.users:
                 managed.maker.close(managed.opened)
@@ -146,7 +125,7 @@ class Subscriber:
             managed.users += 2  # of the subscription, and of the queue
         if name:
             use.users += 1
-            self._open_queues.subscriptions[name] = use
+            self._connected.open_queues.subscriptions[name] = use
         pending = Pending(msg_id, user, name, managed, deferred, NO_HANDLE if given is None else hobj)
         self._pending.append(pending)
         return pending
@@ -159,7 +138,7 @@ class Subscriber:
     def _acting_user(self, descriptor: SubscriptionDescriptor, unit_of_work: Begin) -> str:
         """Whose authorities count, and whose the subscription is. Raises MqiError 2035, StoreError."""
         if not descriptor.has(MQSO_ALTERNATE_USER_AUTHORITY):
-            return self._application.user
+            return self._connected.application.user
         with unit_of_work() as unit:
             return self._may.acting_user(unit, MQOO_ALTERNATE_USER_AUTHORITY, descriptor.alternate_user)
 
@@ -168,7 +147,7 @@ class Subscriber:
     ) -> OpenQueue:
         """A new temporary dynamic queue of *user*. Raises MqiError, QueueError, StoreError."""
         with unit_of_work() as unit:
-            _, resolved = topic_of(descriptor, self._topics.topics(unit), scheme_of(descriptor))
+            _, resolved = topic_of(descriptor, self._connected.topics.topics(unit), scheme_of(descriptor))
             model = resolved.non_durable_model_queue
             found = unit.dynamic.model(model)
         if found is None or found.definition_type != TEMPORARY:
@@ -178,10 +157,10 @@ class Subscriber:
     def _destination(self, given: Handle | None, managed: ManagedQueue | None) -> tuple[str, str]:
         """Queue manager and queue; blanks where the processor knows them."""
         if managed is not None:
-            return self._qmgr, managed.opened.name
+            return self._connected.qmgr, managed.opened.name
         if given is None:
             return "", ""
-        return (given.qmgr, given.name) if given.qmgr else (self._qmgr, given.queue)
+        return (given.qmgr, given.name) if given.qmgr else (self._connected.qmgr, given.queue)
 
     def finish(self, pending: Pending, answer: SubscriptionAnswer | None, unit_of_work: Begin) -> tuple[int, int]:
         """The handles of the subscription and of its queue; the latter is 0 for a queue of another queue manager.
@@ -195,7 +174,7 @@ class Subscriber:
                 raise MqiError(MQRC_RESOURCE_PROBLEM, "the command processor has not answered in time")
             raise MqiError(answer.reason, answer.why)
         hobj, managed = pending.hobj, pending.managed
-        if hobj == NO_HANDLE and answer.qmgr == self._qmgr:
+        if hobj == NO_HANDLE and answer.qmgr == self._connected.qmgr:
             try:
                 queue = self._opened(answer, pending.user, unit_of_work)
             except (MqiError, QueueError):
@@ -221,18 +200,18 @@ class Subscriber:
                 self._may.queue(unit, name, _MANAGED_OPTIONS, user)
         if queue is None:
             raise UnknownQueueError(name)
-        self._open_queues.opened(queue.name, _MANAGED_OPTIONS)
+        self._connected.open_queues.opened(queue.name, _MANAGED_OPTIONS)
         return queue
 
     def _undo(self, pending: Pending, answered: bool, unit_of_work: Begin) -> None:
         self._let_go(pending)
         if pending.deferred is not None and answered:
             with unit_of_work() as unit:
-                unit.uncommitted.activate(self._owner(unit), pending.deferred, put=False)
+                unit.uncommitted.activate(self._connected.owner(unit), pending.deferred, put=False)
 
     def _let_go(self, pending: Pending) -> None:
         self._pending.remove(pending)
-        self._open_queues.unsubscribed(pending.name)
+        self._connected.open_queues.unsubscribed(pending.name)
         if pending.managed is not None:
             with suppress(QueueError):  # it may have been deleted by other means
                 pending.managed.release()
@@ -254,23 +233,23 @@ class Subscriber:
             raise MqiError(MQRC_OPTIONS_ERROR, "MQCO_KEEP_SUB and MQCO_REMOVE_SUB exclude each other")
         if keeps and not subscription.durable:
             raise MqiError(MQRC_OPTION_NOT_VALID_FOR_TYPE, "a non-durable subscription cannot be kept")
-        use = self._open_queues.subscriptions.get(subscription.name)
+        use = self._connected.open_queues.subscriptions.get(subscription.name)
         if subscription.durable and not removes:
             return None
         if not subscription.durable and use is not None and use.users > 1:
             return None  # other programs share it
-        keeper = self._connection.number(unit) if self._kept_queues(subscription) else 0
+        keeper = self._connected.connection.number(unit) if self._kept_queues(subscription) else 0
         request = SubscriptionRequest(verb=Verb.REMOVE, sub_id=subscription.sub_id, keeper=keeper)
         if subscription.deferred is not None:
-            unit.uncommitted.activate(self._owner(unit), subscription.deferred, put=False)
+            unit.uncommitted.activate(self._connected.owner(unit), subscription.deferred, put=False)
         return Pending(self._put(unit, request, subscription.user)[1], subscription.user)
 
     def removed(self, number: int) -> None:
         """A subscription was removed: its managed queue, if it was durable, goes when the program closes that too."""
         handles = self._kept_queues(self._subscription(number))
         if handles:
-            opened = self._connection.adopted(handles[0].queue)
-            kept = ManagedQueue(opened, self._connection, users=len(handles), option=Close.PURGE)
+            opened = self._connected.connection.adopted(handles[0].queue)
+            kept = ManagedQueue(opened, self._connected.connection, users=len(handles), option=Close.PURGE)
             for handle in handles:
                 handle.managed = kept
 
@@ -283,7 +262,7 @@ class Subscriber:
 
     def take_answer(self, pending: Pending, unit: SqliteUnitOfWork) -> SubscriptionAnswer | None:
         """The answer, which leaves its queue; None while there is none."""
-        now_us = to_microseconds(self._clock())
+        now_us = to_microseconds(self._connected.clock())
         row = unit.uncommitted.find(REPLY_QUEUE, now_us, Match(correl_id=pending.msg_id))
         if row is None:
             return None
@@ -300,7 +279,7 @@ class Subscriber:
         """Leave a request to remove a subscription with the queue manager; its MsgId."""
         request = SubscriptionRequest(verb=Verb.REMOVE, sub_id=sub_id, reply=False)
         seq, msg_id = self._put(unit, request, user, expires=False)
-        unit.uncommitted.defer(REQUEST_QUEUE, seq, self._owner(unit))
+        unit.uncommitted.defer(REQUEST_QUEUE, seq, self._connected.owner(unit))
         self.defers = True
         return msg_id
 
@@ -315,5 +294,5 @@ class Subscriber:
         if expires:
             mqmd = replace(mqmd, expiry=10 * ANSWER_WITHIN_S)
         body = request.model_dump_json().encode()
-        seq = unit.put(REQUEST_QUEUE, mqmd.encode(), body, user=user, application=self._application.name)
+        seq = unit.put(REQUEST_QUEUE, mqmd.encode(), body, user=user, application=self._connected.application.name)
         return seq, Mqmd.decode(unit.uncommitted.message(seq)[MD]).msg_id

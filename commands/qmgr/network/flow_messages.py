@@ -28,7 +28,7 @@ from commands.broker.puts import Outgoing, PutKind
 from commands.broker.state import from_microseconds, to_microseconds
 from commands.headers.registry import parse
 from commands.network.flows import FINGERPRINT, FINGERPRINT_FOLDER, DeletionFlow, Link, PublicationFlow
-from commands.network.neighbours import Relation
+from commands.network.topology import Relation
 from rfh2.constants import MQFMT_RF_HEADER_2, MQPER_PERSISTENT
 from rfh2.errors import DecodeError
 from rfh2.folders import Folder, write
@@ -173,7 +173,12 @@ def publication(flow: PublicationFlow) -> Outgoing:
     pairs += [(tag, "1") for tag, is_set in flags.items() if is_set]
     mqmd = message.mqmd
     return _written(
-        *(flow.sender, _link(flow), INTER_QMGR_PUBS, Word.PUBLISH, pairs, flow.fingerprints),
+        flow.sender,
+        _link(flow),
+        INTER_QMGR_PUBS,
+        Word.PUBLISH,
+        pairs,
+        flow.fingerprints,
         described=mqmd,
         data=encode(message),
         topic=operation.topic_string,

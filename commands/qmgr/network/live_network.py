@@ -26,10 +26,10 @@ from commands.broker.puts import Outgoing
 from commands.headers.response import Completion
 from commands.network.cluster_topics import Hosts
 from commands.network.flows import DeletionFlow, Flow, Link, Place, ProxyFlow, PublicationFlow
-from commands.network.neighbours import NeighbourStatus, Refresh, Relation
 from commands.network.queue_manager import NetworkQueueManager, proxies_by_link
 from commands.network.repository import Repository, RepositoryEntry
 from commands.network.routing import Routing
+from commands.network.topology import NeighbourStatus, Refresh, Relation
 from commands.qmgr.network import flow_messages
 from commands.qmgr.network.flow_messages import ProxyRange, ProxyTopics, Relationship, Returned, Sent, Word
 from commands.qmgr.store.neighbours import NeighbourRecord, NeighbourRecords

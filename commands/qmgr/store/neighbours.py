@@ -2,12 +2,12 @@
 
 neighbours, sent_proxies   for the network: who is connected, and which proxy subscriptions they were sent
 repository                 for clusters: what is known of other members
-senders, arrived           for carriers (``commands.links.embedded``): what came from which queue manager
-sequences                  also for carriers: whether both ends remember the same past
+senders, arrived           for channels (``commands.links.channels``): what came from which queue manager
+sequences                  also for channels: whether both ends remember the same past
 
-A carrier puts the messages of another queue manager here, and removes them there afterwards, in a unit of work of the
+A channel puts the messages of another queue manager here, and removes them there afterwards, in a unit of work of the
 other database. A message is recorded as arrived in the unit of work that puts it, and forgotten when it is known that
-it was removed. So whoever carries it again, after a crash in between, finds that it has arrived. Only the carrier that
+it was removed. So whoever carries it again, after a crash in between, finds that it has arrived. Only the channel that
 claimed the sender last may put messages: one that was held up meanwhile could bring what is forgotten already.
 
 Batches of messages have sequence numbers, as those of an IBM MQ channel. Each end records the last one in the commit in
@@ -24,8 +24,8 @@ from typing import Final
 
 from commands.disk.errors import readable
 from commands.network.flows import Link
-from commands.network.neighbours import NeighbourStatus, Refresh, Relation
 from commands.network.repository import RepositoryEntry, entry_of, text_of
+from commands.network.topology import NeighbourStatus, Refresh, Relation
 from commands.qmgr.store.database import Database, translate_sqlite_errors
 
 Arrived = tuple[int, int]
@@ -183,21 +183,21 @@ class NeighbourRecords:
 
     @translate_sqlite_errors
     def claim(self, sender: str, claim: str) -> set[Arrived]:
-        """Have only the carrier named *claim* bring messages of *sender*; returns those that arrived, not forgotten."""
+        """Have only the channel named *claim* bring messages of *sender*; returns those that arrived, not forgotten."""
         self._settle()
         self.database.connection.execute(_CLAIM, (sender, claim))
         return self.arrived(sender)
 
     @translate_sqlite_errors
     def is_claimed(self, sender: str, claim: str) -> bool:
-        """Whether *claim* is still the carrier that may bring messages of *sender*."""
+        """Whether *claim* is still the channel that may bring messages of *sender*."""
         self._settle()
         found = self.database.connection.execute("SELECT claim FROM senders WHERE qmgr = ?", (sender,)).fetchone()
         return found is not None and found[0] == claim
 
     @translate_sqlite_errors
     def has_sent(self, qmgr: str) -> bool:
-        """Whether a carrier has ever begun to bring messages of *qmgr*."""
+        """Whether a channel has ever begun to bring messages of *qmgr*."""
         self._settle()
         return self.database.connection.execute("SELECT 1 FROM senders WHERE qmgr = ?", (qmgr,)).fetchone() is not None
 

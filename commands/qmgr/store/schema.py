@@ -16,10 +16,10 @@ ended_subscriptions   those whose queue has gone, until the command processor ha
 subscription_counts, topic_counts, queue_counts   commands.broker.counts; no row: nothing was counted yet
 owed_elsewhere   what is owed where the queues are another queue manager's, as of the last time it was noted
 neighbours    the parent and the children, and the other members of each cluster; cluster: "" for parent and child;
-              refresh: what they are to get again (``commands.network.neighbours``)
+              refresh: what they are to get again (``commands.network.topology``)
 sent_proxies  the topic strings of proxy subscriptions that a neighbour was sent
 repository    what is known of others that share a cluster, each as JSON (``commands.network.repository``)
-senders, arrived   of messages that another queue manager of the same home sent: which carrier may bring them, and those
+senders, arrived   of messages that another queue manager of the same home sent: which channel may bring them, and those
               of which it is not known yet that they have left the other's transmission queue
 sequences     how many batches of messages were carried to another queue manager of the home, and came from there
 state         one row; version grows with each unit of work that changes definitions, subscriptions or retained, and

@@ -8,18 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
-from itertools import product
 from typing import Final
 
 from commands.broker.outcome import EPOCH
 from commands.explain.why import Reason
-from commands.explain.why.near import NearMisses, Publishing
+from commands.explain.why.near import first_near_misses
 from commands.model import RegOpt
 from commands.replay.analysis.tables import Row
 from streams.index import SubscriptionIndex
 from streams.patterns import add_pattern_prefix
 from streams.subscriptions import Subscription, WildcardScheme
-from streams.topic_strings import SEPARATOR, is_within
+from streams.topic_strings import SEPARATOR
 
 LIKELY_REASON: Final = "likely_reason"
 LIKELY_DETAIL: Final = "likely_detail"
@@ -53,7 +52,8 @@ def _guesses(rows: Sequence[Row], topics: Sequence[Row]) -> Iterator[tuple[str, 
     """Of one queue manager: sub_id, and the guess."""
     subscriptions = {str(row["sub_id"]): _subscription(row) for row in rows}
     selected = _selected(subscriptions.values(), topics)
-    near = _near(subscriptions.values(), topics)
+    published = [str(topic["topic"]) for topic in topics if topic["publications"]]
+    near = first_near_misses(list(subscriptions.values()), published, elsewhere=True)
     for row in rows:
         sub_id = str(row["sub_id"])
         topic = selected.get(sub_id)
@@ -61,8 +61,8 @@ def _guesses(rows: Sequence[Row], topics: Sequence[Row]) -> Iterator[tuple[str, 
             yield sub_id, (Reason.REQUEST_ONLY.value, "it is registered with PubOnReqOnly")
         elif topic is not None:
             yield sub_id, _kept_back(row, topic)
-        elif sub_id in near:
-            yield sub_id, near[sub_id]
+        elif (miss := near.get(bytes.fromhex(sub_id))) is not None:
+            yield sub_id, (miss.reason.value, miss.why)
         else:
             yield sub_id, (Reason.NO_MATCH.value, "nothing was published on a topic that it selects")
 
@@ -116,19 +116,3 @@ def _selected(subscriptions: Iterable[Subscription], topics: Iterable[Row]) -> d
 def _time(topic: Row) -> datetime:
     time = topic["last_time"]
     return time if isinstance(time, datetime) else EPOCH
-
-
-def _near(subscriptions: Iterable[Subscription], topics: Iterable[Row]) -> dict[str, _Guess]:
-    """By sub_id the first near miss, topics with most publications first."""
-    index = NearMisses()
-    places = {"": (None, None)} | {s.prefix: (s.stream, s.sub_point) for s in subscriptions}
-    for subscription in subscriptions:
-        index.add(subscription)
-    found: dict[str, _Guess] = {}
-    for row, (prefix, (stream, sub_point)) in product(topics, places.items()):
-        topic = str(row["topic"])
-        if row["publications"] and is_within(prefix, topic) and topic != prefix:
-            written = topic[len(prefix) + 1 :] if prefix else topic
-            for miss in index.find(Publishing(topic, written, prefix, stream, sub_point), ()):
-                found.setdefault(miss.subscription.sub_id.hex(), (miss.reason.value, miss.why))
-    return found

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from commands.broker.objects import Objects, QueueManager
 from commands.broker.outcome import EPOCH
 from commands.mqsc.broker import Broker
-from commands.mqsc.session import run_network_definitions
+from commands.mqsc.execute import run_network_definitions
 from commands.network.cluster_topics import ClusterTopics
 from commands.network.estate_file import Estate
 from commands.network.network import Member, Network, NextChannel

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from commands.broker.context import Semantics
 from commands.explain.assumed import with_md
 from commands.explain.selection import EVERYTHING, Choosing, MessageSelection
 from commands.explain.why import Asked, Reason, Verdict
-from commands.explain.why.doubts import unread_sentence
+from commands.explain.why.answers import unread_sentence
 from commands.explain.why.explainer import prefix_of
 from commands.explain.why.near import NearMisses, Publishing
 from commands.explain.why.rules import rule_sentence
 from commands.explain.why.verdict import OF_RULE, PLACES
 from commands.model import Publish
 from commands.network.absence import absence, own_scope, would_come
-from commands.network.addressing import at_neighbour
 from commands.network.flows import Place
 from commands.network.network import Received, Step
+from commands.network.routing import at_neighbour
 from commands.replay.network.building import NetworkSetup
 from commands.replay.network.local import NetworkReplay
 from rfh2.captured import CapturedMessage
@@ -104,7 +105,7 @@ class NetworkWhy:
 
     def _passed_over(self, qmgr: str, passed: PassedOver) -> str:
         here = self._network.queue_managers[qmgr]
-        if passed.came_from and passed.rule is Rule.SCOPE:
+        if passed.came_from and passed.rule is Rule.SCOPE and here.broker.semantics is Semantics.V7:
             scope = own_scope(here, passed.subscription)
             if scope:
                 return f"kept back at {qmgr} by {scope}: it came from {passed.came_from}"
@@ -133,8 +134,7 @@ class NetworkWhy:
         At queue managers of the publisher's version, where the topic string is the same.
         """
         topic, publication, origin = operation.topic_string, operation.publication, step.received[0].qmgr
-        written = topic[len(prefix) + 1 :] if prefix else topic
-        publishing = Publishing(topic, written, prefix, publication.stream, publication.sub_point)
+        publishing = Publishing.of(operation, prefix)
         version = self._network.queue_managers[origin].broker.semantics
         served = {
             (received.qmgr, delivery.subscription.traditional_identity)

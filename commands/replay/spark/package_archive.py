@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from commands.replay.spark.private_files import private_directory
 
 _PACKAGES: Final = ("rfh2", "streams", "commands", "migrate")
-_KINDS: Final = (".py", ".lark")
+_KINDS: Final = (".py", ".pyi", ".lark")
 # Archives are the same for the same files: no date of the day is in them.
 _LONG_AGO: Final = (1980, 1, 1, 0, 0, 0)
 

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO, Final, cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from commands.replay.local import natural_queue
+from commands.broker.reading import natural_queue
 from commands.replay.spark.pieces import Piece
 from commands.replay.spark.rows import batch_of
 from commands.replay.spark.schemas import CAPTURED, READ, arrow_schema

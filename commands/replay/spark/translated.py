@@ -10,10 +10,10 @@ from pyspark.sql import DataFrame
 
 from commands.broker.outcome import Arrival
 from commands.explain.equivalents.mqi import to_mqi
-from commands.explain.equivalents.mqsc import to_mqsc
 from commands.explain.equivalents.pcf import to_pcf
 from commands.explain.equivalents.traced_operations import in_context
 from commands.explain.selection import EVERYTHING, MessageSelection
+from commands.mqsc.equivalents import to_mqsc
 from commands.replay.spark.prepare import prepared
 from commands.replay.spark.replay_setup import ReplaySetup
 from commands.replay.spark.rows import batch_of

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
 from typing import Any, Final, TypeVar
 
-from commands.model import RegOpt
+from commands.broker.subscription_attributes import words_of
 from commands.replay.step.state import Change, Item, ItemKind, QueueTally, StepState
 from commands.replay.step.stepper import Step
 from rfh2.captured import iso
@@ -14,7 +14,7 @@ from rfh2.constants import REASON_NAMES
 from rfh2.mqi_constants import MQCI_NONE
 from rfh2.terminal_escape import visible
 from streams.operations import RetainedPublication
-from streams.subscriptions import DeliveryPersistence, Subscription, WildcardScheme
+from streams.subscriptions import Subscription, WildcardScheme
 
 MOST_SHOWN: Final = 20
 _MOST_TEXT: Final = 60
@@ -93,7 +93,7 @@ def _subscription_form(s: Subscription) -> dict[str, Any]:
         "stream": s.stream,
         "sub_point": s.sub_point,
         "filter": s.selector,
-        "options": _options(s),
+        "options": words_of(s.options),
         "identities": list(s.identities),
         "exclusive": s.exclusive,
         "format": s.format,
@@ -101,30 +101,6 @@ def _subscription_form(s: Subscription) -> dict[str, Any]:
         "created": iso(s.created),
         "expires_at": None if s.expires_at is None else iso(s.expires_at),
     }
-
-
-_WORDS: Final = {
-    "local": RegOpt.LOCAL,
-    "new_pubs_only": RegOpt.NEW_PUBS_ONLY,
-    "pub_on_req_only": RegOpt.PUB_ON_REQ_ONLY,
-    "inform_if_ret": RegOpt.INFORM_IF_RET,
-    "variable_user_id": RegOpt.VARIABLE_USER_ID,
-    "incl_stream_name": RegOpt.INCL_STREAM_NAME,
-    "dups_ok": RegOpt.DUPS_OK,
-    "anonymous": RegOpt.ANON,
-}
-_PERSISTENCES: Final = {
-    DeliveryPersistence.AS_QUEUE: RegOpt.PERS_AS_QUEUE,
-    DeliveryPersistence.PERSISTENT: RegOpt.PERS,
-    DeliveryPersistence.NON_PERSISTENT: RegOpt.NON_PERS,
-}
-
-
-def _options(s: Subscription) -> list[str]:
-    """The registration options that it keeps, by the words of commands."""
-    given = [word.value for name, word in _WORDS.items() if getattr(s.options, name)]
-    persistence = _PERSISTENCES.get(s.options.persistence)
-    return given if persistence is None else [*given, persistence.value]
 
 
 def _retained_form(retained: RetainedPublication) -> dict[str, Any]:
@@ -270,7 +246,7 @@ def _subscription_words(s: Subscription) -> str:
         words.append(f"filter {_cut(s.selector)}")
     if s.user:
         words.append(f"user {s.user}")
-    if options := _options(s):
+    if options := words_of(s.options):
         words.append(" ".join(options))
     if s.identities:
         words.append(f"{'exclusive' if s.exclusive else 'shared'} by {', '.join(s.identities)}")

@@ -8,7 +8,7 @@ import pytest
 
 from commands.broker.authority import Action
 from commands.mqsc.broker import Broker
-from commands.mqsc.session import run_setup
+from commands.mqsc.execute import run_setup
 from tests.commands.headers.rfh1_pcf_table import OlderScenario, pairs, rfh1_groups
 from tests.commands.scenario import CORREL_ID, KICK_OFF, Answer, Result, Scenario, done, refused, warned
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from commands.broker.attribute_kinds import Shown
 from commands.cli import main
 from commands.mqsc.broker import Broker
-from commands.mqsc.values import Shown
 from commands.terminal.console import Console
 from rfh2.captured import CapturedMessage
 from tests.commands.guide_scenarios import Came, GuideScenario, scenarios, told_topic

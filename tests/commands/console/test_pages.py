@@ -16,7 +16,7 @@ from commands.console.access import ConsoleOptions
 from commands.console.pages import MENU, PAGES
 from commands.console.rendering import address
 from commands.console.source import LENGTHS_S, MOST_PERIODS, History, Tally
-from commands.network.neighbours import NeighbourStatus, Relation
+from commands.network.topology import NeighbourStatus, Relation
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.neighbours import NeighbourRecord
 from rfh2 import Folder, Mqmd, Rfh2

@@ -16,16 +16,14 @@ from commands.explain.build import CommandSpec, command_message
 from commands.explain.equivalents.guide_tables import MQRC_NAMES, OPTIONS, REASONS, TAGS, equivalent_reason
 from commands.explain.equivalents.json_form import to_json
 from commands.explain.equivalents.mqi import OPTIONS as MQI_OPTIONS, calls, to_mqi
-from commands.explain.equivalents.mqsc import to_mqsc
-from commands.explain.equivalents.mqsc_text import MAX_LINE, NoMqscFormError, statement
 from commands.explain.equivalents.pcf import messages, to_pcf
 from commands.explain.equivalents.render import DIALECTS, render
-from commands.explain.equivalents.sub_names import sub_name
-from commands.explain.equivalents.topics import BLANK_TOPIC
-from commands.explain.equivalents.traced_operations import OperationContext, TraceBroker, TracedMessage
+from commands.explain.equivalents.traced_operations import TraceBroker, TracedMessage
 from commands.headers import rfh1_pcf_commands
 from commands.headers.psc_commands import RULES
 from commands.mqsc import parse, run_setup
+from commands.mqsc.equivalents import BLANK_TOPIC, OperationContext, sub_name, to_mqsc
+from commands.mqsc.script import MAX_LINE, NoMqscFormError, statement
 from rfh2 import CapturedMessage, Message, Mqmd
 from rfh2.captures import read_captures
 from rfh2.explain.reasons import reason_name

@@ -7,6 +7,7 @@ from hypothesis import given, strategies as st
 
 from commands.headers.psc_commands import RULES, is_user_tag, parse_psc
 from commands.model import Command, Publish, PubOpt, RegOpt
+from rfh2.constants import MQRCCF_REG_OPTIONS_ERROR
 from rfh2.errors import CommandError
 from rfh2.options import DELETE, PUBLICATION, REGISTRATION, OptionSet
 
@@ -28,6 +29,11 @@ def of(word: str, tag: str, *values: str) -> Command | int:
         return parse_psc([("Command", word), *BESIDE[word], *((tag, value) for value in values)])
     except CommandError as error:
         return error.reason
+
+
+@pytest.mark.parametrize("word", ["Anon", "DeregAll", "DirectReq", "InclStreamName", "LeaveOnly", "Locked"])
+def test_6_7_4_words_of_other_commands_and_of_mqrfh_are_refused(word: str) -> None:
+    assert of("RegSub", "RegOpt", word) == MQRCCF_REG_OPTIONS_ERROR
 
 
 def in_order_of_bits(tag: str, words: list[str]) -> list[str]:

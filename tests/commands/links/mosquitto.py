@@ -100,14 +100,19 @@ def mosquitto(directory: Path, *settings: str) -> Iterator[Mosquitto]:
 
 
 class Native:
-    """A program that knows nothing of queues: it publishes and subscribes over MQTT 5."""
+    """A program that knows nothing of queues: it publishes and subscribes over MQTT 5.
 
-    def __init__(self, broker: Mosquitto, name: str, *filters: str, lasting: bool = False, qos: int = 1) -> None:
+    prefix: before its name and all its topics, on a broker that tests share.
+    """
+
+    def __init__(
+        self, broker: Mosquitto, name: str, *filters: str, lasting: bool = False, qos: int = 1, prefix: str = ""
+    ) -> None:
         self.messages: list[Any] = []
-        self._filters, self._qos = filters, qos
+        self._filters, self._qos, self._prefix = filters, qos, prefix
         self._ready = threading.Event()
-        client = paho.Client(CallbackAPIVersion.VERSION2, name, protocol=paho.MQTTv5)
-        client.on_message = lambda _client, _data, message: self.messages.append(message)
+        client = paho.Client(CallbackAPIVersion.VERSION2, prefix + name, protocol=paho.MQTTv5)
+        client.on_message = self._on_message
         client.on_connect, client.on_subscribe = self._on_connect, lambda *_: self._ready.set()
         client.reconnect_delay_set(1, 1)
         client.max_queued_messages_set(0)
@@ -122,23 +127,27 @@ class Native:
         if not self._filters:
             self._ready.set()
         for topic_filter in self._filters:
-            client.subscribe(topic_filter, self._qos)
+            client.subscribe(self._prefix + topic_filter, self._qos)
+
+    def _on_message(self, _client: Any, _data: Any, message: Any) -> None:
+        message.topic = message.topic.removeprefix(self._prefix).encode()
+        self.messages.append(message)
 
     def publish(self, topic: str, payload: bytes | str, qos: int = 1, retain: bool = False, **properties: Any) -> None:
         told = Properties(PacketTypes.PUBLISH)
         for name, value in properties.items():
             setattr(told, name, value)
-        self.client.publish(topic, payload, qos, retain, told).wait_for_publish(20)
+        self.client.publish(self._prefix + topic, payload, qos, retain, told).wait_for_publish(20)
 
     def flood(self, topic: str, payload: bytes, count: int) -> None:
         """Publish so often at QoS 1, without waiting for the answers."""
         for _ in range(count):
-            self.client.publish(topic, payload, 1)
+            self.client.publish(self._prefix + topic, payload, 1)
 
     def insist(self, topic: str, payload: str) -> None:
         """Publish at QoS 1, and again until the broker has answered, before anything else is published."""
         while True:
-            told = self.client.publish(topic, payload, 1)
+            told = self.client.publish(self._prefix + topic, payload, 1)
             try:
                 told.wait_for_publish(5)
                 if told.is_published():

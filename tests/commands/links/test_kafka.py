@@ -16,8 +16,8 @@ from commands.cli import main
 from commands.config.settings import ConfigError, KafkaConfig, TopicsConfig
 from commands.config.urls import parse_address
 from commands.links.kafka.adapter import KafkaAdapter
-from commands.links.kafka.cluster import KafkaCluster
-from commands.links.kafka.routes import Routes
+from commands.links.kafka.cluster import KafkaCluster, client_settings
+from commands.links.kafka.records import Routes
 from commands.links.kafka.sender import KafkaSender
 from commands.qmgr.store import QueueManagerStore
 from rfh2.errors import StoreError
@@ -32,16 +32,10 @@ DEAD, OUTGOING = "SYSTEM.DEAD.LETTER.QUEUE", "SYSTEM.QPUBSUB.OUTGOING"
 RETAIN = "<PubOpt>RetainPub</PubOpt>"
 
 
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaServer]:
-    with kafka_server(tmp_path_factory.mktemp("kafka")) as running:
-        yield running
-
-
 @pytest.fixture
-def topic(request: pytest.FixtureRequest) -> str:
+def topic(name: str) -> str:
     """Topics of its own for each test: they share a broker."""
-    return f"t{abs(hash(request.node.nodeid))}"
+    return name
 
 
 def _wait_for_none_on(bridge: Bridge, queue: str) -> None:
@@ -54,10 +48,10 @@ def _cluster(server: KafkaServer, topic: str, bridge: str = "qpubsub-QM1") -> Ka
 
 
 def test_properties_and_descriptor_are_headers_and_the_value_is_left_alone(
-    tmp_path: Path, shared: KafkaServer, topic: str
+    tmp_path: Path, shared_kafka: KafkaServer, topic: str
 ) -> None:
-    with Bridge(tmp_path, shared.url, kafka={"topic": topic}) as bridge:
-        native = KafkaNative(shared.servers, topic, prefix=topic)
+    with Bridge(tmp_path, shared_kafka.url, kafka={"topic": topic}) as bridge:
+        native = KafkaNative(shared_kafka.servers, topic, prefix=topic)
         stamps = "<usr><colour>red</colour><size dt='i4'>5</size></usr>"
         bridge.publish("Sport/Käse a.b", b"1 \xc3\xa4", RETAIN, stamps, expiry=600, priority=3)
         until(lambda: native.messages, "the publication")
@@ -69,11 +63,13 @@ def test_properties_and_descriptor_are_headers_and_the_value_is_left_alone(
         native.close()
 
 
-def test_a_route_leads_to_topics_of_native_programs_and_back(tmp_path: Path, shared: KafkaServer, topic: str) -> None:
+def test_a_route_leads_to_topics_of_native_programs_and_back(
+    tmp_path: Path, shared_kafka: KafkaServer, topic: str
+) -> None:
     route = {"pattern": "Orders/+", "topic": f"{topic}-orders", "key": "{2}", "native": "Orders/{key}"}
-    with Bridge(tmp_path, shared.url, kafka={"topic": topic, "partitions": 2, "routes": [route]}) as bridge:
+    with Bridge(tmp_path, shared_kafka.url, kafka={"topic": topic, "partitions": 2, "routes": [route]}) as bridge:
         bridge.register("Orders/+")
-        native = KafkaNative(shared.servers, f"{topic}-orders", prefix=topic)
+        native = KafkaNative(shared_kafka.servers, f"{topic}-orders", prefix=topic)
         bridge.publish("Orders/7", b"legacy")
         until(lambda: native.messages)
         assert [(each.key, each.at) for each in native.messages] == [("7", f"{topic}-orders")]
@@ -87,29 +83,29 @@ def test_a_route_leads_to_topics_of_native_programs_and_back(tmp_path: Path, sha
 
 
 def test_what_is_too_large_is_a_dead_letter_and_the_rest_goes_on(
-    tmp_path: Path, shared: KafkaServer, topic: str
+    tmp_path: Path, shared_kafka: KafkaServer, topic: str
 ) -> None:
-    with Bridge(tmp_path, shared.url, kafka={"topic": topic}) as bridge:
+    with Bridge(tmp_path, shared_kafka.url, kafka={"topic": topic}) as bridge:
         bridge.publish("a", b"x" * 2_000_000)
         bridge.publish("a", b"small")
         until(lambda: bridge.depth(DEAD) == 1 and bridge.depth(OUTGOING) == bridge.depth(STREAM) == 0)
         assert [each.headers[0].reason for each in bridge.browse(DEAD)] == [2030]  # type: ignore[attr-defined]
-        native = KafkaNative(shared.servers, topic, prefix=topic)
+        native = KafkaNative(shared_kafka.servers, topic, prefix=topic)
         until(lambda: native.payloads() == ["small"])
         native.close()
 
 
 def test_a_subscriber_gets_what_natives_published_while_the_bridge_was_down(
-    tmp_path: Path, shared: KafkaServer, topic: str
+    tmp_path: Path, shared_kafka: KafkaServer, topic: str
 ) -> None:
-    native = KafkaNative(shared.servers, prefix=topic)
-    with Bridge(tmp_path, shared.url, kafka={"topic": topic}) as bridge:
+    native = KafkaNative(shared_kafka.servers, prefix=topic)
+    with Bridge(tmp_path, shared_kafka.url, kafka={"topic": topic}) as bridge:
         native.publish("in/x", "before")
         bridge.register("in/#")
         native.publish("in/x", "1")
         until(lambda: bridge.depth("S") == 1)
     native.publish("in/x", "2")
-    with Bridge(tmp_path, shared.url, kafka={"topic": topic}) as bridge:
+    with Bridge(tmp_path, shared_kafka.url, kafka={"topic": topic}) as bridge:
         until(lambda: bridge.depth("S") == 2)
         assert bridge.data("S") == [b"1", b"2"]
 
@@ -145,27 +141,27 @@ def test_a_publication_that_is_sent_again_is_there_once(tmp_path: Path, topic: s
 
 @pytest.mark.faults
 def test_commands_whose_position_is_committed_do_not_come_again(
-    tmp_path: Path, shared: KafkaServer, topic: str
+    tmp_path: Path, shared_kafka: KafkaServer, topic: str
 ) -> None:
     """The file of filters is older than the queue of the position, as after a crash: the queue counts."""
-    native = KafkaNative(shared.servers, prefix=topic)
-    with Bridge(tmp_path / "qmgrs", shared.url, kafka={"topic": topic}) as bridge:
+    native = KafkaNative(shared_kafka.servers, prefix=topic)
+    with Bridge(tmp_path / "qmgrs", shared_kafka.url, kafka={"topic": topic}) as bridge:
         bridge.register("in/#")
         before = (tmp_path / "qmgrs" / "QM1" / "kafka.json").read_bytes()
         for n in range(10):
             native.publish(f"in/{n}", str(n))
         until(lambda: bridge.depth("S") == 10)
     (tmp_path / "qmgrs" / "QM1" / "kafka.json").write_bytes(before)
-    with Bridge(tmp_path / "qmgrs", shared.url, kafka={"topic": topic}) as bridge:
+    with Bridge(tmp_path / "qmgrs", shared_kafka.url, kafka={"topic": topic}) as bridge:
         native.publish("in/last", "last")
         until(lambda: b"last" in bridge.data("S"))
         assert sorted(bridge.data("S")) == sorted([*(b"%d" % n for n in range(10)), b"last"])
 
 
 @pytest.mark.faults
-def test_a_processor_that_was_taken_over_sends_nothing_more(shared: KafkaServer, topic: str) -> None:
+def test_a_processor_that_was_taken_over_sends_nothing_more(shared_kafka: KafkaServer, topic: str) -> None:
     routes = Routes(KafkaConfig(topic=topic))
-    earlier, later = (KafkaSender(_cluster(shared, topic), routes, epoch) for epoch in (4, 5))
+    earlier, later = (KafkaSender(_cluster(shared_kafka, topic), routes, epoch) for epoch in (4, 5))
     assert list(earlier.send(())) == []
     assert list(later.send(())) == []
     earlier._producer = None  # as after an error, which another one with its name causes
@@ -202,17 +198,17 @@ def _check(home: Path, *words: str) -> dict[str, dict[str, Any]]:
 
 
 def test_check_tells_what_is_there_what_is_made_and_what_would_lose_something(
-    tmp_path: Path, shared: KafkaServer, topic: str
+    tmp_path: Path, shared_kafka: KafkaServer, topic: str
 ) -> None:
     (tmp_path / "bridge.toml").write_text(f'[topics.kafka]\ntopic = "{topic}"\n')
-    words = ("--topics", shared.url, "--config", str(tmp_path / "bridge.toml"))
+    words = ("--topics", shared_kafka.url, "--config", str(tmp_path / "bridge.toml"))
     found = _check(tmp_path / "qmgrs", *words)
     assert found[f"topic {topic}"]["what"] == "not there; run makes it"
     wrong = Routes(KafkaConfig(topic=topic))
     wrong.publications, wrong.retained = (f"{topic}.retained",), f"{topic}.other"
     config = TopicsConfig(kafka=KafkaConfig(topic=topic))
-    KafkaCluster(parse_address(shared.url, ""), config, wrong, "admin").make(f"{topic}.retained")
-    _cluster(shared, topic).make_ready()
+    KafkaCluster(parse_address(shared_kafka.url, ""), config, wrong, "admin").make(f"{topic}.retained")
+    _cluster(shared_kafka, topic).make_ready()
     found = _check(tmp_path / "qmgrs", *words)
     assert found[f"topic {topic}"]["what"] == "6 partitions, cleanup.policy delete"
     assert found[f"topic {topic}.state"]["what"] == "1 partitions, cleanup.policy compact"
@@ -258,7 +254,7 @@ def _who(guarded: KafkaServer, tmp_path: Path, password: str = "s3cret") -> dict
 
 
 @needs_openssl
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_tls_with_an_authority_of_ones_own_and_a_user(tmp_path: Path, guarded: KafkaServer) -> None:
     url = f"kafkas://localhost:{guarded.port}"
     with Bridge(tmp_path / "qmgrs", url, **_who(guarded, tmp_path)) as bridge:
@@ -277,7 +273,7 @@ UNTRUSTED = [
 
 
 @needs_openssl
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(("given", "more", "told"), [row[1:] for row in UNTRUSTED], ids=[row[0] for row in UNTRUSTED])
 def test_who_cannot_be_trusted_is_told(
     tmp_path: Path, guarded: KafkaServer, given: dict[str, str], more: dict[str, Any], told: str
@@ -288,6 +284,37 @@ def test_who_cannot_be_trusted_is_told(
     with pytest.raises(StoreError, match=told) as error:
         cluster.make_ready()
     assert "guess" not in str(error.value)
+
+
+CONNECTIONS = [
+    ("kafka://h:1", {}, {"security.protocol": "PLAINTEXT", "bootstrap.servers": "h:1"}),
+    ("kafkas://h:1", {"ca_file": "ca.pem"}, {"security.protocol": "SSL", "ssl.ca.location": "ca.pem"}),
+    (
+        "kafkas://h:1",
+        {"cert_file": "c.pem", "key_file": "k.pem"},
+        {"ssl.certificate.location": "c.pem", "ssl.key.location": "k.pem"},
+    ),
+    (
+        "kafkas://h:1",
+        {"user": "bridge", "password_env": "SECRET", "kafka": {"sasl_mechanism": "SCRAM-SHA-512"}},
+        {
+            "security.protocol": "SASL_SSL",
+            "sasl.mechanism": "SCRAM-SHA-512",
+            "sasl.username": "bridge",
+            "sasl.password": "s3cret",
+        },
+    ),
+]
+
+
+@pytest.mark.parametrize(("url", "config", "wanted"), CONNECTIONS)
+def test_what_the_client_is_told_of_trust_and_users(
+    monkeypatch: pytest.MonkeyPatch, url: str, config: dict[str, Any], wanted: dict[str, str]
+) -> None:
+    monkeypatch.setenv("SECRET", "s3cret")
+    told = client_settings(parse_address(url, ""), TopicsConfig(**config), "qpubsub-QM1", {}, frozenset())
+    assert wanted.items() <= told.items()
+    assert told["client.id"] == "qpubsub-QM1"
 
 
 REFUSED = [

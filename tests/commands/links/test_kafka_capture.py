@@ -29,16 +29,15 @@ from tests.waiting import until
 URL = "ibmmq://127.0.0.1:1414/QM1?channel=C"
 
 
-@pytest.fixture(scope="module")
-def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaServer]:
-    with kafka_server(tmp_path_factory.mktemp("kafka")) as running:
-        yield running
+@pytest.fixture
+def kafka(shared_kafka: KafkaServer) -> KafkaServer:
+    return shared_kafka
 
 
 @pytest.fixture
-def topic(request: pytest.FixtureRequest) -> str:
+def topic(name: str) -> str:
     """A topic of the test's own."""
-    return "".join(each if each.isalnum() else "." for each in request.node.name)[:100].strip(".")
+    return name
 
 
 @pytest.fixture

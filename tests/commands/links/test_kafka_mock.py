@@ -18,7 +18,7 @@ from commands.links.engine.adapter import TreeUnreachableError, Waiting
 from commands.links.engine.message_for_tree import ForTree
 from commands.links.kafka.cluster import KafkaCluster
 from commands.links.kafka.reader import KafkaReader
-from commands.links.kafka.routes import Routes
+from commands.links.kafka.records import Routes
 from commands.links.kafka.sender import KafkaSender
 from commands.qmgr.store.port import StoredMessage
 from rfh2 import Mqmd

@@ -9,7 +9,7 @@ import pytest
 
 confluent_kafka = pytest.importorskip("confluent_kafka")
 
-from commands.links.kafka.topics import settings_of  # noqa: E402
+from commands.links.kafka.cluster import settings_of  # noqa: E402
 
 KafkaError, KafkaException = confluent_kafka.KafkaError, confluent_kafka.KafkaException
 

@@ -15,8 +15,8 @@ from commands.config.settings import Config, TopicsConfig
 from commands.config.urls import PORTS, parse_address
 from commands.links.engine.adapter import Adapter, Sent, Waiting, carries, how
 from commands.links.engine.message_for_tree import ForTree
+from commands.links.ibmmq.adapter import MqSender
 from commands.links.ibmmq.reasons import MqError, failure
-from commands.links.ibmmq.sender import MqSender
 from commands.links.opening import Places
 from commands.qmgr.link_port import Feature, How
 from commands.qmgr.store import QueueManagerStore
@@ -28,11 +28,12 @@ from tests.commands.links import test_same_puts
 DOC = (Path(__file__).parents[3] / "docs" / "live-brokers.md").read_text()
 
 
-@pytest.fixture(params=PORTS)
-def adapter(request: pytest.FixtureRequest, tmp_path: Path) -> Adapter[Any, Any]:
-    QueueManagerStore.create(tmp_path, QueueManager("QM1")).close()
+@pytest.fixture(params=PORTS, scope="module")
+def adapter(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Adapter[Any, Any]:
+    home = tmp_path_factory.mktemp("qmgrs")
+    QueueManagerStore.create(home, QueueManager("QM1")).close()
     url = f"{request.param}://localhost/" + ("QM1" if request.param == "ibmmq" else "")
-    places = Places.of(tmp_path, "QM1", Config(topics=TopicsConfig(prefix="")), None, url)
+    places = Places.of(home, "QM1", Config(topics=TopicsConfig(prefix="")), None, url)
     return places.adapter(parse_address(url, "--topics"), places.stores(DEAD_LETTER_QUEUE))
 
 

@@ -20,7 +20,7 @@ import pytest
 from commands.config.settings import ConfigError, TopicsConfig
 from commands.config.urls import parse_address
 from commands.links.engine.message_for_tree import publishing
-from commands.links.engine.outbound_pump import OutboundPump
+from commands.links.engine.pumps import OutboundPump
 from commands.links.mqtt.adapter import MqttAdapter
 from commands.links.mqtt.answers import Granted
 from commands.links.mqtt.client import MqttClient

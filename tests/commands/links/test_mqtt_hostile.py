@@ -15,14 +15,13 @@ from hypothesis import given, strategies as st
 
 from commands.broker.objects import QueueManager
 from commands.headers.registry import parse
-from commands.links.engine.backoff import Backoff
 from commands.links.engine.command_from_native import NativePublication, command_for, why_not_command
 from commands.links.engine.inbound_writer import CommandPutter
 from commands.links.engine.message_for_tree import ForTree
 from commands.links.engine.retained import usable
-from commands.links.mqtt.escaping import MAX_BYTES, escaped, unescaped, why_not_text
+from commands.links.engine.threads import Backoff
 from commands.links.mqtt.packets import MqttPublication, native_of, packet_for
-from commands.links.mqtt.topics import why_not_topic
+from commands.links.mqtt.topics import MAX_BYTES, escaped, unescaped, why_not_text, why_not_topic
 from commands.qmgr.store import QueueManagerStore
 from rfh2 import Mqmd, Rfh1, decode
 from tests.commands.links.mosquitto import Mosquitto, Native, mosquitto, needs_mosquitto
@@ -369,8 +368,8 @@ def test_a_thread_that_ends_all_the_same_ends_the_process(tmp_path: Path, broker
 
     QueueManagerStore.create(tmp_path, QueueManager("QM1")).close()
     broken = {
-        "inward": "commands.links.engine.inbound_pump.InboundPump._one_batch",
-        "outward": "commands.links.engine.outbound_pump.OutboundPump.one_batch",
+        "inward": "commands.links.engine.pumps.InboundPump._one_batch",
+        "outward": "commands.links.engine.pumps.OutboundPump.one_batch",
         "keeper": "commands.links.engine.keeper.Keeper.one_round",
     }[thread]
     module, owner, name = broken.rsplit(".", 2)

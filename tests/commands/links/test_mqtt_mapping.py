@@ -11,10 +11,9 @@ from hypothesis import given, strategies as st
 
 from commands.headers.registry import parse
 from commands.links.engine.command_from_native import NativePublication, command_for, why_not_command
-from commands.links.engine.filter_tree import FilterTree
+from commands.links.engine.filters import FilterTree
 from commands.links.engine.message_for_tree import ForTree, clearing, for_tree, publishing
-from commands.links.engine.retained import TreeRetained, as_operation, differences
-from commands.links.engine.scope import LinkScope
+from commands.links.engine.retained import LinkScope, TreeRetained, as_operation, differences
 from commands.links.mqtt.filters import Filters
 from commands.links.mqtt.packets import FENCE, MqttPublication, native_of, packet_for
 from commands.links.mqtt.topics import filter_of, why_not_topic

@@ -12,14 +12,12 @@ import pytest
 from hypothesis import given, strategies as st
 
 from commands.links.engine.command_from_native import NativePublication
-from commands.links.engine.filter_tree import FilterTree
-from commands.links.engine.followed_filters import selected
-from commands.links.engine.headers import native_of
+from commands.links.engine.filters import FilterTree, selected
 from commands.links.engine.log_adapter import filter_of
 from commands.links.engine.message_for_tree import ForTree
-from commands.links.nats.messages import MESSAGE_ID, message_for, record_of
-from commands.links.nats.reader import NatsReader, Place
-from commands.links.nats.subjects import cover, subject_of, topic_of, wildcards_of
+from commands.links.engine.properties import native_of
+from commands.links.nats.logs import NatsReader, Place
+from commands.links.nats.messages import MESSAGE_ID, cover, message_for, record_of, subject_of, topic_of, wildcards_of
 from streams.patterns import parse_pattern
 from streams.subscriptions import WildcardScheme
 

@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -31,10 +30,10 @@ from commands.qmgr.store import Durability, QueueManagerStore
 from commands.terminal.console import Console
 from rfh2 import CapturedMessage, Mqmd
 from tests.commands.guide_scenarios import GuideScenario, scenarios
-from tests.commands.links.kafka_server import KafkaServer, kafka_server, needs_kafka
-from tests.commands.links.mosquitto import Mosquitto, mosquitto, needs_mosquitto
+from tests.commands.links.kafka_server import KafkaServer, needs_kafka
+from tests.commands.links.mosquitto import Mosquitto, needs_mosquitto
 from tests.commands.links.mqi.harness import SYSTEM_QUEUES, StandIn, needs_mqi, stand_in
-from tests.commands.links.nats_server import NatsServer, nats_server, needs_nats
+from tests.commands.links.nats_server import NatsServer, needs_nats
 from tests.waiting import until
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
@@ -126,14 +125,10 @@ def _cases() -> list[Case]:
 
 
 CASES = _cases()
-# One of each adapter always; all of them in CI.
+# Each part of these has all cases elsewhere: queues and tree of IBM MQ together, an MQTT tree with embedded queues.
+BETWEEN = [("mq", "embedded"), ("mq", "mqtt"), ("embedded", "mq")]
+# One of each adapter always; all of them in the gate, but for those of BETWEEN.
 QUICK = {"results service", "MQRFH results service", "guide 2.5.1.1.2-characters", "guide 4.6.1-retained"}
-
-
-@pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mosquitto]:
-    with mosquitto(tmp_path_factory.mktemp("mosquitto")) as running:
-        yield running
 
 
 @pytest.fixture(scope="module")
@@ -142,25 +137,10 @@ def mq(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StandIn]:
         yield running
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NatsServer]:
-    with nats_server(tmp_path_factory.mktemp("nats")) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaServer]:
-    with kafka_server(tmp_path_factory.mktemp("kafka")) as running:
-        yield running
-
-
-_NUMBERS = count(1)
-
-
 class World:
     """A bridge and the programs that put commands, wherever their queues are."""
 
-    def __init__(self, home: Path, case: Case, queues: StandIn | None, topics: str | None) -> None:
+    def __init__(self, home: Path, case: Case, queues: StandIn | None, topics: str | None, name: str) -> None:
         self._home, self._case, self._mq = home, case, queues
         self.puts: list[Put] = []
         self._now: datetime
@@ -168,14 +148,13 @@ class World:
         QueueManagerStore.create(home, QueueManager(case.qmgr)).close()
         self._mqsc(case.setup)
         # A prefix and a session of its own: the cases share one server of each kind.
-        number = next(_NUMBERS)
-        own: dict[str, Any] = {"client_id": f"bridge-{number}"}
+        own: dict[str, Any] = {"client_id": f"bridge-{name}"}
         if topics is not None and topics.startswith("nats"):
-            own |= {"prefix": f"{number}.", "stream": f"S{number}"}
+            own |= {"prefix": f"{name}.", "stream": name}
         elif topics is not None and topics.startswith("kafka"):
-            own |= {"kafka": {"topic": f"t{number}"}}
+            own |= {"kafka": {"topic": name}}
         elif topics != _mq_url(case):
-            own |= {"prefix": f"{number}/"}
+            own |= {"prefix": f"{name}/"}
         config = Config(topics=TopicsConfig(**own))
         at = None if queues is None else _mq_url(case)
         self._places = Places.of(home, case.qmgr, config, at, topics, Durability.NORMAL)
@@ -260,13 +239,19 @@ def _comparable(puts: list[Put] | tuple[Put, ...], case: Case) -> list[dict[str,
     return rows
 
 
-@pytest.mark.parametrize("adapter", ADAPTERS)
-@pytest.mark.parametrize(
-    "case",
-    [pytest.param(case, id=case.name, marks=() if case.name in QUICK else pytest.mark.slow) for case in CASES],
-)
+def _rows() -> Iterator[Any]:
+    """Each case over each adapter."""
+    for case in CASES:
+        for row in ADAPTERS:
+            marks = [*row.marks]
+            if case.name not in QUICK:
+                marks.append(pytest.mark.nightly if row.values[0] in BETWEEN else pytest.mark.slow)
+            yield pytest.param(case, row.values[0], id=f"{case.name}-{row.id}", marks=marks)
+
+
+@pytest.mark.parametrize(("case", "adapter"), _rows())
 def test_the_same_captures_give_the_same_puts(
-    request: pytest.FixtureRequest, tmp_path: Path, case: Case, adapter: tuple[str, str]
+    request: pytest.FixtureRequest, tmp_path: Path, name: str, case: Case, adapter: tuple[str, str]
 ) -> None:
     queues, topics = adapter
     mq: StandIn | None = request.getfixturevalue("mq") if "mq" in adapter else None
@@ -274,7 +259,7 @@ def test_the_same_captures_give_the_same_puts(
         names: dict[str, Any] = {name: {} for name in (*SYSTEM_QUEUES, *case.queues)}
         mq.tell(anew={"qmgr": case.qmgr, "queues": names})
     url = _url(request, topics) if topics in SERVERS else {"embedded": None, "mq": _mq_url(case)}[topics]
-    with World(tmp_path / "qmgrs", case, mq if queues == "mq" else None, url) as world:
+    with World(tmp_path / "qmgrs", case, mq if queues == "mq" else None, url, name) as world:
         for number, step in enumerate(case.steps, 1):
             found = _comparable(world.come_to(step), case)
             assert found == _comparable(step.puts, case), f"step {number}"
@@ -282,7 +267,7 @@ def test_the_same_captures_give_the_same_puts(
 
 
 # The fixture of a tree's server.
-SERVERS = {"mqtt": "broker", "nats": "server", "kafka": "kafka"}
+SERVERS = {"mqtt": "shared_mosquitto", "nats": "shared_nats", "kafka": "shared_kafka"}
 
 
 def _url(request: pytest.FixtureRequest, topics: str) -> str:

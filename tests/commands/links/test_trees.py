@@ -9,9 +9,9 @@ from typing import Any, Protocol
 import pytest
 
 from rfh2 import Mqmd, Rfh1
-from tests.commands.links.kafka_server import KafkaNative, KafkaServer, kafka_server, needs_kafka
-from tests.commands.links.mosquitto import Mosquitto, Native, mosquitto, needs_mosquitto
-from tests.commands.links.nats_server import NatsNative, NatsServer, nats_server, needs_nats
+from tests.commands.links.kafka_server import KafkaNative, KafkaServer, needs_kafka
+from tests.commands.links.mosquitto import Mosquitto, Native, needs_mosquitto
+from tests.commands.links.nats_server import NatsNative, NatsServer, needs_nats
 from tests.commands.links.test_mqtt import CONTROL, STREAM, Bridge
 from tests.waiting import until
 
@@ -27,19 +27,22 @@ class Speaker(Protocol):
 
 
 class MqttTree:
-    """mosquitto."""
+    """Topics below a prefix at mosquitto."""
 
-    def __init__(self, broker: Mosquitto) -> None:
-        self._broker, self.url = broker, broker.url
+    def __init__(self, broker: Mosquitto, name: str) -> None:
+        self._broker, self._name, self._prefix = broker, name, f"{name}/"
 
-    def native(self) -> Speaker:
-        return Native(self._broker, "native", "#")
+    def bridge(self, home: Path, qmgr: str = "QM1") -> Bridge:
+        return Bridge(home, self._broker.url, qmgr, prefix=self._prefix, client_id=f"{self._name}-{qmgr}")
+
+    def native(self, name: str = "native", topics: str = "#") -> Native:
+        return Native(self._broker, name, topics, prefix=self._prefix)
 
     def retained(self) -> set[str]:
         """The topics on which something is retained."""
-        fence = Native(self._broker, "fence")
+        fence = self.native("fence", "fence")
         fence.publish("zz-fence", "x", retain=True)
-        late = Native(self._broker, "late", "#")
+        late = self.native("late")
         until(lambda: "zz-fence" in [m.topic for m in late.messages])
         late.close()
         fence.close()
@@ -47,58 +50,59 @@ class MqttTree:
 
 
 class NatsTree:
-    """nats-server."""
+    """A stream and a bucket of nats-server."""
 
-    def __init__(self, server: NatsServer) -> None:
-        self.url = server.url
+    def __init__(self, server: NatsServer, name: str) -> None:
+        self._url, self._name = server.url, name
 
-    def native(self) -> Speaker:
-        return NatsNative(self.url, ">")
+    def bridge(self, home: Path, qmgr: str = "QM1") -> Bridge:
+        return Bridge(home, self._url, qmgr, prefix=f"{self._name}.", stream=self._name)
+
+    def native(self) -> NatsNative:
+        return NatsNative(self._url, ">", prefix=f"{self._name}.", stream=self._name)
 
     def retained(self) -> set[str]:
-        late = NatsNative(self.url)
+        late = NatsNative(self._url, prefix=f"{self._name}.", stream=self._name)
         topics = set(late.values())
         late.close()
         return topics
 
 
 class KafkaTree:
-    """One broker of Kafka."""
+    """Topics of Kafka's broker."""
 
-    def __init__(self, server: KafkaServer) -> None:
-        self._servers, self.url = server.servers, server.url
+    def __init__(self, server: KafkaServer, name: str) -> None:
+        self._server, self._name = server, name
 
-    def native(self) -> Speaker:
-        return KafkaNative(self._servers, "qpubsub")
+    def bridge(self, home: Path, qmgr: str = "QM1") -> Bridge:
+        return Bridge(home, self._server.url, qmgr, kafka={"topic": self._name})
+
+    def native(self) -> KafkaNative:
+        return KafkaNative(self._server.servers, self._name, prefix=self._name)
 
     def retained(self) -> set[str]:
-        return set(KafkaNative(self._servers).retained())
+        return set(KafkaNative(self._server.servers, prefix=self._name).retained())
 
 
+# A kind of tree, and the fixture of its server.
 TREES = [
-    pytest.param("mqtt", marks=needs_mosquitto),
-    pytest.param("nats", marks=needs_nats),
-    pytest.param("kafka", marks=needs_kafka),
+    pytest.param((MqttTree, "shared_mosquitto"), id="mqtt", marks=needs_mosquitto),
+    pytest.param((NatsTree, "shared_nats"), id="nats", marks=needs_nats),
+    pytest.param((KafkaTree, "shared_kafka"), id="kafka", marks=needs_kafka),
 ]
 Tree = MqttTree | NatsTree | KafkaTree
 
 
 @pytest.fixture(params=TREES)
-def tree(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Tree]:
-    if request.param == "mqtt":
-        with mosquitto(tmp_path / "server") as broker:
-            yield MqttTree(broker)
-    elif request.param == "nats":
-        with nats_server(tmp_path / "server") as server:
-            yield NatsTree(server)
-    else:
-        with kafka_server(tmp_path / "server") as kafka:
-            yield KafkaTree(kafka)
+def tree(request: pytest.FixtureRequest, name: str) -> Tree:
+    kind, server = request.param
+    made: Tree = kind(request.getfixturevalue(server), name)
+    return made
 
 
 @pytest.fixture
 def bridge(tmp_path: Path, tree: Tree) -> Iterator[Bridge]:
-    with Bridge(tmp_path / "qmgrs", tree.url) as running:
+    with tree.bridge(tmp_path / "qmgrs") as running:
         yield running
 
 
@@ -130,7 +134,7 @@ def test_nothing_goes_round_in_a_circle(bridge: Bridge, native: Speaker) -> None
 
 # docs/networks.md: bridges that share a tree
 def test_bridges_of_one_tree_exchange_publications(bridge: Bridge, tree: Tree, tmp_path: Path) -> None:
-    with Bridge(tmp_path / "others", tree.url, "QM2") as other:
+    with tree.bridge(tmp_path / "others", "QM2") as other:
         bridge.publish("a/kept", b"kept", "<PubOpt>RetainPub</PubOpt>")
         for each in (bridge, other):
             each.register("a/#")

@@ -15,8 +15,7 @@ from commands.broker.exit_values import PublishExit
 from commands.broker.objects import QueueManager
 from commands.config.settings import ChannelRule
 from commands.listener.security import Security
-from commands.listener.server import Listener, ListenerOptions
-from commands.listener.serving import ListenerThread
+from commands.listener.server import Listener, ListenerOptions, ListenerThread
 from commands.listener.session import Bounds
 from commands.qmgr.admin.pcf_server import PcfCommandServer
 from commands.qmgr.mqi.subscription_server import SubscriptionServer

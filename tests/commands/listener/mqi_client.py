@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any, Self
 
-from commands.listener.strings import read_string, write_strings
+from commands.listener.request import read_string, write_strings
 from rfh2.ccsid import ENCODINGS, ByteOrder
 from rfh2.channel.layouts import (
     API_HEADER,

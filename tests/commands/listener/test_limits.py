@@ -19,9 +19,9 @@ from typing import Any
 
 import pytest
 
-from commands.listener.descriptors import Acceptor, OutOfFiles, carried, listening_sockets
+from commands.disk.open_files import Acceptor, OutOfFiles, carried, listening_sockets
 from commands.listener.limits import Connections, Held, Memory
-from commands.qmgr.mqi.errors import MqiError
+from commands.qmgr.mqi.refusals import MqiError
 from rfh2.channel.layouts import SOCKET_ACTION
 from rfh2.channel.segments import CONFIRM, WHOLE, SegmentHeader, SegmentType
 from rfh2.channel.structure import Structure
@@ -141,7 +141,7 @@ class Scarce:
 def test_a_server_without_open_files_rests_and_says_so_once(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("commands.listener.descriptors._REST_S", 0.01)
+    monkeypatch.setattr("commands.disk.open_files._REST_S", 0.01)
 
     async def accepted() -> None:
         made = asyncio.Event()

@@ -14,8 +14,7 @@ import pytest
 
 from commands.broker.objects import LocalQueue
 from commands.qmgr.mqi import refusals
-from commands.qmgr.mqi.errors import MqiError
-from commands.qmgr.mqi.refusals import Refusal, check_get, check_put
+from commands.qmgr.mqi.refusals import MqiError, Refusal, check_get, check_put
 from commands.qmgr.store import QueueManagerStore
 from rfh2.channel.layouts import MQOD
 from rfh2.channel.segments import SegmentType

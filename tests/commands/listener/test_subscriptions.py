@@ -17,7 +17,7 @@ from hypothesis import given, strategies as st
 
 from commands.broker.authority import no_groups
 from commands.broker.objects import AliasQueue, AuthorityRecord, LocalQueue, ModelQueue
-from commands.listener.strings import read_string, write_strings
+from commands.listener.request import read_string, write_strings
 from commands.mqsc import parse
 from commands.qmgr.admin.runner import StatementRunner
 from commands.qmgr.mqi.subscription_requests import SubscriptionDescriptor, SubscriptionRequest, Verb

@@ -33,7 +33,7 @@ from commands.mqsc import (
     parse,
     run_setup,
 )
-from commands.mqsc.neighbours import Neighbour, Relation
+from commands.mqsc.administration import Neighbour, Relation
 from commands.network.repository import RepositoryEntry
 from rfh2 import decode
 from rfh2.errors import QPubSubError

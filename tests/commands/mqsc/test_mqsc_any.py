@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 
 from hypothesis import given, settings, strategies as st
 
+from commands.broker.attribute_kinds import Choice, Name, Names, Number
 from commands.broker.counts import Counting
 from commands.broker.objects import Objects, QueueManager, kind_of
 from commands.mqsc import Administration, Answer, DefinitionDeleted, DefinitionStored, execute, parse
 from commands.mqsc.attributes import NAMELIST, QALIAS, QLOCAL, QMGR, SUB, TOPIC
-from commands.mqsc.values import Choice, Name, Names, Number
 from streams import (
     RetainedCleared,
     Subscription,

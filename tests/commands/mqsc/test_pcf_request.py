@@ -11,9 +11,8 @@ from commands.broker.selection import Selection
 from commands.mqsc import Administration, execute, parse
 from commands.mqsc.execute import carry_out
 from commands.mqsc.pcf import writing
+from commands.mqsc.pcf.client import replies, request
 from commands.mqsc.pcf.reading import read
-from commands.mqsc.pcf.replies import replies
-from commands.mqsc.pcf.request import request
 from rfh2.errors import CommandError
 from rfh2.pcf import Pcf, decode_pcf
 from streams.topic_space import TopicSpace

@@ -20,7 +20,7 @@ from typing import Self
 
 from commands.broker.exit_values import PublishExit
 from commands.broker.objects import QueueManager
-from commands.links.embedded.carriers import Carriers
+from commands.links.channels.channels import Channels
 from commands.mqsc.parser import parse
 from commands.qmgr.admin.runner import StatementRunner
 from commands.qmgr.processor import Processor
@@ -40,7 +40,7 @@ def joining(cluster: str, qmgr: str) -> str:
 
 
 class LiveQueueManager:
-    """One of them: its processor and its carriers, until it is stopped."""
+    """One of them: its processor and its channels, until it is stopped."""
 
     def __init__(self, world: LiveWorld, name: str) -> None:
         stack = self._stack = ExitStack()
@@ -53,8 +53,8 @@ class LiveQueueManager:
         stack.enter_context(self.store.processor_lock())
         self.processor = Processor(self.store, lambda: world.now, publish_exit=exit_)
         epoch = self.store.database.epoch
-        self.carriers = Carriers(world.home, partial(self._open, epoch=epoch), Durability.NORMAL)
-        stack.callback(self.carriers.close)
+        self.channels = Channels(world.home, partial(self._open, epoch=epoch), Durability.NORMAL)
+        stack.callback(self.channels.close)
 
     def stop(self) -> None:
         """As when ``run`` ends."""
@@ -62,7 +62,7 @@ class LiveQueueManager:
 
     def work(self) -> int:
         """Process and carry once; how much there was to do."""
-        return self.processor.drain() + self.carriers.carry()
+        return self.processor.drain() + self.channels.carry()
 
 
 class LiveWorld:
@@ -147,7 +147,7 @@ class LiveWorld:
     def settle(self, names: Iterable[str] = ()) -> int:
         """Work until nothing is left to do; returns the rounds. names: who works, all by default.
 
-        A round in which carriers only look at each other may leave work for the next one.
+        A round in which channels only look at each other may leave work for the next one.
         """
         chosen = [self.queue_managers[name] for name in names] or list(self.queue_managers.values())
         quiet = 0

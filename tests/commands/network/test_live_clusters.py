@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from commands.broker.objects import QueueManager
-from commands.links.embedded.repository_manager import RepositoryManager
+from commands.links.channels.channels import RepositoryManager
 from commands.network.flows import Link
 from commands.network.repository import RepositoryEntry
 from commands.network.topology import Position
@@ -230,7 +230,7 @@ def test_what_a_member_says_of_itself_is_not_undone_by_what_was_read_before(tmp_
             if name == "QM3":
                 with here.unit_of_work() as unit:
                     said = flow_messages.relationship("QM3", Link("QM1", "C"), Word.JOIN)
-                    unit.neighbours.claim("QM3", "a carrier")
+                    unit.neighbours.claim("QM3", "a channel")
                     unit.put(INTER_QMGR_CONTROL, said.message.mqmd.encode(), said.body)
                 world.queue_managers["QM1"].processor.drain()
             return there
@@ -248,9 +248,9 @@ def test_what_one_sent_before_it_left_is_delivered(tmp_path: Path) -> None:
         for n in range(5):
             world.put(message("Publish", "QM1", f"Sport/{n}", data=b"go%02d" % n))
         one.processor.drain()
-        one.carriers.carry()
+        one.channels.carry()
         world.mqsc("QM1", "DELETE CHANNEL('C.QM1')")
-        two.carriers.carry()
+        two.channels.carry()
         assert two.store.repository() == []
         world.settle()
         assert boards(world, "QM2") == [f"QM2: go{n:02}" for n in range(5)]
@@ -277,7 +277,7 @@ def test_what_comes_back_has_two_synchronise_once(tmp_path: Path) -> None:
         subscribe(world, "QM1")
         one = world.queue_managers["QM1"]
         with one.store.unit_of_work() as unit:
-            unit.neighbours.claim("QM2", "a carrier")
+            unit.neighbours.claim("QM2", "a channel")
             for _ in range(30):
                 said = flow_messages._written("QM2", Link("QM1", "C"), INTER_QMGR_CONTROL, Word.UNKNOWN, ())
                 unit.put(INTER_QMGR_CONTROL, said.message.mqmd.encode(), said.body)
@@ -299,7 +299,7 @@ def test_a_directory_that_nobody_may_enter_stops_nothing(tmp_path: Path, monkeyp
         (tmp_path / "lost+found").mkdir()
         monkeypatch.setattr(Path, "is_file", refused)
         for each in world.queue_managers.values():
-            each.carriers.close()
+            each.channels.close()
         for qmgr in ("QM1", "QM2"):
             world.queue_managers[qmgr].work()
         assert world.proxies("QM1") == {("QM3", "Sport/#")}

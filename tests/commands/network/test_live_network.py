@@ -18,7 +18,7 @@ from hypothesis import given, settings, strategies as st
 from commands.broker.objects import ADMIN_COMMAND_QUEUE, DEFAULT_STREAM, LocalQueue
 from commands.broker.puts import Outgoing, PutKind
 from commands.broker.transmission import transmitted
-from commands.links.embedded.carrier import Carrier
+from commands.links.channels.channel import Channel
 from commands.qmgr.admin.pcf_server import PcfCommandServer
 from commands.qmgr.network.flow_messages import FOLDER
 from commands.qmgr.processor import Processor
@@ -297,7 +297,7 @@ def test_a_carrier_that_ends_at_any_step_neither_loses_nor_doubles(
         world.put(message("RegSub", "QM3", "a", "BOARD"))
         world.settle()
         name = {"arrived": "discard", "removed": "_waiting"}[after]
-        owner = {"arrived": SqliteUnitOfWork, "removed": Carrier}[after]
+        owner = {"arrived": SqliteUnitOfWork, "removed": Channel}[after]
         original, calls = getattr(owner, name), [0]
 
         def killed(*given: object) -> object:
@@ -313,7 +313,7 @@ def test_a_carrier_that_ends_at_any_step_neither_loses_nor_doubles(
                 try:
                     each.work()
                 except _KilledError:
-                    each.carriers.close()  # as a new process, it knows nothing
+                    each.channels.close()  # as a new process, it knows nothing
         monkeypatch.undo()
         world.settle()
         assert calls[0] > 10
@@ -334,20 +334,20 @@ def test_a_carrier_that_was_held_up_brings_nothing_again(tmp_path: Path, monkeyp
         held_up = world.queue_managers["QM1"]
         world.put(message("Publish", "QM1", "a", data=b"one"))
         held_up.processor.drain()
-        waiting = Carrier._waiting
-        original_put = Carrier._put
+        waiting = Channel._waiting
+        original_put = Channel._put
 
-        def late(self: Carrier, messages: object) -> None:
-            monkeypatch.setattr(Carrier, "_put", original_put)
+        def late(self: Channel, messages: object) -> None:
+            monkeypatch.setattr(Channel, "_put", original_put)
             with QueueManagerStore.open(tmp_path, "QM1") as store:
-                other = Carrier(store, "QM2", lambda: QueueManagerStore.open(tmp_path, "QM2"))
+                other = Channel(store, "QM2", lambda: QueueManagerStore.open(tmp_path, "QM2"))
                 assert other.carry() == 1
                 assert waiting(other) == []
                 other.close()
             original_put(self, messages)  # type: ignore[arg-type]
 
-        monkeypatch.setattr(Carrier, "_put", late)
-        held_up.carriers.carry()
+        monkeypatch.setattr(Channel, "_put", late)
+        held_up.channels.carry()
         world.settle()
         assert [decode(each.body, each.md).body for each in world.on("QM2", "BOARD")] == [b"one"]
 
@@ -552,7 +552,7 @@ def test_a_store_that_fails_is_tried_again(tmp_path: Path, monkeypatch: pytest.M
             raise StoreError("the disk is full")
 
         with monkeypatch.context() as patch:
-            patch.setattr(Carrier, "_put", full)
+            patch.setattr(Channel, "_put", full)
             for each in world.queue_managers.values():
                 each.work()
         assert len(world.on("QM2", "QM1")) == 3  # attach, none yet, one
@@ -582,14 +582,14 @@ def test_one_that_cannot_be_reached_does_not_keep_others_waiting(tmp_path: Path)
         for qmgr in ("QM2", "QM3"):
             world.put(message("RegSub", qmgr, "a", "BOARD"))
         world.settle()
-        carriers = world.queue_managers["QM1"].carriers
+        channels = world.queue_managers["QM1"].channels
         for n in range(3):
             world.put(message("Publish", "QM1", "a", data=b"%d" % n))
             world.queue_managers["QM1"].processor.drain()
             if n == 0:
                 locked = QueueManagerStore.open(tmp_path, "QM2")
                 locked.unit_of_work()
-            assert carriers.carry(only_due=n > 0) == 1
+            assert channels.carry(only_due=n > 0) == 1
             assert len(world.on("QM1", "QM3")) == 0
         assert len(world.on("QM1", "QM2")) == 3
         locked.close()

@@ -8,8 +8,8 @@ from random import Random
 
 import pytest
 
-from commands.links.embedded import carrier, sequence
-from commands.links.embedded.sequence import Memory, memory, number_after
+from commands.links.channels import channel
+from commands.links.channels.channel import Memory, memory, number_after
 from commands.network.flows import Link
 from commands.qmgr.network import flow_messages
 from commands.qmgr.network.flow_messages import INTER_QMGR_FANREQ
@@ -105,7 +105,7 @@ def test_what_waits_for_a_parent_that_is_made_anew_is_published_there(tmp_path: 
         for n in range(3):
             world.put(message("Publish", "QM2", "a", data=b"%d" % n))
         world.queue_managers["QM2"].processor.drain()
-        world.queue_managers["QM2"].carriers.close()  # as if it was not there
+        world.queue_managers["QM2"].channels.close()  # as if it was not there
         world.make_anew(at("QM1", setup=own))
         world.settle()
         assert bodies(world, "QM1") == [b"0", b"1", b"2"]
@@ -235,13 +235,13 @@ def test_two_that_are_interrupted_while_they_synchronise_do_it_again(
         def killed(*_: object) -> None:
             raise KilledError
 
-        owner = NeighbourRecords if step == "number_sent" else carrier
+        owner = NeighbourRecords if step == "number_sent" else channel
         with monkeypatch.context() as patch:
             patch.setattr(owner, step, killed)
             with pytest.raises(KilledError):
                 world.settle()
             for each in world.queue_managers.values():
-                each.carriers.close()
+                each.channels.close()
         world.settle()
         assert world.proxies("QM1") == {("QM2", "a"), ("QM2", "b")}
         agrees(world)
@@ -310,7 +310,7 @@ def test_one_that_is_nobodys_child_is_not_let_in(tmp_path: Path) -> None:
     with LiveWorld(tmp_path, at("QM1"), at("QM2")) as world:
         world.settle()
         with world.queue_managers["QM1"].store.unit_of_work() as unit:
-            unit.neighbours.claim("QM2", "a carrier, some time ago")
+            unit.neighbours.claim("QM2", "a channel, some time ago")
             unit.ensure_queue(INTER_QMGR_FANREQ)
             for flow in flows_of("QM2"):
                 unit.put(flow.queue, flow.message.mqmd.encode(), flow.body)
@@ -356,4 +356,4 @@ def test_only_publications_and_deletions_come_back(tmp_path: Path) -> None:
 
 
 def test_what_is_asked_of_a_neighbour_is_never_less_than_before() -> None:
-    assert sequence.Refresh.NOTHING < sequence.Refresh.PROXIES < sequence.Refresh.ALL
+    assert channel.Refresh.NOTHING < channel.Refresh.PROXIES < channel.Refresh.ALL

@@ -26,13 +26,12 @@ from commands.broker.objects import (
     QueueManager,
 )
 from commands.disk.errors import QueueError
-from commands.qmgr.mqi.authority import OpenAuthority
+from commands.qmgr.mqi.authority import OpenAuthority, TopicDefinitions
 from commands.qmgr.mqi.calls import Program, Target
 from commands.qmgr.mqi.context import Application
-from commands.qmgr.mqi.errors import MqiError
-from commands.qmgr.mqi.handles import OpenQueues
+from commands.qmgr.mqi.handles import ConnectedProgram, OpenQueues
+from commands.qmgr.mqi.refusals import MqiError
 from commands.qmgr.mqi.subscription_requests import REPLY_QUEUE, REQUEST_QUEUE
-from commands.qmgr.mqi.topic_definitions import TopicDefinitions
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.sqlite import utc_now
 from rfh2.mqi_constants import (
@@ -94,11 +93,18 @@ def programs(home: Path, *records: AuthorityRecord, groups_of: GroupsOf = no_gro
             with store.unit_of_work() as unit:
                 OpenAuthority(definitions, user).connect(unit)
             connections.append(connection := store.connect())
-            application = Application(user, "test", 6)
-            return Program(
-                *("QM1", connection, holder, next(numbers), application, open_queues),
-                *(lambda: bytes(24), utc_now, definitions),
+            connected = ConnectedProgram(
+                qmgr="QM1",
+                application=Application(user, "test", 6),
+                number=next(numbers),
+                connection=connection,
+                holder=holder,
+                open_queues=open_queues,
+                topics=definitions,
+                new_id=lambda: bytes(24),
+                clock=utc_now,
             )
+            return Program(connected)
 
         yield connect
         for connection in connections:
@@ -117,7 +123,7 @@ def reason_of(program: Program, target: Target | str, options: int, dynamic: str
 
 
 def unit_of_work(program: Program):  # type: ignore[no-untyped-def]
-    return program._connection._store.unit_of_work
+    return program._connected.connection._store.unit_of_work
 
 
 def put1_of(program: Program, target: Target | str, options: int = 0) -> int:

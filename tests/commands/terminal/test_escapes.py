@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from commands.explain.equivalents.mqsc_text import NoMqscFormError, quoted
+from commands.mqsc.script import NoMqscFormError, quoted
 from commands.terminal.console import Console
 from rfh2.captured import CapturedMessage
 from rfh2.terminal_escape import harmless, visible

@@ -12,22 +12,17 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-import pytest
 from hypothesis import given, strategies as st
 
 from commands.broker.objects import DEFAULT_STREAM
-from commands.broker.outcome import Arrival, Outcome
 from commands.broker.puts import Put, PutKind
 from commands.explain.build import CommandSpec, command_message
 from commands.explain.why import Reason, Verdict
-from commands.explain.why.known_publications import KnownPublications
-from commands.model import Publish
 from commands.replay import LocalReplay
 from commands.replay.why import LocalWhy
 from rfh2.captured import CapturedMessage
 from rfh2.mqmd import Mqmd
 from streams.char_wildcards import escape_char_pattern
-from streams.operations import PublishToTopic
 
 START: Final = datetime(2026, 1, 5, 9, tzinfo=UTC)
 OTHER_STREAM: Final = "OTHER.STREAM"
@@ -306,26 +301,3 @@ def test_delivered_is_what_replay_puts(world: World) -> None:
 @given(worlds())
 def test_no_reason_is_false(world: World) -> None:
     no_reason_is_false(world)
-
-
-@given(worlds())
-def test_known_publications_are_explained_as_new_ones(world: World) -> None:
-    again = replace(world, steps=world.steps * 2)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(KnownPublications, "trace", KnownPublications._traced)
-        plain = [verdict.json_line() for verdict in again.answers()]
-    assert [verdict.json_line() for verdict in again.answers()] == plain
-
-
-def test_a_publication_like_an_earlier_one_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    known, published = [], KnownPublications._published
-
-    def noted(self: KnownPublications, command: Publish, operation: PublishToTopic, arrival: Arrival) -> Outcome:
-        known.append(arrival.seq)
-        return published(self, command, operation, arrival)
-
-    monkeypatch.setattr(KnownPublications, "_published", noted)
-    steps = [Step("RegSub", "a/#", 1), Step("Publish", "a/b"), Step("Publish", "a/b"), Step("Publish", "a/c")]
-    answers = World((*steps, Step("Publish", "a/b", 2), Step("Publish", "a/c"))).answers()
-    assert known == [3, 6]
-    assert [(verdict.seq, verdict.reason) for verdict in answers] == [(seq, Reason.DELIVERED) for seq in range(2, 7)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from commands.explain.why.spelling import folded, spellings
+from commands.explain.why.near import folded, spellings
 from commands.explain.why.verdict import Reason
 from streams.subscriptions import WildcardScheme
 from streams.topic_strings import SEPARATOR

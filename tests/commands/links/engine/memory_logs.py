@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from commands.links.engine.adapter import TreeUnreachableError
-from commands.links.engine.followed_filters import Positions
-from commands.links.engine.headers import Record
+from commands.links.engine.filters import Positions
 from commands.links.engine.logs import Following, Placed
+from commands.links.engine.properties import Record
 
 
 class MemoryLogs:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from commands.broker.objects import QueueManager
-from commands.links.engine.followed_filters import FollowedFilters
+from commands.links.engine.filters import FollowedFilters
 from commands.links.engine.inbound_writer import CommandPutter, InboundWriter, Unreadable
 from commands.qmgr.store import QueueManagerStore
 from rfh2.errors import StoreError

@@ -21,12 +21,11 @@ from commands.broker.objects import DEAD_LETTER_QUEUE, QueueManager
 from commands.config.settings import Config, TopicsConfig
 from commands.links.engine.adapter import Arrivals, UnansweredError
 from commands.links.engine.command_from_native import NativePublication
-from commands.links.engine.followed_filters import Positions
-from commands.links.engine.inbound_pump import InboundPump
+from commands.links.engine.filters import Positions
 from commands.links.engine.inbound_writer import InboundWriter, Unreadable
 from commands.links.engine.link import Link
 from commands.links.engine.message_for_tree import publishing
-from commands.links.engine.outbound_pump import OutboundPump
+from commands.links.engine.pumps import InboundPump, OutboundPump
 from commands.links.opening import Places
 from commands.qmgr.link_port import Feature, How
 from commands.qmgr.processor import Processor

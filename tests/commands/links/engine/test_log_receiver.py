@@ -9,14 +9,13 @@ from pathlib import Path
 import pytest
 
 from commands.links.engine.adapter import TreeUnreachableError
-from commands.links.engine.batches import batches
 from commands.links.engine.command_from_native import NativePublication
-from commands.links.engine.followed_filters import FollowedFilters, Positions
-from commands.links.engine.headers import Record
-from commands.links.engine.last_messages import LastMessages
-from commands.links.engine.log_adapter import LogAdapter
-from commands.links.engine.log_receiver import LogReceiver
-from commands.links.engine.sent_marks import SentMarks
+from commands.links.engine.filters import FollowedFilters, Positions
+from commands.links.engine.log_adapter import LogAdapter, LogReceiver
+from commands.links.engine.logs import batches
+from commands.links.engine.properties import Record
+from commands.links.kafka.reader import LastMessages
+from commands.links.kafka.sender import SentMarks
 from tests.commands.links.engine.memory_logs import MemoryLogs
 
 LOG = logging.getLogger("qpubsub.memory")

@@ -30,10 +30,29 @@ INPUT, EXCLUSIVE, BROWSE, OUTPUT, INQUIRE, SET_ALL = 1 | 2 | 4, 4, 8, 16, 32, 20
 COMMAND_QUEUE, MODEL_QUEUE = "SYSTEM.ADMIN.COMMAND.QUEUE", "SYSTEM.DEFAULT.MODEL.QUEUE"
 
 _FIELDS = (
-    *(("StrucId", 4), ("Version", 0), ("Report", 0), ("MsgType", 0), ("Expiry", 0), ("Feedback", 0), ("Encoding", 0)),
-    *(("CodedCharSetId", 0), ("Format", 8), ("Priority", 0), ("Persistence", 0), ("MsgId", 24), ("CorrelId", 24)),
-    *(("BackoutCount", 0), ("ReplyToQ", 48), ("ReplyToQMgr", 48), ("UserIdentifier", 12), ("AccountingToken", 32)),
-    *(("ApplIdentityData", 32), ("PutApplType", 0), ("PutApplName", 28), ("PutDate", 8), ("PutTime", 8)),
+    ("StrucId", 4),
+    ("Version", 0),
+    ("Report", 0),
+    ("MsgType", 0),
+    ("Expiry", 0),
+    ("Feedback", 0),
+    ("Encoding", 0),
+    ("CodedCharSetId", 0),
+    ("Format", 8),
+    ("Priority", 0),
+    ("Persistence", 0),
+    ("MsgId", 24),
+    ("CorrelId", 24),
+    ("BackoutCount", 0),
+    ("ReplyToQ", 48),
+    ("ReplyToQMgr", 48),
+    ("UserIdentifier", 12),
+    ("AccountingToken", 32),
+    ("ApplIdentityData", 32),
+    ("PutApplType", 0),
+    ("PutApplName", 28),
+    ("PutDate", 8),
+    ("PutTime", 8),
     ("ApplOriginData", 4),
 )
 _AT: dict[str, tuple[int, int]] = {}
@@ -409,9 +428,8 @@ class Server:
         return queue
 
     def open(self, conn: Conn, request: Reader) -> bytes:
-        kind, name, qmgr, dynamic, options, string = (
-            *(request.i(), request.s(), request.s(), request.s(), request.i(), request.s()),
-        )
+        kind, name, qmgr = request.i(), request.s(), request.s()
+        dynamic, options, string = request.s(), request.i(), request.s()
         handle = next(conn.next)
         if kind == QMGR:
             conn.handles[handle] = Handle("qmgr", options)
@@ -713,8 +731,16 @@ class Server:
         if existing is None:
             name = name or f"unnamed {next(self.unique)}"
             existing = Subscription(
-                *(name, topic or topic_object, bool(options & 0x100000), queue.name, correl_id, bool(durable)),
-                *(bool(options & 2048), bool(options & 0x10), selector, conn.user),
+                name,
+                topic or topic_object,
+                bool(options & 0x100000),
+                queue.name,
+                correl_id,
+                bool(durable),
+                bool(options & 2048),
+                bool(options & 0x10),
+                selector,
+                conn.user,
             )
             self.subscriptions[name] = existing
             if durable:

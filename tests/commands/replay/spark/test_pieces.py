@@ -15,7 +15,7 @@ pytest.importorskip("pyspark")
 import pyarrow as pa
 from pyarrow import parquet
 
-from commands.replay.local import natural_queue
+from commands.broker.reading import natural_queue
 from commands.replay.spark.in_order import in_order
 from commands.replay.spark.piece_reader import NATURAL, read_piece
 from commands.replay.spark.pieces import Piece, files_of, pieces_of, seq_after

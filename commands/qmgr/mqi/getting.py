@@ -1,0 +1,324 @@
+"""MQGET on an embedded queue manager: which message a program gets, and what of it.
+
+    which    ``Getting``: the first on the queue, the next behind the cursor of a browse, or by selector and identifiers
+    what     ``given``: with its properties, or without them
+             ``as_asked``: all of it or its beginning, in the character set and encoding that are asked for
+
+A message that is longer than the program takes is cut behind its conversion, so that what the program gets is the
+beginning of the converted message. Its length is said as it is on the queue (IBM's "Processing conventions").
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from commands.broker.objects import LocalQueue
+from commands.broker.state import to_microseconds
+from commands.disk.errors import QueueError, UnknownQueueError
+from commands.qmgr.mqi.handles import ConnectedProgram, Handle
+from commands.qmgr.mqi.refusals import MqiError, check_get
+from commands.qmgr.store.reading import message_of
+from commands.qmgr.store.rows import BODY, MD, RANK, SEQ, MessageRow
+from commands.qmgr.store.search import Search
+from commands.qmgr.store.sqlite import QueueManagerStore
+from commands.qmgr.store.uncommitted import BEFORE_ALL, Match
+from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
+from rfh2.chain import ccsid_behind, decode_chain
+from rfh2.constants import MQENC_NATIVE, MQFMT_RF_HEADER_2, MQPER_PERSISTENT
+from rfh2.conversion.message import convert
+from rfh2.errors import DecodeError
+from rfh2.message import decode
+from rfh2.mqi_constants import (
+    MQCC_WARNING,
+    MQGMO_ACCEPT_TRUNCATED_MSG,
+    MQGMO_ANY_BROWSE,
+    MQGMO_BROWSE_FIRST,
+    MQGMO_BROWSE_MSG_UNDER_CURSOR,
+    MQGMO_CONVERT,
+    MQGMO_LOCK,
+    MQGMO_MSG_UNDER_CURSOR,
+    MQGMO_NO_PROPERTIES,
+    MQGMO_PROPERTIES_FORCE_MQRFH2,
+    MQGMO_PROPERTIES_IN_HANDLE,
+    MQGMO_SYNCPOINT,
+    MQGMO_SYNCPOINT_IF_PERSISTENT,
+    MQGMO_UNLOCK,
+    MQGMO_UNMARKED_BROWSE_MSG,
+    MQMO_MATCH_CORREL_ID,
+    MQMO_MATCH_GROUP_ID,
+    MQMO_MATCH_MSG_ID,
+    MQMO_MATCH_MSG_TOKEN,
+    MQOO_ANY_INPUT,
+    MQOO_BROWSE,
+    MQOO_SAVE_ALL_CONTEXT,
+    MQRC_CONVERTED_MSG_TOO_BIG,
+    MQRC_GET_INHIBITED,
+    MQRC_NO_MSG_AVAILABLE,
+    MQRC_NO_MSG_LOCKED,
+    MQRC_NO_MSG_UNDER_CURSOR,
+    MQRC_NOT_OPEN_FOR_BROWSE,
+    MQRC_NOT_OPEN_FOR_INPUT,
+    MQRC_TRUNCATED_MSG_ACCEPTED,
+    MQRC_TRUNCATED_MSG_FAILED,
+)
+from rfh2.mqmd import Mqmd, name_of
+from rfh2.rfh2 import Rfh2
+from streams.selectors import message_properties
+
+# Message properties as MQGET gives them: in an MQRFH2, or not at all (IBM's description of MQGMO, property options).
+#
+# A publication for a subscription of MQSUB has its properties in the first MQRFH2, with folder ``mqps``. Programs that
+# do not ask for them get the message as it was published, unless it has properties of its own, as JMS messages have:
+#
+#     FORCE_MQRFH2, IN_HANDLE            the MQRFH2; a client makes properties of it
+#     COMPATIBILITY, AS_Q_DEF            the MQRFH2 if it has a folder other than mqps and mqpse
+#     NO_PROPERTIES                      none of the folders that hold properties; no MQRFH2 if it has no other folder
+#
+# Queues have PROPCTL(COMPAT). Under the others an MQRFH2 without ``mqps`` is data: it is never taken off.
+
+_PUBLICATION: Final = b"<mqps>"
+_OF_PUBLICATION: Final = frozenset({"mqps", "mqpse"})
+# Folders whose content are message properties, whoever wrote them (IBM's description of property folders).
+_OF_PROPERTIES: Final = _OF_PUBLICATION | frozenset(
+    ["jms", "mcd", "usr", "mq", "mq_svc", "mq_usr", "mqema", "mqext", "mqtt", "sib", "sib_context", "sib_usr"]
+)
+
+
+def given(mqmd: Mqmd, body: bytes, options: int) -> tuple[Mqmd, bytes]:
+    """The descriptor and the data that a program gets. options: MQGMO_*."""
+    if options & (MQGMO_PROPERTIES_FORCE_MQRFH2 | MQGMO_PROPERTIES_IN_HANDLE):
+        return mqmd, body
+    takes_all = bool(options & MQGMO_NO_PROPERTIES)
+    if name_of(mqmd.format) != name_of(MQFMT_RF_HEADER_2) or not (takes_all or _PUBLICATION in body):
+        return mqmd, body
+    try:
+        headers, _ = decode_chain(body, mqmd.format, mqmd.coded_char_set_id)
+    except DecodeError:
+        return mqmd, body
+    first = headers[0] if headers else None
+    if not isinstance(first, Rfh2):
+        return mqmd, body
+    names = {folder.name for folder in first.folders}
+    if takes_all:
+        data = tuple(folder for folder in first.folders if folder.name not in _OF_PROPERTIES)
+        if len(data) == len(first.folders):
+            return mqmd, body
+        if data:
+            return mqmd, first.with_folders(data).encode() + body[first.length :]
+    elif not "mqps" in names <= _OF_PUBLICATION:
+        return mqmd, body
+    described = replace(
+        mqmd,
+        format=first.format,
+        encoding=first.encoding,
+        coded_char_set_id=ccsid_behind(first, mqmd.coded_char_set_id),
+    )
+    return described, body[first.length :]
+
+
+NO_ID = bytes(24)
+
+
+@dataclass(frozen=True, slots=True)
+class GetOptions:
+    """What MQGET asks for. options: MQGMO_*. match: MQMO_*, of the ids below. longest: bytes of data; None for any.
+
+    seq: of the message that the caller was shown before, as its token says; 0 for none. ccsid, encoding: in which
+    MQGMO_CONVERT gives the data.
+    """
+
+    options: int
+    match: int
+    msg_id: bytes = NO_ID
+    correl_id: bytes = NO_ID
+    group_id: bytes = NO_ID
+    longest: int | None = None
+    seq: int = 0
+    ccsid: int = 0
+    encoding: int = MQENC_NATIVE
+
+
+@dataclass(frozen=True, slots=True)
+class Got:
+    """A message that MQGET gives. length: of all data, also where *body* is cut. reason: of a warning, or 0."""
+
+    mqmd: Mqmd
+    body: bytes
+    length: int
+    queue: str
+    seq: int
+    reason: int = 0
+
+    @property
+    def comp_code(self) -> int:
+        """MQCC_OK or MQCC_WARNING."""
+        return MQCC_WARNING if self.reason else 0
+
+
+def as_asked(mqmd: Mqmd, body: bytes, asked: GetOptions, queue: str, seq: int) -> Got:
+    """What MQGET gives of a message on *queue*; its MQMD says in which character set and encoding it is given."""
+    whole = Got(mqmd, body, len(body), queue, seq)
+    longest, accepts = asked.longest, asked.options & MQGMO_ACCEPT_TRUNCATED_MSG
+    if longest is not None and len(body) > longest and not accepts:
+        return replace(whole, body=body[:longest], reason=MQRC_TRUNCATED_MSG_FAILED)
+    if asked.options & MQGMO_CONVERT and longest != 0:
+        converted = convert(body, mqmd, asked.ccsid, asked.encoding)
+        if longest is not None and max(len(body), len(converted.body)) > longest and not accepts:
+            return replace(whole, reason=MQRC_CONVERTED_MSG_TOO_BIG)
+        whole = Got(converted.mqmd, converted.body, len(converted.body), queue, seq, converted.reason)
+    if longest is not None and max(len(body), len(whole.body)) > longest:
+        return replace(whole, body=whole.body[:longest], length=len(body), reason=MQRC_TRUNCATED_MSG_ACCEPTED)
+    return whole
+
+
+class Getting:
+    """MQGET of one program."""
+
+    def __init__(self, connected: ConnectedProgram) -> None:
+        self._connected, self._open_queues = connected, connected.open_queues
+
+    def _now_us(self) -> int:
+        return to_microseconds(self._connected.clock())
+
+    def chooses(self, handle: Handle, asked: GetOptions) -> bool:
+        """Whether MQGET is to give one of many messages, for which ``look`` looks first."""
+        if asked.options & (MQGMO_UNLOCK | MQGMO_MSG_UNDER_CURSOR | MQGMO_BROWSE_MSG_UNDER_CURSOR):
+            return False
+        match = _match(asked)
+        return match.seq is None and bool(match.ids or handle.selector is not None)
+
+    def look(self, store: QueueManagerStore, handle: Handle, asked: GetOptions) -> tuple[int | None, bool]:
+        """Look at some messages of the queue, without a unit of work, for that which MQGET is to give.
+
+        Returns its number, or None, and whether there is anything left to look at. What was looked at for one MQGET is
+        not looked at for the next that asks for the same. Raises MqiError, StoreError.
+        """
+        check_get(asked.options, asked.match)
+        _gettable(store, handle, asked.options)
+        match, after = _match(asked), _after(handle, asked.options)
+        search = handle.search
+        if search is None or (search.match, search.after) != (match, after):
+            search = handle.search = Search(handle.queue, match, after)
+            self._open_queues.searched(search)
+        now_us = self._now_us()
+
+        def fits(row: MessageRow) -> bool:
+            return self._is_free(handle, row, asked.options, now_us) and _is_selected(handle, row)
+
+        seq, is_over = search.turn(store.database, now_us, fits)
+        if is_over and asked.options & MQGMO_UNMARKED_BROWSE_MSG:
+            handle.search = None  # a mark ends by itself: the next MQGET looks at all again
+        return seq, not is_over
+
+    def get(
+        self, unit: SqliteUnitOfWork, handle: Handle, asked: GetOptions, seq: int | None = None
+    ) -> tuple[Got, bool]:
+        """MQGET without its wait, and whether what it got is uncommitted. seq: what ``look`` has found.
+
+        Raises MqiError 2033 where there is no such message, and as the other calls do.
+        """
+        options = asked.options
+        check_get(options, asked.match)
+        if options & MQGMO_UNLOCK:
+            return self._unlocked(handle), False
+        queue = _gettable(unit, handle, options)
+        row = self._found(unit, handle, asked, seq)
+        message = message_of(unit.database, row, self._now_us())
+        try:
+            mqmd, body = given(Mqmd.decode(message.md), message.body, options)
+        except DecodeError:
+            mqmd, body = Mqmd(), message.body
+        got = as_asked(mqmd, body, asked, queue.name, message.seq)
+        self._open_queues.unlock(handle)
+        in_syncpoint = False
+        if options & MQGMO_ANY_BROWSE:
+            handle.cursor = (row[RANK], row[SEQ])
+            self._open_queues.mark(handle, message.seq, options, self._now_us())
+            if options & MQGMO_LOCK:
+                self._open_queues.locks[message.seq] = handle
+        elif got.reason != MQRC_TRUNCATED_MSG_FAILED:
+            in_syncpoint = self._take(unit, queue.name, got, options)
+            if handle.options & MQOO_SAVE_ALL_CONTEXT:
+                handle.passed = mqmd
+        return got, in_syncpoint
+
+    def _found(self, unit: SqliteUnitOfWork, handle: Handle, asked: GetOptions, seq: int | None) -> MessageRow:
+        options, now_us = asked.options, self._now_us()
+        match, after = _match(asked) if seq is None else Match(seq=seq), BEFORE_ALL
+        under_cursor = options & (MQGMO_MSG_UNDER_CURSOR | MQGMO_BROWSE_MSG_UNDER_CURSOR)
+        if under_cursor:
+            match = Match(seq=handle.cursor[1])
+        elif seq is None:
+            after = _after(handle, options)
+        while (row := unit.uncommitted.find(handle.queue, now_us, match, after)) is not None:
+            if self._is_free(handle, row, options, now_us):
+                return row
+            after = (row[RANK], row[SEQ])
+        if under_cursor:
+            raise MqiError(MQRC_NO_MSG_UNDER_CURSOR, "no message is under the cursor")
+        raise MqiError(MQRC_NO_MSG_AVAILABLE, f"{handle.queue} has no such message")
+
+    def _is_free(self, handle: Handle, row: MessageRow, options: int, now_us: int) -> bool:
+        """Whether nobody else has locked the message, and a browse of unmarked messages does not pass it."""
+        if self._open_queues.locks.get(row[SEQ], handle) is not handle:
+            return False
+        return not (options & MQGMO_UNMARKED_BROWSE_MSG and self._open_queues.is_marked(handle, row[SEQ], now_us))
+
+    def _unlocked(self, handle: Handle) -> Got:
+        if not self._open_queues.unlock(handle):
+            raise MqiError(MQRC_NO_MSG_LOCKED, "no message is locked", MQCC_WARNING)
+        return Got(Mqmd(), b"", 0, handle.queue, 0)
+
+    def _take(self, unit: SqliteUnitOfWork, queue: str, got: Got, options: int) -> bool:
+        """Take the message off its queue; whether that has to be committed by the program."""
+        in_syncpoint = bool(
+            options & MQGMO_SYNCPOINT
+            or (options & MQGMO_SYNCPOINT_IF_PERSISTENT and got.mqmd.persistence == MQPER_PERSISTENT)
+        )
+        if in_syncpoint:
+            unit.uncommitted.got(queue, got.seq, self._connected.owner(unit))
+        else:
+            unit.uncommitted.remove(queue, got.seq)
+        # Counted when it is got, as a put is; LGETDATE is that of the last MQGET, whatever becomes of it.
+        unit.counters.got.append(queue)
+        unit.counters.got_us.append(self._now_us())
+        return in_syncpoint
+
+
+def _gettable(queues: SqliteUnitOfWork | QueueManagerStore, handle: Handle, options: int) -> LocalQueue:
+    """The queue from which a get with *options* gives messages. Raises MqiError, QueueError."""
+    if options & MQGMO_ANY_BROWSE:
+        handle.requires(MQOO_BROWSE, MQRC_NOT_OPEN_FOR_BROWSE)
+    else:
+        handle.requires(MQOO_ANY_INPUT, MQRC_NOT_OPEN_FOR_INPUT)
+    queue = queues.find_queue(handle.queue)
+    if queue is None:
+        raise UnknownQueueError(handle.queue)
+    if not queue.get_enabled:
+        raise QueueError(MQRC_GET_INHIBITED, queue.name, "getting is inhibited")
+    return queue
+
+
+def _match(asked: GetOptions) -> Match:
+    return Match(
+        msg_id=asked.msg_id if asked.match & MQMO_MATCH_MSG_ID and asked.msg_id != NO_ID else None,
+        correl_id=asked.correl_id if asked.match & MQMO_MATCH_CORREL_ID and asked.correl_id != NO_ID else None,
+        group_id=asked.group_id if asked.match & MQMO_MATCH_GROUP_ID and asked.group_id != NO_ID else None,
+        seq=asked.seq if asked.match & MQMO_MATCH_MSG_TOKEN and asked.seq else None,
+    )
+
+
+def _after(handle: Handle, options: int) -> tuple[int, int]:
+    """Behind which place a get looks."""
+    return handle.cursor if options & MQGMO_ANY_BROWSE and not options & MQGMO_BROWSE_FIRST else BEFORE_ALL
+
+
+def _is_selected(handle: Handle, row: MessageRow) -> bool:
+    if handle.selector is None:
+        return True
+    try:
+        message = decode(row[BODY] or b"", row[MD])
+    except DecodeError:
+        return False
+    return handle.selector.matches(message_properties(message))
