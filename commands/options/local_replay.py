@@ -23,7 +23,7 @@ from commands.replay.network.local import NetworkReplay, NetworkSetup
 from commands.replay.network.transcript import network_problems, network_transcript_lines
 from commands.replay.put_lines import PutLines
 from commands.replay.transcript import transcript_lines
-from commands.running.exit_opening import publish_exits
+from commands.running.publish_exits import publish_exits
 from commands.terminal.console import Console
 from commands.terminal.output_file import OutputFile
 from commands.terminal.workers import worked

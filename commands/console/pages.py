@@ -1,4 +1,4 @@
-"""The table of all pages: their paths, templates and what fills them."""
+"""The pages of the console: their paths, templates, and the function from state and query to a template's values."""
 
 from __future__ import annotations
 
@@ -6,13 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from commands.console.pages import errors, flow, overview, queues, streams, subscriptions, time_travel, topics, why
-from commands.console.pages.dead_letters import dead_letters
-from commands.console.pages.decoding import decoding
-from commands.console.pages.query import Query
-from commands.console.reading.source import State
-
-__all__ = ["MENU", "PAGES", "Page", "Query"]
+from commands.console import messages, overview, queues, topics
+from commands.console.query import Query
+from commands.console.source import State
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,19 +32,19 @@ class Page:
 PAGES: Final = (
     Page("/", "Overview", "overview.html", overview.overview, "o", live_s=5),
     Page("/topics", "Topics", "topics.html", topics.topics, "t", live_s=5),
-    Page("/subscriptions", "Subscriptions", "subscriptions.html", subscriptions.subscriptions, "s", live_s=10),
+    Page("/subscriptions", "Subscriptions", "subscriptions.html", topics.subscriptions, "s", live_s=10),
     Page("/queues", "Queues", "queues.html", queues.queues, "q", live_s=5),
-    Page("/streams", "Streams", "streams.html", streams.streams, "r", live_s=10),
+    Page("/streams", "Streams", "streams.html", overview.streams, "r", live_s=10),
     Page("/links", "Links", "links.html", overview.links, "l", live_s=5),
-    Page("/dead-letters", "Dead letters", "dead-letters.html", dead_letters, "d", live_s=10),
-    Page("/errors", "Errors", "errors.html", errors.errors, "e", live_s=5),
-    Page("/flow", "Flow", "flow.html", flow.flow, "f", live_s=5),
-    Page("/decode", "Decode", "decode.html", decoding, "c", slow=True, takes=True),
-    Page("/why", "Why", "why.html", why.why, "w", slow=True),
-    Page("/time-travel", "Time travel", "time-travel.html", time_travel.time_travel, "i", slow=True),
+    Page("/dead-letters", "Dead letters", "dead-letters.html", queues.dead_letters, "d", live_s=10),
+    Page("/errors", "Errors", "errors.html", overview.errors, "e", live_s=5),
+    Page("/flow", "Flow", "flow.html", overview.flow, "f", live_s=5),
+    Page("/decode", "Decode", "decode.html", messages.decoding, "c", slow=True, takes=True),
+    Page("/why", "Why", "why.html", topics.why, "w", slow=True),
+    Page("/time-travel", "Time travel", "time-travel.html", messages.time_travel, "i", slow=True),
     Page("/topics/level", "Topics", "level.html", topics.level),
     Page("/topic", "Topic", "topic.html", topics.topic, live_s=10),
-    Page("/subscription", "Subscription", "subscription.html", subscriptions.subscription, live_s=10),
+    Page("/subscription", "Subscription", "subscription.html", topics.subscription, live_s=10),
     Page("/queue", "Queue", "queue.html", queues.queue, live_s=10),
     Page("/message", "Message", "message.html", queues.message, slow=True),
 )

@@ -17,10 +17,8 @@ from commands.broker.objects import CONTROL_QUEUE
 from commands.explain.build import CommandSpec, command_message
 from commands.network.toml_tables import TableFileError
 from commands.qmgr.store import QueueManagerStore
-from commands.running.shares.bridge import Bridge
-from commands.running.shares.membership import Membership, part_of, present
-from commands.running.shares.placing import NoShareError, share_of
-from commands.running.shares.shares_file import Share, Shares, read_shares
+from commands.running.shares_file import NoShareError, Share, Shares, read_shares, share_of
+from commands.running.sharing import Membership, SharingBridge, part_of, present
 from rfh2.captured import CapturedMessage
 from rfh2.mqmd import Mqmd
 from tests.commands.cli_runs import run
@@ -117,7 +115,7 @@ def test_the_parts_make_the_whole(shares: int, members: int) -> None:
 MEMBER = """
 import sys, time
 from pathlib import Path
-from commands.running.shares.membership import Membership
+from commands.running.sharing import Membership
 membership = Membership(Path(sys.argv[1]), "W", 3.0)
 membership.note({"S1": 7})
 print(membership.id, flush=True)
@@ -255,7 +253,7 @@ def test_a_share_whose_run_fails_is_tried_again_with_pauses(tmp_path: Path) -> N
         return 2
 
     membership, stop, said = Membership(tmp_path, "W", 3.0), threading.Event(), list[str]()
-    bridge = Bridge(tmp_path, (Share(qmgr="S1", queues=("*",)),), membership, serve, said.append)
+    bridge = SharingBridge(tmp_path, (Share(qmgr="S1", queues=("*",)),), membership, serve, said.append)
     try:
         until(lambda: bridge.step() or (tried.exists() and tried.read_text() == "S1 False\n" * 2), "a second try")
         for _ in range(3):

@@ -17,7 +17,7 @@ docs/scale-out.md explains every key; an unknown one is an error.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
@@ -25,8 +25,12 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-from commands.broker.objects import is_object_name
+from commands.broker.objects import CONTROL_QUEUE, is_object_name
+from commands.headers.registry import parse
 from commands.network.toml_tables import Table, TableFileError, TomlLines, hint, made, parsed, read_text
+from rfh2.captured import CapturedMessage
+from rfh2.errors import QPubSubError
+from rfh2.mqmd import name_of
 
 _TABLE: Final = "share"
 _KEYS: Final = ("name", _TABLE)
@@ -84,3 +88,42 @@ def read_shares(path: Path) -> Shares:
 def _require_name(name: str, where: Callable[[], str]) -> None:
     if not is_object_name(name):
         raise TableFileError(where(), f"{name!r} is no name: 1 to 48 of A-Z a-z 0-9 . _ / %")
+
+
+# The share that a message is for. Pure.
+#
+#     on a queue               the share of that queue
+#     on the control queue     the share of the subscriber queue that the command names, in QName or in ReplyToQ;
+#                              where no share has that, the one of the stream that it names
+#
+# So a subscription is where its queue is: with the streams of the same share.
+
+
+class NoShareError(QPubSubError):
+    """A message that is for none of the shares. what: the queues that it names."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(what)
+        self.what = what
+
+    def __str__(self) -> str:
+        return f"no share has {self.what}: add a pattern that selects it to a [[share]]"
+
+
+def share_of(message: CapturedMessage, shares: Shares) -> Share:
+    """The share in whose queue manager *message* must be put. Raises NoShareError, DecodeError, CommandError."""
+    names = [message.queue] if message.queue != CONTROL_QUEUE else list(_named(message))
+    for name in names:
+        found = shares.of_queue(name)
+        if found is not None:
+            return found
+    raise NoShareError(" or ".join(names) if names else f"a queue for it: it is on {CONTROL_QUEUE}, and names none")
+
+
+def _named(message: CapturedMessage) -> Iterator[str]:
+    """The queues that a command on the control queue is about."""
+    decoded = message.decode()
+    command = parse(decoded)
+    for name in (command.q_name, name_of(decoded.mqmd.reply_to_q), command.stream_name):
+        if name:
+            yield name
