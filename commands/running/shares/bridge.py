@@ -26,7 +26,7 @@ from typing import Final
 
 from commands.disk.lock import is_held
 from commands.links.engine.threads import Backoff
-from commands.qmgr.store.home import directory_of
+from commands.qmgr.store.opening import directory_of
 from commands.running.lease import STOPPED_S, Lease, LeaseWatch
 from commands.running.orphans import die_with
 from commands.running.shares.membership import Membership, part_of
