@@ -247,7 +247,10 @@ _SHORTEST_S: Final = 0.001
 
 
 class LogWatch:
-    """Watches the write-ahead log of the database at *path*.
+    """When another process may be about to commit: watches the write-ahead log of the database at *path*.
+
+    The kernel tells of a write to the log, but nothing of the commit itself: that becomes visible in shared memory, a
+    moment after the last write. So what is heard here means that it is time to look often.
 
     Nothing is heard where the system has no inotify, where the user's watches are used up, on a file system of the
     network of what other machines write, and before there is a log.

@@ -42,8 +42,16 @@ rank: its place in the queue, 9 less its priority. persistent: 0 or 1. body: Non
 """
 
 COLUMNS: Final = (
-    *("seq", "queue", "rank", "time", "user", "persistent", "expires_at"),
-    *("md", "body", "backout_count"),
+    "seq",
+    "queue",
+    "rank",
+    "time",
+    "user",
+    "persistent",
+    "expires_at",
+    "md",
+    "body",
+    "backout_count",
 )
 SEQ: Final = 0
 QUEUE: Final = 1
@@ -145,7 +153,12 @@ _AHEAD: Final = 128
 
 
 class ReadAhead:
-    """The first messages of queues, in queue order: priority descending, then arrival.
+    """The first messages of queues, in queue order: priority descending, then arrival; for one unit of work.
+
+    No other process gets or puts while that is open. The first look at a queue reads one message, for a caller that
+    needs no more. The second look reads the next messages in order, so that a deep queue needs one statement for many
+    messages. Long bodies are read only when their message is taken. A put to the queue may have to come before all of
+    these: then they are read again.
 
     settle: called before a table is read, to have it up to date.
     """

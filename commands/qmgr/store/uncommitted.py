@@ -9,11 +9,11 @@ deletes the second; so does the end of a connection whose program died (``QueueM
 A deferred message is put when its program ends, in whatever way, unless the program takes it back or has it put before.
 JMS programs leave the DeregSub of their subscriptions in this way, in case they die.
 
-Looking for a message of a queue among many, a bounded number at a time and without a write transaction.
+``Search`` looks for a message of a queue among many, a bounded number at a time and without a write transaction.
 
 Within one priority a new message always has the highest number, so what was looked at is one number for each priority,
 and no message is looked at twice. The exceptions are messages that come to the queue with an old number: those of units
-of work that end (``commands.qmgr.store.uncommitted``). ``Search.came`` is told of them.
+of work that end. ``Search.came`` is told of them.
 
     priority 9   1 4 7 | 12        up to 7 was looked at: 12 is next, before anything of a lower priority
     priority 0   2 3 5 6 8 | 9 10  up to 8

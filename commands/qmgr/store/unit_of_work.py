@@ -2,7 +2,7 @@
 
 Only one is open at a time in all processes, so what it reads stays true until it ends. It reads queue depths, sequence
 numbers and definitions once and then counts in memory. Its writes wait in memory, to be made many at a time
-(``commands.qmgr.store.write_buffer``, ``settling``).
+(``commands.qmgr.store.write_buffer``).
 """
 
 from __future__ import annotations
@@ -124,7 +124,12 @@ class SqliteUnitOfWork:
         self._settling = Settling(database.connection, self._pending)
         self.counters = Counters(database, self.settle)
         self._keeper = EffectKeeper(
-            *(database, self._pending, messages, self.settle, self.find_queue, self.counters.removed),
+            database,
+            pending=self._pending,
+            messages=messages,
+            settle=self.settle,
+            find_queue=self.find_queue,
+            removed=self.counters.removed,
             unmanaged=self._delete_managed,
         )
         self._read_ahead = ReadAhead(database, self._settle_messages)
