@@ -5,7 +5,8 @@ temporary table of its own connection, and copies again when the state has chang
 a large queue manager so seldom that it takes a tenth of the time at most. A page of 100,000 subscriptions takes
 hundredths of a second. Nothing here changes the queue manager, or holds up its processor.
 
-The topic tree is listed one level at a time (``TopicLevels``): what is below a topic is found by seeking, however many topics there are.
+The topic tree is listed one level at a time (``TopicLevels``): what is below a topic is found by seeking, however many
+topics there are.
 
 All that has a topic string is in order by it: retained publications, counts of publications, subscriptions and topic
 objects. A child of ``a`` is the first topic string in ``a/`` to ``a0`` (0 follows / in ASCII); the next
