@@ -30,7 +30,7 @@ from commands.disk.files import to_disk
 from commands.disk.permissions import make_directory, private, touch
 from commands.qmgr.store import QueueManagerStore, UnitOfWork
 from commands.qmgr.store.database import FAILURES
-from commands.qmgr.store.home import DATABASE
+from commands.qmgr.store.opening import DATABASE
 from migrate.contents import Content, write_content
 from migrate.fingerprint import labelled
 from migrate.marker import marker_of, moment

@@ -22,7 +22,7 @@ from commands.broker.objects import QueueManager
 from commands.disk.permissions import make_directory
 from commands.network.estate_file import Estate, EstateQueueManager
 from commands.qmgr.store import QueueManagerStore
-from commands.qmgr.store.home import DATABASE, directory_of
+from commands.qmgr.store.opening import DATABASE, directory_of
 from commands.qmgr.store.reading import definitions_in
 from migrate import embedded, migmbbrk, strmqbrk
 from migrate.estate.records import (
