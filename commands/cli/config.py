@@ -12,7 +12,7 @@ from typing import Final
 import click
 
 from commands.config.settings import Config, ConfigError, config_of, exposed_secrets
-from commands.console.opening import console_options
+from commands.console.access import console_options
 from commands.links.opening import Places
 from commands.listener.opening import listener_of
 from commands.monitoring.opening import Monitoring

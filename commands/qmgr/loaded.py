@@ -24,8 +24,8 @@ from commands.qmgr.network.live_network import LiveNetwork
 from commands.qmgr.store.neighbours import NeighbourRecords
 from commands.qmgr.store.port import KnowsNeighbours, PutsRemotely, StoredMessage, UnitOfWork
 from commands.templates.templates import PublicationTemplates
-from streams.namelists import QUEUE_NAMELIST, SUB_POINT_NAMELIST
-from streams.topic_prefixes import collisions
+from streams.mapping import collisions
+from streams.topic_objects import QUEUE_NAMELIST, SUB_POINT_NAMELIST
 from streams.topic_space import TopicSpace
 
 _log = logging.getLogger("qpubsub.processor")

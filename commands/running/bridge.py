@@ -40,11 +40,11 @@ from commands.qmgr.mqi.subscription_server import SubscriptionServer
 from commands.qmgr.processor import BATCH, LONGEST_PAUSE_S, Processor, ProcessorSettings
 from commands.qmgr.store import Durability
 from commands.qmgr.tally import ProcessorTally
-from commands.running.exit_opening import PublishExits
 from commands.running.instances import Plan, Worker, instance
 from commands.running.journal import Events, Journal, last_status, reporting
 from commands.running.listening import Beside, listener_beside
 from commands.running.log_file import LogFile, LogFormat
+from commands.running.publish_exits import PublishExits
 from commands.running.recorder import Recorder
 from commands.running.supervisor import SupervisedWatchdog
 from commands.terminal.console import Console, ExitCode

@@ -28,10 +28,9 @@ from typing import Any, Final
 from commands.disk.errors import SupersededError
 from commands.qmgr.store.port import StoredMessage
 from commands.qmgr.watchdog import BACKOUT_THRESHOLD, WAITS, EndedProcessors, OverdueError
-from commands.running.crashes import MOST_CRASHES, Crashes
+from commands.running.child_processes import MOST_CRASHES, Crashes, die_with
 from commands.running.fixed_file import FixedFile
 from commands.running.lease import Tenure
-from commands.running.orphans import die_with
 from commands.running.work_page import (
     ROOM,
     WORKING_FILE,

@@ -34,8 +34,8 @@ from prometheus_client import CollectorRegistry
 from commands.broker.counts import Counts
 from commands.broker.objects import QueueManager
 from commands.config.settings import TracingConfig
+from commands.monitoring.metrics import ProcessorMetrics
 from commands.monitoring.observer import Observing
-from commands.monitoring.processor_metrics import ProcessorMetrics
 from commands.monitoring.tracing import Tracing
 from commands.qmgr.observer import Committed, Observer
 from commands.qmgr.processor import BATCH, Processor, ProcessorSettings

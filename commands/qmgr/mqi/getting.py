@@ -26,7 +26,7 @@ from commands.qmgr.store.uncommitted import BEFORE_ALL, Match
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
 from rfh2.chain import ccsid_behind, decode_chain
 from rfh2.constants import MQENC_NATIVE, MQFMT_RF_HEADER_2, MQPER_PERSISTENT
-from rfh2.conversion.message import convert
+from rfh2.conversion import convert
 from rfh2.errors import DecodeError
 from rfh2.message import decode
 from rfh2.mqi_constants import (

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from commands.broker.objects import PREDEFINED, AliasQueue, LocalQueue, QueueManager, definition_of
 from commands.disk.errors import StoreDamagedError, readable
 from commands.qmgr.store.database import Database
-from streams.namelists import Namelist
+from streams.topic_objects import Namelist
 
 Queue = LocalQueue | AliasQueue
 

@@ -41,7 +41,7 @@ from commands.qmgr.store.port import LoadedState, StoredMessage
 from commands.qmgr.store.publications import KeptMessages
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
 from rfh2.errors import StoreError
-from streams.namelists import Namelist
+from streams.topic_objects import Namelist
 
 PATIENCE_S: Final = 30.0
 _FIRST_NAP_S, _LONGEST_NAP_S, _GROWTH = 0.000_2, 0.01, 1.5

@@ -17,8 +17,7 @@ from pyspark.sql.types import BinaryType, LongType, StringType, StructField, Str
 from commands.broker.context import Semantics
 from commands.broker.outcome import Arrival, Outcome
 from commands.replay.differences.causes import Cause, Causes
-from commands.replay.differences.observe import ComparedMessage, Observed
-from commands.replay.differences.subscribers import Key
+from commands.replay.differences.observe import ComparedMessage, Key, Observed
 from commands.replay.spark.control import TICK, control_messages
 from commands.replay.spark.journal import FOREVER
 from commands.replay.spark.prepare import Prepared

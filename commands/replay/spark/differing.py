@@ -26,12 +26,12 @@ from commands.broker.context import Semantics
 from commands.broker.objects import CONTROL_QUEUE
 from commands.broker.outcome import Arrival
 from commands.explain.selection import EVERYTHING, MessageSelection
+from commands.replay.differences.causes import signs_of
 from commands.replay.differences.deliveries import lines_of, marks_of, not_processed
 from commands.replay.differences.explain import Explainer
 from commands.replay.differences.model import PutDifference
 from commands.replay.differences.observe import ComparedMessage, Observed
 from commands.replay.differences.report import DeliveryLine, DifferenceReport, DifferenceTally
-from commands.replay.differences.signs import signs_of
 from commands.replay.spark.causes import CausesInOrder, Known, known_causes
 from commands.replay.spark.prepare import Prepared, prepared
 from commands.replay.spark.replay_setup import ReplaySetup

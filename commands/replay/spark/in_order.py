@@ -23,7 +23,7 @@ from commands.replay.arrivals import DEFAULT_QMGR
 from commands.replay.spark.choice import CHOSEN, chosen_of
 from commands.replay.spark.schemas import CAPTURED, COLUMNS, arrow_schema
 from rfh2.captures.parquet import open_parquet
-from rfh2.captures.partitions import partition_values
+from rfh2.captures.reading import partition_values
 
 SCHEMA: Final = arrow_schema(CAPTURED)
 _BATCH_ROWS: Final = 4096

@@ -28,8 +28,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from commands.broker.puts import PutKind
 from commands.replay.arrivals import DEFAULT_QMGR
 from commands.replay.local import ReplayCounts
-from commands.replay.network.building import NetworkSetup
-from commands.replay.network.local import NetworkReplay
+from commands.replay.network.local import NetworkReplay, NetworkSetup
 from commands.replay.put_columns import PutColumns
 from commands.replay.spark.engine import Done
 from commands.replay.spark.put_files import WrittenFiles

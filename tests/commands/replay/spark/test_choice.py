@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from commands.explain.selection import Choosing, MessageSelection, SeqRanges, compile_where
 from commands.replay import LocalReplay
 from commands.replay.analysis import LocalAnalysis
-from commands.replay.differences.local import LocalDifferences
+from commands.replay.differences.deliveries import LocalDifferences
 from commands.replay.spark import replayed
 from commands.replay.spark.analysing import analysed
 from commands.replay.spark.choice import selected, up_to

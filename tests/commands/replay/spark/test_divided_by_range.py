@@ -27,9 +27,9 @@ from commands.replay.spark.schemas import PUTS, arrow_schema
 from commands.replay.spark.second_pass import RangeTask
 from commands.replay.spark.twopass import PutKeeper
 from rfh2.captured import CapturedMessage
-from streams.namelists import QUEUE_NAMELIST
 from streams.operations import RetainedCleared, RetainedStored
 from streams.subscriptions import WildcardScheme
+from streams.topic_objects import QUEUE_NAMELIST
 from tests.commands.replay.spark.divided import (
     NOW,
     QMGR,
