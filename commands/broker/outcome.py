@@ -34,7 +34,8 @@ class Arrival:
     user: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+# Not frozen: there is one for each message, and a frozen one takes four times as long to make.
+@dataclass(slots=True, unsafe_hash=True)
 class Outcome:
     """The result of one arrival; one by a template (``commands.templates``) has no command, operations and copies."""
 
