@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import Any, Final
 
 from commands.broker.objects import ADMIN_STREAM
-from migrate.broker_topics import split_stream
 from migrate.legacy_state import (
     FIELD_OF_KIND,
     AclEntry,
@@ -27,6 +26,7 @@ from migrate.legacy_state import (
     Stream,
     SubPoint,
 )
+from migrate.names import split_stream
 from streams.namelists import DEFAULT_STREAM
 
 COMMAND_LINE: Final = "the command line"

@@ -16,11 +16,11 @@ from datetime import datetime
 from typing import TextIO
 
 from commands.broker.objects import LocalQueue, QueueManager
-from migrate.broker_topics import broker_topic
 from migrate.fingerprint import fingerprint
 from migrate.ledger import Fate, Reason, Severity, Verdict, left_by_choice
 from migrate.legacy_state import AclEntry, Key, LegacyRetained, LegacyState, LegacySubscription, Product
 from migrate.marker import is_marker
+from migrate.names import broker_topic
 from migrate.plan import AddSubscription, KeepRetained, MigrationPlan, Phase, Step, Store, Tool
 from streams.namelists import DEFAULT_STREAM, Namelist
 from streams.subscriptions import PublicationFormat

@@ -12,7 +12,7 @@ from datetime import datetime
 
 from migrate import unmapped_items
 from migrate.acl import FILE_NAME, plan_acl
-from migrate.attributes import migrated_attributes
+from migrate.attributes import migrated_attributes, plan_relations
 from migrate.authorities_plan import check_subscribers, plan_authorities
 from migrate.draft import Draft
 from migrate.fingerprint import ReadingDifference, fingerprint
@@ -20,11 +20,9 @@ from migrate.ledger import Severity
 from migrate.legacy_state import LegacyState
 from migrate.marker import Marker, is_marker, marker_of, moment
 from migrate.plan import AddSubscription, MigrationPlan, Phase, PlanOptions, Step, Tool
-from migrate.relations import plan_relations
 from migrate.retained_plan import plan_retained
 from migrate.source_checks import plan_sources
-from migrate.stream_topics import plan_streams
-from migrate.sub_point_topics import plan_sub_points
+from migrate.stream_topics import plan_streams, plan_sub_points
 from migrate.subscription_plan import plan_subscriptions
 from migrate.target import Target
 from migrate.visibility import collisions, known_topics, visibility

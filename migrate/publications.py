@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from commands.headers.psc import split_psc
 from commands.headers.psc_commands import is_user_tag
-from commands.headers.psc_folder import split_psc
 from commands.headers.registry import parse
 from commands.model import Publish, PubOpt
 from rfh2.ccsid import UTF8_CCSID

@@ -4,17 +4,21 @@ A subscription without a name is found by its traditional identity, which only a
 can give persistence options, identity sets and the prefix that is removed again. The command is put with the context of
 its user. If the subscription would be sent retained publications at once, the command has NewPubsOnly, because the
 subscriber received them before the migration.
+
+Registration options as a subscription keeps them, and as words; the words are what items hold.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
+from functools import lru_cache
 
+from commands.broker import subscription_attributes
 from commands.broker.lifetime import tenths_until
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM
+from commands.broker.subscription_attributes import words_of
 from commands.model import RegisterSubscriber, RegOpt
-from migrate.registration_options import options_of
 from rfh2 import pcf_names
 from rfh2.captured import CapturedMessage
 from rfh2.ccsid import UTF8_CCSID
@@ -30,7 +34,25 @@ from rfh2.pcf_parameters import Cfin, Cfst, Parameter
 from rfh2.rfh1 import Rfh1
 from rfh2.rfh2 import Rfh2
 from streams.patterns import is_read_alike, remove_pattern_prefix
-from streams.subscriptions import PublicationFormat, Subscription, WildcardScheme
+from streams.subscriptions import (
+    PublicationFormat,
+    Subscription,
+    SubscriptionOptions,
+    WildcardScheme,
+)
+
+
+@lru_cache(maxsize=4096)
+def kept_options(words: tuple[str, ...]) -> SubscriptionOptions:
+    """What a subscription keeps of registration options."""
+    return subscription_attributes.options_of(words)
+
+
+def options_of(options: SubscriptionOptions, correl_as_id: bool) -> tuple[str, ...]:
+    """The words of *options*, CorrelAsId first where it was given; PersAsPub, the default, is left out."""
+    first = [RegOpt.CORREL_AS_ID.value] if correl_as_id else []
+    return (*first, *words_of(options))
+
 
 _MQPS = {
     "Command": "MQPSCommand",

@@ -20,7 +20,7 @@ from migrate.ledger import Severity
 from migrate.legacy_state import Key, LegacySubscription, Product
 from migrate.names import subscription_name
 from migrate.plan import AddSubscription
-from migrate.registration_options import kept_options
+from migrate.registration_messages import kept_options
 from rfh2.constants import LARGEST_MQLONG, MQ_SUB_IDENTITY_LENGTH, MQ_SUB_NAME_LENGTH
 from rfh2.errors import CommandError
 from rfh2.mqi_constants import MQACT_NONE, MQCI_NONE

@@ -14,7 +14,7 @@ import pytest
 
 from commands.cli import VERBS, main
 from commands.monitoring.catalogue import METRICS
-from commands.mqsc.parser import VERBS as MQSC_VERBS
+from commands.mqsc.script import VERBS as MQSC_VERBS
 from rfh2.constants import REASON_NAMES
 
 ROOT = Path(__file__).parents[1]

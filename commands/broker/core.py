@@ -89,7 +89,7 @@ class BrokerCore:
         self.objects, self.space = objects, space
         self._before, self.publish_exit = before, publish_exit
         self.rfh2_wildcards = rfh2_wildcards
-        self._meter = meter
+        self.meter = meter
         self._headers = RenderedHeaders()
         self.semantics = Semantics(semantics)
         self.authority = authority if authority is not None else RecordedAuthority(self.objects)
@@ -238,8 +238,8 @@ class BrokerCore:
         undo = None if self.publish_exit is None else Undo(self.space)
         try:
             command = parse(work.message) if work.command is None else _parsed(work)
-            if self._meter is not None:
-                self._meter.understood(len(command.topics))
+            if self.meter is not None:
+                self.meter.understood(len(command.topics))
             plan = translate(command, work.context)
             deliveries = self._apply(work, plan, undo)
         except DecodeError as error:
@@ -277,8 +277,8 @@ class BrokerCore:
                 subscription = operation.subscription
                 why = "the topic has no retained publication"
                 raise CommandError(MQRCCF_NO_RETAINED_MSG, written_topic(subscription), why)
-            if self._meter is not None:
-                self._meter.changed(len(effects))
+            if self.meter is not None:
+                self.meter.changed(len(effects))
             for effect in effects:
                 if isinstance(effect, Delivery):
                     deliveries.append(effect)
@@ -308,8 +308,8 @@ class BrokerCore:
                 put, exited = calls.passed(put, copy)
                 work.exited += () if exited is None else (exited,)
             if put is not None:
-                if self._meter is not None:
-                    self._meter.made(len(put.body))
+                if self.meter is not None:
+                    self.meter.made(len(put.body))
                 work.puts.append(put)
                 kept.append(copy)
         work.copies = tuple(kept)
@@ -340,7 +340,7 @@ class BrokerCore:
                 PutKind.RESPONSE,
                 qmgr,
                 queue,
-                message,
+                message.mqmd.encode(),
                 encode(message),
                 completion=completion,
                 reason=reason,
@@ -387,6 +387,7 @@ def _done(
         reason,
         lost=tuple(work.lost),
         operations=tuple(operations),
+        topics=tuple([each.topic_string for each in operations if isinstance(each, PublishToTopic)]),
         copies=work.copies,
         exited=tuple(work.exited),
         filtered=tuple(work.filtered),

@@ -11,7 +11,6 @@ from commands.headers.response import Completion
 from rfh2.ccsid import ASCII_FIELDS, is_ebcdic, text_codec
 from rfh2.constants import MQFMT_DEAD_LETTER_HEADER, MQRO_DISCARD_MSG
 from rfh2.dlh import Dlh
-from rfh2.message import Message
 from rfh2.mqmd import Mqmd
 
 
@@ -49,7 +48,7 @@ class DeadLetters:
             PutKind.DEADLETTER,
             self.qmgr,
             self.queue,
-            Message(described),
+            described.encode(),
             dead,
             completion=Completion.ERROR,
             reason=reason,

@@ -34,7 +34,7 @@ from commands.broker.exit_values import (
 from commands.broker.objects import is_object_name
 from commands.broker.puts import Outgoing
 from commands.broker.subscription_attributes import PSPROP, subscription_options
-from commands.headers.user_folders import USER
+from commands.headers.publication import USER
 from rfh2.ccsid import name_value_codec
 from rfh2.constants import MQRC_PUBLISH_EXIT_ERROR
 from rfh2.errors import CommandError, DecodeError, EncodeError
@@ -94,7 +94,7 @@ class ExitCalls:
         copies: the deliveries that it stands for. Raises PublishExitFailedError.
         """
         first = copies[0]
-        message = ExitMessage(md=put.message.mqmd.encode(), body=put.body, properties=_properties(put.message))
+        message = ExitMessage(md=put.md, body=put.body, properties=_properties(put.message))
         publication = PublicationContext(pub_topic_string=first.topic_string)
         try:
             answer = self.exit.publication(message, publication, subscription_context(first.subscription, put))
@@ -108,17 +108,17 @@ class ExitCalls:
         if (changed.qmgr, changed.queue) == (put.qmgr, put.queue):
             return changed, None
         # The subscription goes with its own queue, and not with another.
-        diverted = replace(changed, temporary=())
+        diverted = changed._replace(temporary=())
         return diverted, Exited(copies, ExitFate.DIVERTED, 0, diverted.qmgr, diverted.queue)
 
     def _suppressed(self, put: Outgoing, feedback: int, copies: Copies) -> tuple[Outgoing | None, Exited]:
-        mqmd = put.message.mqmd
+        mqmd = put.mqmd
         if not is_wanted(mqmd):
             return None, Exited(copies, ExitFate.DISCARDED, feedback, put.qmgr, put.queue)
         letter = self.letters.put(
             mqmd, put.body, feedback, put.queue, self.now, qmgr=put.qmgr, expires_at=put.expires_at
         )
-        letter = replace(letter, topic=put.topic, sub_name=put.sub_name)
+        letter = letter._replace(topic=put.topic, sub_name=put.sub_name, sub_ids=put.sub_ids)
         return letter, Exited(copies, ExitFate.DEAD_LETTER, feedback, letter.qmgr, letter.queue)
 
 
@@ -149,17 +149,18 @@ def _changed(put: Outgoing, answer: ExitAnswer, here: str) -> Outgoing:
         if name not in (put.qmgr, put.queue) and not is_object_name(name):
             raise PublishExitError(f"{name!r} cannot be the name of a queue or a queue manager")
     if answer.md is None and answer.body is None and not answer.properties:
-        return put if (qmgr, queue) == (put.qmgr, put.queue) else replace(put, qmgr=qmgr, queue=queue)
+        return put if (qmgr, queue) == (put.qmgr, put.queue) else put._replace(qmgr=qmgr, queue=queue)
     try:
-        mqmd = put.message.mqmd if answer.md is None else Mqmd.decode(answer.md)
+        mqmd = put.mqmd if answer.md is None else Mqmd.decode(answer.md)
         body = put.body if answer.body is None else answer.body
         message = _read(mqmd, body)
         if answer.properties:
             message = _with_properties(message, answer.properties)
             body = encode(message)
+        md = message.mqmd.encode()
     except (DecodeError, EncodeError) as error:
         raise PublishExitError(f"the message that it answered is not valid: {error}") from error
-    return replace(put, qmgr=qmgr, queue=queue, message=message, body=body)
+    return put._replace(qmgr=qmgr, queue=queue, md=md, body=body)
 
 
 def _read(mqmd: Mqmd, body: bytes) -> Message:

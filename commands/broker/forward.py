@@ -112,11 +112,12 @@ class Forwarder:
             PutKind.PUBLICATION,
             subscription.dest_qmgr,
             subscription.dest_queue,
-            message,
+            message.mqmd.encode(),
             body,
             delivery.topic_string,
             subscription.name,
             expires_at=delivery.publication.expires_at,
+            sub_ids=(subscription.sub_id, *[other.subscription.sub_id for other in others]),
             temporary=_temporary(delivery, *others) if subscription.temporary else (),
         )
 

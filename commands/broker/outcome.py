@@ -36,29 +36,22 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of one arrival.
+    """The result of one arrival; one by a template (``commands.templates``) has no command, operations and copies."""
 
-    puts, effects: in order. command: None where the message could not be read as a command. completion: None where the
-    message was not a command and was passed over. reason: the first reason code. undecodable: the message could not be
-    read. lost: parts of a publication that the format of a subscriber cannot hold, after the name of its queue (guide
-    8.7). operations: those of a command that was carried out. copies: the deliveries that each publication among the
-    puts stands for, or the dead letter that the publish exit made of it, in order. exited: what the publish exit
-    suppressed or sent elsewhere. filtered: the subscriptions whose selection string excluded a publication. carried:
-    the deliveries to proxy subscriptions, which the network takes from here; no put stands for them. trace: how the
-    result was reached, where the caller asked for it.
-    """
-
-    puts: tuple[Outgoing, ...] = ()
-    effects: tuple[Effect, ...] = ()
-    command: Command | None = None
-    completion: Completion | None = None
-    reason: int | None = None
+    puts: tuple[Outgoing, ...] = ()  # in order
+    effects: tuple[Effect, ...] = ()  # in order
+    command: Command | None = None  # None where the message could not be read as a command
+    completion: Completion | None = None  # None where the message was not a command and was passed over
+    reason: int | None = None  # the first reason code
     why: str = ""
-    undecodable: bool = False
-    lost: tuple[str, ...] = ()
-    operations: tuple[Operation, ...] = ()
+    undecodable: bool = False  # the message could not be read
+    lost: tuple[str, ...] = ()  # what the format of a subscriber cannot hold, after the name of its queue (guide 8.7)
+    operations: tuple[Operation, ...] = ()  # those of a command that was carried out
+    topics: tuple[str, ...] = ()  # on which it was published
+    # The deliveries that each publication among the puts, or the publish exit's dead letter for it, stands for.
     copies: tuple[Copies, ...] = ()
-    exited: tuple[Exited, ...] = ()
-    filtered: tuple[Subscription, ...] = ()
+    exited: tuple[Exited, ...] = ()  # what the publish exit suppressed or sent elsewhere
+    filtered: tuple[Subscription, ...] = ()  # the subscriptions whose selection string excluded a publication
+    # The deliveries to proxy subscriptions, which the network takes from here; no put stands for them.
     carried: tuple[Delivery, ...] = ()
-    trace: Trace | None = None
+    trace: Trace | None = None  # how the result was reached, where the caller asked for it

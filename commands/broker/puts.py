@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import NamedTuple
 
+from commands.broker.descriptor import Accepted
 from commands.headers.response import Completion
-from rfh2.message import Message
+from rfh2.errors import DecodeError
+from rfh2.message import Message, decode
 from rfh2.message_bytes import MessageBytes
+from rfh2.mqmd import Mqmd
 
 
 class PutKind(StrEnum):
@@ -19,25 +22,35 @@ class PutKind(StrEnum):
     DEADLETTER = "deadletter"
 
 
-@dataclass(slots=True, unsafe_hash=True)
-class Outgoing:
-    """A put as the core makes it; ``Put`` is the form that is recorded.
-
-    topic: the resolved topic string, prefix included; only for publications. completion, reason: only for responses and
-    dead letters. temporary: the sub_ids of the subscriptions that end with the queue; only for publications.
-    """
+class Outgoing(NamedTuple):
+    """A put as the core makes it; ``Put`` is the form that is recorded."""
 
     kind: PutKind
     qmgr: str
     queue: str
-    message: Message
+    md: bytes
     body: bytes
-    topic: str | None = None
+    topic: str | None = None  # the resolved topic string, prefix included; only for publications
     sub_name: str | None = None
-    completion: Completion | None = None
-    reason: int | None = None
+    completion: Completion | None = None  # only for responses and dead letters
+    reason: int | None = None  # likewise
     expires_at: datetime | None = None
-    temporary: tuple[bytes, ...] = ()
+    sub_ids: tuple[bytes, ...] = ()  # the subscriptions that it is for; only for publications
+    temporary: tuple[bytes, ...] = ()  # those of them that end with the queue
+    accepted: Accepted | None = None  # what a queue keeps beside the message, where that is known beforehand
+
+    @property
+    def mqmd(self) -> Mqmd:
+        """The descriptor, decoded."""
+        return Mqmd.decode(self.md)
+
+    @property
+    def message(self) -> Message:
+        """The message, decoded; all of it is data where its headers cannot be read."""
+        try:
+            return decode(self.body, self.md)
+        except DecodeError:
+            return Message(self.mqmd, (), self.body)
 
 
 class Put(MessageBytes):
@@ -72,6 +85,6 @@ class Put(MessageBytes):
             sub_name=outgoing.sub_name,
             completion=outgoing.completion,
             reason=outgoing.reason,
-            md_hex=outgoing.message.mqmd.encode().hex(),
+            md_hex=outgoing.md.hex(),
             body_hex=outgoing.body.hex(),
         )

@@ -17,7 +17,7 @@ from rfh2.mqmd import Mqmd, characters
 
 def transmitted(put: Outgoing) -> Outgoing:
     """*put* in the form for the transmission queue of its queue manager."""
-    mqmd = put.message.mqmd
+    mqmd = put.mqmd
     header = MQXQH.fast[mqmd.order].pack(
         "XQH ".encode(mqmd.charset),
         1,
@@ -42,4 +42,4 @@ def transmitted(put: Outgoing) -> Outgoing:
         order=mqmd.order,
         charset=mqmd.charset,
     )
-    return replace(put, queue=put.qmgr, message=replace(put.message, mqmd=outer), body=body)
+    return put._replace(queue=put.qmgr, md=outer.encode(), body=body)

@@ -38,7 +38,7 @@ _COLOURS: Final[dict[TextRole, dict[str, Any]]] = {
 _SHOWN_BYTES: Final = 256
 _MOST_JOBS: Final = 64
 _FIRST: Final = 2_000
-"""So many messages are decoded before other processes are started, which then have the templates of these."""
+"""So many messages are decoded before other processes are started, which then have what these loaded."""
 _BATCH_MESSAGES: Final = 250
 _BATCH_BYTES: Final = 2_000_000
 _FIELDS: Final = tuple(CapturedMessage.model_fields)

@@ -12,7 +12,7 @@ import click
 from commands.broker.objects import TEMPORARY, is_object_name
 from commands.broker.reading import natural_queue
 from commands.explain.selection import MessageSelection
-from commands.headers.qmgr_renaming import other_qmgr, renamed
+from commands.headers.registry import other_qmgr, renamed
 from commands.options.captures import Captures, capture_files, selection_options
 from commands.options.queue_manager import batches, queue_manager, user_of
 from commands.options.verb import json_option, verb

@@ -221,14 +221,17 @@ def _translated(command: Command, message: Message, partial: PartialMessage) -> 
     captured = partial.captured
     context = _context(message, _queue_of(command, captured.queue), partial)
     misplaced = InputQueueKind.STREAM if command.on_control_queue else InputQueueKind.CONTROL
-    if captured.queue and replace(context, queue=captured.queue).place is misplaced:
+    where_put = context if captured.queue == context.queue else replace(context, queue=captured.queue)
+    if captured.queue and where_put.place is misplaced:
         where = "the control queue" if command.on_control_queue else "a stream queue"
         why = _answered(f"{command.word} must be put to {where}", MQRCCF_INCORRECT_Q)
         text = command_text(partial.message)
         yield problem("wrong-queue", 0 if text is None else text.offset, why, reason=MQRCCF_INCORRECT_Q)
-    text = command_text(partial.message)
     error = _error(command, context)
-    if error is not None and captured.md_hex is None:
+    if error is None:
+        return
+    text = command_text(partial.message)
+    if captured.md_hex is None:
         assumed = _error(command, replace(context, message=with_descriptor(message, captured.seq)))
         if assumed is None or assumed.reason != error.reason:
             why = "there is no MQMD: CorrelId, ReplyToQ and user of the command are unknown"

@@ -26,7 +26,19 @@ from rfh2.explain.codes import problem
 from rfh2.explain.form import Problem
 from rfh2.explain.reading import PartialMessage
 from rfh2.mqmd import Mqmd
-from streams.selectors.errors import Refusal
+from streams.selectors.expressions import (
+    AllOf,
+    Compare,
+    Comparison,
+    Condition,
+    IsIn,
+    Literal,
+    Name,
+    Refusal,
+    Value,
+    ValueKind,
+    kind_of,
+)
 from streams.subscriptions import PublicationFormat
 from streams.topic_strings import SEPARATOR
 
@@ -135,15 +147,42 @@ def _differing_in_case(topics: tuple[str, ...]) -> Iterator[_Surprise]:
 
 # Few filters are in a capture, in many commands, and each takes a parser, whose import is slow.
 @lru_cache(maxsize=1024)
-def _contradiction(text: str) -> str | None:
-    from streams.selectors.contradictions import contradiction  # noqa: PLC0415
+def contradiction(text: str) -> str | None:
+    """The property of which a selection string asks that it equals two values at once; None where there is none.
 
-    return contradiction(text)
+    Only conditions that AND joins are compared. Raises Refusal for a text that is no selection string.
+    """
+    from streams.selectors.parse import parse  # noqa: PLC0415
+
+    possible: dict[str, list[tuple[ValueKind | None, Value]]] = {}
+    for condition in _joined_by_and(parse(text)[0]) if text.strip() else ():
+        match condition:
+            case Compare(Comparison.EQUAL, Name(_, name), Literal(_, value)):
+                values: tuple[Value, ...] = (value,)
+            case Compare(Comparison.EQUAL, Literal(_, value), Name(_, name)):
+                values = (value,)
+            case IsIn(Name(_, name), values):
+                pass
+            case _:
+                continue
+        asked = [(kind_of(value), value) for value in values]
+        possible[name] = [each for each in asked if each in possible.get(name, asked)]
+        if not possible[name]:
+            return name
+    return None
+
+
+def _joined_by_and(condition: Condition) -> Iterator[Condition]:
+    if isinstance(condition, AllOf):
+        for each in condition.conditions:
+            yield from _joined_by_and(each)
+    else:
+        yield condition
 
 
 def _of_filter(text: str) -> Iterator[_Surprise]:
     try:
-        blamed = _contradiction(text)
+        blamed = contradiction(text)
     except Refusal:
         return
     if blamed is not None:

@@ -11,10 +11,16 @@ from dataclasses import replace
 from typing import Final
 
 from commands.headers.property_names import BY_MQPS, BY_TAG, COMMAND_IDS
-from commands.headers.publication import Content, DeliveryForm, Pairs, RenderedPublication, frame_around
+from commands.headers.publication import (
+    Content,
+    DeliveryForm,
+    Pairs,
+    RenderedPublication,
+    frame_around,
+    pairs_of_folders,
+)
 from commands.headers.response import Reply, Tags, reason_text
 from commands.headers.rfh1_pcf_commands import Given, Reasons, command_of
-from commands.headers.user_folders import pairs_of_folders
 from commands.model import Command, Publish, PubOpt
 from rfh2.ccsid import ASCII_FIELDS, UTF8_CCSID, byte_order, field_codec, is_ebcdic, text_codec
 from rfh2.constants import (

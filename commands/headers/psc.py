@@ -1,17 +1,43 @@
-"""MQRFH2: commands in its psc folder, responses in a pscr folder, publications in a psc folder (guide 6.6, 6.7)."""
+"""MQRFH2: commands in its psc folder, responses in a pscr folder, publications in a psc folder (guide 6.6, 6.7).
+
+Nearly all folders that a program writes are like earlier ones, of which only some texts differ:
+
+    <psc><Command>Publish</Command><Topic> text </Topic><SeqNum> text </SeqNum></psc>
+
+All that is not one of these texts is the shape of the folder. A folder is read with all rules when its shape is new
+(``psc_commands``). What these rules say depends on the shape alone, because a text that may differ has characters, and
+none that XML changes or refuses. So another folder of that shape is a command with other texts, and nothing is checked
+again. ``tests/commands/headers/test_psc_shapes.py`` proves that both ways give the same.
+
+New programs get publications with message properties, or without publish/subscribe data. PSPROP(MSGPROP) puts the
+properties of guide 4.4, table 1, into folders mqps and mqpse; PSPROP(NONE) puts nothing. User pairs of an MQRFH become
+properties under both: they are the program's data.
+"""
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
-from typing import Final
+from functools import cache
+from typing import Final, NamedTuple
 
-from commands.headers.psc_commands import ALL_TAGS, parse_psc
-from commands.headers.psc_folder import split_psc
-from commands.headers.publication import Content, DeliveryForm, Pairs, RenderedPublication, frame_around
+from commands.headers.psc_commands import ALL_TAGS, RULES, parse_psc
+from commands.headers.publication import (
+    EXTENSIONS,
+    Content,
+    DeliveryForm,
+    Pairs,
+    RenderedPublication,
+    data_text,
+    extensions_folder,
+    frame_around,
+    has_room_for,
+    in_xml,
+    user_folder,
+)
 from commands.headers.response import Completion, Reply, Tags, Warned
-from commands.headers.user_folders import data_text, extensions_folder, user_folder
-from commands.headers.xml_text import has_room_for, in_xml
-from commands.model import Command, Publish, PubOpt
+from commands.model import Command, Publish, PubOpt, TopicPut, command_like
+from rfh2.bounded_cache import BoundedCache
 from rfh2.ccsid import UTF8_CCSID, byte_order, field_codec, is_ebcdic
 from rfh2.constants import (
     MQFMT_RF_HEADER_2,
@@ -21,11 +47,77 @@ from rfh2.constants import (
     MQRC_RFH_PARM_ERROR,
 )
 from rfh2.errors import CommandError, DecodeError
-from rfh2.folders import Element, Folder, parse as folder_roots, tag_of, write, write_nested
+from rfh2.folders import LEAF_CHARACTER, Element, Folder, parse as folder_roots, tag_of, write, write_nested
 from rfh2.message import Message
 from rfh2.mqmd import Mqmd
 from rfh2.rfh2 import Rfh2
+from rfh2.split_folders import split_roots
 from streams.subscriptions import PublicationFormat
+
+PSC = "psc"
+_BEGIN = b"<psc>"
+_MARK = b"<psc"
+
+
+def lone_psc(header: Rfh2) -> Folder | None:
+    """The psc folder of *header*, if a quick look shows exactly one; None where a quick look is not enough."""
+    if header.name_value_ccsid != UTF8_CCSID:
+        return None
+    found = None
+    for folder in header.folders:
+        data = folder.data
+        if _MARK in data:
+            if found is not None or not data.startswith(_BEGIN):
+                return None
+            found = folder
+    return found
+
+
+def split_psc(header: Rfh2) -> tuple[tuple[Folder, ...], tuple[Folder, ...]]:
+    """The psc folders of *header*, and all its other folders, each in order.
+
+    A NameValueData that holds a psc folder among others is split; every other one stays as it is, byte for byte. If no
+    psc folder is sound, a NameValueData with text or a declaration in front of ``<psc>`` counts as one: the error then
+    comes from reading it.
+    """
+    commands: list[Folder] = []
+    others: list[Folder] = []
+    doubtful: list[Folder] = []
+    for folder in header.folders:
+        if _is_psc_alone(folder):
+            commands.append(folder)
+            continue
+        if not _mentions_psc(folder):
+            others.append(folder)
+            continue
+        parts = split_roots(folder)
+        found = [part for part in parts if part.name == PSC]
+        if not found:
+            others.append(folder)
+            if folder.name[:1] in ("", "!", "?"):
+                doubtful.append(folder)
+            continue
+        commands += found
+        others += [part for part in parts if part.name != PSC]
+    if doubtful and not commands:
+        return tuple(doubtful[:1]), tuple(folder for folder in others if folder is not doubtful[0])
+    return tuple(commands), tuple(others)
+
+
+def _is_psc_alone(folder: Folder) -> bool:
+    """The result in the usual case, without parsing the text."""
+    data = folder.data
+    return data.startswith(_BEGIN) and data.count(b"<psc") == 1 and data.rstrip(b" \0").endswith(b"</psc>")
+
+
+def _mentions_psc(folder: Folder) -> bool:
+    return _mark(folder.charset) in folder.data
+
+
+@cache
+def _mark(charset: str) -> bytes:
+    return f"<{PSC}".encode(charset)
+
 
 # What a pscr folder may hold beside the tags of psc (wire formats 4.3).
 _TAGS: Final = ALL_TAGS | {"UserId", "CorrelId"}
@@ -157,3 +249,91 @@ def with_folders(content: Content, texts: tuple[str, ...], time_and_number: Pair
     charset = _charset(header)
     header = header.with_folders((*(Folder.of(text, charset) for text in all_texts), *content.folders))
     return RenderedPublication(content.frame.with_header(header), (*lost_user, *lost_data))
+
+
+# A rule looks at the other tags' texts, such as the length of a SubName, or they are the same in most folders.
+_DIFFERING: Final = re.compile(rf"<(Topic|PubTime|SeqNum|QName|QMgrName)>({LEAF_CHARACTER}++)</\1>")
+_MOST_CHARACTERS: Final = 4_096
+_SHAPES_ROOM: Final = 1 << 20
+_SHAPE_BYTES: Final = 1_500
+
+
+class _Shape(NamedTuple):
+    """The command of a folder, and the places of its fields among the texts that differ."""
+
+    command: Command
+    topics: tuple[int, ...]
+    fields: tuple[tuple[str, int], ...]
+
+
+_SHAPES: Final[BoundedCache[tuple[str, ...], _Shape]] = BoundedCache(_SHAPES_ROOM)
+
+
+def command_of_leaves(folder: Folder) -> Command | None:
+    """The command in a psc folder that holds leaves and nothing else; None for any other folder.
+
+    Raises DecodeError for bytes that are not text, CommandError where the folder breaks a rule of its command.
+    """
+    text = folder.text
+    if len(text) > _MOST_CHARACTERS:
+        leaves = folder.leaves()
+        return None if leaves is None else parse_psc(leaves)
+    pieces = _DIFFERING.split(text)
+    texts = pieces[2::3]
+    del pieces[2::3]
+    key = tuple(pieces)
+    shape = _SHAPES.get(key)
+    if shape is not None:
+        command, topics, places = shape
+        fields = command.__dict__.copy()
+        fields["topics"] = (texts[topics[0]],) if len(topics) == 1 else tuple([texts[at] for at in topics])
+        for name, at in places:
+            fields[name] = texts[at]
+        return command_like(command, fields)
+    leaves = folder.leaves()
+    if leaves is None:
+        return None
+    command = parse_psc(leaves)
+    shape = _shape(command, pieces[1::2])
+    if shape is not None:
+        _SHAPES.keep(key, shape, _SHAPE_BYTES + 2 * len(text))
+    return command
+
+
+def _shape(command: Command, tags: list[str]) -> _Shape | None:
+    """The shape of a folder with these tags, whose texts may differ; None where it has other topics, such as "" too."""
+    rules = RULES[command.word]
+    names = [rules.repeated.get(tag) or rules.once[tag] for tag in tags]
+    topics = tuple([at for at, name in enumerate(names) if name == "topics"])
+    if len(topics) != len(command.topics):
+        return None
+    return _Shape(command, topics, tuple([(name, at) for at, name in enumerate(names) if name != "topics"]))
+
+
+PROPERTIES: Final = "mqps"
+_DEFAULT_PUT: Final = TopicPut()
+
+
+def render_properties(content: Content, form: DeliveryForm) -> RenderedPublication:
+    """The publication with its properties in an MQRFH2; they replace such folders of the publication itself."""
+    own = tuple(folder for folder in content.folders if folder.name not in (PROPERTIES, EXTENSIONS))
+    properties = [Element("Top", in_xml(topic)) for topic in form.topics]
+    if form.user_data:
+        properties.append(Element("Sud", in_xml(form.user_data)))
+    properties += (
+        Element("Ret", str(int(form.from_retained)), "boolean"),
+        Element("Pub", str(content.put_options), "i4"),
+        Element("Pbl", str((content.put or _DEFAULT_PUT).level), "i4"),
+    )
+    text = write_nested(Element(PROPERTIES, properties))
+    return with_folders(replace(content, folders=own), (text,), content.time_and_number)
+
+
+def render_bare(content: Content, _form: DeliveryForm) -> RenderedPublication:
+    """The publication without its publish/subscribe header; an MQRFH2 keeps its other folders and its user pairs."""
+    _, lost = user_folder(content.user)
+    lost = (*lost, *(tag for tag, _ in content.data))
+    bare = replace(content, data=())
+    if content.folders or content.user:
+        return RenderedPublication(with_folders(bare, ()).message, lost)
+    return RenderedPublication(content.frame.closed(), lost)

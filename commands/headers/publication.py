@@ -1,6 +1,6 @@
 """The content of a publication, independent of its header, and the place of the header in the message.
 
-A subscriber gets a publication in its own format (guide 8.7; wire formats 2, 4, 5.1). Each family therefore reads its
+A subscriber gets a publication in its own format (guide 8.7; wire formats 2, 4, 5.1). Each format therefore reads its
 header into ``Content``, and writes a header from a ``Content`` and a ``DeliveryForm``. ``RenderedPublication.lost``
 names what the format cannot hold.
 
@@ -12,21 +12,30 @@ names what the format cannot hold.
     data items  property mqpse.Sid            MQPSIntData, MQPSStringData    IntegerData, StringData
     text        as it is                      as it is                       StringData
     other data  as it is                      as it is                       MQBACF_MESSAGE_DATA
+
+User-defined properties are pairs in an MQRFH, and a usr folder in an MQRFH2. An MQRFH2 has no tags for IntData and
+StringData: the property MQPubStrIntData, ``<mqpse><Sid>`` (guide 4.4, table 1), holds their part of the
+NameValueString, so that nothing is lost when they are read back. XML allows all characters except most control
+characters, which MQRFH and PCF strings may hold.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final, NamedTuple
 
+from commands.headers.property_names import BY_MQPS, BY_TAG
 from commands.model import TopicPut
 from rfh2.ccsid import ByteOrder, byte_order, field_codec, is_ebcdic
 from rfh2.chain import Header, ccsid_behind, describing
 from rfh2.constants import MQCCSI_DEFAULT, MQCCSI_INHERIT
-from rfh2.folders import Folder
+from rfh2.errors import DecodeError
+from rfh2.folders import Element, Folder, parse, tag_of, write, write_nested
 from rfh2.message import Message
 from rfh2.mqmd import Mqmd
+from rfh2.name_values import parse as parse_name_values, write as write_name_values
 from streams.subscriptions import PublicationFormat
 
 Pairs = tuple[tuple[str, str], ...]
@@ -158,9 +167,17 @@ def frame_around(message: Message, at: int) -> Frame:
     header: Any = message.headers[at]
     before = message.headers[:at]
     return Frame(
-        *(message.mqmd, before, message.headers[at + 1 :], message.body),
-        *(header.order, header.charset, _ccsid_after(message.mqmd, before)),
-        *(header.encoding, header.coded_char_set_id, header.format, header.flags),
+        mqmd=message.mqmd,
+        before=before,
+        after=message.headers[at + 1 :],
+        body=message.body,
+        order=header.order,
+        charset=header.charset,
+        ccsid=_ccsid_after(message.mqmd, before),
+        encoding=header.encoding,
+        coded_char_set_id=header.coded_char_set_id,
+        format=header.format,
+        flags=header.flags,
     )
 
 
@@ -169,9 +186,16 @@ def frame_before(message: Message) -> Frame:
     mqmd = message.mqmd
     ccsid = mqmd.coded_char_set_id
     return Frame(
-        *(mqmd, (), message.headers, message.body),
-        *(byte_order(mqmd.encoding) or "little", field_codec(ccsid, is_ebcdic(ccsid)), ccsid),
-        *(mqmd.encoding, ccsid, mqmd.format),
+        mqmd=mqmd,
+        before=(),
+        after=message.headers,
+        body=message.body,
+        order=byte_order(mqmd.encoding) or "little",
+        charset=field_codec(ccsid, is_ebcdic(ccsid)),
+        ccsid=ccsid,
+        encoding=mqmd.encoding,
+        coded_char_set_id=ccsid,
+        format=mqmd.format,
     )
 
 
@@ -188,3 +212,115 @@ def _ccsid_after(mqmd: Mqmd, headers: Sequence[Header]) -> int:
     for header in headers:
         ccsid = ccsid_behind(header, ccsid)
     return ccsid
+
+
+_FORBIDDEN: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+_REPLACEMENT: Final = "\N{REPLACEMENT CHARACTER}"
+
+
+def has_room_for(text: str) -> bool:
+    """Whether XML text can hold *text* as it is."""
+    return _FORBIDDEN.search(text) is None
+
+
+def in_xml(text: str) -> str:
+    """*text* with U+FFFD for each character that XML cannot hold."""
+    return _FORBIDDEN.sub(_REPLACEMENT, text)
+
+
+USER: Final = "usr"
+EXTENSIONS: Final = "mqpse"
+DATA: Final = "Sid"
+
+_NAME: Final = re.compile(r"[A-Za-z_$][A-Za-z0-9_.$-]*")
+_INT32: Final = re.compile("-?[0-9]{1,9}")
+
+
+class FromFolders(NamedTuple):
+    """The parts of folders that an MQRFH or PCF takes."""
+
+    user: Pairs = ()
+    data: Pairs = ()
+
+
+def pairs_of_folders(folders: tuple[Folder, ...], fits: Callable[[str], bool]) -> tuple[FromFolders, tuple[str, ...]]:
+    """The user pairs and the data in *folders*, and the parts that only an MQRFH2 can hold.
+
+    fits: whether a name may be that of a user pair. A typed property (``dt``) becomes its text.
+    """
+    user: list[tuple[str, str]] = []
+    data: list[tuple[str, str]] = []
+    lost: list[str] = []
+    for folder in folders:
+        try:
+            leaves, nested = _leaves(folder)
+        except DecodeError:
+            leaves, nested = [], [""]
+        if folder.name == USER:
+            user += [(name, value) for name, value in leaves if fits(name) and "\0" not in value]
+            lost += [f"{USER}.{name}" for name, value in leaves if not fits(name) or "\0" in value]
+            lost += [f"{USER}.{name}".rstrip(".") for name in nested]
+        elif folder.name == EXTENSIONS:
+            for name, value in leaves:
+                if name == DATA and (found := _data_of(value)) is not None:
+                    data += found
+                else:
+                    lost.append(f"{EXTENSIONS}.{name}")
+        else:
+            lost.append(f"folder {folder.name}" if folder.name else "a folder without a name")
+    return FromFolders(tuple(user), tuple(data)), tuple(lost)
+
+
+def user_folder(pairs: Pairs) -> tuple[str, tuple[str, ...]]:
+    """The text of the usr folder of these pairs, "" for none, and the names of the pairs that XML cannot hold."""
+    fitting: list[tuple[str, str]] = []
+    lost: list[str] = []
+    for name, value in pairs:
+        if _NAME.fullmatch(name) and has_room_for(value):
+            fitting.append((name, value))
+        else:
+            lost.append(f"user pair {name}")
+    return write(USER, fitting) if fitting else "", tuple(lost)
+
+
+def data_text(data: Pairs) -> tuple[str, tuple[str, ...]]:
+    """The value of MQPubStrIntData, "" for none, and the parts of *data* that XML cannot hold."""
+    if not data:
+        return "", ()
+    fitting = [(BY_TAG[tag].mqps, value) for tag, value in data if has_room_for(value)]
+    lost = tuple(BY_TAG[tag].mqps for tag, value in data if not has_room_for(value))
+    return write_name_values(fitting), lost
+
+
+def extensions_folder(time_and_number: Pairs, data: str) -> str:
+    """The text of the mqpse folder: publication time, sequence number and data (guide 4.4, table 1); "" for none."""
+    if not time_and_number and not data:
+        return ""
+    names = {"PubTime": "Pts", "SeqNum": "Seq"}
+    elements = [Element(names[tag], in_xml(value), _kind(tag, value)) for tag, value in time_and_number]
+    if data:
+        elements.append(Element(DATA, data))
+    return write_nested(Element(EXTENSIONS, elements))
+
+
+def _kind(tag: str, value: str) -> str | None:
+    return "i4" if tag == "SeqNum" and _INT32.fullmatch(value) else None
+
+
+def _data_of(text: str) -> Pairs | None:
+    try:
+        pairs = parse_name_values(text)
+    except DecodeError:
+        return None
+    names = {BY_TAG["IntData"].mqps, BY_TAG["StringData"].mqps}
+    if any(pair.name not in names for pair in pairs):
+        return None
+    return tuple((BY_MQPS[pair.name].tag, pair.value) for pair in pairs)
+
+
+def _leaves(folder: Folder) -> tuple[list[tuple[str, str]], list[str]]:
+    """(tag, text) of the properties of a folder, and the tags of its groups."""
+    pairs = folder.pairs()
+    nested = [tag_of(child) for child in parse(folder)[0] if len(child)]
+    groups = frozenset(nested)
+    return [(tag, text) for tag, text in pairs if tag not in groups], nested

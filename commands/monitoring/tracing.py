@@ -134,10 +134,7 @@ class Tracing:
         old, new = traced.context.traceparent.encode(), traced.own.encode()
 
         def restored(put: Outgoing) -> Outgoing:
-            if put.kind is not PutKind.DEADLETTER:
-                return put
-            message = replace(put.message, body=put.message.body.replace(new, old))
-            return replace(put, message=message, body=put.body.replace(new, old))
+            return put if put.kind is not PutKind.DEADLETTER else put._replace(body=put.body.replace(new, old))
 
         return replace(outcome, puts=tuple(map(restored, outcome.puts)))
 

@@ -8,7 +8,7 @@ from commands.mqsc.administration import Administration, NoMessages, QueueAdmin
 from commands.mqsc.answers import Answer, Change, DefinitionDeleted, DefinitionStored
 from commands.mqsc.execute import ScriptTally, echo, execute, run_setup
 from commands.mqsc.model import Command, Condition, Keyword, MqscError, Statement, Value
-from commands.mqsc.parser import parse, statements
+from commands.mqsc.script import parse, statements
 
 __all__ = [
     "Administration",

@@ -14,7 +14,7 @@ from commands.broker.attribute_kinds import Attribute, Custom, Name, Names, Text
 from commands.broker.objects import CLUSRCVR, CLUSSDR, PERMANENT, TEMPORARY
 from commands.broker.subscription_attributes import BY_KEYWORD
 from commands.mqsc.model import Command, Keyword, MqscError
-from commands.mqsc.parser import syntax_error
+from commands.mqsc.script import syntax_error
 from commands.mqsc.values import read
 from rfh2 import pcf_admin_names as c
 from rfh2.constants import MQ_TOPIC_STR_LENGTH

@@ -21,7 +21,7 @@ from commands.mqsc.attributes import ObjectKind, Settings, read_settings
 from commands.mqsc.authority_records import notes_after_deletion
 from commands.mqsc.display import matches_name, select
 from commands.mqsc.model import Command, MqscError
-from commands.mqsc.parser import syntax_error
+from commands.mqsc.script import syntax_error
 from commands.mqsc.streams_in_use import (
     collisions_of,
     deletion_notes,

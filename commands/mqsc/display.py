@@ -15,7 +15,7 @@ from typing import Any, Final
 from commands.broker.attribute_kinds import Shown
 from commands.mqsc.answers import not_found
 from commands.mqsc.model import Command, Condition, Keyword, MqscError
-from commands.mqsc.parser import syntax_error
+from commands.mqsc.script import syntax_error
 
 _COMPARISONS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
     "LT": lt,

@@ -38,7 +38,7 @@ from commands.mqsc.administration import Administration
 from commands.mqsc.answers import Answer, done, refusal
 from commands.mqsc.attributes import CHANNEL, NAMELIST, QMGR, TOPIC, unexpected_keyword
 from commands.mqsc.model import Command, MqscError, Statement
-from commands.mqsc.parser import parse, syntax_error
+from commands.mqsc.script import parse, syntax_error
 from rfh2.errors import QPubSubError
 from streams.topic_space import TopicSpace
 

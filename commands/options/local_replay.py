@@ -25,7 +25,6 @@ from commands.replay.network.transcript import network_problems, network_transcr
 from commands.replay.put_lines import PutLines
 from commands.replay.transcript import transcript_lines
 from commands.running.publish_exits import publish_exits
-from commands.templates.cached_puts import CachedPuts
 from commands.terminal.console import Console
 from commands.terminal.output_file import OutputFile
 from commands.terminal.workers import worked
@@ -129,11 +128,8 @@ class _Work:
                     made, puts = replay.replay(message)
                     if run.transcript:
                         lines.writelines(_encoded(transcript_lines(message, made, puts)))
-                elif isinstance(again := replay.replay_again(message), CachedPuts):
-                    sink.add_again(message.seq, again)
-                    continue
                 else:
-                    made = again
+                    made = replay.put_all(message)
                 sink.add(message.seq, made.puts)
                 if made.undecodable or made.reason == MQRC_PUBLISH_EXIT_ERROR:
                     self._warn(message.seq, message.queue, made.why)

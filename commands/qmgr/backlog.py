@@ -237,7 +237,7 @@ def _delivered(
         if refusal is None or (refusal.reason in GONE and owing.is_temporary(lane)):
             return None
         letter = DeadLetters(qmgr.name, qmgr.deadq).put(mqmd, body, refusal.reason, queue, now, qmgr=at or None)
-        mqmd, body = letter.message.mqmd, letter.body
+        mqmd, body = letter.mqmd, letter.body
     return refusal_of(qmgr.deadq)
 
 

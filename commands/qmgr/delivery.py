@@ -11,6 +11,7 @@ dead letter                          the command waits
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
@@ -23,9 +24,8 @@ from commands.broker.transmission import transmitted
 from commands.disk.errors import GONE, MessageRefusedError, QueueError, UndeliverableError
 from commands.qmgr.backlog import DEAD_LETTERS, Backlog, lane_of
 from commands.qmgr.store.port import Owes, PutsAlike, PutsRemotely, StoredMessage, UnitOfWork
-from commands.templates.cached_puts import APPLICATION, CachedPuts
+from commands.templates.descriptors import APPLICATION
 from rfh2.constants import MQPER_PERSISTENT
-from rfh2.message import Message
 from rfh2.mqi_constants import MQRC_XMIT_Q_USAGE_ERROR
 from rfh2.mqmd import Mqmd
 
@@ -70,9 +70,8 @@ class Cause:
         return cls(arrival.now, arrival.md, arrival.user)
 
     def user_of(self, put: Outgoing) -> str | None:
-        """Who puts *put*: the subscriber whose publication it is, else who put the command message."""
-        named = put.message.mqmd.user_identifier or None
-        return named if put.kind is PutKind.PUBLICATION or self.user is None else self.user
+        """Who puts *put*, where that is not the user in its descriptor: a subscriber has its publications."""
+        return None if put.kind is PutKind.PUBLICATION else self.user
 
     @property
     def persistent(self) -> bool:
@@ -102,8 +101,6 @@ class Deliverer:
         self._owing = unit.owed if backlog is not None and isinstance(unit, Owes) else None
         self._is_behind = self._owing is not None and bool(self._owing.queues())
         self._ended: list[bytes] = []
-        # The last descriptor, its bytes: messages for a linked topic tree share one.
-        self._encoded: tuple[Mqmd | None, bytes] = (None, b"")
 
     def take_ended(self) -> list[bytes]:
         """The sub_ids of subscriptions whose temporary dynamic queue was found deleted since the last call."""
@@ -128,49 +125,18 @@ class Deliverer:
             return self._refused(put, refusal, cause)
         return put
 
-    def deliver_again(self, again: CachedPuts, cause: Cause) -> list[tuple[int, Outgoing | None]]:
-        """Put the messages of *again*, all for this queue manager; number and substitute of each refused one."""
-        kept, mds, bodies = again
-        queues, accepted, alike = kept.queues, kept.accepted, self._alike
-        refused: list[tuple[int, Outgoing | None]] = []
-        n, count = 0, len(bodies)
+    def deliver_all(self, puts: Sequence[Outgoing], cause: Cause) -> Sequence[Outgoing | None]:
+        """Put *puts* in order; of each what ``deliver`` returns."""
+        alike, delivered, n, count = self._alike, list[Outgoing | None](), 0, len(puts)
         while n < count:
-            if alike is not None and not self._is_behind:
-                n = alike(n, queues, mds, bodies, accepted, cause.now)
+            if alike is not None and puts[n].accepted is not None and not self._is_behind:
+                begin, n = n, alike(puts, n, cause.now)
+                delivered += puts[begin:n]
                 if n == count:
                     break
-            self._put_again(again, n, cause, refused)
+            delivered.append(self.deliver(puts[n], cause))
             n += 1
-        return refused
-
-    def _put_again(self, again: CachedPuts, n: int, cause: Cause, refused: list[tuple[int, Outgoing | None]]) -> None:
-        if self._is_behind and self._is_owed_behind(self._whole(again, n), cause):
-            return
-        queue, md, body = again.kept.queues[n], again.mds[n], again.bodies[n]
-        user = None if again.kept.kinds[n] is PutKind.PUBLICATION else cause.user
-        try:
-            self._unit.put(queue, md, body, time=cause.now, user=user, application=APPLICATION)
-        except QueueError as refusal:
-            whole = self._whole(again, n)
-            stands_in = self._refused(whole, refusal, cause)
-            if stands_in is not whole:
-                refused.append((n, stands_in))
-
-    def _whole(self, again: CachedPuts, n: int) -> Outgoing:
-        kept, body = again.kept, again.bodies[n]
-        message = Message(Mqmd.decode(again.mds[n]), (), body)
-        ends_with_queue = n < len(kept.sub_ids) and kept.sub_ids[n] in kept.temporary
-        return Outgoing(
-            kept.kinds[n],
-            self._qmgr,
-            kept.queues[n],
-            message,
-            body,
-            kept.topic_strings[n],
-            kept.sub_names[n],
-            again.completions[n],
-            temporary=kept.sub_ids[n : n + 1] if ends_with_queue else (),
-        )
+        return delivered
 
     def _is_owed_behind(self, put: Outgoing, cause: Cause) -> bool:
         """Keep *put* behind the messages that are already owed to its queue; False where there are none."""
@@ -197,10 +163,10 @@ class Deliverer:
             put = transmitted(put)
         if not backlog.takes(owing, len(put.body)):
             raise UndeliverableError(f"{why}; more is owed to subscribers than can be kept")
-        mqmd = put.message.mqmd
+        mqmd = put.mqmd
         persistent = mqmd.persistence == MQPER_PERSISTENT or cause.persistent
         user = mqmd.user_identifier or None
-        kept = StoredMessage(0, put.queue, cause.now, user, mqmd.encode(), put.body, persistent, 0, put.expires_at)
+        kept = StoredMessage(0, put.queue, cause.now, user, put.md, put.body, persistent, 0, put.expires_at)
         try:
             backlog.add(owing, lane, kept, why)
         except QueueError as full:
@@ -211,15 +177,18 @@ class Deliverer:
         if self._routes is None and put.qmgr != self._qmgr:
             put = transmitted(put)
             self._have_transmission_queue(put.queue)
-        mqmd = put.message.mqmd
-        if mqmd is not self._encoded[0]:
-            self._encoded = mqmd, mqmd.encode()
-        md = self._encoded[1]
         if self._routes is not None:
-            self._routes.put_remote(put.qmgr, put.queue, md, put.body, user=user, application=APPLICATION)
+            named = user or put.mqmd.user_identifier or None
+            self._routes.put_remote(put.qmgr, put.queue, put.md, put.body, user=named, application=APPLICATION)
             return
         self._unit.put(
-            put.queue, md, put.body, time=cause.now, user=user, application=APPLICATION, expires_at=put.expires_at
+            put.queue,
+            put.md,
+            put.body,
+            time=cause.now,
+            user=user,
+            application=APPLICATION,
+            expires_at=put.expires_at,
         )
 
     def _have_transmission_queue(self, name: str) -> None:
@@ -245,7 +214,7 @@ class Deliverer:
             self._ended += put.temporary
             return None
         response = put.kind is PutKind.RESPONSE
-        may_go = response and put.message.mqmd.persistence != MQPER_PERSISTENT
+        may_go = response and put.mqmd.persistence != MQPER_PERSISTENT
         mode = self._objects.qmgr.psnpres
         if may_go and mode == "DISCARD":
             return None
@@ -263,13 +232,13 @@ class Deliverer:
             if put.kind is PutKind.PUBLICATION:
                 # If the queue can never take a message, that message must not delay those behind it.
                 never = isinstance(refusal, MessageRefusedError)
-                self._owe(replace(instead, queue=DEAD_LETTERS) if never else put, cause, why)
+                self._owe(instead._replace(queue=DEAD_LETTERS) if never else put, cause, why)
                 return put
             raise UndeliverableError(why, for_ever=response and mode == "SAFE") from second
         return instead
 
     def _dead(self, put: Outgoing, refusal: QueueError, cause: Cause) -> Outgoing:
         letters = DeadLetters(self._qmgr, self._objects.qmgr.deadq)
-        mqmd, reason = put.message.mqmd, refusal.reason
+        mqmd, reason = put.mqmd, refusal.reason
         letter = letters.put(mqmd, put.body, reason, put.queue, cause.now, qmgr=put.qmgr, expires_at=put.expires_at)
-        return replace(letter, topic=put.topic, sub_name=put.sub_name)
+        return letter._replace(topic=put.topic, sub_name=put.sub_name)

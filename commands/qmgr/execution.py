@@ -9,6 +9,7 @@ from datetime import datetime
 from types import MappingProxyType
 
 from commands.broker.core import BrokerCore
+from commands.broker.counts import Counts
 from commands.broker.objects import CONTROL_QUEUE
 from commands.broker.outcome import Arrival, Outcome
 from commands.broker.puts import Outgoing, Put, PutKind
@@ -17,19 +18,17 @@ from commands.disk.errors import UndeliverableError
 from commands.headers.response import Completion
 from commands.qmgr.admin_port import Administered, CommandServer
 from commands.qmgr.backlog import Backlog
-from commands.qmgr.counters import CommandCounter
+from commands.qmgr.counters import count
 from commands.qmgr.delivery import Cause, Deliverer, for_neighbour, is_stranding
 from commands.qmgr.event_numbers import CONTROL_FAILED, DEAD_LETTER, DISCARDED, PUBLISH_FAILED
 from commands.qmgr.guard import Guard, reason_of
 from commands.qmgr.link_port import is_native
-from commands.qmgr.linked_tree import LinkedTree
 from commands.qmgr.loaded import LoadedBroker
 from commands.qmgr.network.flow_messages import INTER_QMGR_QUEUES
 from commands.qmgr.observer import Ending, Observer, Sample
 from commands.qmgr.refusals import Refusal
 from commands.qmgr.store.port import StoredMessage, UnitOfWork
 from commands.qmgr.tally import ProcessorTally
-from commands.templates.cached_puts import CachedPuts
 from rfh2.constants import MQRCCF_COMMAND_FAILED, MQRCCF_NO_RETAINED_MSG
 from rfh2.errors import DecodeError
 from rfh2.mqmd import Mqmd, name_of
@@ -40,22 +39,18 @@ _log = logging.getLogger("qpubsub.processor")
 
 @dataclass(slots=True)
 class Batch:
-    """The work of one unit of work so far, which counts when it is committed. size_bytes: of messages got and put.
-
-    suspect: a message, now done, that ended a processor or took long to read; it is the last one in its unit of work.
-    redefined: whether definitions have changed; that command too is the last one, because the processor may now have to
-    read other queues. endings: how commands ended that the publication cache did not answer, for an observer.
-    refusals: how many messages became dead letters because their queue refused them.
-    """
+    """The work of one unit of work so far, which counts when it is committed."""
 
     tally: ProcessorTally = field(default_factory=ProcessorTally)
-    counter: CommandCounter = field(default_factory=CommandCounter)
+    counts: Counts = field(default_factory=Counts)
     puts: list[Put] = field(default_factory=list)
-    size_bytes: int = 0
+    size_bytes: int = 0  # of messages got and put
+    # A message, now done, that ended a processor or took long to read; it is the last one in its unit of work.
     suspect: StoredMessage | None = None
+    # Definitions have changed; that command too is the last one, because the processor may have to read other queues.
     redefined: bool = False
-    endings: dict[Ending, int] = field(default_factory=dict)
-    refusals: dict[Refusal, int] = field(default_factory=dict)
+    endings: dict[Ending, int] = field(default_factory=dict)  # of commands that no template answered, for an observer
+    refusals: dict[Refusal, int] = field(default_factory=dict)  # dead letters whose queue refused them
 
     def refused(self, kind: PutKind, queue: str, letter: Outgoing) -> None:
         """Count one message that *queue* refused, and that became *letter*."""
@@ -106,28 +101,23 @@ class Execution:
         if message.queue in INTER_QMGR_QUEUES:
             self._from_neighbour(unit, broker, message, arrival, reading, batch)
             return
-        work_out, publications = self._guard.work_out, self._loaded.publications
+        work_out, templates = self._guard.work_out, self._loaded.templates
         sample = None if self._observer is None else self._observer.sample(message)
-        outcome: Outcome | CachedPuts
-        outgoing = self._foreseen_for_tree(arrival)
+        for_tree = self._foreseen_for_tree(arrival)
         if sample is not None:
             outcome = work_out(message, reading, self._sampled, broker, arrival, reading, sample)
-        elif reading is None and publications is not None and outgoing is not None:
-            outcome = work_out(message, reading, publications.process, arrival)
+        elif reading is None and templates is not None and for_tree is not None:
+            outcome = work_out(message, reading, templates.process, arrival)
         elif self._loaded.tree is not None:
             outcome = work_out(message, reading, broker.trace, arrival, reading)
         else:
             outcome = work_out(message, reading, broker.process, arrival, reading)
         if reading is not None:
             batch.suspect = message
-        if isinstance(outcome, CachedPuts):
-            assert outgoing is not None
-            self._repeat(unit, broker, arrival, outcome, outgoing, batch)
-            return
         if outcome.effects:
             for retained in unit.save_effects(outcome.effects):
                 broker.space.retain(retained)
-        self._deliver(unit, broker, arrival, outcome, batch)
+        self._deliver(unit, broker, arrival, outcome, batch, for_tree=for_tree or ())
         if sample is not None:
             sample.delivered()
         if (network := self._loaded.network) is not None:
@@ -297,51 +287,6 @@ class Execution:
             deliverer = self._deliverer = Deliverer(unit, broker.objects, self._logged, self._backlog)
         return deliverer
 
-    def _repeat(
-        self,
-        unit: UnitOfWork,
-        broker: BrokerCore,
-        arrival: Arrival,
-        again: CachedPuts,
-        outgoing: Sequence[Outgoing],
-        batch: Batch,
-    ) -> None:
-        """Carry out a publication like an earlier one. outgoing: its messages for the linked topic tree."""
-        kept, bodies, meter = again.kept, again.bodies, self._guard.meter
-        size_bytes = len(bodies[0]) if len(bodies) == 1 else sum(map(len, bodies))
-        meter.changed(len(bodies))
-        meter.made(size_bytes)
-        publication = kept.to_retain(arrival)
-        if publication is not None:
-            for retained in unit.retain(kept.topics, publication):
-                broker.space.retain(retained)
-            self._loaded.is_at(unit.state_version)
-        deliverer = self._delivering(unit, broker)
-        cause = Cause.of(arrival)
-        refused = deliverer.deliver_again(again, cause)
-        tally = batch.tally
-        tally.commands += 1
-        tally.publications += len(kept.sub_ids)
-        tally.responses += len(kept.kinds) - len(kept.sub_ids)
-        if refused:
-            batch.counter.repeated_in_part(kept, [n for n, _ in refused], arrival.now)
-            for n, put in refused:
-                tally.put(kept.kinds[n], -1)
-                if put is not None:
-                    tally.put(put.kind)
-                    if put.kind is PutKind.DEADLETTER:
-                        batch.refused(kept.kinds[n], kept.queues[n], put)
-            if ended := deliverer.take_ended():
-                self._end(unit, broker, ended)
-        else:
-            batch.counter.repeated(kept, arrival.now)
-        if self._loaded.tree is not None:
-            self._loaded.tree.repeated(retain=publication is not None)
-            for put in outgoing:
-                deliverer.deliver(put, cause)
-            tally.linked += len(outgoing)
-        batch.size_bytes += len(arrival.body) + size_bytes
-
     def _deliver(
         self,
         unit: UnitOfWork,
@@ -350,32 +295,38 @@ class Execution:
         outcome: Outcome,
         batch: Batch,
         is_logged: bool = False,
+        for_tree: Sequence[Outgoing] = (),
     ) -> None:
-        """Put the messages of one command; it counts when all are put. is_logged: the failure was logged before."""
-        deliverer, cause = self._delivering(unit, broker), Cause.of(arrival)
-        done = [(n, deliverer.deliver(put, cause)) for n, put in enumerate(outcome.puts)]
+        """Put the messages of one command; it counts when all are put.
+
+        is_logged: the failure was logged before. for_tree: the messages for the linked topic tree, if a template made
+        the outcome.
+        """
+        deliverer, cause, puts = self._delivering(unit, broker), Cause.of(arrival), outcome.puts
+        delivered = deliverer.deliver_all(puts, cause)
         ended = deliverer.take_ended()
-        outgoing = () if self._loaded.tree is None else self._for_tree(self._loaded.tree, arrival, outcome)
+        outgoing = self._for_tree(arrival, outcome, for_tree)
         for put in outgoing:
             deliverer.deliver(put, cause)
-        batch.counter.processed(outcome, [put for _, put in done], arrival.now)
+        count(batch.counts, outcome, delivered, arrival.now)
         if ended:
             self._end(unit, broker, ended)
-        tally = batch.tally
+        tally, size_bytes = batch.tally, len(arrival.body)
         tally.commands += 1
-        if self._observer is not None:
+        # What a template makes is a Publish that was ok.
+        if self._observer is not None and (outcome.command is not None or outcome.completion is not Completion.OK):
             name = "" if outcome.command is None else type(outcome.command).__name__
             batch.ended(name, outcome.completion, outcome.reason)
         tally.linked += len(outgoing)
-        batch.size_bytes += len(arrival.body)
-        for n, put_ in done:
-            if put_ is not None:
-                tally.put(put_.kind)
-                batch.size_bytes += len(put_.body)
-                if put_.kind is PutKind.DEADLETTER and (wanted := outcome.puts[n]).kind is not PutKind.DEADLETTER:
-                    batch.refused(wanted.kind, wanted.queue, put_)
+        for n, done in enumerate(delivered):
+            if done is not None:
+                tally.put(done.kind)
+                size_bytes += len(done.body)
+                if done.kind is PutKind.DEADLETTER and (wanted := puts[n]).kind is not PutKind.DEADLETTER:
+                    batch.refused(wanted.kind, wanted.queue, done)
                 if self._records:
-                    batch.puts.append(Put.of(arrival.seq, n, put_))
+                    batch.puts.append(Put.of(arrival.seq, n, done))
+        batch.size_bytes += size_bytes
         for what in outcome.lost:
             _log.warning(
                 "message %d on %s: not told to %s", arrival.seq, arrival.queue, what, extra={"seq": arrival.seq}
@@ -396,11 +347,16 @@ class Execution:
             return ()
         return tree.forms.answer(arrival)
 
-    @staticmethod
-    def _for_tree(tree: LinkedTree, arrival: Arrival, outcome: Outcome) -> tuple[Outgoing, ...]:
-        """The messages for the linked topic tree."""
-        if outcome.trace is None:
+    def _for_tree(self, arrival: Arrival, outcome: Outcome, foreseen: Sequence[Outgoing]) -> Sequence[Outgoing]:
+        """The messages for the linked topic tree. foreseen: those of a publication by a template."""
+        tree = self._loaded.tree
+        if tree is None:
             return ()
+        if outcome.trace is None:
+            if outcome.completion is not Completion.OK:
+                return ()
+            tree.repeated(retain=bool(outcome.effects))
+            return foreseen
         if arrival.md is not None and is_native(arrival.md):
             return tree.after(outcome.trace, is_native=True)
         outgoing = tree.after(outcome.trace, is_native=False)

@@ -79,7 +79,7 @@ class LinkedTree:
         return tuple(outgoing)
 
     def repeated(self, *, retain: bool) -> None:
-        """Note a publication like an earlier one."""
+        """Note a publication that a template answered."""
         self._link.published(retain)
 
     def ended(self, effects: Sequence[Effect]) -> None:

@@ -23,7 +23,7 @@ from commands.qmgr.network.flow_messages import INTER_QMGR_QUEUES
 from commands.qmgr.network.live_network import LiveNetwork
 from commands.qmgr.store.neighbours import NeighbourRecords
 from commands.qmgr.store.port import KnowsNeighbours, PutsRemotely, StoredMessage, UnitOfWork
-from commands.templates.cache import PublicationCache
+from commands.templates.templates import PublicationTemplates
 from streams.namelists import QUEUE_NAMELIST, SUB_POINT_NAMELIST
 from streams.topic_prefixes import collisions
 from streams.topic_space import TopicSpace
@@ -62,7 +62,7 @@ class _LookedError(Exception):
 class LoadedBroker:
     """One processor's broker. meter: counts what each command uses. link: to a topic tree elsewhere.
 
-    repeats: whether to use the publication cache. doubt: called where another process may have changed the state.
+    repeats: whether to use templates of publications. doubt: called where another process may have changed the state.
     logged: what was logged once, and is not logged again. publish_exit: called for each message for a subscriber.
     space: None before the first unit of work. tree: of the link. network: None where queues or topics are elsewhere.
     """
@@ -87,12 +87,12 @@ class LoadedBroker:
         self.space: TopicSpace | None = None
         self.tree: LinkedTree | None = None
         self.network: LiveNetwork | None = None
-        self._publications: PublicationCache | None = None
+        self._templates: PublicationTemplates | None = None
 
     @property
-    def publications(self) -> PublicationCache | None:
-        """The publication cache; None where there is none, and while neighbours may have to get publications."""
-        return None if self._has_neighbours else self._publications
+    def templates(self) -> PublicationTemplates | None:
+        """The templates of publications; None where none apply, and while neighbours may have to get publications."""
+        return None if self._has_neighbours else self._templates
 
     @property
     def _has_neighbours(self) -> bool:
@@ -174,10 +174,10 @@ class LoadedBroker:
             given = [f"PARENT({objects.qmgr.parent})"] if objects.qmgr.parent else []
             for each in (*given, *(f"CLUSTER({cluster})" for cluster in objects.clusters)):
                 self._log_once(f"{each} has no effect: the queues or the topic tree are elsewhere")
-        # There is no cache if each put is recorded, goes into a queue manager elsewhere, or passes an exit.
+        # There are none if each put is recorded, goes into a queue manager elsewhere, or passes an exit.
         may_repeat = self._may_repeat and not isinstance(unit, PutsRemotely)
         traced = self.tree is not None
-        self._publications = PublicationCache(broker, effects=True, traced=traced) if may_repeat else None
+        self._templates = PublicationTemplates(broker, effects=True, traced=traced) if may_repeat else None
         return broker
 
     def _records(self) -> NeighbourRecords:

@@ -288,7 +288,7 @@ class Processor:
                         break
                 self._guard.idle()
                 if isinstance(unit, CountsMessages):
-                    unit.counters.add(batch.counter.total())
+                    unit.counters.add(batch.counts)
                 version = unit.state_version
                 self._observer.committing()
         except BaseException:
@@ -364,7 +364,7 @@ class Processor:
 
     def _count(self, batch: Batch) -> None:
         self.tally.add(batch.tally)
-        self._observer.committed(Committed(batch.tally, batch.endings, batch.counter.total(), batch.size_bytes))
+        self._observer.committed(Committed(batch.tally, batch.endings, batch.counts, batch.size_bytes))
         if batch.refusals:
             self._refusals.committed(batch.refusals, self._clock())
         if batch.suspect is not None:

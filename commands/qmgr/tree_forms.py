@@ -22,7 +22,6 @@ from commands.broker.puts import Outgoing, PutKind
 from commands.headers.response import Completion
 from commands.model import Publish
 from commands.templates.parts import Parts, ShapeKey, bodies_of, parts_of
-from rfh2.message import Message
 from rfh2.rfh2 import FIXED_LENGTH
 from streams.operations import PublishToTopic
 
@@ -36,14 +35,14 @@ _MOST_FORMS: Final = 4_096
 class _Form:
     """The form of the messages for publications of one shape on one topic.
 
-    begun: fixed part and folders of the link. qmgr, queue, topic: of the put. descriptor: a message with only that.
+    begun: fixed part and folders of the link. The rest is that of the put.
     """
 
     begun: tuple[bytes, bytes]
     qmgr: str
     queue: str
     topic: str | None
-    descriptor: Message
+    md: bytes
 
 
 class TreeForms:
@@ -63,7 +62,7 @@ class TreeForms:
         if _has_folder_of_links(arrival.body, parts):
             return None
         (body,) = bodies_of(arrival.body, parts, [form.begun])
-        return (Outgoing(PutKind.PUBLICATION, form.qmgr, form.queue, form.descriptor, body, form.topic),)
+        return (Outgoing(PutKind.PUBLICATION, form.qmgr, form.queue, form.md, body, form.topic),)
 
     def learn(self, arrival: Arrival, outcome: Outcome, outgoing: Sequence[Outgoing]) -> None:
         """Learn from what the link made of *outcome*, where that is a publication on one topic."""
@@ -80,7 +79,7 @@ class TreeForms:
             begun = put.body[_FIXED], put.body[FIXED_LENGTH : len(put.body) - tail]
             if put.expires_at is not None or bodies_of(arrival.body, parts, [begun]) != [put.body]:
                 return
-            form = _Form(begun, put.qmgr, put.queue, put.topic, Message(put.message.mqmd, (), b""))
+            form = _Form(begun, put.qmgr, put.queue, put.topic, put.md)
         if len(self._forms) >= _MOST_FORMS:
             self._forms.clear()
         self._forms[parts.key, parts.topic] = form

@@ -8,7 +8,6 @@ from typing import NamedTuple
 from commands.replay.divided import Share
 from commands.replay.local import LocalReplay, ReplayCounts
 from commands.replay.put_lines import PutLines
-from commands.templates.cached_puts import CachedPuts
 
 
 class Undecodable(NamedTuple):
@@ -41,11 +40,8 @@ class SharedReplay:
         replay, lines, undecodable = self._replay, self._lines, list[Undecodable]()
         replay.counts = ReplayCounts()
         for message in share.messages:
-            made = replay.again(message.qmgr, message.arrival, counted=message.counted)
+            made = replay.put_all_of(message.qmgr, message.arrival, counted=message.counted)
             if not message.counted:
-                continue
-            if isinstance(made, CachedPuts):
-                lines.add_again(message.seq, made)
                 continue
             lines.add(message.seq, made.puts)
             if made.undecodable:

@@ -16,8 +16,7 @@ from commands.broker.puts import Outgoing, Put, PutKind
 from commands.headers.response import Completion
 from commands.mqsc.broker import Broker, BrokerState
 from commands.replay.arrivals import DEFAULT_QMGR, OutOfOrderError
-from commands.templates.cache import PublicationCache
-from commands.templates.cached_puts import CachedPuts
+from commands.templates.templates import PublicationTemplates
 from rfh2.captured import CapturedMessage
 
 
@@ -63,7 +62,7 @@ class LocalReplay:
     def __init__(self, setup: str = "", semantics: str = "v7", exit_of: ExitOf | None = None) -> None:
         self._setup, self._semantics, self._exit_of = setup, semantics, exit_of
         self._brokers: dict[str, Broker] = {}
-        self._caches: dict[str, PublicationCache] = {}
+        self._templates: dict[str, PublicationTemplates] = {}
         self._last = -1
         self.counts = ReplayCounts()
 
@@ -103,32 +102,25 @@ class LocalReplay:
             self.counts.count(message.queue, outcome, outcome.puts)
         return outcome, puts
 
-    def replay_again(self, message: CapturedMessage) -> Outcome | CachedPuts:
-        """The same for a caller that needs the puts alone of publications like one before."""
+    def put_all(self, message: CapturedMessage) -> Outcome:
+        """Replay one message for a caller that needs its puts alone: templates make most outcomes."""
         if self._exit_of is not None:
             return self.replay(message)[0]
         broker = self._next(message)
-        return self._again(broker, broker.arrival(message), counted=True)
+        return self._by_template(broker, broker.arrival(message), counted=True)
 
-    def again(self, qmgr: str, arrival: Arrival, *, counted: bool) -> Outcome | CachedPuts:
+    def put_all_of(self, qmgr: str, arrival: Arrival, *, counted: bool) -> Outcome:
         """The same for what ``Arrivals`` made of a message; the order is not checked again."""
-        return self._again(self._broker(qmgr), arrival, counted)
+        return self._by_template(self._broker(qmgr), arrival, counted)
 
-    def _again(self, broker: Broker, arrival: Arrival, counted: bool) -> Outcome | CachedPuts:
-        cache = self._caches.get(broker.qmgr)
-        if cache is None:
-            cache = self._caches[broker.qmgr] = PublicationCache(broker, effects=True)
-        made = cache.process(arrival)
-        if isinstance(made, CachedPuts):
-            for retained in made.kept.retained_by(arrival):
-                broker.space.retain(retained)
-            if counted:
-                self.counts.messages += 1
-                for kind in made.kept.kinds:
-                    self.counts.puts[kind] += 1
-        elif counted:
-            self.counts.count(arrival.queue, made, made.puts)
-        return made
+    def _by_template(self, broker: Broker, arrival: Arrival, counted: bool) -> Outcome:
+        templates = self._templates.get(broker.qmgr)
+        if templates is None:
+            templates = self._templates[broker.qmgr] = PublicationTemplates(broker, effects=True)
+        outcome = templates.process(arrival)
+        if counted:
+            self.counts.count(arrival.queue, outcome, outcome.puts)
+        return outcome
 
     def _next(self, message: CapturedMessage) -> Broker:
         if message.seq < self._last:

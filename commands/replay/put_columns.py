@@ -12,7 +12,6 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from commands.broker.puts import Outgoing
-from commands.templates.cached_puts import CachedPuts
 
 SCHEMA: Final = pa.schema(
     [
@@ -35,7 +34,6 @@ _NAMES: Final = [name for name in SCHEMA.names if pa.types.is_string(SCHEMA.fiel
 _BATCH_ROWS: Final = 2000
 _BATCH_BYTES: Final = 16 << 20
 _GROUP_BYTES: Final = 32 << 20
-_NOTHING: Final = (None,)
 
 
 class PutColumns:
@@ -55,31 +53,22 @@ class PutColumns:
 
     def add(self, seq: int, puts: Sequence[Outgoing], begin: int = 0) -> None:
         """The puts of command *seq*. begin: the n of the first one."""
-        columns = self._columns
-        for n, put in enumerate(puts, begin):
-            completion = None if put.completion is None else put.completion.value
-            where = (put.qmgr, put.queue, put.topic, put.sub_name)
-            row = (seq, n, put.kind.value, *where, completion, put.reason, put.message.mqmd.encode(), put.body)
-            for column, value in zip(columns, row, strict=True):
-                column.append(value)
-            self._bytes += len(put.body)
-
-    def add_again(self, seq: int, again: CachedPuts, begin: int = 0) -> None:
-        """The puts of publication *seq*, which is like one before. begin: as for ``add``."""
-        kept, count = again.kept, len(again.mds)
-        seqs, ns, kinds, qmgrs, queues, topics, sub_names, completions, reasons, mds, bodies = self._columns
-        seqs += (seq,) * count
-        ns += range(begin, begin + count)
-        kinds += [kind.value for kind in kept.kinds]
-        qmgrs += kept.qmgrs
-        queues += kept.queues
-        topics += kept.topic_strings
-        sub_names += kept.sub_names
-        completions += [None if each is None else each.value for each in again.completions]
-        reasons += _NOTHING * count
-        mds += again.mds
-        bodies += again.bodies
-        self._bytes += sum(map(len, again.bodies))
+        if not puts:
+            return
+        count, columns = len(puts), self._columns
+        kinds, qmgrs, queues, mds, bodies, topics, sub_names, completions, reasons, *_ = zip(*puts, strict=True)
+        columns[0] += (seq,) * count
+        columns[1] += range(begin, begin + count)
+        columns[2] += [kind.value for kind in kinds]
+        columns[3] += qmgrs
+        columns[4] += queues
+        columns[5] += topics
+        columns[6] += sub_names
+        columns[7] += [None if each is None else each.value for each in completions]
+        columns[8] += reasons
+        columns[9] += mds
+        columns[10] += bodies
+        self._bytes += sum(map(len, bodies))
 
     def take(self) -> Iterator[pa.RecordBatch]:
         """The puts that were added since the last call, if there are any."""
@@ -102,12 +91,6 @@ class PutsParquet:
     def add(self, seq: int, puts: Sequence[Outgoing], begin: int = 0) -> None:
         """The puts of one message. begin: the n of the first one."""
         self._held.add(seq, puts, begin)
-        if self._held.is_full:
-            self._take()
-
-    def add_again(self, seq: int, again: CachedPuts, begin: int = 0) -> None:
-        """The puts of a publication like one before. begin: as for ``add``."""
-        self._held.add_again(seq, again, begin)
         if self._held.is_full:
             self._take()
 

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import BinaryIO, Final
 
 from commands.broker.puts import Outgoing, Put
-from commands.templates.cached_puts import CachedPuts, CacheEntry
 
 # What a line has beside the names of a put: seq and n before them, the descriptor and the data behind them.
 _SEQ: Final = b'{"seq":'
@@ -16,8 +15,9 @@ _DATA: Final = b'","body_hex":"'
 _END: Final = b'"}\n'
 _EMPTY: Final = _DATA + b'"}'
 
-# A put takes about 200 bytes here.
-_ROOM: Final = 65_536
+_Names = tuple[object, ...]
+_MOST_NAMES: Final = 65_536
+"""Some 300 bytes each."""
 
 
 class PutLines:
@@ -25,8 +25,7 @@ class PutLines:
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
-        self._names: dict[CacheEntry, tuple[bytes, ...]] = {}
-        self._room = _ROOM
+        self._names: dict[_Names, bytes] = {}
 
     def write(self, put: Put) -> None:
         """One put."""
@@ -34,35 +33,24 @@ class PutLines:
 
     def add(self, seq: int, puts: Sequence[Outgoing], begin: int = 0) -> None:
         """The puts of one message. begin: the n of the first one."""
+        front, parts = b"%b%d%b" % (_SEQ, seq, _N), list[bytes]()
         for n, put in enumerate(puts, begin):
-            self.write(Put.of(seq, n, put))
-
-    def add_again(self, seq: int, again: CachedPuts, begin: int = 0) -> None:
-        """The puts of a publication like one before. begin: as for ``add``."""
-        entry, mds, bodies = again
-        names = self._names.get(entry)
-        if names is None:
-            names = self._names_of(entry)
-        front = b"%b%d%b" % (_SEQ, seq, _N)
-        parts: list[bytes] = []
-        for n, (name, md, body) in enumerate(zip(names, mds, bodies, strict=True), begin):
-            parts += (front, b"%d" % n, name, hexlify(md), _DATA, hexlify(body), _END)
+            # Destinations come again and again; all but descriptor and body is looked up.
+            key = (*put[:3], *put[5:9])
+            names = self._names.get(key)
+            if names is None:
+                names = self._keep(key, put)
+            parts += (front, b"%d" % n, names, hexlify(put.md), _DATA, hexlify(put.body), _END)
         self._file.write(b"".join(parts))
 
     def close(self) -> None:
         """Do nothing: every put is already written."""
 
-    def _names_of(self, entry: CacheEntry) -> tuple[bytes, ...]:
-        """What is between n and descriptor in the line of each put, as the model writes it."""
-        count = len(entry.kinds)
-        nothing = [b""] * count
-        empty = [put.model_dump_json().encode() for put in CachedPuts(entry, nothing, nothing).puts(0)]
-        begins = (b"%b0%b%d" % (_SEQ, _N, n) for n in range(count))
-        names = tuple(line.removeprefix(begin).removesuffix(_EMPTY) for line, begin in zip(empty, begins, strict=True))
-        if self._room < count:
+    def _keep(self, key: _Names, put: Outgoing) -> bytes:
+        """What is between n and descriptor in the line of a put, as the model writes it."""
+        line = Put.of(0, 0, put._replace(md=b"", body=b"")).model_dump_json().encode()
+        names = line.removeprefix(b"%b0%b0" % (_SEQ, _N)).removesuffix(_EMPTY)
+        if len(self._names) >= _MOST_NAMES:
             self._names.clear()
-            self._room = _ROOM
-        if count <= _ROOM:
-            self._names[entry] = names
-            self._room -= count
+        self._names[key] = names
         return names

@@ -16,8 +16,8 @@ from itertools import permutations
 from typing import Final, NamedTuple
 
 from commands.broker.outcome import Arrival
-from commands.headers.xml_text import has_room_for
-from commands.templates.cached_puts import BEFORE_ID, BEHIND, BETWEEN, STAMP
+from commands.headers.publication import has_room_for
+from commands.templates.descriptors import STAMP, cut_of
 from rfh2.rfh2 import FIXED_LENGTH
 
 # StrucId and Version, to NameValueCCSID 1208 and the numbers in the byte order that Version shows.
@@ -105,8 +105,7 @@ def parts_of(arrival: Arrival) -> Parts | None:
     topic = texts[topic_at]
     if len(texts) > 1 and not all(text is topic or text.isascii() for text in texts):
         return None
-    always = md[BEFORE_ID] + md[BETWEEN] + md[BEHIND]
-    key = (arrival.queue, arrival.user, always, body[_FIXED], (body[:8], *found))
+    key = (arrival.queue, arrival.user, b"".join(cut_of(md)), body[_FIXED], (body[:8], *found))
     return Parts(key, topic, texts, body[FIXED_LENGTH : psc_at - 4], psc_end, length)
 
 

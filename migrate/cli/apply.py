@@ -13,8 +13,7 @@ import click
 from commands.options.verb import verb
 from commands.terminal.console import Console, ExitCode
 from migrate.cli import live_options
-from migrate.live.advancing import advance, wanted_checkpoints
-from migrate.live.applying import Applier
+from migrate.live.applying import Applier, advance, wanted_checkpoints
 from migrate.live.checkpoints import Checkpoint
 from migrate.live.journal import JOURNAL, Journal
 from migrate.live.undoing import Undoing

@@ -1,19 +1,127 @@
-"""Options and functions that both migration verbs share."""
+"""Options and functions that both migration verbs share.
+
+The exit codes of the migration verbs, for a script that migrates many brokers.
+
+| outcome | without | with --detailed-exit-code |
+|---|---|---|
+| done    | 0 | 0 |
+| warned  | 0 | 1 |
+| changed | 1 | 3 |
+| lost    | 1 | 4 |
+| refused | 2 | 2 |
+
+Code 1 also reports a failure after the migration, such as an output that could not be written.
+
+The sources that a person names, and standard input among them: ``-``, or ``KIND=-``.
+"""
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from tempfile import TemporaryDirectory
+from typing import Any, Final, NamedTuple, TypeVar
 
 import click
 
-from migrate.plan import MigrationPlan
+from commands.options.captures import say_that_stdin_is_read
+from commands.terminal.console import Console, ExitCode
+from migrate.legacy_state import ITEM_FIELDS, Item, LegacyState, Product
+from migrate.plan import MigrationPlan, Outcome
 from migrate.racf import FILE_NAME, HIGH_LEVEL_QUALIFIER, racf_commands
-from migrate.readers import KINDS
+from migrate.readers import KINDS, read_others, read_sources
 from migrate.readers.text import decoded
 from rfh2.errors import MigrationError
+
+_STDIN = "stdin"
+
+
+@dataclass(frozen=True, slots=True)
+class GivenSources:
+    """shown: the sources as a person named them. paths: the same, with a file in the place of standard input."""
+
+    shown: tuple[str, ...]
+    paths: tuple[str, ...]
+    stdin: Path | None = None
+
+    @classmethod
+    def of(cls, console: Console, given: tuple[str, ...]) -> GivenSources:
+        """*given* to a verb. Standard input is kept in a temporary file, because sources are read several times.
+
+        The file is deleted when the verb ends. Raises UsageError where ``-`` is there twice.
+        """
+        places = [at for at, one in enumerate(given) if one.rpartition("=")[2] == "-"]
+        if not places:
+            return cls(given, given)
+        if len(places) > 1:
+            raise click.UsageError("standard input (-) can be read once only")
+        say_that_stdin_is_read(console, "legacy state")
+        directory = click.get_current_context().with_resource(TemporaryDirectory(prefix="qpubsub-"))
+        file = Path(directory, _STDIN)
+        with file.open("wb") as kept:
+            shutil.copyfileobj(console.stdin, kept)
+        kind = given[places[0]].removesuffix("-")
+        return cls(given, tuple(f"{kind}{file}" if at in places else one for at, one in enumerate(given)), file)
+
+    def read(self, qmgr: str, product: Product = Product.MQ) -> LegacyState:
+        """The state of *qmgr* in them, as ``read_sources`` gives it; items of standard input say so."""
+        state = read_sources(self.paths, qmgr, product)
+        if self.stdin is None:
+            return state
+        return state.model_copy(update={name: tuple(map(self._named, getattr(state, name))) for name in ITEM_FIELDS})
+
+    def read_others(self, qmgr: str) -> list[LegacyState]:
+        """The states of other queue managers than *qmgr* in them."""
+        return read_others(self.paths, qmgr)
+
+    def _named(self, item: Item) -> Item:
+        if item.source.file != str(self.stdin):
+            return item
+        return replace(item, source=replace(item.source, file=_STDIN))
+
+
+class OutcomeCodes(NamedTuple):
+    """The exit codes of one outcome. detailed: with --detailed-exit-code."""
+
+    usual: ExitCode
+    detailed: ExitCode
+
+
+CODES: Final = {
+    Outcome.DONE: OutcomeCodes(ExitCode.DONE, ExitCode.DONE),
+    Outcome.WARNED: OutcomeCodes(ExitCode.DONE, ExitCode.PROBLEMS),
+    Outcome.CHANGED: OutcomeCodes(ExitCode.PROBLEMS, ExitCode.CHANGED),
+    Outcome.LOST: OutcomeCodes(ExitCode.PROBLEMS, ExitCode.LOST),
+    Outcome.REFUSED: OutcomeCodes(ExitCode.USAGE, ExitCode.USAGE),
+}
+HELP: Final = {
+    0: "done",
+    1: "done, with losses or changes that a person must see; with --detailed-exit-code: done, with warnings",
+    2: "refused, nothing was changed",
+    3: "with --detailed-exit-code: done, and something has another meaning than before",
+    4: "with --detailed-exit-code: done, and something is lost unless a person acts; a rehearsal ends with the code of "
+    "the run that it rehearses",
+}
+
+
+def exit_code(outcome: Outcome, *, detailed: bool, failed: bool = False) -> ExitCode:
+    """The verb's exit code. failed: something went wrong after the migration, which is done."""
+    code = CODES[outcome].detailed if detailed else CODES[outcome].usual
+    return max(code, ExitCode.PROBLEMS) if failed else code
+
+
+def detailed_exit_code(function: F) -> F:
+    """``--detailed-exit-code``: the verb gets *detailed_exit_code*."""
+    option = click.option(
+        "--detailed-exit-code",
+        is_flag=True,
+        help="Tell warnings (1), changes of meaning (3) and losses (4) apart by the exit code.",
+    )
+    return option(function)
+
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -20,14 +20,11 @@ from commands.options.verb import given_on_the_line, verb
 from commands.terminal.console import Console, ExitCode
 from migrate.cli import choices, live_options
 from migrate.cli.estate_waves import Asked, act, check_checkpoints, check_earlier_waves, overview_of
-from migrate.estate import text
-from migrate.estate.actions import ACTIONS
-from migrate.estate.item_rows import unpacked
-from migrate.estate.overview import as_json
+from migrate.estate.item_rows import plan_differences, unpacked
+from migrate.estate.overview import as_json, of_overview, some
 from migrate.estate.pack import Applications, read_applications, write_pack
-from migrate.estate.plan_differences import plan_differences
 from migrate.estate.records import FATES, WORK, BrokerState
-from migrate.estate.workers import default_processes
+from migrate.estate.workers import ACTIONS, default_processes
 from migrate.log import one_line
 from rfh2.errors import MigrationError
 
@@ -218,7 +215,7 @@ def _status(asked: Asked) -> ExitCode:
     if asked.as_json:
         asked.console.data(json.dumps(as_json(found), ensure_ascii=False))
         return ExitCode.DONE
-    for line in text.of_overview(found, asked.chosen, with_collisions=True):
+    for line in of_overview(found, asked.chosen, with_collisions=True):
         asked.console.data(line)
     return ExitCode.DONE
 
@@ -238,10 +235,10 @@ def _pack(asked: Asked, out: Path | None, mapping: Path | None) -> ExitCode:
     asked.console.say(f"{len(impact.applications)} applications, {impact.sums.items:,} items: {out / 'pack.html'}")
     without = [name for name in impact.without_plan if asked.estate.named(name).is_migrated]
     if without:
-        asked.console.warn(f"without a plan, and not in the pack: {text.some(without)}")
+        asked.console.warn(f"without a plan, and not in the pack: {some(without)}")
     undone = [record.qmgr for record in found.records if record.state is BrokerState.UNDONE]
     if undone:
-        asked.console.warn(f"undone, to be planned again before they can be applied: {text.some(undone)}")
+        asked.console.warn(f"undone, to be planned again before they can be applied: {some(undone)}")
     return ExitCode.PROBLEMS if without or undone else ExitCode.DONE
 
 

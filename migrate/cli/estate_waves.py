@@ -13,13 +13,20 @@ import click
 from commands.network.estate_file import Estate, EstateQueueManager
 from commands.terminal.console import Console, ExitCode
 from migrate.cli import choices
-from migrate.estate import text
-from migrate.estate.actions import ACTIONS
 from migrate.estate.jobs import BrokerJob, BrokerResult, current, job_of
 from migrate.estate.live_acting import checkpoints_of
-from migrate.estate.overview import EstateOverview, as_json, overview
+from migrate.estate.overview import (
+    EstateOverview,
+    as_json,
+    of_checkpoints,
+    of_overview,
+    of_reports,
+    of_result,
+    overview,
+    some,
+)
 from migrate.estate.records import DONE, BrokerState
-from migrate.estate.workers import results
+from migrate.estate.workers import ACTIONS, results
 from rfh2.errors import MigrationError
 
 _DONE: Final = {
@@ -57,7 +64,7 @@ def check_earlier_waves(asked: Asked) -> None:
     waiting = [each.name for each in earlier if current(asked.job(each)).state not in DONE]
     if waiting:
         raise MigrationError(
-            f"wave {first} does not begin before the waves before it are done: {text.some(waiting)} "
+            f"wave {first} does not begin before the waves before it are done: {some(waiting)} "
             f"{'is' if len(waiting) == 1 else 'are'} not applied. --only takes brokers out of their turn"
         )
 
@@ -117,7 +124,7 @@ def act(asked: Asked) -> ExitCode:
                 if record is not None and record.state is BrokerState.APPLYING:
                     behind.append(result.qmgr)
                 is_confirmed = is_confirmed or (result.acted and bool(asked.given["confirmed"]))
-                for line in text.of_result(result):
+                for line in of_result(result):
                     asked.console.warn(line)
     found = overview_of(asked)
     _show(asked, found, tally, not_begun)
@@ -138,7 +145,7 @@ def _show(asked: Asked, found: EstateOverview, tally: _Tally, not_begun: list[st
         }
         asked.console.data(json.dumps(said | as_json(found), ensure_ascii=False))
     else:
-        for line in text.of_overview(found, asked.chosen, asked.action == "plan"):
+        for line in of_overview(found, asked.chosen, asked.action == "plan"):
             asked.console.data(line)
     differing = sum(bool(each.said) for each in tally.acted) if asked.action == "verify" else 0
     done = f"{len(tally.acted)} brokers {_DONE[asked.action]}" + (f", {differing} differ" if differing else "")
@@ -146,12 +153,12 @@ def _show(asked: Asked, found: EstateOverview, tally: _Tally, not_begun: list[st
     refused = f", {len(tally.refused)} refused" if tally.refused else ""
     asked.console.say(f"{done}{already}{refused}")
     if asked.action == "plan":
-        for line in text.of_reports(each for each in found.records if each.qmgr in {c.name for c in asked.chosen}):
+        for line in of_reports(each for each in found.records if each.qmgr in {c.name for c in asked.chosen}):
             asked.console.say(line)
     if asked.action == "extract" and not any(each.is_live or each.extract for each in asked.chosen):
         asked.console.say("no live queue manager is chosen: there is nothing to extract, estate.toml names all sources")
     if asked.action == "apply":
-        for line in text.of_checkpoints(found.records, {each.name for each in asked.chosen}):
+        for line in of_checkpoints(found.records, {each.name for each in asked.chosen}):
             asked.console.say(line)
     if not_begun:
         why = "was confirmed alone"
@@ -159,7 +166,7 @@ def _show(asked: Asked, found: EstateOverview, tally: _Tally, not_begun: list[st
             why = "has brokers that were refused"
         elif any(record.checkpoint for record in found.records):
             why = "has checkpoints left"
-        asked.console.warn(f"a wave before {why}: {text.some(not_begun)} were not begun")
+        asked.console.warn(f"a wave before {why}: {some(not_begun)} were not begun")
 
 
 def overview_of(asked: Asked) -> EstateOverview:

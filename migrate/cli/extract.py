@@ -19,9 +19,8 @@ from migrate.fingerprint import fingerprint
 from migrate.legacy_state import LegacyState
 from migrate.live.interrogation import Interrogation
 from migrate.live.objects_script import KINDS, script_of
-from migrate.live.retained_copies import retained_copies
 from migrate.live.snapshot import read_live
-from migrate.live.state_of import state_of
+from migrate.live.state_of import retained_copies, state_of
 from migrate.readers import state_json
 from rfh2.captures import write_captures
 

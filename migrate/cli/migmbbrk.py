@@ -1,12 +1,20 @@
-"""``qpubsub migmbbrk``: migrate an Event Broker's or Message Broker's state, in phases."""
+"""``qpubsub migmbbrk``: migrate an Event Broker's or Message Broker's state, in phases.
+
+The state that a phase of migmbbrk has read, kept while the phase applies it, for use after an interruption.
+
+A phase that is refused keeps nothing, because it has not begun to apply anything. The file has the broker, the phase
+and the fingerprint, and only that phase of that broker uses it.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Final
 
 import click
 
@@ -16,19 +24,80 @@ from commands.options.queue_manager import HOME, complete_queue_manager
 from commands.options.verb import verb
 from commands.qmgr.store import QueueManagerStore
 from commands.terminal.console import Console, ExitCode
-from migrate import log as lines, migmbbrk
+from migrate import embedded, log as lines, migmbbrk
 from migrate.acl import FILE_NAME
 from migrate.assemble import of_product
-from migrate.cli import choices, retrieved, return_codes, running
-from migrate.cli.given_sources import GivenSources
-from migrate.existing import existing_target
-from migrate.fingerprint import ReadingDifference, difference, labelled
+from migrate.cli import choices, running
+from migrate.cli.choices import GivenSources
+from migrate.fingerprint import ReadingDifference, difference, fingerprint, labelled
 from migrate.legacy_state import LegacyState, Product
 from migrate.plan import MigrationPlan, Phase, PlanOptions, Tool
-from migrate.runbooks import collective_runbook
-from migrate.target import Target
-from migrate.targets import embedded
+from migrate.readers import state_json
+from migrate.report.runbooks import collective_runbook
+from migrate.target import Target, existing_target
 from rfh2.errors import MigrationError, QPubSubError
+
+RETRIEVED: Final = "retrieved.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieved:
+    """A state with the broker and the phase that it was read for."""
+
+    broker: str
+    phase: Phase
+    state: LegacyState
+
+    def check(self, broker: str, phase: Phase) -> None:
+        """Raises MigrationError if the interrupted phase was another one, or that of another broker."""
+        if (self.broker, self.phase) != (broker, phase):
+            raise MigrationError(
+                f"the {self.phase} phase of broker {self.broker} was interrupted, this is the {phase} phase of broker "
+                f"{broker}: run that one again, or discard it with -s. Nothing was changed"
+            )
+
+    def check_sources(self, given: LegacyState) -> None:
+        """Raises MigrationError if the sources *given* now are not those that the interrupted phase had read."""
+        mine, theirs = fingerprint(self.state), fingerprint(given)
+        if mine != theirs:
+            raise MigrationError(
+                f"the interrupted {self.phase} phase had read a state with fingerprint {mine}; the sources have "
+                f"{theirs}: omit --source to continue with the former, or discard it with -s. Nothing was changed"
+            )
+
+
+def keep(path: Path, retrieved: Retrieved) -> None:
+    """Write *retrieved*, whole or not at all. Raises MigrationError."""
+    body = {
+        "broker": retrieved.broker,
+        "phase": retrieved.phase,
+        "state": json.loads(state_json.write([retrieved.state])),
+    }
+    partial = path.with_name(path.name + ".partial")
+    try:
+        make_directory(path.parent)
+        with open(partial, "w", encoding="utf-8", opener=private) as file:
+            file.write(json.dumps(body, ensure_ascii=False))
+        partial.replace(path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise MigrationError(f"{path}: {error.strerror or error}; nothing was changed") from error
+
+
+def read_kept(path: Path) -> Retrieved | None:
+    """What an interrupted phase had read, or None. Raises MigrationError if the file is damaged."""
+    if not path.is_file():
+        return None
+    try:
+        body = json.loads(path.read_text(encoding="utf-8"))
+        states, problems = state_json.read(json.dumps(body["state"]), str(path))
+        if len(states) == 1 and not problems:
+            return Retrieved(str(body["broker"]), Phase(body["phase"]), states[0])
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    why = "the state that an interrupted run had read is damaged: discard it with -s. Nothing was changed"
+    raise MigrationError(f"{path}: {why}")
+
 
 LOG_NAME = "amqmigmbbrk.log"
 
@@ -58,7 +127,7 @@ class _Run:
     "qpubsub migmbbrk -t -b BRK1 -m QM1 outfile.txt retained.qload",
     "qpubsub migmbbrk -c -o -b BRK1 -m QM1 outfile.txt retained.qload",
     "qpubsub migmbbrk -m QM1 --undo",
-    exit_codes=return_codes.HELP,
+    exit_codes=choices.HELP,
 )
 @click.option(
     "--qmgr",
@@ -104,7 +173,7 @@ class _Run:
 @choices.trust
 @choices.cluster
 @choices.outputs
-@return_codes.detailed_exit_code
+@choices.detailed_exit_code
 @choices.sources
 @click.pass_obj
 def command(
@@ -203,7 +272,7 @@ def command(
 def _run(run: _Run, known: Target, store: QueueManagerStore | None) -> ExitCode:
     _prepare(run.directory)
     qmgr = known.objects.qmgr.name
-    kept = None if store is None else store.directory / embedded.DIRECTORY / retrieved.NAME
+    kept = None if store is None else store.directory / embedded.DIRECTORY / RETRIEVED
     with running.migration_log(run.directory / LOG_NAME, "w") as log:
         log.write_all(lines.opening(Tool.MIGMBBRK, run.broker, qmgr, run.options.shown))
         state = _state(run, qmgr, kept, log)
@@ -220,21 +289,21 @@ def _run(run: _Run, known: Target, store: QueueManagerStore | None) -> ExitCode:
                 progress=advance,
             )
         _write_security(run.directory, plan)
-        with _kept_while_applying(kept, retrieved.Retrieved(run.broker, run.phase, state)) as begin:
+        with _kept_while_applying(kept, Retrieved(run.broker, run.phase, state)) as begin:
             runbooks = run.runbooks | choices.racf_files(plan, run.racf)
             wanted = running.Wanted(run.out, run.as_json, run.detailed_exit_code, runbooks, begin)
             return running.carry_out(run.console, log, plan, known, store, wanted)
 
 
 @contextmanager
-def _kept_while_applying(path: Path | None, read: retrieved.Retrieved) -> Iterator[Callable[[], None]]:
+def _kept_while_applying(path: Path | None, read: Retrieved) -> Iterator[Callable[[], None]]:
     """Gives the function that keeps *read* when applying begins; it is discarded when applying ends or is refused."""
 
     was_there = path is not None and path.is_file()
 
     def begin() -> None:
         if path is not None:
-            retrieved.keep(path, read)
+            keep(path, read)
 
     try:
         yield begin
@@ -262,7 +331,7 @@ def _state(run: _Run, qmgr: str, kept: Path | None, log: running.MigrationLog) -
         if run.discard and kept.is_file():
             log.write_all(iter([f"-s: the state that an interrupted run had read is discarded ({kept})"]))
             kept.unlink()
-        before = retrieved.kept(kept)
+        before = read_kept(kept)
     if before is not None:
         before.check(run.broker, run.phase)
     if run.given.shown:

@@ -23,18 +23,16 @@ import click
 from commands.disk.permissions import make_directory, private
 from commands.qmgr.store import QueueManagerStore
 from commands.terminal.console import Console, ExitCode
-from migrate import log as lines
+from migrate import embedded, log as lines
 from migrate.cli import choices
-from migrate.cli.return_codes import exit_code
-from migrate.contents import Content
+from migrate.cli.choices import exit_code
+from migrate.contents import Content, StagedFiles
 from migrate.ledger import Severity
 from migrate.log import LogWriter
-from migrate.outcome import outcome_of
-from migrate.plan import MigrationPlan, Phase, Tool
-from migrate.report import StagedFiles, encoded, facts, outline, report_contents
+from migrate.plan import MigrationPlan, Phase, Tool, outcome_of
+from migrate.plan_files import plan_files
+from migrate.report import encoded, facts, outline, report_contents
 from migrate.target import Target
-from migrate.targets import embedded
-from migrate.targets.files import plan_files
 from rfh2.errors import MigrationError, QPubSubError
 
 

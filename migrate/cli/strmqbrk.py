@@ -13,15 +13,13 @@ from commands.options.queue_manager import queue_manager
 from commands.options.verb import verb
 from commands.qmgr.store import QueueManagerStore
 from commands.terminal.console import Console, ExitCode
-from migrate import extract as extraction, log as lines, strmqbrk
-from migrate.cli import choices, return_codes, running
-from migrate.cli.given_sources import GivenSources
-from migrate.existing import existing_target
+from migrate import embedded, extract as extraction, log as lines, strmqbrk
+from migrate.cli import choices, running
+from migrate.cli.choices import GivenSources
 from migrate.plan import MigrationPlan, PlanOptions, Tool
-from migrate.runbooks import cluster_runbook, hierarchy_runbook, topology_of
+from migrate.report.runbooks import cluster_runbook, hierarchy_runbook, topology_of
 from migrate.source_checks import check_sources
-from migrate.target import Target
-from migrate.targets import embedded
+from migrate.target import Target, existing_target
 from rfh2.captures import write_captures
 
 LOG_NAME = "psmigr.log"
@@ -49,7 +47,7 @@ class _Asked:
     "qpubsub strmqbrk -m QM1 --undo",
     "qpubsub strmqbrk -m QM1 --extract --stream Sport -o extract.jsonl",
     prints=True,
-    exit_codes=return_codes.HELP,
+    exit_codes=choices.HELP,
 )
 @queue_manager
 @click.option(
@@ -84,7 +82,7 @@ class _Asked:
 @choices.trust
 @choices.cluster
 @choices.outputs
-@return_codes.detailed_exit_code
+@choices.detailed_exit_code
 @choices.sources
 @click.pass_obj
 def command(
@@ -203,6 +201,3 @@ def _shown(
     shown += [f"--prefix {one}" for one in prefix]
     shown += [f"--name-separator {separator}"] if separator != NAME_SEPARATOR else []
     return (*shown, *(f"--source {one}" for one in given))
-
-
-__all__ = ["command"]

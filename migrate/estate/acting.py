@@ -13,8 +13,9 @@ from pathlib import Path
 
 from commands.disk.permissions import make_directory
 from commands.qmgr.store import QueueManagerStore
+from migrate import embedded, state_rows as wanted
 from migrate.contents import encoded_lines
-from migrate.estate import item_rows, wanted
+from migrate.estate import item_rows
 from migrate.estate.jobs import (
     BrokerJob,
     BrokerResult,
@@ -32,12 +33,10 @@ from migrate.estate.planning import plan_broker
 from migrate.estate.records import DONE, WANTED, BrokerState, Record
 from migrate.log import taken_back
 from migrate.marker import marker_of
-from migrate.outcome import Outcome
-from migrate.plan import MigrationPlan, Phase, Tool
+from migrate.plan import MigrationPlan, Outcome, Phase, Tool
 from migrate.report import facts
-from migrate.report.json_text import json_lines
+from migrate.report.outputs import json_lines
 from migrate.target import Target
-from migrate.targets import embedded
 from rfh2.captured import iso
 
 

@@ -15,7 +15,7 @@ from typing import Final
 from migrate.estate.records import Survey
 from migrate.ledger import Severity
 from migrate.legacy_state import LegacyState, Relation, Source
-from migrate.runbooks import check_topology, topology_of
+from migrate.report.runbooks import check_topology, topology_of
 from streams.namelists import ADMIN_STREAM, DEFAULT_STREAM
 
 _SHOWN: Final = 3

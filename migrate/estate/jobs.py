@@ -2,6 +2,8 @@
 
 Sources, options and the estate's file together are the *inputs* of a plan. Their digest tells whether it still holds.
 A plan for a live queue manager is made from what ``estate extract`` has read there: planning connects to nothing.
+
+How far a live queue manager is with its plan, by the journal of what it has confirmed.
 """
 
 from __future__ import annotations
@@ -22,10 +24,11 @@ from commands.network.estate_file import Estate, EstateQueueManager
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.home import DATABASE, directory_of
 from commands.qmgr.store.reading import definitions_in
-from migrate import migmbbrk, strmqbrk
-from migrate.estate.progress import reached
+from migrate import embedded, migmbbrk, strmqbrk
 from migrate.estate.records import (
     ANSWERS,
+    BEGUN,
+    DONE,
     LIVE_STATE,
     OBJECTS,
     SCRIPTS,
@@ -35,17 +38,46 @@ from migrate.estate.records import (
     Record,
     settled,
 )
-from migrate.existing import existing_target
 from migrate.legacy_state import LegacyState
+from migrate.live.checkpoints import checkpoints
+from migrate.live.journal import JOURNAL, entries_in, still_there
 from migrate.marker import Marker, name_of, read_marker
-from migrate.outcome import Outcome
-from migrate.plan import MigrationPlan, Phase, PlanOptions, Tool
+from migrate.plan import MigrationPlan, Outcome, Phase, PlanOptions, Tool
+from migrate.planned_state import FILE_NAME, read_heading
 from migrate.readers import files_of, state_json
-from migrate.target import Target
-from migrate.targets import embedded
+from migrate.target import Target, existing_target
 from rfh2.distribution import VERSION
 from rfh2.errors import MigrationError, StoreError
 from streams.operations import RetainedStored, SubscriptionAdded
+
+
+def reached(record: Record, scripts: Path) -> Record:
+    """*record* as the journal in *scripts* has it. Raises MigrationError if the journal or the plan is damaged.
+
+    A process that was killed before the record was replaced leaves the two different.
+    """
+    if not record.plan:
+        return record
+    entries = entries_in(scripts / JOURNAL)
+    if entries is None:
+        # An undo that is complete gives the journal another name.
+        was_undone = record.state in BEGUN and any(scripts.glob(f"{JOURNAL}.undone*"))
+        return _changed(record, BrokerState.UNDONE) if was_undone else record
+    there = list(still_there(entries))
+    if not there:
+        return _changed(record, BrokerState.UNDONE) if entries else record
+    done = {entry.checkpoint for entry in there if entry.did == "done"}
+    left = [each.name for each in checkpoints(read_heading(scripts / FILE_NAME)) if each.name not in done]
+    if left:
+        return _changed(record, BrokerState.APPLYING, left[0])
+    return record if record.state in DONE else _changed(record, BrokerState.APPLIED)
+
+
+def _changed(record: Record, state: BrokerState, checkpoint: str = "") -> Record:
+    if (record.state, record.checkpoint) == (state, checkpoint):
+        return record
+    return record.model_copy(update={"state": state, "checkpoint": checkpoint, "said": ()})
+
 
 try:
     import resource

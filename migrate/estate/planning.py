@@ -6,10 +6,11 @@ import gzip
 import json
 from collections.abc import Iterator
 
+from migrate import state_rows as wanted
 from migrate.acl import FILE_NAME as SECURITY_COMMANDS
 from migrate.assemble import of_product
 from migrate.contents import Content
-from migrate.estate import item_rows, wanted
+from migrate.estate import item_rows
 from migrate.estate.jobs import (
     BrokerJob,
     BrokerResult,
@@ -22,15 +23,14 @@ from migrate.estate.jobs import (
     target_of,
 )
 from migrate.estate.records import BEGUN, FATES, SCRIPTS, STATE, TOPICS, WANTED, BrokerState, Record, Survey
-from migrate.estate.totals import Sums
+from migrate.ledger import Sums
 from migrate.legacy_state import LegacyState, Product
 from migrate.marker import marker_of
-from migrate.outcome import outcome_of
-from migrate.plan import MigrationPlan, Phase
+from migrate.plan import MigrationPlan, Phase, outcome_of
+from migrate.plan_files import plan_files
 from migrate.readers import read_sources, state_json
 from migrate.report import encoded, facts, report_contents
 from migrate.target import Target, copied
-from migrate.targets.files import plan_files
 from rfh2.captured import iso
 from rfh2.errors import MigrationError
 from streams.namelists import DEFAULT_STREAM

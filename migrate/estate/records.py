@@ -24,14 +24,12 @@ from pydantic import ValidationError
 from commands.disk.files import directory_to_disk
 from commands.disk.permissions import make_directory
 from commands.qmgr.store.home import directory_of
-from migrate.contents import Content
-from migrate.estate.totals import Sums
+from migrate.contents import SUMS, Content, write_synced
+from migrate.ledger import Sums
 from migrate.legacy_state import Frozen
 from migrate.live.journal import JOURNAL
 from migrate.marker import Marker
-from migrate.outcome import Outcome
-from migrate.plan import Phase, Tool
-from migrate.report.staging import SUMS, write_synced
+from migrate.plan import Outcome, Phase, Tool
 from rfh2.errors import MigrationError
 
 WORK: Final = "migration"

@@ -3,6 +3,8 @@
 Each broker has a process of its own, forked when its turn comes. So the memory is that of as many brokers as work at
 once, and a process that is killed costs one broker, which is then as before or done. A worker ends when its parent
 does, however that ends: nothing goes on that nobody waits for. A system that cannot fork does one after the other.
+
+What each verb does to one broker: on an embedded queue manager, or on one that is reached over the network.
 """
 
 from __future__ import annotations
@@ -13,11 +15,14 @@ import selectors
 import signal
 import threading
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NoReturn
 
+from migrate.estate import acting, live_acting
 from migrate.estate.jobs import BrokerJob, BrokerResult
+from migrate.estate.live_acting import extract_broker
+from migrate.estate.planning import plan_broker
 from migrate.readers import files_of
 from rfh2.errors import MigrationError, QPubSubError
 
@@ -149,3 +154,20 @@ def _size(job: BrokerJob) -> int:
         return sum(file.stat().st_size for source in job.sources for file in files_of(source))
     except (MigrationError, OSError):
         return -1
+
+
+def _either(embedded: Action, live: Action) -> Action:
+    def act(job: BrokerJob) -> BrokerResult:
+        return live(job) if job.is_live else embedded(job)
+
+    return act
+
+
+ACTIONS: Final[Mapping[str, Action]] = {
+    "extract": extract_broker,
+    "plan": plan_broker,
+    "rehearse": _either(acting.rehearse_broker, live_acting.rehearse_broker),
+    "apply": _either(acting.apply_broker, live_acting.apply_broker),
+    "verify": _either(acting.verify_broker, live_acting.verify_broker),
+    "undo": _either(acting.undo_broker, live_acting.undo_broker),
+}

@@ -6,12 +6,15 @@
 
 A run that was killed is started again with the same command. A statement that was carried out without being noted is
 found by DISPLAY; messages are counted in the unit of work that puts them. Nothing is done twice.
+
+One run of ``apply``: which checkpoints it carries out, and where it ends.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -21,16 +24,15 @@ from commands.broker.objects import CONTROL_QUEUE
 from commands.disk.errors import QueueError
 from commands.mqsc import parse
 from commands.mqsc.model import Statement
-from migrate.live.administrator import AdministrationError, Administrator
+from migrate.live.administrator import AdministrationError, Administrator, statement_of
 from migrate.live.checkpoints import Action, Checkpoint, checkpoints
 from migrate.live.decisions import Decision, altered_later, decide, follow, key_of, object_of
-from migrate.live.embedded import statement_of
 from migrate.live.journal import Did, Entry, Journal
 from migrate.live.loading import DELETE_PROGRESS, PROGRESS_QUEUE, Messages, load, messages_in, progress_of
 from migrate.live.snapshot import LiveState, at_places, qmgr_row, read_live, text
 from migrate.planned_state import PlannedHeading, PlannedObject
 from rfh2.captured import CapturedMessage
-from rfh2.errors import MigrationError
+from rfh2.errors import MigrationError, StoreError
 
 _SHORTEST_PAUSE_S: Final = 0.05
 _LONGEST_PAUSE_S: Final = 2.0
@@ -328,3 +330,69 @@ def _sent(statement: Statement, decision: Decision) -> Statement:
 def _key(statement: Statement) -> tuple[int, str]:
     """Number and digest: what the journal calls the statement."""
     return statement.number, sha256(" ".join(statement.text.split()).encode()).hexdigest()[:12]
+
+
+Shown = Callable[[Checkpoint], AbstractContextManager[Callable[[int], None]]]
+
+
+@dataclass(slots=True)
+class Advance:
+    """What a run did. done: names of checkpoints. stopped: why it ended before the last wanted one. left: what remains.
+
+    sent: how many statements and messages.
+    """
+
+    done: list[str] = field(default_factory=list)
+    stopped: StoppedError | None = None
+    left: list[Checkpoint] = field(default_factory=list)
+    sent: int = 0
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether the queue manager or the journal has something that was not there before."""
+        return bool(self.sent or self.done)
+
+
+def wanted_checkpoints(remaining: Sequence[Checkpoint], *, every: bool, until: str | None) -> list[Checkpoint]:
+    """The next one of *remaining*; all of them with *every*; those up to the one called *until*."""
+    if until is not None:
+        names = [each.name for each in remaining]
+        return list(remaining[: names.index(until) + 1]) if until in names else []
+    return list(remaining if every else remaining[:1])
+
+
+def advance(applier: Applier, journal: Journal, wanted: Sequence[Checkpoint], shown: Shown | None = None) -> Advance:
+    """Carry out *wanted*, one after the other. shown: gives the block in which one is carried out its progress."""
+    found = Advance()
+    for checkpoint in wanted:
+        try:
+            with nullcontext(_unseen) if shown is None else shown(checkpoint) as progress:
+                applier.progress = progress
+                applier.carry_out(checkpoint, journal)
+        except StoppedError as error:
+            found.stopped = error
+            break
+        except (MigrationError, StoreError) as error:
+            # The connection broke, or the disk is full: what was confirmed is in the journal.
+            why = f"{error}. Run the same command again: it goes on from here"
+            found.stopped = StoppedError(checkpoint.name, why)
+            break
+        found.done.append(checkpoint.name)
+    found.left, found.sent = applier.remaining(journal), applier.sent
+    return found
+
+
+def would_stop(applier: Applier, journal: Journal | None) -> Iterator[str]:
+    """Each statement at which applying the rest would stop, with its checkpoint; nothing is changed.
+
+    That a person has to confirm something, or to load a file by hand, is no such place.
+    """
+    for checkpoint in applier.remaining(journal):
+        if checkpoint.is_script:
+            for line, is_stop in applier.rehearsal(checkpoint, journal):
+                if is_stop:
+                    yield f"checkpoint {checkpoint.name}: {line}"
+
+
+def _unseen(_more: int) -> None:
+    return

@@ -25,8 +25,8 @@ from pathlib import Path
 
 from migrate.acl import FILE_NAME as SECURITY_COMMANDS
 from migrate.plan import Tool
+from migrate.plan_files import AUTHORITIES, ENABLE, OBJECTS, QUEUES, REGISTRATIONS, SUBSCRIPTIONS
 from migrate.planned_state import Kind, PlannedHeading
-from migrate.targets.files import AUTHORITIES, ENABLE, OBJECTS, QUEUES, REGISTRATIONS, SUBSCRIPTIONS
 
 
 class Action(StrEnum):

@@ -23,8 +23,7 @@ from commands.mqsc import attributes as mqsc_kinds, parse
 from commands.mqsc.model import Command, Keyword, Statement
 from commands.mqsc.script import NoMqscFormError, Word, keyword, quoted
 from migrate.live.administrator import Row
-from migrate.live.snapshot import LiveState, authorities, names, record_key, text
-from migrate.live.values import is_alike
+from migrate.live.snapshot import LiveState, authorities, is_alike, names, record_key, text
 from migrate.marker import PREFIX as MARKER
 
 _QUEUES: Final = ("QLOCAL", "QALIAS", "QMODEL")

@@ -20,8 +20,7 @@ from commands.disk.permissions import make_directory, private
 from commands.qmgr.store.port import StoredMessage
 from migrate.extract import Question, asking, questions_about_streams, questions_on_streams
 from migrate.legacy_state import Source, Stream
-from migrate.live.answers import answers_until_response
-from migrate.live.loading import Messages
+from migrate.live.loading import Messages, answers_until_response
 from migrate.readers import metatopics
 from rfh2.captured import CapturedMessage
 from rfh2.constants import MQRCCF_NO_RETAINED_MSG, MQRCCF_NOT_REGISTERED

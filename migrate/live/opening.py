@@ -17,8 +17,7 @@ from commands.config.settings import Config, ConfigError
 from commands.config.urls import Address, parse_address
 from commands.links.ibmmq.manager import MqMessages
 from commands.qmgr.store import QueueManagerStore
-from migrate.live.administrator import Administrator
-from migrate.live.embedded import EmbeddedAdministrator
+from migrate.live.administrator import Administrator, EmbeddedAdministrator
 from migrate.live.loading import Messages
 from migrate.live.pcf import CommandQueue, PcfAdministrator
 from migrate.live.rest import RestAdministrator

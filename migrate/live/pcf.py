@@ -17,8 +17,7 @@ from commands.links.ibmmq.connection import Connection
 from commands.links.ibmmq.reasons import MqError
 from commands.mqsc.model import Command, Statement
 from commands.mqsc.pcf.client import Replies, replies, request
-from migrate.live.administrator import AdministrationError, Outcome, Row, whole
-from migrate.live.embedded import display_command
+from migrate.live.administrator import AdministrationError, Outcome, Row, display_command, whole
 from rfh2.ccsid import UTF8_CCSID
 from rfh2.constants import MQMT_REQUEST, MQRCCF_COMMAND_FAILED
 from rfh2.errors import CommandError, DecodeError

@@ -21,10 +21,8 @@ from typing import Final
 
 from commands.broker.objects import ADMIN_STREAM, CONTROL_QUEUE
 from commands.broker.stream_names import NAME_SEPARATOR
-from migrate.live.administrator import AdministrationError, Administrator
-from migrate.live.answers import answers_until_response
-from migrate.live.embedded import statement_of
-from migrate.live.loading import Messages
+from migrate.live.administrator import AdministrationError, Administrator, statement_of
+from migrate.live.loading import Messages, answers_until_response
 from migrate.live.snapshot import names, text
 from migrate.planned_state import PlannedObject
 from rfh2.ccsid import UTF8_CCSID

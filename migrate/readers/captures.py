@@ -25,7 +25,7 @@ from datetime import datetime
 from commands import Broker, Completion, Outcome
 from commands.broker.objects import ADMIN_STREAM, CONTROL_QUEUE, Objects, QueueManager, is_object_name
 from commands.broker.reading import natural_queue
-from commands.headers.psc_folder import split_psc
+from commands.headers.psc import split_psc
 from commands.headers.registry import parse
 from commands.model import (
     Command,
@@ -50,7 +50,7 @@ from migrate.readers import metatopics
 from migrate.readers.jms_records import JmsRecords
 from migrate.readers.no_state import Foreign, Left, RefusedCommands
 from migrate.readers.topic_lengths import LongTopics, Registrant
-from migrate.registration_options import options_of
+from migrate.registration_messages import options_of
 from rfh2.captured import CapturedMessage
 from rfh2.captures import CaptureRecord
 from rfh2.constants import MQAT_BROKER

@@ -15,9 +15,9 @@ from typing import Any, Final, Literal
 
 from lxml import etree
 
-from migrate.broker_topics import split_stream
 from migrate.legacy_state import Access, AclEntry, Item, LegacyRetained, LegacySubscription, Source, Unread
-from migrate.readers.moments import of_printed
+from migrate.names import split_stream
+from migrate.readers.registrations import of_printed
 from streams.subscriptions import PublicationFormat, WildcardScheme
 
 _FORMATS: Final = {"mqrfh2": PublicationFormat.RFH2, "mqrfh": PublicationFormat.RFH1, "mqrfh1": PublicationFormat.RFH1}

@@ -15,7 +15,7 @@ from markupsafe import Markup
 from commands.pages import Cell, Column, ColumnKind, Figure, Section, Series, Severity, document, table
 from commands.pages.engine import listing
 from migrate.log import printable
-from migrate.report.folding import folded, sentence
+from migrate.report.facts import folded, sentence
 
 _MOST_CHARACTERS: Final = 90_000
 """Of one table, or of one listing: with ten of them the page is below 1 MB."""

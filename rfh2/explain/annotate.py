@@ -6,21 +6,17 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
-from functools import cache, partial as partial_of
 from itertools import chain as join
-from typing import Any, Final
+from typing import Final, NamedTuple
 
 from rfh2.body_text import body_text
-from rfh2.bounded_cache import BoundedCache
 from rfh2.ccsid import ByteOrder
 from rfh2.eph import Eph
 from rfh2.errors import DecodeError
 from rfh2.explain.elements import elements
-from rfh2.explain.fields import Span, descriptor_layout, layout_of, read_field, read_fields, spans_of
-from rfh2.explain.form import FieldValue
+from rfh2.explain.fields import descriptor_layout, layout_of, read_fields, spans_of
 from rfh2.explain.meanings import (
     FORMATS,
     PCF_OPTIONS,
@@ -67,40 +63,24 @@ def plain(_role: TextRole, text: str) -> str:
     return text
 
 
-@dataclass(frozen=True, slots=True)
-class AnnotatedLine:
-    """One line of the view. heading: stands alone, with nothing else in the line. offset: None where it has none.
+class AnnotatedLine(NamedTuple):
+    """One line of the view."""
 
-    laid_out: the line in columns without colours, where that has been made before.
-    """
-
-    offset: int | None = None
+    offset: int | None = None  # None where the line has none
     data: bytes = b""
     field: str = ""
     value: str = ""
     meaning: str = ""
-    heading: str = ""
-    laid_out: str = ""
+    heading: str = ""  # stands alone, with nothing else in the line
 
 
-SHOWN_BYTES = 12
-"""How many bytes of a field are shown beside it."""
-_BYTES_WIDTH: Final = 2 * SHOWN_BYTES + 1
+_SHOWN_BYTES: Final = 12
+_BYTES_WIDTH: Final = 2 * _SHOWN_BYTES + 1
 _NO_OFFSET: Final = " " * 6
 _NO_BYTES: Final = " " * _BYTES_WIDTH
 
-_LINES_ROOM: Final = 16 << 20
-_LINE_BYTES: Final = 900
-_LINES: Final[BoundedCache[tuple[Any, ...], AnnotatedLine]] = BoundedCache(_LINES_ROOM)
-"""Lines of fields, by all that a line depends on: most fields of a descriptor are the same in every message."""
-_RUNS_ROOM: Final = 4 << 20
-_RUN_BYTES: Final = 900
-_RUNS: Final[BoundedCache[tuple[Any, ...], list[AnnotatedLine]]] = BoundedCache(_RUNS_ROOM)
-"""The lines of a fixed part, by its place and its bytes without those fields that differ in each message."""
-_UNIQUE: Final = frozenset({"MsgId", "CorrelId", "PutDate", "PutTime"})
-
-_ROW = 16
-_TEXT_LINES = 40
+_ROW: Final = 16
+_TEXT_LINES: Final = 40
 
 
 def annotate(partial: PartialMessage, limit: int | None = 256) -> list[AnnotatedLine]:
@@ -124,30 +104,25 @@ def chain(partial: PartialMessage) -> str:
     if partial.fault is not None:
         parts.append(f"{len(partial.rest)} bytes that could not be decoded as {partial.fault.header}")
     else:
-        parts.append(chain_end(partial.message))
+        message = partial.message
+        parts.append(f"{message.body_format or 'data'} {len(message.body)} bytes" if message.body else "no data")
     return " -> ".join(parts)
-
-
-def chain_end(message: Message) -> str:
-    """The data in the picture of the chain."""
-    return f"{message.body_format or 'data'} {len(message.body)} bytes" if message.body else "no data"
 
 
 def layout_lines(lines: Iterable[AnnotatedLine], paint: Paint) -> list[str]:
     """The lines as text, in columns."""
     shown: list[str] = []
-    lay_out = laid_out if paint is plain else partial_of(_laid_out, paint)
     for line in lines:
-        if line.laid_out and paint is plain:
-            shown.append(line.laid_out)
-        elif line.heading:
+        if line.heading:
             shown += "", paint(TextRole.TITLE, visible(line.heading))
+        elif paint is plain:
+            shown.append(_plain_line(line))
         else:
-            shown.append(lay_out(line))
+            shown.append(_painted_line(line, paint))
     return shown
 
 
-def _laid_out(paint: Paint, line: AnnotatedLine) -> str:
+def _painted_line(line: AnnotatedLine, paint: Paint) -> str:
     offset = "" if line.offset is None else f"{line.offset:6}"
     columns = [
         paint(TextRole.OFFSET, f"{offset:6}"),
@@ -160,68 +135,27 @@ def _laid_out(paint: Paint, line: AnnotatedLine) -> str:
     return " ".join(columns).rstrip()
 
 
-def laid_out(line: AnnotatedLine) -> str:
-    """A line that is no heading as text, in columns without colours."""
+def _plain_line(line: AnnotatedLine) -> str:
     offset, data = line.offset, line.data
     front = _NO_OFFSET if offset is None else f"{offset:6}"
     shown = _NO_BYTES if not data else f"{_shown_bytes(data):{_BYTES_WIDTH}}"
     text = f"{front} {shown} {line.field:18} {line.value}"
     if line.meaning:
         text = f"{text} [{line.meaning}]"
-    return text.rstrip() if text.isprintable() else _laid_out(plain, line)
+    return text.rstrip() if text.isprintable() else _painted_line(line, plain)
 
 
 def _shown_bytes(data: bytes) -> str:
-    return data.hex() if len(data) <= SHOWN_BYTES else f"{data[:SHOWN_BYTES].hex()}…"
+    return data.hex() if len(data) <= _SHOWN_BYTES else f"{data[:_SHOWN_BYTES].hex()}…"
 
 
-def _fixed(layout: Layout, data: bytes, offset: int, order: ByteOrder, charset: str) -> list[AnnotatedLine]:
+def _fixed(layout: Layout, data: bytes, offset: int, order: ByteOrder, charset: str) -> Iterator[AnnotatedLine]:
     """The lines of the fixed part at the start of *data*. offset: of its first byte."""
-    unique, others = _parts_of(layout)
-    key = (layout.name, offset, order, charset, b"".join([data[part] for part in others]))
-    kept = _RUNS.get(key)
-    if kept is None:
-        fields = read_fields(layout, data, order, charset)
-        kept = [_line(span, data, offset, fields, (order, charset)) for span in spans_of(layout)]
-        _RUNS.keep(key, kept, _RUN_BYTES + 2 * layout.size)
-    if not unique:
-        return kept
-    lines = kept.copy()
-    # The meaning of a time depends on two of them.
-    fields = {span.name: read_field(span, data, charset) for _, span in unique}
-    for at, span in unique:
-        lines[at] = _new_line(span, data, offset, fields)
-    return lines
-
-
-def _line(
-    span: Span, data: bytes, offset: int, fields: Mapping[str, FieldValue], how: tuple[ByteOrder, str]
-) -> AnnotatedLine:
-    if span.name in _UNIQUE:
-        return _new_line(span, data, offset, fields)
-    key = (span.name, offset + span.offset, data[span.offset : span.offset + span.size], how)
-    line = _LINES.get(key)
-    if line is None:
-        line = _new_line(span, data, offset, fields)
-        line = replace(line, laid_out=laid_out(line))
-        _LINES.keep(key, line, _LINE_BYTES + 8 * span.size)
-    return line
-
-
-def _new_line(span: Span, data: bytes, offset: int, fields: Mapping[str, FieldValue]) -> AnnotatedLine:
-    name, at, size, is_text = span
-    value = fields[name]
-    shown = f"'{value}'" if is_text else str(value)
-    return AnnotatedLine(offset + at, data[at : at + size], name, shown, meaning(name, value, fields))
-
-
-@cache
-def _parts_of(layout: Layout) -> tuple[tuple[tuple[int, Span], ...], tuple[slice, ...]]:
-    """The fields of *layout* that differ in each message, with their numbers, and the bytes between them."""
-    unique = tuple([(at, span) for at, span in enumerate(spans_of(layout)) if span.name in _UNIQUE])
-    ends = [0, *(span.offset + span.size for _, span in unique)]
-    starts = [*(span.offset for _, span in unique), layout.size]
-    return unique, tuple([slice(*part) for part in zip(ends, starts, strict=True) if part[0] < part[1]])
+    fields = read_fields(layout, data, order, charset)
+    for name, at, size, is_text in spans_of(layout):
+        value = fields[name]
+        shown = f"'{value}'" if is_text else str(value)
+        yield AnnotatedLine(offset + at, data[at : at + size], name, shown, meaning(name, value, fields))
 
 
 def _header(located: Located, body: bytes) -> Iterator[AnnotatedLine]:
@@ -273,12 +207,9 @@ def _folder(folder: Folder) -> Iterator[AnnotatedLine]:
         )
     padding = len(folder.data) - len(folder.data.decode(folder.charset).rstrip(" \0").encode(folder.charset))
     if padding:
-        yield padding_line(folder.offset + len(folder.data) - padding, folder.data[-padding:])
-
-
-def padding_line(offset: int, data: bytes) -> AnnotatedLine:
-    """The line of the bytes that pad a folder."""
-    return AnnotatedLine(offset, data, "", "", f"padding of {len(data)} byte{'s' if len(data) > 1 else ''}")
+        at = folder.offset + len(folder.data) - padding
+        what = f"padding of {padding} byte{'s' if padding > 1 else ''}"
+        yield AnnotatedLine(at, folder.data[-padding:], meaning=what)
 
 
 def _name_values(header: Rfh1) -> Iterator[AnnotatedLine]:
@@ -297,7 +228,7 @@ def _body(partial: PartialMessage, limit: int | None) -> Iterator[AnnotatedLine]
     if partial.fault is not None:
         yield from _salvage(salvage(partial), partial, limit)
         return
-    yield from data_lines(message, offset, limit, body_pcf(partial))
+    yield from _data(message, offset, limit, body_pcf(partial))
 
 
 def _salvage(found: Salvage, partial: PartialMessage, limit: int | None) -> Iterator[AnnotatedLine]:
@@ -312,7 +243,7 @@ def _salvage(found: Salvage, partial: PartialMessage, limit: int | None) -> Iter
             yield from _with_fault(part, limit)
             end = part.offset + len(part.data)
     if found.message is not None and found.body_offset < len(body):
-        yield from data_lines(found.message, found.body_offset, limit)
+        yield from _data(found.message, found.body_offset, limit)
     elif end < len(body):
         yield AnnotatedLine(heading=f"not decoded, at {end}: {len(body) - end} bytes")
         yield from _dump(body[end:], end, limit)
@@ -341,7 +272,7 @@ def _with_fault(part: Salvaged, limit: int | None) -> Iterator[AnnotatedLine]:
         yield from _dump(part.data[size:], part.offset + size, limit)
 
 
-def data_lines(message: Message, offset: int, limit: int | None, pcf: Pcf | None = None) -> Iterator[AnnotatedLine]:
+def _data(message: Message, offset: int, limit: int | None, pcf: Pcf | None = None) -> Iterator[AnnotatedLine]:
     """The lines of the data of *message*. offset: of its first byte. limit: see ``annotate``. pcf: what the data is."""
     rest = message.body
     if not rest:

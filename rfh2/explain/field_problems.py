@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from rfh2.bounded_cache import BoundedCache
 from rfh2.ccsid import ByteOrder, byte_order, is_ebcdic, text_codec
 from rfh2.chain import Header
 from rfh2.constants import MQAT_BROKER, MQCCSI_DEFAULT, MQCCSI_INHERIT, MQFMT_STRING
@@ -14,25 +13,13 @@ from rfh2.explain.fields import descriptor_layout, layout_of, offsets_of, texts_
 from rfh2.explain.form import Problem
 from rfh2.explain.meanings import FORMATS, MSG_TYPES, REPORT_OPTIONS, SYSTEM_MSG_TYPES, bits
 from rfh2.explain.reading import Located, PartialMessage
-from rfh2.layouts import MQMD1, Layout
+from rfh2.layouts import Layout
 from rfh2.mqmd import Mqmd, name_of
-from rfh2.rfh2 import FIXED_LENGTH, Rfh2
 from rfh2.xqh import Xqh
 
 _RESERVED_FLAGS: Final = 0xFFFF0000
 _PRIORITIES: Final = range(-3, 10)
 _PERSISTENCES: Final = range(-1, 3)
-_MSG_ID: Final = offsets_of(MQMD1)["MsgId"]
-_BEHIND_CORREL_ID: Final = offsets_of(MQMD1)["BackoutCount"]
-_USER: Final = slice(offsets_of(MQMD1)["UserIdentifier"], offsets_of(MQMD1)["AccountingToken"])
-_PUT_TIME: Final = slice(offsets_of(MQMD1)["PutDate"], offsets_of(MQMD1)["ApplOriginData"])
-_FAULTLESS_ROOM: Final = 4 << 20
-_ENTRY_BYTES: Final = 200
-_FAULTLESS: Final[BoundedCache[tuple[bytes, bytes], bool]] = BoundedCache(_FAULTLESS_ROOM)
-"""Descriptors whose fields have no problem, without identifiers, user and time."""
-_SOUND_ROOM: Final = 2 << 20
-_SOUND_HEADERS: Final[BoundedCache[tuple[object, ...], bool]] = BoundedCache(_SOUND_ROOM)
-"""Fixed parts of MQRFH2s that have no problem, with what they depend on."""
 _FAMILY: Final = {True: "EBCDIC", False: "ASCII"}
 
 
@@ -44,22 +31,7 @@ def descriptor_problems(partial: PartialMessage) -> Iterator[Problem]:
     if len(md) > partial.mqmd_length:
         why = f"{len(md) - partial.mqmd_length} bytes stand behind the {partial.mqmd_length} of the MQMD"
         yield problem("bytes-behind-mqmd", partial.mqmd_length, why, "mqmd")
-    # Without identifiers, which have no problems, the user and the time: most descriptors are like one before.
-    time = md[_PUT_TIME]
-    if not time.isdigit():
-        yield from _mqmd(mqmd, md, 0, "mqmd")
-        return
-    user = md[_USER]
-    others = (
-        md[:_MSG_ID] + md[_BEHIND_CORREL_ID : _USER.start] + md[_USER.stop : _PUT_TIME.start] + md[_PUT_TIME.stop :]
-    )
-    key = (others, user if b"\0" in user else b"")
-    if _FAULTLESS.get(key):
-        return
-    found = list(_mqmd(mqmd, md, 0, "mqmd"))
-    if not found:
-        _FAULTLESS.keep(key, True, len(others) + _ENTRY_BYTES)
-    yield from found
+    yield from _mqmd(mqmd, md, 0, "mqmd")
 
 
 def _mqmd(mqmd: Mqmd, data: bytes, base: int, part: Part) -> Iterator[Problem]:
@@ -83,21 +55,6 @@ def _mqmd(mqmd: Mqmd, data: bytes, base: int, part: Part) -> Iterator[Problem]:
 
 def header_problems(located: Located, partial: PartialMessage) -> Iterator[Problem]:
     """The problems of the fixed part of a header, and the contradictions between it and the structure before it."""
-    header, mqmd, body = located.header, partial.mqmd, partial.captured.body
-    if not isinstance(header, Rfh2) or located.offset or mqmd is None:
-        yield from _header(located, partial)
-        return
-    # All that the problems of an MQRFH2 behind the descriptor depend on. Most are like one before.
-    key = (body[:FIXED_LENGTH], mqmd.encoding, mqmd.coded_char_set_id, mqmd.put_appl_type, header.length == len(body))
-    if _SOUND_HEADERS.get(key):
-        return
-    found = list(_header(located, partial))
-    if not found:
-        _SOUND_HEADERS.keep(key, True, FIXED_LENGTH + _ENTRY_BYTES)
-    yield from found
-
-
-def _header(located: Located, partial: PartialMessage) -> Iterator[Problem]:
     header, offset = located.header, located.offset
     yield from _contradictions(located, partial)
     layout = layout_of(header.kind)

@@ -88,12 +88,6 @@ def read_fields(layout: Layout, data: bytes, order: ByteOrder, charset: str) -> 
     return fields
 
 
-def read_field(span: Span, data: bytes, charset: str) -> str:
-    """One field of characters or bytes of the fixed part at the start of *data*."""
-    value = data[span.offset : span.offset + span.size]
-    return _shown(span.name, value, charset) if span.is_text else value.hex()
-
-
 def write_fields(
     layout: Layout, data: bytes, order: ByteOrder, charset: str, changes: Mapping[str, FieldValue]
 ) -> bytes:

@@ -317,13 +317,6 @@ def tag_meaning(folder: str, tag: str, text: str) -> str:
     return named
 
 
-def depends_on_text(folder: str, tag: str) -> bool:
-    """Whether what ``tag_meaning`` says of a tag depends on its value."""
-    if tag in _MQPS_OPTIONS or tag in _REASONS or tag in _TIMES or tag == "MQPSCompCode":
-        return True
-    return tag in _MOMENTS and tag in _TAGS.get(folder, {})
-
-
 # An MQLONG has ten digits; a moment of this era, in milliseconds, thirteen.
 _DIGITS: Final = 11
 _MILLISECOND_DIGITS: Final = 15

@@ -9,17 +9,32 @@ outcome that is *wanted*: "is it TRUE?" or, under a NOT, "is it FALSE?", and eac
     p > 5 wanted FALSE     ->  p is neither NULL nor a number greater than 5
 
 No NOT is left at run time, AND and OR stop at the first operand that decides, and a comparison of a property with a
-literal is one closure.
+literal is one closure. SQL's three-valued logic (guide 2.4.3):
+
+- A comparison with NULL is UNKNOWN, and NOT leaves it so. So are BETWEEN, IN and LIKE of NULL.
+- A comparison of values of different kinds is FALSE (IBM's page "Selection behavior"; JMS 1.1, 3.8.1.2), so that NOT
+  makes it TRUE. So is an order of anything but numbers. NOT BETWEEN stands for two comparisons (JMS 3.8.1.1), so it is
+  FALSE too. IN and LIKE are for strings (JMS 3.8.1.1): of a value of another kind they are UNKNOWN, so that neither
+  they nor NOT IN and NOT LIKE select the message.
+- Numbers are compared by value, whether exact or approximate. Strings, booleans and byte strings are equal or not; they
+  have no order.
+- Arithmetic on anything but numbers is NULL, and so are a division by zero and a result out of range. The quotient of
+  two exact numbers is cut off towards zero, as in Java.
+- AND is FALSE where one side is, OR is TRUE where one side is; else UNKNOWN wins.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from operator import eq, ge, gt, le, lt
+from collections.abc import Callable, Iterator
+from functools import lru_cache, partial
+from math import isfinite
+from operator import add, eq, ge, gt, le, lt, mul, sub
 from typing import Any, Final
 
-from streams.selectors.evaluate import ARITHMETIC, calculate, compare
+from streams.fragments import Wild, fragments_stand_in, literal_texts, read_fragments, texts_stand_in
 from streams.selectors.expressions import (
+    INT64_MAX,
+    INT64_MIN,
     AllOf,
     AnyOf,
     Arithmetic,
@@ -31,12 +46,57 @@ from streams.selectors.expressions import (
     IsTrue,
     Like,
     Literal,
+    Lookup,
     Name,
     Not,
     Operand,
+    Operator,
+    Refusal,
+    Truth,
+    Value,
+    ValueKind,
+    kind_of,
 )
-from streams.selectors.like import like_pattern
-from streams.selectors.values import Lookup, Value, kind_of
+
+# LIKE patterns (guide 2.4.3): ``%`` is any characters, ``_`` exactly one.
+#
+# streams.fragments matches them. Without ``_``, the time grows with the lengths of value and pattern, not with their
+# product. With it, the worst case is one walk along the value, about 0.1 s for each million characters and half a
+# second where the pattern is as long as a selection string can be.
+
+_WILD = {"%": Wild.MANY, "_": Wild.ONE}
+
+
+@lru_cache(maxsize=1024)
+def like_pattern(pattern: str, escape: str | None) -> Callable[[str], bool]:
+    """A function that says whether a value is like *pattern*. The escape was checked by check_escapes."""
+    fragments = read_fragments(_symbols(pattern, escape))
+    texts = literal_texts(fragments)
+    match texts:
+        case ():
+            return partial(fragments_stand_in, fragments)
+        case (whole,):
+            return whole.__eq__
+        case _:
+            return partial(texts_stand_in, texts)
+
+
+def _symbols(pattern: str, escape: str | None) -> Iterator[str | Wild]:
+    characters = iter(pattern)
+    for character in characters:
+        yield next(characters) if character == escape else _WILD.get(character, character)
+
+
+def check_escapes(pattern: str, escape: str | None, at: int) -> None:
+    """Raise Refusal where the escape character precedes anything but ``%``, ``_`` or itself, as SQL92 has it.
+
+    at: position of the pattern in the selection string.
+    """
+    characters = iter(pattern)
+    for character in characters:
+        if character == escape and next(characters, "") not in ("%", "_", escape):
+            raise Refusal(at, f"in the pattern the escape character {escape} has to be followed by %, _ or itself")
+
 
 Test = Callable[[Lookup], bool]
 Getter = Callable[[Lookup], Value | None]
@@ -64,6 +124,11 @@ _NUMERIC: Final[dict[Comparison, Callable[[Any, Any], bool]]] = {
     Comparison.GREATER: gt,
     Comparison.GREATER_OR_EQUAL: ge,
 }
+
+
+def is_true_of_nothing(condition: Condition) -> bool:
+    """Whether a condition without names, which is a constant, is not TRUE."""
+    return not compile_condition(condition)(lambda name: None)
 
 
 def compile_condition(condition: Condition, wanted: bool = True) -> Test:
@@ -127,7 +192,7 @@ def _comparison(comparison: Comparison, left: Operand, right: Operand) -> Test:
         if isinstance(right.value, int | float):
             return _with_number(_getter(left), comparison, right.value)
     get_left, get_right = _getter(left), _getter(right)
-    return lambda lookup: compare(comparison, get_left(lookup), get_right(lookup)) is True
+    return lambda lookup: _compare(comparison, get_left(lookup), get_right(lookup)) is True
 
 
 def _name_with_literal(name: str, comparison: Comparison, literal: Value) -> Test:
@@ -147,7 +212,7 @@ def _name_with_literal(name: str, comparison: Comparison, literal: Value) -> Tes
         kind = type(value)
         if kind is int or kind is float:
             return holds(value, literal)
-        return compare(comparison, value, literal) is True
+        return _compare(comparison, value, literal) is True
 
     return test
 
@@ -160,14 +225,14 @@ def _with_number(get: Getter, comparison: Comparison, literal: float) -> Test:
         kind = type(value)
         if kind is int or kind is float:
             return holds(value, literal)
-        return compare(comparison, value, literal) is True
+        return _compare(comparison, value, literal) is True
 
     return test
 
 
 def _is_not(comparison: Comparison, left: Operand, right: Operand) -> Test:
     get_left, get_right = _getter(left), _getter(right)
-    return lambda lookup: compare(comparison, get_left(lookup), get_right(lookup)) is False
+    return lambda lookup: _compare(comparison, get_left(lookup), get_right(lookup)) is False
 
 
 def _is_true(get: Getter) -> Test:
@@ -209,12 +274,54 @@ def _getter(operand: Operand) -> Getter:
             return lambda lookup: lookup(name)
         case Arithmetic():
             first = _getter(operand.first)
-            rest = [(ARITHMETIC[operator], _getter(term)) for operator, term in operand.rest]
+            rest = [(_ARITHMETIC[operator], _getter(term)) for operator, term in operand.rest]
 
             def work_out(lookup: Lookup) -> Value | None:
                 result = first(lookup)
                 for function, term in rest:
-                    result = calculate(function, result, term(lookup))
+                    result = _calculate(function, result, term(lookup))
                 return result
 
             return work_out
+
+
+def _compare(comparison: Comparison, left: Value | None, right: Value | None) -> Truth:
+    """TRUE, FALSE or, where either is NULL, UNKNOWN; values that cannot be compared make it FALSE."""
+    kind, other = kind_of(left), kind_of(right)
+    if kind is None or other is None:
+        return None
+    if kind is not other or (comparison.is_ordering and kind is not ValueKind.NUMBER):
+        return False
+    if comparison is Comparison.NOT_EQUAL:
+        return left != right
+    return _NUMERIC[comparison](left, right)
+
+
+def _calculate(
+    function: Callable[[Any, Any], int | float], left: Value | None, right: Value | None
+) -> int | float | None:
+    """*function*, one of _ARITHMETIC, of two values; NULL where they are no numbers or the result is out of range."""
+    if kind_of(left) is not ValueKind.NUMBER or kind_of(right) is not ValueKind.NUMBER:
+        return None
+    try:
+        result = function(left, right)
+    except (ZeroDivisionError, OverflowError):
+        return None
+    if isinstance(result, int):
+        return result if INT64_MIN <= result <= INT64_MAX else None
+    return result if isfinite(result) else None
+
+
+def _quotient(left: int | float, right: int | float) -> int | float:
+    if isinstance(left, float) or isinstance(right, float):
+        return left / right
+    quotient = abs(left) // abs(right)
+    return quotient if (left < 0) is (right < 0) else -quotient
+
+
+_ARITHMETIC: Final[dict[Operator, Callable[[Any, Any], int | float]]] = {
+    Operator.ADD: add,
+    Operator.SUBTRACT: sub,
+    Operator.MULTIPLY: mul,
+    Operator.DIVIDE: _quotient,
+}

@@ -8,10 +8,69 @@ from 1.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
-from streams.selectors.values import Value, ValueKind
+from rfh2.constants import MQRCCF_FILTER_ERROR
+from rfh2.errors import CommandError
+
+# How a selection string is refused: MQRCCF_FILTER_ERROR, with the place (guide 6.7.4, 6.7.8).
+
+
+class Refusal(Exception):  # noqa: N818 (never leaves this package: compile_selector turns it into a CommandError)
+    """Why a selection string is not taken, and where; the text itself is added by compile_selector.
+
+    at: 1-based position of the first character that is to blame.
+    """
+
+    def __init__(self, at: int, why: str) -> None:
+        super().__init__(at, why)
+        self.at, self.why = at, why
+
+
+def filter_error(text: str, refusal: Refusal) -> CommandError:
+    """The refusal as the command's error: reason 3150, the position in words, the Filter as the tag to blame."""
+    why = f"selection string, at character {refusal.at}: {refusal.why}"
+    return CommandError(MQRCCF_FILTER_ERROR, why=why, tags=(("Filter", text),))
+
+
+# The values that a property can have in a selection string, and the three truth values (guide 2.4.3).
+#
+# ``None`` plays both parts that SQL gives to NULL: a property without a value, and the truth value UNKNOWN.
+
+Value = str | int | float | bool | bytes
+Lookup = Callable[[str], Value | None]
+Truth = bool | None
+
+
+class ValueKind(StrEnum):
+    """Only values of one kind can be compared with each other."""
+
+    NUMBER = "number"
+    STRING = "string"
+    BOOLEAN = "boolean"
+    BYTES = "byte string"
+
+
+# As a constant, because ``int | float`` is worked out anew each time it is met
+NUMBER_TYPES: Final = (int, float)
+INT64_MIN: Final = -(2**63)
+INT64_MAX: Final = 2**63 - 1
+
+
+def kind_of(value: Value | None) -> ValueKind | None:
+    """The kind of *value*; None for NULL, and for NaN, which equals nothing and stands nowhere in the order."""
+    if isinstance(value, bool):
+        return ValueKind.BOOLEAN
+    if isinstance(value, NUMBER_TYPES):
+        return ValueKind.NUMBER if value == value else None  # noqa: PLR0124 (NaN is the one value unequal to itself)
+    if isinstance(value, str):
+        return ValueKind.STRING
+    if isinstance(value, bytes):
+        return ValueKind.BYTES
+    return None
 
 
 class Comparison(StrEnum):

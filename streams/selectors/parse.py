@@ -7,17 +7,304 @@ and MQ's own limit of length.
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
-from typing import Final
+from typing import Final, TypeVar
 
-from lark import Lark, Token
+from lark import Lark, Token, Transformer, v_args
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
 from rfh2.constants import MQ_SELECTOR_LENGTH
-from streams.selectors.build import Builder, position
-from streams.selectors.errors import Refusal
-from streams.selectors.expressions import Condition
+from streams.selectors.compile import check_escapes
+from streams.selectors.expressions import (
+    INT64_MAX,
+    AllOf,
+    AnyOf,
+    Arithmetic,
+    Compare,
+    Comparison,
+    Condition,
+    IsIn,
+    IsNull,
+    IsTrue,
+    Like,
+    Literal,
+    Name,
+    Not,
+    Operand,
+    Operator,
+    Refusal,
+    ValueKind,
+    kind_of,
+)
+from streams.selectors.properties import MQMD_PREFIX, MQRFH2_PREFIX, canonical_name, kind_of_name
+
+# From the grammar's rules to a typed tree: what the parser calls each time it has completed a rule.
+#
+# This module refuses what is wrong for every message. A comparison of a number with a string, for example, is true
+# for no message; without the refusal, the subscription would receive nothing and its user would not notice.
+
+Node = Operand | Condition
+OperandT = TypeVar("OperandT", Literal, Operand)
+
+
+def position(token: Token) -> int:
+    """Where *token* begins in the selection string, counting from 1."""
+    return (token.start_pos or 0) + 1
+
+
+@v_args(inline=True)
+class Builder(Transformer[Token, Condition]):
+    """The parser's callbacks, one a rule of grammar.lark. They hold no state and raise Refusal.
+
+    A subclass is a language with the same grammar over other names: it says what a name means (``canonical``,
+    ``kind``), what a literal beside it means (``beside``), and which kinds of literals IN takes (``listed``).
+    """
+
+    listed: frozenset[ValueKind] = frozenset({ValueKind.STRING})
+
+    @staticmethod
+    def canonical(text: str, at: int) -> str:
+        """The name under which *text*, at character *at*, is looked up. Raises Refusal."""
+        return canonical_name(text, at)
+
+    @staticmethod
+    def kind(name: str) -> ValueKind | None:
+        """The kind of value that a canonical name always has, if it has one."""
+        return kind_of_name(name)
+
+    @staticmethod
+    def beside(literal: Literal, name: str) -> Literal:
+        """*literal*, as it is meant where it is compared with *name*. Raises Refusal."""
+        return literal
+
+    def start(self, node: Node) -> Condition:
+        return _condition(node)
+
+    def any_of(self, *nodes: Node) -> Condition:
+        return AnyOf(tuple(_condition(node) for node in nodes))
+
+    def all_of(self, *nodes: Node) -> Condition:
+        return AllOf(tuple(_condition(node) for node in nodes))
+
+    def negation(self, node: Node) -> Condition:
+        return Not(_condition(node))
+
+    def comparison(self, left: Node, operator: Token, right: Node) -> Condition:
+        return self._compared(_operand(left), Comparison(operator), _operand(right))
+
+    def between(self, node: Node, low: Node, high: Node) -> Condition:
+        operand = _operand(node)
+        return AllOf(
+            (
+                self._compared(operand, Comparison.GREATER_OR_EQUAL, _operand(low)),
+                self._compared(operand, Comparison.LESS_OR_EQUAL, _operand(high)),
+            )
+        )
+
+    def not_between(self, node: Node, low: Node, high: Node) -> Condition:
+        operand = _operand(node)
+        return AnyOf(
+            (
+                _comparison(operand, Comparison.LESS, _operand(low)),
+                _comparison(operand, Comparison.GREATER, _operand(high)),
+            )
+        )
+
+    def is_in(self, node: Node, *elements: Literal) -> Condition:
+        operand = _operand(node)
+        for element in elements:
+            if (given := kind_of(element.value)) not in self.listed:
+                raise Refusal(element.at, f"IN takes a list of strings, not a {given}; write = for each, joined by OR")
+        elements = tuple(self._meant(element, operand) for element in elements)
+        elements = tuple(_as_clients_write(element, operand) for element in elements)
+        kind = _kind(operand) or kind_of(elements[0].value)
+        for element in elements:
+            if kind_of(element.value) is not kind:
+                raise Refusal(element.at, f"a {kind_of(element.value)} cannot be compared with a {kind}")
+        return IsIn(operand, tuple(_stripped(element, operand).value for element in elements))
+
+    def is_not_in(self, node: Node, *elements: Literal) -> Condition:
+        return Not(self.is_in(node, *elements))
+
+    def like(self, node: Node, pattern: Token, escape: Token | None) -> Condition:
+        operand = _operand(node)
+        if _kind(operand) not in (ValueKind.STRING, None):
+            raise Refusal(_start(operand), f"LIKE takes a string, not a {_kind(operand)}")
+        escape_text = None if escape is None else _unquoted(escape)
+        if escape is not None and len(escape_text or "") != 1:
+            raise Refusal(position(escape), "ESCAPE takes exactly one character")
+        check_escapes(_unquoted(pattern), escape_text, position(pattern))
+        return Like(operand, _unquoted(pattern), escape_text)
+
+    def not_like(self, node: Node, pattern: Token, escape: Token | None) -> Condition:
+        return Not(self.like(node, pattern, escape))
+
+    def is_null(self, node: Node) -> Condition:
+        return IsNull(_operand(node))
+
+    def is_not_null(self, node: Node) -> Condition:
+        return Not(self.is_null(node))
+
+    def arithmetic(self, first: Node, *rest: Node | Token) -> Operand:
+        operands = [_number(node) for node in (first, *rest[1::2])]
+        operators = [Operator(str(operator)) for operator in rest[::2]]
+        return Arithmetic(operands[0].at, operands[0], tuple(zip(operators, operands[1:], strict=True)))
+
+    def signed(self, sign: Token, node: Node) -> Operand:
+        operand = _number(node)
+        if isinstance(operand, Literal) and isinstance(operand.value, int | float):
+            return Literal(position(sign), -operand.value if sign == "-" else operand.value)
+        return Arithmetic(position(sign), Literal(position(sign), 0), ((Operator(sign), operand),))
+
+    def name(self, token: Token) -> Operand:
+        name = self.canonical(str(token), position(token))
+        return Name(position(token), name, self.kind(name))
+
+    def string(self, token: Token) -> Operand:
+        return Literal(position(token), _unquoted(token))
+
+    def bytes_(self, token: Token) -> Operand:
+        return Literal(position(token), bytes.fromhex(token[3:-1] if token[0] == '"' else token[2:-1]))
+
+    def true(self, token: Token) -> Operand:
+        return Literal(position(token), True)
+
+    def false(self, token: Token) -> Operand:
+        return Literal(position(token), False)
+
+    def exact(self, token: Token) -> Operand:
+        digits = token.rstrip("lL").lower()
+        base = 16 if digits.startswith("0x") else 8 if digits.startswith("0") else 10
+        # One more than the largest, because the sign of the smallest comes later; and int() has a bound of its own
+        if len(digits) > 30 or (value := int(digits, base)) > INT64_MAX + 1:
+            raise Refusal(position(token), "this number does not fit in 64 bits")
+        return Literal(position(token), value)
+
+    def approximate(self, token: Token) -> Operand:
+        value = float(token.rstrip("fFdD"))
+        if value == float("inf"):
+            raise Refusal(position(token), "this number is too large")
+        return Literal(position(token), value)
+
+    def _compared(self, left: Operand, comparison: Comparison, right: Operand) -> Condition:
+        return _comparison(self._meant(left, right), comparison, self._meant(right, left))
+
+    def _meant(self, operand: OperandT, beside: Operand) -> OperandT:
+        if isinstance(operand, Literal) and isinstance(beside, Name):
+            return self.beside(operand, beside.name)
+        return operand
+
+
+class EarlierBuilder(Builder):
+    """Filters as they were once taken, with any literals in a list: subscriptions that are there may have such."""
+
+    listed = frozenset(ValueKind)
+
+
+def _start(node: Node) -> int:
+    while True:
+        match node:
+            case Literal() | Name() | Arithmetic():
+                return node.at
+            case Compare():
+                node = node.left
+            case IsTrue() | IsIn() | Like() | IsNull():
+                node = node.operand
+            case Not():
+                node = node.condition
+            case AllOf() | AnyOf():
+                node = node.conditions[0]
+
+
+def _condition(node: Node) -> Condition:
+    match node:
+        case Literal() | Name():
+            if _kind(node) not in (ValueKind.BOOLEAN, None):
+                raise Refusal(node.at, f"a condition is expected here, not a {_kind(node)}")
+            return IsTrue(node)
+        case Arithmetic():
+            raise Refusal(node.at, "a condition is expected here, not a number")
+        case _:
+            return node
+
+
+def _operand(node: Node) -> Operand:
+    if isinstance(node, Operand):
+        return node
+    raise Refusal(_start(node), "a value is expected here, not a condition")
+
+
+def _number(node: Node | Token) -> Operand:
+    assert not isinstance(node, Token)
+    operand = _operand(node)
+    if _kind(operand) not in (ValueKind.NUMBER, None):
+        raise Refusal(operand.at, f"arithmetic takes numbers, not a {_kind(operand)}")
+    return operand
+
+
+def _kind(operand: Operand) -> ValueKind | None:
+    match operand:
+        case Literal():
+            return kind_of(operand.value)
+        case Name():
+            return operand.kind
+        case Arithmetic():
+            return ValueKind.NUMBER
+
+
+def _comparison(left: Operand, comparison: Comparison, right: Operand) -> Condition:
+    left, right = _as_clients_write(left, right), _as_clients_write(right, left)
+    kinds = _kind(left), _kind(right)
+    for operand, kind in zip((left, right), kinds, strict=True):
+        if comparison.is_ordering and kind not in (ValueKind.NUMBER, None):
+            raise Refusal(operand.at, f"only numbers are ordered, and this is a {kind}")
+    if None not in kinds and kinds[0] is not kinds[1]:
+        raise Refusal(right.at, f"a {kinds[1]} cannot be compared with a {kinds[0]}")
+    return Compare(comparison, _stripped(left, right), _stripped(right, left))
+
+
+def _stripped(operand: OperandT, beside: Operand) -> OperandT:
+    # An MQMD's character fields are padded, and are looked up without the padding; so is what is compared with them
+    if isinstance(operand, Literal) and isinstance(operand.value, str) and _is_mqmd(beside):
+        return replace(operand, value=operand.value.rstrip(" "))
+    return operand
+
+
+def _is_mqmd(operand: Operand) -> bool:
+    return isinstance(operand, Name) and operand.name.startswith((MQMD_PREFIX, MQRFH2_PREFIX))
+
+
+_ID: Final = "ID:"
+_ID_LENGTHS: Final = {"AccountingToken": 32, "CorrelId": 24, "GroupId": 24, "MsgId": 24}
+_MODES: Final = {"NON_PERSISTENT": 1, "PERSISTENT": 2}
+
+
+def _as_clients_write(operand: OperandT, beside: Operand) -> OperandT:
+    """The meaning of *operand* beside *beside*: a JMS client passes on the literals that a JMS program wrote.
+
+    'ID:' and hex digits mean an identifier of the MQMD; shorter ones are filled with nulls. The words of
+    JMSDeliveryMode mean values of jms.Dlv.
+    """
+    if not (isinstance(operand, Literal) and isinstance(operand.value, str) and isinstance(beside, Name)):
+        return operand
+    text = operand.value
+    if beside.name == "jms.Dlv" and text in _MODES:
+        return replace(operand, value=_MODES[text])
+    length = _ID_LENGTHS.get(beside.name.removeprefix(MQMD_PREFIX)) if _is_mqmd(beside) else None
+    if length is None or not text.startswith(_ID):
+        return operand
+    digits = text.removeprefix(_ID)
+    if re.fullmatch("([0-9A-Fa-f]{2})*", digits) is None or len(digits) > 2 * length:
+        raise Refusal(operand.at, f"an identifier is 'ID:' and at most {2 * length} hexadecimal digits, two to a byte")
+    return replace(operand, value=bytes.fromhex(digits).ljust(length, b"\0"))
+
+
+def _unquoted(token: Token) -> str:
+    return token[1:-1].replace("''", "'")
+
 
 MAX_NESTING: Final = 100
 

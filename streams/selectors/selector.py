@@ -9,18 +9,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rfh2.bounded_cache import BoundedCache
 from rfh2.errors import CommandError
-from streams.selectors.errors import Refusal, filter_error
-from streams.selectors.values import Lookup
+from streams.selectors.expressions import Lookup, Refusal, filter_error
 
 if TYPE_CHECKING:
-    from streams.selectors.build import Builder
+    from streams.selectors.parse import Builder
 
 
 @dataclass(frozen=True, slots=True)
 class Selector:
     """The result of compile_selector. Two are equal where their texts are; unpickling compiles the text again.
 
-    text: the selection string as it was given. names: every property it can ask for, by canonical name (see names).
+    text: the selection string as it was given. names: every property it can ask for, by canonical name.
     matches: says whether a message with these properties is selected, that is, whether the condition is TRUE. It asks
     for properties as it needs them, for one perhaps more than once, and raises nothing but what the asking raises.
     """
@@ -71,7 +70,7 @@ def registered_selector(text: str) -> Selector:
 
 @lru_cache(maxsize=256)
 def _earlier(text: str) -> Selector:
-    from streams.selectors.build import EarlierBuilder  # noqa: PLC0415 - see _compile
+    from streams.selectors.parse import EarlierBuilder  # noqa: PLC0415 - see _compile
 
     return _compile(text, EarlierBuilder)
 
@@ -80,13 +79,12 @@ def _compile(text: str, language: type[Builder] | None = None) -> Selector:
     if not text.strip():
         return Selector(text, frozenset(), lambda lookup: True)
     # lark and the grammar are slow to load, and most programs have no selection string
-    from streams.selectors.compile import compile_condition  # noqa: PLC0415
-    from streams.selectors.evaluate import truth  # noqa: PLC0415
+    from streams.selectors.compile import compile_condition, is_true_of_nothing  # noqa: PLC0415
     from streams.selectors.parse import parse  # noqa: PLC0415
 
     try:
         condition, names = parse(text) if language is None else parse(text, language)
-        if not names and truth(condition, lambda name: None) is not True:
+        if not names and is_true_of_nothing(condition):
             # MQ's MQRC_SELECTOR_ALWAYS_FALSE
             raise Refusal(1, "no message can meet this condition")
     except Refusal as refusal:

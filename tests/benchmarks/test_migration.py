@@ -18,11 +18,10 @@ from pytest_benchmark.fixture import BenchmarkFixture
 from commands.broker.objects import QueueManager
 from commands.broker.state import subscription_state
 from commands.qmgr.store import QueueManagerStore
-from migrate import strmqbrk
+from migrate import embedded, strmqbrk
 from migrate.plan import MigrationPlan, PlanOptions
+from migrate.plan_files import scripts
 from migrate.target import Target
-from migrate.targets import embedded
-from migrate.targets.files import scripts
 from streams.topic_objects import TopicObjects
 from streams.topic_space import TopicSpace
 from tests.migrate.legacy_messages import NOW

@@ -17,9 +17,9 @@ from migrate.fingerprint import fingerprint
 from migrate.legacy_state import LegacyState, Product
 from migrate.marker import Marker
 from migrate.plan import MigrationPlan, Phase, PlanOptions, Tool
+from migrate.plan_files import scripts
 from migrate.readers import read_sources
 from migrate.target import Target
-from migrate.targets.files import scripts
 from rfh2.message import encode
 from tests.migrate.in_memory import applied
 from tests.migrate.legacy_messages import NOW

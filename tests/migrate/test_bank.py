@@ -11,16 +11,15 @@ import pytest
 
 from commands.broker.objects import QueueManager
 from commands.qmgr.store import QueueManagerStore
-from migrate import migmbbrk, strmqbrk
+from migrate import embedded, migmbbrk, strmqbrk
 from migrate.assemble import of_product
 from migrate.ledger import Verdict
 from migrate.legacy_state import LegacyState, Product
 from migrate.plan import MigrationPlan, Phase, PlanOptions
+from migrate.plan_files import scripts
 from migrate.readers import read_sources
 from migrate.report.facts import facts
 from migrate.target import Target
-from migrate.targets import embedded
-from migrate.targets.files import scripts
 from streams.subscriptions import PublicationFormat
 from tests.migrate import bank
 from tests.migrate.cases import told

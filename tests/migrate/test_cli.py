@@ -17,7 +17,7 @@ from commands.cli import ELSEWHERE
 from commands.options.verb import COMMON_OPTIONS
 from commands.qmgr.store import QueueManagerStore
 from commands.terminal.console import ExitCode
-from migrate.targets import embedded
+from migrate import embedded
 from rfh2.captures import read_captures
 from streams.topic_objects import TopicObject
 from tests.migrate.cases import LEGACY

@@ -12,17 +12,15 @@ import pytest
 from hypothesis import given, strategies as st
 
 from migrate import log, migmbbrk, strmqbrk
-from migrate.existing import existing_target
 from migrate.ledger import Severity, Verdict
 from migrate.legacy_state import LegacyState
 from migrate.marker import Marker
 from migrate.plan import MigrationPlan, Phase, PlanOptions, Tool
+from migrate.plan_files import plan_files
 from migrate.report.facts import facts
 from migrate.report.html import page
-from migrate.report.outputs import report_files
-from migrate.report.text import text
-from migrate.target import Target
-from migrate.targets.files import plan_files
+from migrate.report.outputs import report_files, text
+from migrate.target import Target, existing_target
 from rfh2.errors import MigrationError
 from tests.html_pages import check_page
 from tests.migrate.in_memory import applied, broker_of

@@ -16,14 +16,14 @@ import pytest
 from commands.broker.objects import LocalQueue, QueueManager
 from commands.mqsc import parse
 from commands.qmgr.store import QueueManagerInUseError, QueueManagerStore
-from migrate import strmqbrk
+from migrate import embedded, strmqbrk
+from migrate.contents import StagedFiles
 from migrate.legacy_state import LegacyRetained, LegacyState, LegacySubscription, Source, Stream
-from migrate.live.embedded import EmbeddedAdministrator
+from migrate.live.administrator import EmbeddedAdministrator
 from migrate.plan import MigrationPlan, PlanOptions, Tool
 from migrate.report.facts import facts
-from migrate.report.outputs import StagedFiles, output_files, report_files
+from migrate.report.outputs import output_files, report_files
 from migrate.target import Target
-from migrate.targets import embedded
 from rfh2 import Folder, Mqmd, Rfh2
 from rfh2.errors import MigrationError
 from streams.operations import RetainedStored
@@ -264,7 +264,7 @@ from pathlib import Path
 from commands.qmgr.store import QueueManagerStore
 from migrate import strmqbrk
 from migrate.plan import PlanOptions
-from migrate.targets import embedded
+from migrate import embedded
 from tests.migrate.test_embedded import many_subscriptions
 from tests.migrate.legacy_messages import NOW
 

@@ -15,9 +15,9 @@ from commands.mqsc.equivalents import OperationContext
 from migrate import strmqbrk
 from migrate.legacy_state import LegacyState
 from migrate.plan import MigrationPlan, PlanOptions, Store
+from migrate.plan_files import scripts
+from migrate.subscription_files import define_sub, is_carried
 from migrate.target import Target
-from migrate.targets.files import scripts
-from migrate.targets.subscription_files import define_sub, is_carried
 from rfh2.captures import read_captures
 from rfh2.constants import MQRCCF_NOT_AUTHORIZED
 from streams.patterns import is_read_alike

@@ -11,8 +11,8 @@ import pytest
 from commands.broker.objects import QueueManager
 from commands.qmgr.store import QueueManagerStore
 from commands.terminal.console import ExitCode
-from migrate.cli.return_codes import CODES, exit_code
-from migrate.outcome import Outcome
+from migrate.cli.choices import CODES, exit_code
+from migrate.plan import Outcome
 from streams.topic_objects import TopicObject
 from tests.migrate.verbs import Ran, state
 

@@ -20,9 +20,8 @@ import pytest
 from commands.broker.objects import QueueManager
 from commands.qmgr.store import QueueManagerStore
 from commands.terminal.console import ExitCode
+from migrate.contents import SUMS, StagedFiles, sums_of
 from migrate.log import LogWriter
-from migrate.report import StagedFiles
-from migrate.report.staging import SUMS, sums_of
 from rfh2.errors import MigrationError
 from streams.operations import SubscriptionAdded
 from tests.migrate.cases import LEGACY
@@ -68,7 +67,7 @@ def _full_log(_: pytest.MonkeyPatch, directory: Path) -> tuple[str, ...]:
 
 
 def _full_journal(patched: pytest.MonkeyPatch, directory: Path) -> tuple[str, ...]:
-    patched.setattr("migrate.targets.embedded._keep_reports", full)
+    patched.setattr("migrate.embedded._keep_reports", full)
     return ()
 
 

@@ -15,7 +15,7 @@ import pytest
 from commands.broker.objects import QueueManager
 from commands.qmgr.store import QueueManagerStore
 from commands.terminal.console import ExitCode
-from migrate.targets import embedded
+from migrate import embedded
 from rfh2.captured import CapturedMessage
 from rfh2.captures import write_captures
 from tests.migrate.cases import LEGACY

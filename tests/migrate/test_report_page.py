@@ -9,9 +9,7 @@ from typing import Any
 import pytest
 
 from migrate.report.html import page
-from migrate.report.items import COLUMNS, items_csv
-from migrate.report.outputs import TEXT_ITEMS
-from migrate.report.text import text as report_text
+from migrate.report.outputs import COLUMNS, TEXT_ITEMS, items_csv, text as report_text
 from tests.html_pages import check_page
 
 MANY = 30_000

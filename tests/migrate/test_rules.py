@@ -12,11 +12,9 @@ import pytest
 from commands.mqsc.attributes import QMGR
 from migrate import log, migmbbrk, strmqbrk
 from migrate.attributes import non_persistent_response
-from migrate.estate.totals import Result, result_of
-from migrate.existing import existing_target
 from migrate.fingerprint import difference, fingerprint, labelled
 from migrate.known_problems import KNOWN
-from migrate.ledger import Fate, Severity, Verdict, left_by_choice
+from migrate.ledger import Fate, Result, Severity, Verdict, left_by_choice, result_of
 from migrate.legacy_state import (
     Access,
     AclEntry,
@@ -33,7 +31,7 @@ from migrate.legacy_state import (
 )
 from migrate.names import acl_object_names, sub_point_object_name, subscription_name
 from migrate.plan import MigrationPlan, Phase, PlanOptions
-from migrate.target import Target
+from migrate.target import Target, existing_target
 from streams.namelists import DEFAULT_STREAM, QUEUE_NAMELIST, SUB_POINT_NAMELIST
 from streams.subscriptions import PublicationFormat, WildcardScheme
 from tests.migrate.in_memory import applied

@@ -7,17 +7,11 @@ from dataclasses import replace
 
 import pytest
 
+from migrate import checklist
+from migrate.checklist import plain
 from migrate.ledger import Fate, Reason, Severity, Verdict
 from migrate.legacy_state import LegacyState, Relation, Source, Stream
-from migrate.runbooks import (
-    check_topology,
-    checklist,
-    cluster_runbook,
-    collective_runbook,
-    hierarchy_runbook,
-    topology_of,
-)
-from migrate.runbooks.markdown import plain
+from migrate.report.runbooks import check_topology, cluster_runbook, collective_runbook, hierarchy_runbook, topology_of
 from tests.migrate.cases import Case
 
 MADE = Source(file="made")

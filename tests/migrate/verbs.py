@@ -10,7 +10,7 @@ import pytest
 from commands.cli import main
 from commands.qmgr.store import QueueManagerStore
 from commands.terminal.console import Console
-from migrate.targets import embedded
+from migrate import embedded
 from tests.migrate.cases import told
 
 

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from commands.mqsc.parser import parse as parse_mqsc
+from commands.mqsc.script import parse as parse_mqsc
 from migrate.readers import amqspsd
 from rfh2 import CapturedMessage
 from rfh2.captures import FORMATS

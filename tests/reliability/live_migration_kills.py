@@ -31,10 +31,10 @@ from pathlib import Path
 from typing import Any
 
 from commands.qmgr.store import QueueManagerStore
+from migrate import embedded
 from migrate.extract import REPLY_QUEUE
 from migrate.live.loading import PROGRESS_QUEUE
 from migrate.readers import read_sources
-from migrate.targets import embedded
 from rfh2.captures import write_captures
 from tests.commands.cli_runs import run
 from tests.migrate.cases import told

@@ -24,10 +24,10 @@ from typing import Any
 
 from commands.broker.objects import QueueManager
 from commands.qmgr.store import QueueManagerStore
+from migrate import embedded
+from migrate.contents import sums_of
 from migrate.legacy_state import Access, AclEntry, LegacyState, Source
 from migrate.readers import state_json
-from migrate.report.staging import sums_of
-from migrate.targets import embedded
 from tests.migrate.cases import told
 from tests.migrate.test_embedded import many_subscriptions
 from tests.reliability.figures import Table

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import example, given, strategies as st
 
 from rfh2 import DecodeError, Folder, Mqmd
 from rfh2.constants import REASON_NAMES
-from rfh2.explain.annotate import AnnotatedLine, annotate, chain, layout_lines, visible
+from rfh2.explain.annotate import AnnotatedLine, annotate, chain, layout_lines, plain, visible
 from rfh2.explain.edited_form import DecodedFolder, describe_folder
 from rfh2.explain.elements import elements
 from rfh2.explain.fields import layout_of, read_fields, write_fields
@@ -347,3 +348,35 @@ def test_the_descriptor_of_a_message_without_one_is_not_shown() -> None:
     assert chain(partial) == "MQRFH2 96 -> no data"
     assert next(iter(annotate(partial))).heading.startswith("MQRFH2 at 0")
     assert partial.assumed == Mqmd(format="MQHRF2", encoding=546)
+
+
+TIMES = [
+    ("20090128", "10300050", "2009-01-28 10:30:00.50 UTC"),
+    ("20090128", "103000", "2009-01-28 10:30:00.00 UTC"),
+    ("20090230", "10300050", ""),
+    ("2009012", "10300050", None),
+    ("20090128", "1030", None),
+    ("", "", ""),
+    ("20090128", "103000xx", ""),
+    ("99991231", "23595999", "9999-12-31 23:59:59.99 UTC"),
+    ("00000101", "00000000", ""),
+    ("09991231", "10300050", None),
+    ("10000101", "1030005", None),
+]
+
+
+@pytest.mark.parametrize(("date", "moment", "text"), TIMES, ids=[f"{date}-{moment}" for date, moment, _ in TIMES])
+def test_a_time_is_read_as_strptime_reads_it(date: str, moment: str, text: str | None) -> None:
+    try:
+        at = datetime.strptime(date + moment[:6], "%Y%m%d%H%M%S").replace(tzinfo=UTC)
+        expected = at.strftime("%Y-%m-%d %H:%M:%S.") + f"{int(moment[6:8] or '0'):02} UTC"
+    except ValueError:
+        expected = ""
+    assert time_text(date, moment) == expected
+    assert text is None or text == expected
+
+
+@given(messages())
+def test_a_line_without_colours_is_what_any_paint_of_no_colour_gives(given: Any) -> None:
+    lines = annotate(read_message(given), None)
+    assert layout_lines(lines, plain) == layout_lines(lines, lambda _role, text: text)

@@ -8,9 +8,6 @@ from collections.abc import Callable
 import pytest
 
 from streams.selectors import Value, compile_selector, registered_selector
-from streams.selectors.build import EarlierBuilder
-from streams.selectors.evaluate import truth
-from streams.selectors.parse import parse
 
 MESSAGE: dict[str, Value] = {
     "usr.Colour": "red",
@@ -283,8 +280,6 @@ def test_the_filter_of_a_subscription_that_is_there_goes_on(text: str, is_select
     selector = registered_selector(text)
     assert selector.matches(MESSAGE.get) is is_selected
     assert pickle.loads(pickle.dumps(selector)) == selector
-    condition, _ = parse(text, EarlierBuilder)
-    assert (truth(condition, MESSAGE.get) is True) is is_selected
 
 
 @pytest.mark.parametrize(

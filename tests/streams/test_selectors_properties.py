@@ -12,7 +12,7 @@ from rfh2.message import Message
 from rfh2.mqmd import Mqmd
 from rfh2.rfh2 import Rfh2
 from streams.selectors import Value, compile_selector, message_properties
-from streams.selectors.names import MQMD_FIELDS, canonical_name
+from streams.selectors.properties import MQMD_FIELDS, canonical_name
 
 MSG_ID = bytes.fromhex("414d5120514d31" + "00" * 17)
 MQMD = Mqmd(

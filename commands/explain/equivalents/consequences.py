@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from commands.broker.puts import Outgoing, Put, PutKind
-from commands.explain.equivalents.json_form import to_json
-from commands.explain.equivalents.traced_operations import TraceBroker, TracedMessage
+from commands.explain.equivalents.traced_operations import TraceBroker, TracedMessage, to_json
 from commands.mqsc.equivalents import sub_name
 from rfh2.captured import CapturedMessage
 from rfh2.explain.reasons import reason_text

@@ -15,8 +15,8 @@ from commands.broker.subscription_attributes import (
     SubscriptionAttribute,
 )
 from commands.explain.equivalents.pcf import to_pcf
+from commands.headers.publication import data_text
 from commands.headers.registry import content_of, parse
-from commands.headers.user_folders import data_text
 from commands.model import Command, DeregisterPublisher, Publish, RegisterPublisher, RegOpt
 from commands.mqsc.equivalents import BLANK_TOPIC, OperationContext, sub_name
 from commands.mqsc.script import comment

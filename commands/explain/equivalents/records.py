@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from commands.explain.reading import Explained, explained
-from commands.explain.templates.decoded import json_of, view_of
 from commands.explain.view import MessageView, problem_lines, view
 from rfh2.captures import CaptureRecord
 from rfh2.explain.annotate import TextRole
@@ -39,13 +38,13 @@ def record_json(record: CaptureRecord, script: str | None) -> RecordJson:
     if record.message is None:
         problem = _unreadable(record)
         return RecordJson(json_line(_unreadable_form(record, problem)), [problem])
-    if script is None:
-        return RecordJson(*json_of(record.message, record.source, record.index))
     message = explained(record.message)
-    from commands.explain.equivalents.consequences import consequence_json, consequences  # noqa: PLC0415 - slow
+    form = message.form(record.source, record.index)
+    if script is not None:
+        from commands.explain.equivalents.consequences import consequence_json, consequences  # noqa: PLC0415 - slow
 
-    explain = consequence_json(consequences(record.message, script))
-    return RecordJson(json_line({**message.form(record.source, record.index), "explain": explain}), message.problems)
+        form["explain"] = consequence_json(consequences(record.message, script))
+    return RecordJson(json_line(form), message.problems)
 
 
 def record_view(record: CaptureRecord, how: MessageView, script: str | None) -> RecordView:
@@ -60,12 +59,13 @@ def record_view(record: CaptureRecord, how: MessageView, script: str | None) -> 
             return RecordView(list(shown), problems)
         heading = how.paint(TextRole.TITLE, visible(f"== {title} =="))
         return RecordView([heading, *problem_lines(problems, how.paint)], problems)
-    lines, found = view_of(record.message, title, how)
+    message = explained(record.message)
+    lines = list(view(message.partial, title, message.command, message.problems, how))
     if script is not None:
         from commands.explain.equivalents.consequences import consequence_lines, consequences  # noqa: PLC0415 - slow
 
         lines += ["", *consequence_lines(consequences(record.message, script), set_up=bool(script))]
-    return RecordView(lines, found)
+    return RecordView(lines, message.problems)
 
 
 def _unreadable_form(record: CaptureRecord, problem: Problem) -> Json:

@@ -1,4 +1,7 @@
-"""A captured message in a dialect: a heading, its notes, its operations."""
+"""A captured message in a dialect: a heading, its notes, its operations.
+
+Notes say for a person what the dialects cannot say of a command: options without an equivalent, refusals.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +9,17 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from commands.explain.equivalents.json_form import to_json
+from commands.explain.equivalents.guide_tables import OPTIONS, equivalent_reason
 from commands.explain.equivalents.mqi import command_calls, shown, to_mqi
-from commands.explain.equivalents.notes import notes
 from commands.explain.equivalents.pcf import to_pcf
-from commands.explain.equivalents.traced_operations import TracedMessage
+from commands.explain.equivalents.traced_operations import TracedMessage, to_json
 from commands.explain.reading import command_json
 from commands.explain.sentence import sentence
 from commands.headers.response import Completion
+from commands.model import Command
 from commands.mqsc.equivalents import OperationContext, to_mqsc
 from commands.mqsc.script import comment
+from rfh2.explain.reasons import reason_text
 from streams.operations import Operation
 from streams.topic_strings import add_prefix
 
@@ -76,3 +80,40 @@ def _without_operations(traced: TracedMessage, dialect: str) -> Iterator[str]:
         yield comment(f"publishers are not registered: nothing to {'define' if command.word == 'RegPub' else 'delete'}")
     else:
         yield comment("nothing changes")
+
+
+def notes(traced: TracedMessage, dialect: str) -> list[str]:
+    """The notes on a message, beside its operations."""
+    lines = list(_outcome_notes(traced))
+    if traced.command is not None and traced.outcome.completion is not Completion.ERROR:
+        lines += _option_notes(traced.command, dialect in ("mqi", "json"))
+    return lines
+
+
+def _option_notes(command: Command, of_mqi: bool) -> Iterator[str]:
+    """One note for each option that the command gives and that nothing replaces.
+
+    of_mqi: one too for each that a program gets in another way than by an option of the same meaning.
+    """
+    table = OPTIONS[command.word]
+    for option in command.options or ():
+        equivalent = table.get(option.value)
+        if equivalent is None or (equivalent.mqi is not None and not (of_mqi and equivalent.note)):
+            continue
+        instead = "no equivalent" if equivalent.mqi is None else equivalent.mqi
+        yield f"{option.value}: {instead}; {equivalent.note}" if equivalent.note else f"{option.value}: {instead}"
+
+
+def _outcome_notes(traced: TracedMessage) -> Iterator[str]:
+    """Why nothing was done, or not all of it, with the reason that a modern program gets in its place."""
+    outcome = traced.outcome
+    if outcome.completion is None:
+        yield "no command for this queue manager"
+    elif outcome.completion is not Completion.OK and outcome.reason is not None:
+        word = traced.command.word if traced.command is not None else ""
+        yield f"{outcome.completion}: {outcome.reason} {reason_text(outcome.reason)}".rstrip()
+        if outcome.why:
+            yield outcome.why
+        instead = equivalent_reason(word, outcome.reason)
+        if instead is not None:
+            yield f"a program that uses the MQI gets {instead}"

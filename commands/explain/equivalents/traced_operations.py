@@ -7,8 +7,10 @@ RegSub made. The operations are recorded where the topic space carries them out,
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from datetime import datetime
+from enum import Enum
+from typing import Any
 
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM
 from commands.broker.outcome import EPOCH, Arrival, Outcome
@@ -17,9 +19,10 @@ from commands.explain.reading import command_of
 from commands.model import Command, RegisterSubscriber, RegOpt
 from commands.mqsc.broker import Broker
 from commands.mqsc.equivalents import OperationContext, OperationInContext
-from rfh2.captured import CapturedMessage
+from rfh2.captured import CapturedMessage, iso
 from rfh2.explain.reading import read_message
-from rfh2.message import Message
+from rfh2.message import Message, encode
+from streams.operations import Operation
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,3 +72,29 @@ class TraceBroker:
         command = outcome.command if outcome.command is not None else found
         operations = tuple(in_context(outcome.trace, command, self.broker.qmgr, self._now))
         return TracedMessage(captured, partial.message, command, operations, outcome)
+
+
+def to_json(operation: Operation) -> dict[str, Any]:
+    """The JSON form of *operation*: its name, and its fields under their own names."""
+    return {"operation": type(operation).__name__, **_fields(operation)}
+
+
+def as_json(value: Any) -> Any:
+    """Any part of an operation: bytes as hex, moments in ISO 8601, a message as the hex of its MQMD and its body."""
+    if isinstance(value, Message):
+        return {"md_hex": value.mqmd.encode().hex(), "body_hex": encode(value).hex()}
+    if isinstance(value, Enum):
+        return value.value
+    if is_dataclass(value):
+        return _fields(value)
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, datetime):
+        return iso(value)
+    if isinstance(value, tuple | list):
+        return [as_json(item) for item in value]
+    return value
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    return {field.name: as_json(getattr(value, field.name)) for field in fields(value)}

@@ -17,7 +17,7 @@ from rfh2.dlh import Dlh
 from rfh2.explain.reading import PartialMessage, read_message
 from rfh2.mqmd import Mqmd, name_of
 from streams.selectors import Lookup, Value, message_properties
-from streams.selectors.values import ValueKind
+from streams.selectors.expressions import ValueKind
 
 _REPORT: Final = 4  # MQMT_REPORT
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from commands.explain.selection.values import MessageValues
 from rfh2.captured import CapturedMessage
 from rfh2.errors import QPubSubError
-from streams.selectors.errors import Refusal
+from streams.selectors.expressions import Refusal
 
 if TYPE_CHECKING:
     from streams.selectors.compile import Test
@@ -77,13 +77,12 @@ def compile_where(text: str) -> Where:
     """
     # Slow to import, and few calls of a verb have a condition.
     from commands.explain.selection.where_language import WhereLanguage  # noqa: PLC0415
-    from streams.selectors.compile import compile_condition  # noqa: PLC0415
-    from streams.selectors.evaluate import truth  # noqa: PLC0415
+    from streams.selectors.compile import compile_condition, is_true_of_nothing  # noqa: PLC0415
     from streams.selectors.parse import parse  # noqa: PLC0415
 
     try:
         condition, names = parse(text, WhereLanguage)
-        if not names and truth(condition, lambda name: None) is not True:
+        if not names and is_true_of_nothing(condition):
             raise Refusal(1, "no message can meet this condition")
     except Refusal as refusal:
         raise SelectionError(text, refusal.at, refusal.why) from refusal

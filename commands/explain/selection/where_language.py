@@ -9,11 +9,9 @@ from typing import Final
 from commands.explain.selection.moments import moment
 from commands.explain.selection.values import NAMES
 from rfh2.explain.reasons import reason_number
-from streams.selectors.build import Builder
-from streams.selectors.errors import Refusal
-from streams.selectors.expressions import Literal
-from streams.selectors.names import canonical_name, kind_of_name
-from streams.selectors.values import ValueKind
+from streams.selectors.expressions import Literal, Refusal, ValueKind
+from streams.selectors.parse import Builder
+from streams.selectors.properties import canonical_name, kind_of_name
 
 _PROPERTIES: Final = ("JMS", "MQ")
 

@@ -38,7 +38,7 @@ from rfh2.errors import DecodeError
 from rfh2.message import decode
 from streams.operations import SubscriptionAdded
 from streams.selectors import registered_selector
-from streams.selectors.names import DERIVED, MQMD_PREFIX
+from streams.selectors.properties import DERIVED, MQMD_PREFIX
 from streams.subscriptions import Subscription
 
 _BY_STATE: Final = {

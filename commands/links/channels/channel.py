@@ -305,7 +305,7 @@ class Channel:
         letter = letters.put(
             mqmd, body, reason, queue or self._queue, self._there.clock(), expires_at=message.expires_at
         )
-        md, user = letter.message.mqmd.encode(), message.user or ""
+        md, user = letter.md, message.user or ""
         unit.put(deadq, md, letter.body, user=user, expires_at=letter.expires_at)
 
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
-from commands.headers.user_folders import user_folder
-from commands.headers.xml_text import has_room_for
+from commands.headers.publication import has_room_for, user_folder
 from commands.model import DeletePublication, Publish, PubOpt
 from commands.qmgr.link_port import NATIVE_MARK
 from rfh2.ccsid import UTF8_CCSID

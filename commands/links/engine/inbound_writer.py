@@ -119,7 +119,7 @@ class CommandPutter:
         now = datetime.now(UTC)
         described = replace(mqmd, persistence=MQPER_PERSISTENT)
         letter = self._dead_letters.put(described, body, reason, queue, now)
-        unit.put(letter.queue, letter.message.mqmd.encode(), letter.body, time=now)
+        unit.put(letter.queue, letter.md, letter.body, time=now)
 
 
 class InboundWriter:

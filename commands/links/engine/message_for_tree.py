@@ -188,4 +188,6 @@ def _own_folder(do: str, topic: str, retain: bool, local: bool) -> str:
 
 
 def _outgoing(qmgr: str, queue: str, message: Message, topic: str, expires_at: datetime | None) -> Outgoing:
-    return Outgoing(PutKind.PUBLICATION, qmgr, queue, message, encode(message), topic, expires_at=expires_at)
+    return Outgoing(
+        PutKind.PUBLICATION, qmgr, queue, message.mqmd.encode(), encode(message), topic, expires_at=expires_at
+    )

@@ -116,7 +116,7 @@ def put_dead(unit: Queues, refused: Refused, qmgr: str, queue: str) -> None:
     now = datetime.now(UTC)
     mqmd = Mqmd.decode(message.md)
     letter = DeadLetters(qmgr, queue).put(mqmd, message.body, refused.reason, message.queue, now)
-    unit.put(letter.queue, letter.message.mqmd.encode(), letter.body, time=now)
+    unit.put(letter.queue, letter.md, letter.body, time=now)
 
 
 @dataclass(frozen=True, slots=True)

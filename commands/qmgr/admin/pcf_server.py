@@ -42,7 +42,7 @@ from rfh2.constants import (
     MQRO_PASS_DISCARD_AND_EXPIRY,
 )
 from rfh2.errors import CommandError, DecodeError
-from rfh2.message import Message, decode
+from rfh2.message import decode
 from rfh2.mqmd import Mqmd, name_of
 from rfh2.pcf import FORMATS, Pcf, decode_pcf
 from rfh2.pcf_admin_names import MQRCCF_MD_FORMAT_ERROR
@@ -185,13 +185,12 @@ class _Answered:
             described = reply_descriptor(
                 command, made, self._ids(), expiry, command.priority, command.persistence, origin
             )
-            message = Message(described, (), response.encode())
             yield Outgoing(
                 PutKind.RESPONSE,
                 qmgr,
                 queue,
-                message,
-                message.body,
+                described.encode(),
+                response.encode(),
                 completion=completion,
                 reason=response.reason,
             )

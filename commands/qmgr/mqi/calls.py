@@ -33,7 +33,6 @@ from commands.qmgr.store.uncommitted import Came
 from commands.qmgr.store.unit_of_work import Begin, SqliteUnitOfWork
 from rfh2.constants import MQRC_UNKNOWN_REMOTE_Q_MGR
 from rfh2.errors import CommandError
-from rfh2.message import Message
 from rfh2.mqi_constants import (
     MQCO_DELETE,
     MQCO_DELETE_PURGE,
@@ -295,9 +294,8 @@ class Program:
         elif not queue:
             queue = handle.name  # an alias of a topic without a topic string, which takes nothing
         elif handle.qmgr:
-            message = Message(mqmd, (), body)
-            sent = transmitted(Outgoing(PutKind.PUBLICATION, handle.qmgr, handle.name, message, body))
-            described, body = sent.message.mqmd, sent.body
+            sent = transmitted(Outgoing(PutKind.PUBLICATION, handle.qmgr, handle.name, mqmd.encode(), body))
+            described, body = sent.mqmd, sent.body
         application = self.application.name
         if options & MQPMO_NO_CONTEXT and not handle.topic:
             user, application = None, ""  # nobody is named; who publishes is known all the same

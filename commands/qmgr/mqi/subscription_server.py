@@ -48,7 +48,6 @@ from rfh2.constants import (
     MQFMT_STRING,
 )
 from rfh2.errors import CommandError
-from rfh2.message import Message
 from rfh2.mqi_constants import (
     MQRC_NO_RETAINED_MSG,
     MQRC_NO_SUBSCRIPTION,
@@ -152,7 +151,7 @@ class _Work:
         asked = Mqmd() if self._arrival.md is None else Mqmd.decode(self._arrival.md)
         made = Mqmd(format=MQFMT_STRING, coded_char_set_id=UTF8_CCSID)
         mqmd = reply_descriptor(asked, made, self._ids(), _EXPIRY_TENTHS, made.priority, made.persistence, origin)
-        yield Outgoing(PutKind.RESPONSE, broker.qmgr, REPLY_QUEUE, Message(mqmd, (), body), body)
+        yield Outgoing(PutKind.RESPONSE, broker.qmgr, REPLY_QUEUE, mqmd.encode(), body)
 
     def _forwarded(self) -> Iterator[tuple[Delivery, Outgoing]]:
         """The message for each delivery."""

@@ -32,7 +32,7 @@ from commands.network.topology import Relation
 from rfh2.constants import MQFMT_RF_HEADER_2, MQPER_PERSISTENT
 from rfh2.errors import DecodeError
 from rfh2.folders import Folder, write
-from rfh2.message import Message, decode, encode
+from rfh2.message import decode, encode
 from rfh2.mqmd import Mqmd
 from rfh2.rfh2 import Rfh2, decode_rfh2
 from streams.operations import ClearRetained, Publication, PublishToTopic
@@ -298,9 +298,7 @@ def _written(
     # (guide 3.1): no program can be it, so that theirs are known from these.
     mqmd = Mqmd(format=MQFMT_RF_HEADER_2, persistence=persistence, priority=0, user_identifier=ADMINISTRATOR)
     body = header.encode() + data
-    return Outgoing(
-        PutKind.PUBLICATION, link.neighbour, queue, Message(mqmd, (), body), body, topic=topic, expires_at=expires_at
-    )
+    return Outgoing(PutKind.PUBLICATION, link.neighbour, queue, mqmd.encode(), body, topic=topic, expires_at=expires_at)
 
 
 def _link(flow: PublicationFlow | DeletionFlow) -> Link:

@@ -18,8 +18,8 @@ from types import TracebackType
 from typing import Protocol, Self, runtime_checkable
 
 from commands.broker.counts import Counting
-from commands.broker.descriptor import Accepted
 from commands.broker.objects import Definition, LocalQueue, Objects
+from commands.broker.puts import Outgoing
 from commands.qmgr.store.neighbours import NeighbourRecords
 from rfh2.captured import CapturedMessage
 from streams.operations import Effect, Published, RetainedPublication
@@ -176,19 +176,10 @@ class PutsRemotely(Protocol):
 class PutsAlike(Protocol):
     """A unit of work that puts messages whose columns are known without looking at each."""
 
-    def put_alike(
-        self,
-        first: int,
-        queues: Sequence[str],
-        mds: Sequence[bytes],
-        bodies: Sequence[bytes],
-        accepted: Sequence[Accepted | None],
-        time: datetime,
-    ) -> int:
-        """Put the messages from number *first*; the number of the first one for which ``put`` has to be called.
+    def put_alike(self, puts: Sequence[Outgoing], first: int, time: datetime) -> int:
+        """Put *puts* from number *first*; the number of the first one for which ``put`` has to be called.
 
-        That is their number where there is none. accepted: the columns of each; None where they are not known. time:
-        of arrival, UTC.
+        That is their number where there is none. time: of arrival, UTC.
         """
 
 

@@ -13,7 +13,7 @@ from datetime import datetime
 from types import TracebackType
 from typing import Final, Self
 
-from commands.broker.descriptor import Accepted, default_descriptor
+from commands.broker.descriptor import default_descriptor
 from commands.broker.objects import (
     DEFAULT_STREAM,
     TEMPORARY,
@@ -23,6 +23,7 @@ from commands.broker.objects import (
     Objects,
     QueueManager,
 )
+from commands.broker.puts import Outgoing
 from commands.broker.state import LAST_US, to_microseconds
 from commands.disk.errors import MessageRefusedError, QueueError, UnknownQueueError
 from commands.qmgr.store import reading
@@ -207,22 +208,15 @@ class SqliteUnitOfWork:
         return seq
 
     @translate_sqlite_errors
-    def put_alike(
-        self,
-        first: int,
-        queues: Sequence[str],
-        mds: Sequence[bytes],
-        bodies: Sequence[bytes],
-        accepted: Sequence[Accepted | None],
-        time: datetime,
-    ) -> int:
+    def put_alike(self, puts: Sequence[Outgoing], first: int, time: datetime) -> int:
         self._require_open()
         known, pending, depths, counters = self._cache.queues, self._pending, self._depths, self.counters
         time_us = self._arrivals.time_us(time)
         seq = self._next_seq()
-        count = len(bodies)
+        count = len(puts)
         for n in range(first, count):
-            columns, local, body = accepted[n], known.get(queues[n]), bodies[n]
+            put = puts[n]
+            columns, local, body = put.accepted, known.get(put.queue), put.body
             if (
                 columns is None
                 or type(local) is not LocalQueue
@@ -236,7 +230,7 @@ class SqliteUnitOfWork:
                 return n
             name = local.name
             end_us = None if lifetime_us is None else min(time_us + lifetime_us, LAST_US)
-            if pending.put((seq, name, rank, time_us, user, persistent, end_us, mds[n], body, 0)):
+            if pending.put((seq, name, rank, time_us, user, persistent, end_us, put.md, body, 0)):
                 self.settle()
             self._seq = seq
             seq += 1

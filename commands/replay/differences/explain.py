@@ -161,7 +161,7 @@ def _places(observed: Observed) -> _Places:
 def _as_delivered(observed: Observed, reached: _Reached) -> tuple[object, ...]:
     """A publication as it was put, without the identifiers that each version counts for itself."""
     put = observed.publications[reached.message]
-    mqmd = put.message.mqmd
+    mqmd = put.mqmd
     made_up = mqmd.correl_id == observed.copies[reached.message][0].subscription.sub_id
     return _fields_but_ids(mqmd), None if made_up else mqmd.correl_id, put.body
 
@@ -204,7 +204,7 @@ def _put_difference(
 
 def _answer(put: Outgoing) -> tuple[object, ...]:
     """A response or dead letter, without what is counted."""
-    mqmd = put.message.mqmd
+    mqmd = put.mqmd
     msg_id = mqmd.msg_id if mqmd.msg_id[:4] != _PRODUCT else bytes(24)
     return (put.kind, put.qmgr, put.queue, put.completion, put.reason, replace(mqmd, msg_id=msg_id), put.body)
 

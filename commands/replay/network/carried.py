@@ -21,13 +21,12 @@ from commands.broker.outcome import Arrival, Outcome
 from commands.broker.puts import Outgoing
 from commands.network.flows import Flow, PublicationFlow
 from commands.network.queue_manager import NetworkQueueManager, Ways
-from commands.templates.cached_puts import CORREL_ID, CachedPuts, CacheEntry
+from commands.templates.descriptors import CORREL_ID
 from commands.templates.parts import Parts, parts_of
-from commands.templates.templates import TEMPLATES_ROOM, PublicationTemplates
+from commands.templates.templates import TEMPLATES_ROOM, Plan, PublicationTemplates, SeenShapes
 from rfh2.mqi_constants import MQCI_NONE
 from streams.delivery_rules import is_home
 
-_MOST_SEEN: Final = 200_000
 _MOST_WAYS: Final = 200_000
 _ROOM: Final = 4_194_304
 """For the templates of all queue managers together, in puts; each has a part, but not less than ``_LEAST``."""
@@ -44,12 +43,12 @@ class CarriedPublications:
         self._templates = {
             each.name: PublicationTemplates(each.broker, effects=True, carried=True, most=most) for each in given
         }
-        self._seen: set[int] = set()
-        self._ways: dict[tuple[CacheEntry, str, str], Ways] = {}
+        self._seen = SeenShapes()
+        self._ways: dict[tuple[Plan, str, str], Ways] = {}
         self._arrival: Arrival | None = None
         self._parts: Parts | None = None
         self._is_taken_apart = self._may_learn = self._learns = False
-        self.made: list[CachedPuts | Sequence[Outgoing]] = []
+        self.made: list[Sequence[Outgoing]] = []
 
     def begin(self, arrival: Arrival) -> None:
         """A program has put this message."""
@@ -66,28 +65,24 @@ class CarriedPublications:
         if there.was_reached_by(arrival.seq) or space.is_due(now):
             return None
         templates = self._templates[there.name]
-        made = templates.answer(arrival, parts)
-        if not isinstance(made, CachedPuts):
-            self._learns = self._may_learn and (made or not templates.knows(parts))
+        plan = templates.plan(arrival, parts)
+        if not isinstance(plan, Plan):
+            self._learns = self._may_learn and (plan or not templates.knows(parts))
             return None
-        kept = made.kept
-        if kept.topics[0] != operation.topic_string:  # the stream has another place where it was published
+        if plan.topic != operation.topic_string:  # the stream has another place where it was published
             return None
-        for retained in kept.retained_by(arrival):
-            space.retain(retained)
-        self.made.append(made)
-        # The matches of an entry never change, nor do topic objects and links during a replay.
-        key = (kept, flow.sender, flow.cluster)
+        puts = templates.outcome(plan, arrival, parts).puts
+        self.made.append(puts)
+        # The matches of a plan never change, nor do topic objects and links during a replay.
+        key = (plan, flow.sender, flow.cluster)
         ways = self._ways.get(key)
-        if ways is not None:
-            return there.repeated(flow, arrival.seq, len(made.mds), ways)
-        (matched,) = kept.matches
-        proxies = [each for each in matched if each.is_proxy and not is_home(each, operation, None)]
-        ways = there.ways(flow, proxies)
-        if len(self._ways) >= _MOST_WAYS:
-            self._ways.clear()
-        self._ways[key] = ways
-        return there.repeated(flow, arrival.seq, len(made.mds), ways)
+        if ways is None:
+            proxies = [each for each in plan.matched if each.is_proxy and not is_home(each, operation, None)]
+            ways = there.ways(flow, proxies)
+            if len(self._ways) >= _MOST_WAYS:
+                self._ways.clear()
+            self._ways[key] = ways
+        return there.repeated(flow, arrival.seq, len(puts), ways)
 
     def seen(self, there: NetworkQueueManager, _flow: PublicationFlow, outcome: Outcome) -> None:
         """The broker has seen what ``flows`` was asked about just before."""
@@ -106,10 +101,5 @@ class CarriedPublications:
             return None
         self._parts = parts = parts_of(arrival)
         if parts is not None:
-            # What never comes again is not worth learning.
-            number = hash(parts.key)
-            self._may_learn = number in self._seen
-            if len(self._seen) >= _MOST_SEEN:
-                self._seen.clear()
-            self._seen.add(number)
+            self._may_learn = self._seen.add(parts)
         return parts

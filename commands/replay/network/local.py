@@ -14,13 +14,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
 from commands.broker.outcome import Outcome
-from commands.broker.puts import Outgoing, Put, PutKind
+from commands.broker.puts import Outgoing, Put
 from commands.network.network import Network, NextChannel, Step
 from commands.replay.arrivals import Arrivals
 from commands.replay.local import ReplayCounts
 from commands.replay.network.building import NetworkSetup
 from commands.replay.network.carried import CarriedPublications
-from commands.templates.cached_puts import CachedPuts
 from rfh2.captured import CapturedMessage
 
 
@@ -28,7 +27,6 @@ class PutSink(Protocol):
     """Where puts go: ``PutLines``, ``PutColumns``."""
 
     def add(self, seq: int, puts: Sequence[Outgoing], begin: int = 0) -> None: ...
-    def add_again(self, seq: int, again: CachedPuts, begin: int = 0) -> None: ...
 
 
 class NetworkReplay:
@@ -69,13 +67,8 @@ class NetworkReplay:
         sink.add(message.seq, outcome.puts)
         n, kinds = len(outcome.puts), self.counts.puts
         for made in self._carried.made:
-            if isinstance(made, CachedPuts):
-                sink.add_again(message.seq, made, n)
-                n += len(made.mds)
-                kinds[PutKind.PUBLICATION] += len(made.mds)
-            else:
-                sink.add(message.seq, made, n)
-                n += len(made)
-                for put in made:
-                    kinds[put.kind] += 1
+            sink.add(message.seq, made, n)
+            n += len(made)
+            for put in made:
+                kinds[put.kind] += 1
         return outcome

@@ -28,7 +28,6 @@ from commands.explain.selection import EVERYTHING, MessageSelection
 from commands.replay.spark.choice import CHOSEN, Place, last_place, up_to
 from commands.replay.spark.first_pass_filter import FirstPassRole, Roles
 from commands.replay.spark.in_order import FilesInOrder, filled, with_moments
-from commands.replay.spark.plain_publish_filter import are_plain
 from commands.replay.spark.prepare import Clock, Clocks, Prepared, Work, begins_of, expiry_of, moments_of
 from commands.replay.spark.replay_setup import EXPIRY, UNLIMITED, ReplaySetup
 from commands.replay.spark.schemas import CAPTURED, COLUMNS, arrow_schema
@@ -269,7 +268,7 @@ class _Surveyor:
         self._roles = Roles()
 
     def look(self, batch: pa.RecordBatch) -> dict[FirstPassRole, pa.RecordBatch]:
-        """Survey *batch*. Returns its messages that a broker reads and that are not plain, by their role."""
+        """Survey *batch*. Returns its messages that a broker reads, by their role."""
         read = pc.is_in(batch.column("queue"), self._queues)
         self._look_at_expiry(batch.filter(read))
         qmgrs, time = batch.column("qmgr"), batch.column("time")
@@ -278,9 +277,8 @@ class _Surveyor:
         if self._last is not None:
             # Only this loop has the message before.
             batch = batch.set_column(batch.schema.get_field_index("time"), "time", filled(batch, self._last))
-        on_control = pc.equal(batch.column("queue"), CONTROL_QUEUE)
-        self._controlling += on_control.true_count
-        left = batch.filter(pc.and_(read, pc.or_(on_control, pc.invert(are_plain(batch.column("body"))))))
+        self._controlling += pc.equal(batch.column("queue"), CONTROL_QUEUE).true_count
+        left = batch.filter(read)
         left = left.append_column("range", pa.array([self._number] * left.num_rows, pa.int32()))
         return self._roles.split(left)
 

@@ -23,8 +23,7 @@ from commands.broker.outcome import Arrival, Outcome
 from commands.broker.state import subscription_of, subscription_state
 from commands.mqsc.broker import Broker
 from commands.replay.spark.replay_setup import ReplaySetup
-from commands.templates.cache import PublicationCache
-from commands.templates.cached_puts import CachedPuts
+from commands.templates.templates import PublicationTemplates
 from streams.operations import RetainedPublication
 from streams.subscriptions import Subscription
 from streams.topic_space import TopicSpace
@@ -89,7 +88,7 @@ class Replica:
         self._pristine = setting.broker(qmgr).space
         self._broker: Broker = setting.broker(qmgr)
         self._process_whole = self._broker.trace if traced else self._broker.process
-        self._process = self._broker.trace if traced else PublicationCache(self._broker).process
+        self._process = self._broker.trace if traced else PublicationTemplates(self._broker, effects=False).process
         self._journal = journal if journal is not None else untouched(self._pristine)
         self._changes = self._journal.changes
         # How many of the changes the broker has in it; None: it is nowhere.
@@ -101,7 +100,7 @@ class Replica:
         """The broker's topic space."""
         return self._broker.space
 
-    def process(self, arrival: Arrival, retained: Iterable[RetainedPublication] | None) -> Outcome | CachedPuts:
+    def process(self, arrival: Arrival, retained: Iterable[RetainedPublication] | None) -> Outcome:
         """The result of the message, at its place.
 
         retained: what it finds retained; None for a message that does not look.

@@ -26,8 +26,7 @@ from commands.broker.objects import CONTROL_QUEUE
 from commands.explain.selection import EVERYTHING, MessageSelection
 from commands.replay.arrivals import DEFAULT_QMGR
 from commands.replay.spark.choice import CHOSEN, chosen_column, is_up_to, last_place
-from commands.replay.spark.first_pass_filter import of_control
-from commands.replay.spark.plain_publish_filter import is_plain
+from commands.replay.spark.first_pass_filter import FirstPassRole, with_role
 from commands.replay.spark.replay_setup import EXPIRY, UNLIMITED, ReplaySetup
 from commands.replay.spark.schemas import CAPTURED, COLUMNS, check_columns
 
@@ -44,7 +43,7 @@ class Prepared:
     also CHOSEN, and none behind its limit.
 
     control: those of them that change subscriptions or look at what is retained. retaining: those on stream queues that
-    leave something retained, and it may be others. starts: the least seq of each range, and behind them where the last
+    leave something retained if they succeed. starts: the least seq of each range, and behind them where the last
     one ends. exact: queue managers on which the clock goes back and something expires. count: how many messages there
     are. setting: with what the messages add. begins: by queue manager and range, the last moment before it, in
     microseconds since 1970, where something expires and no clock goes back. control_count: how many messages are on the
@@ -109,10 +108,9 @@ def prepared(
     if setting.expires:
         firsts = moments.groupBy("qmgr").agg(F.min_by(F.unix_micros("now"), "seq")).collect()
         setting = setting.beginning({row[0]: row[1] for row in firsts})
-    streams = F.col("queue").isin(list(setting.stream_queues))
-    looking = moments.drop(CHOSEN).where((F.col("queue") == CONTROL_QUEUE) | (streams & ~is_plain()))
-    control = looking.mapInArrow(of_control, looking.schema)
-    retaining = looking.where(F.col("queue") != CONTROL_QUEUE)
+    read = moments.drop(CHOSEN).where(F.col("queue").isin(CONTROL_QUEUE, *setting.stream_queues))
+    control = read.mapInArrow(with_role(FirstPassRole.CONTROL), read.schema)
+    retaining = read.mapInArrow(with_role(FirstPassRole.RETAINING), read.schema)
     if selection.limit is not None and (last := last_place(moments.where(CHOSEN), selection.limit)) is not None:
         moments = moments.where(is_up_to(last))
     exact, begins = expiry_of(expiring, clocks, len(starts) - 1)

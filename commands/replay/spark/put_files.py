@@ -27,7 +27,6 @@ from commands.replay.spark.capture_scan import PreparedInFiles
 from commands.replay.spark.schemas import arrow_schema
 from commands.replay.spark.second_pass import Lane, PutsKeeper, Result
 from commands.replay.spark.second_pass_in_files import Found, second_pass_in_files
-from commands.templates.cached_puts import CachedPuts
 
 FORMATS: Final = ("jsonl", "parquet")
 _REPORT: Final = StructType([StructField("report", StringType())])
@@ -104,14 +103,6 @@ class _FileKeeper(PutsKeeper):
             sink.add(arrival.seq, outcome.puts)
             for put in outcome.puts:
                 self._kinds[put.kind.value] += 1
-
-    def keep_again(self, arrival: Arrival, again: CachedPuts) -> None:
-        """Take the puts of a publication like one before."""
-        sink = self._sink or self._opened()
-        self._written.messages += 1
-        if again.mds:
-            sink.add_again(arrival.seq, again)
-            self._kinds.update(kind.value for kind in again.kept.kinds)
 
     def _opened(self) -> PutLines | PutsParquet:
         self._file = self._partial.open("wb")

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final, Protocol
 
@@ -34,7 +33,7 @@ from commands.replay.spark.prepare import Prepared, Work
 from commands.replay.spark.replay_setup import ReplaySetup
 from commands.replay.spark.rows import batch_of, columns
 from commands.replay.spark.schemas import COLUMNS, arrow_schema
-from commands.templates.cache import CacheKey, cache_key, is_all_header
+from commands.templates.templates import PublicationTemplates
 from rfh2.message import Message
 from rfh2.mqmd import Mqmd
 from streams.operations import ClearRetained, Publication, Published, RetainedPublication, RetainedStored
@@ -71,7 +70,6 @@ _WINNERS: Final = StructType(
 _ARROW_CANDIDATES: Final = arrow_schema(CANDIDATES)
 _ARROW_WINNERS: Final = arrow_schema(_WINNERS)
 _BATCH_ROWS: Final = 4096
-_MOST_KNOWN: Final = 20_000
 _NOTHING: Final = Message(Mqmd())
 
 Batches = Iterable[pa.RecordBatch]
@@ -137,7 +135,7 @@ class _Candidates:
         self._broker: Broker = setting.broker(qmgr)
         self._broker.space.restore((), ())
         self._last: dict[str, tuple[int, Publication]] = {}
-        self._known: dict[CacheKey, list[tuple[str, Publication]]] = {}
+        self._templates = PublicationTemplates(self._broker, effects=True)
 
     def process(self, arrival: Arrival) -> Iterator[tuple[Any, ...]]:
         """One message; its result is a candidate once the next one on its topic is known."""
@@ -147,22 +145,11 @@ class _Candidates:
             self._last[topic] = (arrival.seq, publication)
 
     def _retained_by(self, arrival: Arrival) -> list[tuple[str, Publication]]:
-        """What a message leaves retained, without the message itself. The same header gives the same result."""
-        key = cache_key(arrival)
-        known = None if key is None else self._known.get(key)
-        if known is not None:
-            return [(topic, replace(publication, published_at=arrival.now)) for topic, publication in known]
-        effects = self._broker.process(arrival).effects
+        """What a message leaves retained, without the message itself."""
+        effects = self._templates.process(arrival).effects
         self._broker.space.forget_retained()
         stored = [effect.retained for effect in effects if isinstance(effect, RetainedStored)]
-        found = [(each.topic_string, _without_message(each.publication)) for each in stored]
-        # When something expires depends on when it was published.
-        lasting = all(publication.expires_at is None for _, publication in found)
-        if key is not None and lasting and is_all_header(arrival, len(key[-1])):
-            if len(self._known) >= _MOST_KNOWN:
-                self._known.clear()
-            self._known[key] = found
-        return found
+        return [(each.topic_string, _without_message(each.publication)) for each in stored]
 
     def end(self) -> Iterator[tuple[Any, ...]]:
         """What is left at the end of the range."""

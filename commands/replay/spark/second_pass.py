@@ -5,12 +5,11 @@ intervals, and processes its messages in order, those of the control plane inclu
 state as the local replay. What a message finds retained travels to it from wherever it was published.
 
 What is kept of an outcome is up to a ``Keeper``: puts for ``replayed``, operations for ``translated``. One that wants
-nothing but puts is a ``PutsKeeper``, for which publications like one before are not worked out again.
+nothing but puts is a ``PutsKeeper``, for which templates make most outcomes.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
@@ -32,7 +31,6 @@ from commands.replay.spark.prepare import Prepared
 from commands.replay.spark.replay_setup import ReplaySetup
 from commands.replay.spark.rows import columns
 from commands.replay.spark.schemas import COLUMNS
-from commands.templates.cached_puts import CachedPuts
 from rfh2.errors import QPubSubError
 from streams.operations import RetainedPublication, RetainedStored
 from streams.topic_space import TopicSpace
@@ -73,32 +71,11 @@ class Keeper(Protocol):
         """Give what is left, when there are no more messages."""
 
 
-class PutsKeeper(ABC):
-    """A Keeper for one lane that needs only the puts of a publication like an earlier one."""
+class PutsKeeper(Keeper):
+    """A Keeper for one lane that needs only puts, so that templates may make outcomes."""
 
-    @property
-    @abstractmethod
-    def is_full(self) -> bool:
-        """Whether it is time to take."""
-
-    @abstractmethod
-    def keep(self, arrival: Arrival, qmgr: str, results: Sequence[Result]) -> None:
-        """Take the result of one message."""
-
-    @abstractmethod
-    def keep_again(self, arrival: Arrival, again: CachedPuts) -> None:
-        """Take the puts of a publication like one before."""
-
-    @abstractmethod
-    def take(self) -> Iterator[pa.RecordBatch]:
-        """Give what was kept since the last time."""
-
-    @abstractmethod
-    def end(self) -> Iterator[pa.RecordBatch]:
-        """Give what is left, when there are no more messages."""
-
-
-AnyKeeper = Keeper | PutsKeeper
+    def begin(self, qmgr: str) -> None:
+        """Do nothing."""
 
 
 @dataclass(frozen=True)
@@ -115,9 +92,7 @@ class Lane:
     found: DataFrame | None
 
 
-def second_pass(
-    ready: Prepared, lanes: Sequence[Lane], keeper: Callable[[], AnyKeeper], schema: StructType
-) -> DataFrame:
+def second_pass(ready: Prepared, lanes: Sequence[Lane], keeper: Callable[[], Keeper], schema: StructType) -> DataFrame:
     """What keepers keep, in the order of seq.
 
     lanes: each replays every message, side by side. keeper: makes one for each task; it takes those that are chosen.
@@ -175,7 +150,7 @@ class RangeTask:
     lanes: setting and controlled queue managers of each.
     """
 
-    def __init__(self, lanes: Sequence[tuple[ReplaySetup, frozenset[str]]], keeper: AnyKeeper) -> None:
+    def __init__(self, lanes: Sequence[tuple[ReplaySetup, frozenset[str]]], keeper: Keeper) -> None:
         self.keeper = keeper
         self._lanes = lanes
         self._intervals: dict[tuple[int, str], list[tuple[int, int, str]]] = {}
@@ -224,8 +199,7 @@ class RangeTask:
                 _Local(qmgr, setting, self._journal(at, qmgr), traced) for at, (setting, _) in enumerate(self._lanes)
             ]
             self._qmgrs[qmgr] = known
-            if not isinstance(self.keeper, PutsKeeper):
-                self.keeper.begin(qmgr)
+            self.keeper.begin(qmgr)
         if topic is not None and lane is not None:
             known[lane].find(arrival, topic)
             return
@@ -234,13 +208,7 @@ class RangeTask:
         self._last[qmgr] = seq
         results: list[Result] = []
         for local in known:
-            made = local.process(arrival)
-            if isinstance(made, CachedPuts):
-                assert isinstance(self.keeper, PutsKeeper)
-                if chosen:
-                    self.keeper.keep_again(arrival, made)
-                return
-            results.append((made, local.space))
+            results.append((local.process(arrival), local.space))
         if chosen:
             self.keeper.keep(arrival, qmgr, results)
 
@@ -276,7 +244,7 @@ class _Local:
         """The topic space as it is."""
         return self._replica.space
 
-    def process(self, arrival: Arrival) -> Outcome | CachedPuts:
+    def process(self, arrival: Arrival) -> Outcome:
         """One message."""
         found = self._found
         if found is not None:

@@ -22,7 +22,7 @@ from commands.replay.spark.choice import CHOSEN
 from commands.replay.spark.prepare import Prepared
 from commands.replay.spark.rows import columns
 from commands.replay.spark.schemas import COLUMNS
-from commands.replay.spark.second_pass import AnyKeeper, Lane, RangeTask, intervals_of, looked_up
+from commands.replay.spark.second_pass import Keeper, Lane, RangeTask, intervals_of, looked_up
 
 _BATCH_ROWS: Final = 1024
 _QMGR: Final = COLUMNS.index("qmgr")
@@ -76,7 +76,7 @@ def second_pass_in_files(
     ready: PreparedInFiles,
     lanes: Sequence[Lane],
     found: Found,
-    keeper: Callable[[int], AnyKeeper],
+    keeper: Callable[[int], Keeper],
     schema: StructType,
     numbers: Sequence[int],
 ) -> DataFrame:

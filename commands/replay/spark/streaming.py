@@ -231,8 +231,7 @@ class _Replay(StatefulProcessor):
             for n, put in enumerate(outcome.puts):
                 completion = None if put.completion is None else put.completion.value
                 where = (put.qmgr, put.queue, put.topic, put.sub_name)
-                mqmd = put.message.mqmd.encode()
-                yield _row(seq, n, put.kind.value, *where, completion, put.reason, mqmd, put.body, None, None, None)
+                yield _row(seq, n, put.kind.value, *where, completion, put.reason, put.md, put.body, None, None, None)
         self._write(changes)
         reached = place._replace(last=in_order[-1][0], now=to_microseconds(now), digest=digest.digest())
         self._place.update(tuple(reached))

@@ -24,7 +24,6 @@ from commands.replay.spark.replay_setup import ReplaySetup
 from commands.replay.spark.retained import found_retained
 from commands.replay.spark.schemas import PUTS
 from commands.replay.spark.second_pass import Lane, PutsKeeper, Result, second_pass
-from commands.templates.cached_puts import CachedPuts
 
 
 class PutKeeper(PutsKeeper):
@@ -42,10 +41,6 @@ class PutKeeper(PutsKeeper):
         """Take the result of one message."""
         ((outcome, _),) = results
         self._held.add(arrival.seq, outcome.puts)
-
-    def keep_again(self, arrival: Arrival, again: CachedPuts) -> None:
-        """Take the puts of a publication like one before."""
-        self._held.add_again(arrival.seq, again)
 
     def take(self) -> Iterator[pa.RecordBatch]:
         """Give what was kept since the last time."""

@@ -22,16 +22,14 @@ from typing import Final
 
 from commands.disk.permissions import make_directory, private
 from commands.network.estate_file import Estate
+from migrate.contents import SUMS
 from migrate.estate.item_rows import ItemRow
 from migrate.estate.overview import EstateOverview
-from migrate.estate.pack.applications import Applications
-from migrate.estate.pack.collecting import Impact, collect
+from migrate.estate.pack.collecting import Applications, Impact, collect
 from migrate.estate.pack.page import pack_page
-from migrate.estate.pack.runbook import runbook
-from migrate.estate.pack.summary import summary
+from migrate.estate.pack.runbook import runbook, summary
 from migrate.estate.records import BrokerFiles, Record
-from migrate.report.items import harmless
-from migrate.report.staging import SUMS
+from migrate.report.outputs import harmless
 from rfh2.errors import MigrationError
 
 PAGE: Final = "pack.html"

@@ -11,7 +11,7 @@ from typing import Final
 from commands.pages import Cell, Column, ColumnKind, Figure, Section, Series, Severity, document
 from commands.pages.engine import listing
 from migrate.estate.pack.collecting import Impact, ranked_over_all
-from migrate.estate.totals import Result
+from migrate.ledger import Result
 from migrate.log import printable
 from migrate.report.html import section
 

@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from commands import parse
 from commands.cli import main
-from commands.headers.qmgr_renaming import other_qmgr, renamed
+from commands.headers.registry import other_qmgr, renamed
 from rfh2.captured import CapturedMessage
 from rfh2.folders import Folder
 from rfh2.message import Message, encode

@@ -242,6 +242,16 @@ CASES: list[tuple[str, Callable[[], CapturedMessage], list[tuple[str, int]]]] = 
         [("filter-never-true", 86)],
     ),
     (
+        "2.4.3-never-true-of-a-list",
+        lambda: put(psc("RegSub", "<Topic>a</Topic><Filter>'r' = x AND y > 1 AND x IN ('a', 'b')</Filter>")),
+        [("filter-never-true", 86)],
+    ),
+    (
+        "2.4.3-maybe-true",
+        lambda: put(psc("RegSub", "<Topic>a</Topic><Filter>x = 1 AND (y = 2 OR x = 2) AND z = 1</Filter>")),
+        [],
+    ),
+    (
         "6.7.4-the-last-persistence-counts",
         lambda: put(psc("RegSub", "<Topic>a</Topic><RegOpt>Pers</RegOpt><RegOpt>NonPers</RegOpt>")),
         [("option-without-effect", 86)],

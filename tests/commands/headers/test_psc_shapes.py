@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from commands.headers import psc_shapes
+from commands.headers import psc
+from commands.headers.psc import command_of_leaves
 from commands.headers.psc_commands import ALL_TAGS, RULES, parse_psc
-from commands.headers.psc_shapes import command_of_leaves
 from commands.model import Command, Publish
 from rfh2.captures import read_captures
 from rfh2.errors import CommandError, DecodeError, QPubSubError
@@ -57,7 +57,7 @@ def _agree(folder: Folder) -> None:
 
 @pytest.fixture(autouse=True)
 def _no_shape_is_known() -> None:
-    psc_shapes._SHAPES.clear()
+    psc._SHAPES.clear()
 
 
 PUBLISH = "<psc><Command>Publish</Command><Topic>{}</Topic><SeqNum>{}</SeqNum></psc>"
@@ -95,7 +95,7 @@ def test_a_folder_like_an_earlier_one_is_read_as_if_it_were_the_first(form: str,
 
 def test_a_folder_of_a_known_shape_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
     first = command_of_leaves(Folder.of(PUBLISH.format("a", "1")))
-    monkeypatch.setattr(psc_shapes, "parse_psc", lambda _pairs: pytest.fail("the rules were asked again"))
+    monkeypatch.setattr(psc, "parse_psc", lambda _pairs: pytest.fail("the rules were asked again"))
     assert command_of_leaves(Folder.of(PUBLISH.format("b", "2"))) == Publish(topics=("b",), seq_num="2")
     assert first == Publish(topics=("a",), seq_num="1")
 
@@ -105,7 +105,7 @@ def test_what_is_refused_is_not_kept() -> None:
     for _ in range(2):
         with pytest.raises(CommandError, match="needs a Topic"):
             command_of_leaves(folder)
-    assert len(psc_shapes._SHAPES) == 0
+    assert len(psc._SHAPES) == 0
 
 
 def test_bytes_that_are_no_text_are_refused() -> None:
@@ -168,7 +168,7 @@ _PAIRS = st.lists(
     st.lists(st.lists(_TEXTS, min_size=8, max_size=8), min_size=1, max_size=4),
 )
 def test_any_folders_of_one_form(word: str, pairs: list[tuple[str, str]], others: list[list[str]]) -> None:
-    psc_shapes._SHAPES.clear()
+    psc._SHAPES.clear()
     pairs = [("Command", word), ("Topic", "a"), *pairs]
     for texts in ([], *others, []):
         changed = [
@@ -181,7 +181,7 @@ def test_any_folders_of_one_form(word: str, pairs: list[tuple[str, str]], others
 
 @given(st.data())
 def test_folders_of_captures_with_changes(data: st.DataObject) -> None:
-    psc_shapes._SHAPES.clear()
+    psc._SHAPES.clear()
     text = data.draw(st.sampled_from(_texts_of_fixtures()))
     _agree(Folder.of(text))
     for _ in range(4):

@@ -13,7 +13,7 @@ import pytest
 from commands.broker.objects import DEAD_LETTER_QUEUE, QueueManager
 from commands.config.settings import Config, TopicsConfig
 from commands.links.opening import Places
-from commands.mqsc.parser import parse
+from commands.mqsc.script import parse
 from commands.qmgr.admin.runner import StatementRunner
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import Durability, QueueManagerStore

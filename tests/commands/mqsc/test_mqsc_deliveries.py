@@ -16,7 +16,7 @@ from commands.explain.build import CommandSpec, command_message
 from commands.mqsc.administration import Administration
 from commands.mqsc.broker import Broker
 from commands.mqsc.execute import execute
-from commands.mqsc.parser import parse
+from commands.mqsc.script import parse
 from commands.qmgr.admin.runner import Keeper, UnitQueues
 from commands.qmgr.backlog import Backlog
 from commands.qmgr.processor import Processor

@@ -21,7 +21,7 @@ from typing import Self
 from commands.broker.exit_values import PublishExit
 from commands.broker.objects import QueueManager
 from commands.links.channels.channels import Channels
-from commands.mqsc.parser import parse
+from commands.mqsc.script import parse
 from commands.qmgr.admin.runner import StatementRunner
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import Durability, QueueManagerStore

@@ -29,7 +29,7 @@ from commands.replay.network.local import NetworkReplay
 from commands.running.status import status_of
 from rfh2.captured import CapturedMessage
 from rfh2.errors import StoreError
-from rfh2.message import Message, decode
+from rfh2.message import decode
 from rfh2.mqmd import Mqmd
 from rfh2.pcf import Pcf
 from rfh2.pcf_admin_names import MQCACF_SUB_NAME, MQCMD_DELETE_Q, MQCMD_DELETE_SUBSCRIPTION
@@ -386,9 +386,9 @@ def sent_to_qm2(world: LiveWorld, queue: str, user: str, body: bytes, **fields: 
     user: "" for one that says nothing of itself, in its descriptor neither.
     """
     mqmd = Mqmd(user_identifier="mqm" if user else "", **fields)  # type: ignore[arg-type]
-    put = transmitted(Outgoing(PutKind.PUBLICATION, "QM2", queue, Message(mqmd, (), body), body))
+    put = transmitted(Outgoing(PutKind.PUBLICATION, "QM2", queue, mqmd.encode(), body))
     with world.queue_managers["QM1"].store.unit_of_work() as unit:
-        unit.put(put.queue, put.message.mqmd.encode(), put.body, user=user or None)
+        unit.put(put.queue, put.md, put.body, user=user or None)
     world.settle()
 
 

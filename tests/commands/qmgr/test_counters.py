@@ -1,7 +1,7 @@
 """What is counted of subscriptions, topics and queues: exact, kept over restarts, and nothing of what was backed out.
 
 What a kill -9 leaves is compared in test_crash.py, the cached way with the whole way in
-test_processor_publication_cache.py.
+test_processor_templates.py.
 """
 
 from __future__ import annotations

@@ -15,15 +15,13 @@ from commands.broker.outcome import Arrival
 from commands.broker.puts import Put, PutKind
 from commands.mqsc.broker import Broker
 from commands.qmgr.processor import Processor
-from commands.templates.cache import PublicationCache
-from commands.templates.cached_puts import CachedPuts
 from commands.templates.parts import parts_of
 from commands.templates.templates import PublicationTemplates
 from rfh2.captured import CapturedMessage
 from rfh2.ccsid import ByteOrder
 from rfh2.constants import MQMT_DATAGRAM, MQMT_REQUEST, MQRO_PAN, MQRO_PASS_CORREL_ID, MQRO_PASS_MSG_ID
 from rfh2.mqmd import Mqmd
-from tests.commands.qmgr.test_processor_publication_cache import Manager
+from tests.commands.qmgr.test_processor_templates import Manager, by_template
 from tests.commands.replay.spark.worlds import CONTROL, SETUP, START
 
 # Without the subscription to everything below a, which wants properties.
@@ -174,21 +172,15 @@ class Pair:
 
     def __init__(self, setup: str, semantics: str = "v7", effects: bool = True) -> None:
         self.whole, self.short = Broker("QM1", setup, semantics), Broker("QM1", setup, semantics)
-        self.cache = PublicationCache(self.short, effects)
+        self.templates = PublicationTemplates(self.short, effects)
         self.again = 0
         self._effects = effects
 
     def check(self, arrival: Arrival) -> None:
         wanted = [Put.of(arrival.seq, n, put) for n, put in enumerate(self.whole.process(arrival).puts)]
-        made = self.cache.process(arrival)
-        if isinstance(made, CachedPuts):
-            self.again += 1
-            found = list(made.puts(arrival.seq))
-            for retained in made.kept.retained_by(arrival):
-                self.short.space.retain(retained)
-        else:
-            found = [Put.of(arrival.seq, n, put) for n, put in enumerate(made.puts)]
-        assert found == wanted
+        outcome = self.templates.process(arrival)
+        self.again += by_template(outcome)
+        assert [Put.of(arrival.seq, n, put) for n, put in enumerate(outcome.puts)] == wanted
         if self._effects:
             assert _retained(self.short) == _retained(self.whole)
 
@@ -301,13 +293,13 @@ def test_a_subscription_that_is_altered_is_learned_again() -> None:
 
 def test_room_is_bounded() -> None:
     pair = Pair(STREAMS + SUBSCRIBERS)
-    pair.cache._templates = PublicationTemplates(pair.short, effects=True, most=30)
+    pair.templates = PublicationTemplates(pair.short, effects=True, most=30)
     for number in range(1, 200):
         program = replace(PLAIN, mqmd=replace(PLAIN.mqmd, user_identifier=f"user{number % 3}"))
         psc = program.psc.format(topic=f"a/{number % 7}", number=str(number)).encode()
         pair.check(_arrival(program, _body(program, [psc]), number))
-        assert 0 <= pair.cache._templates.room <= 30
-        assert sum(len(each.plans) for each in pair.cache._templates._shapes.values() if each) <= 15
+        assert 0 <= pair.templates.room <= 30
+        assert sum(len(each.plans) for each in pair.templates._shapes.values() if each) <= 15
     assert pair.again > 20
 
 
@@ -387,11 +379,11 @@ def test_a_user_who_leaves_a_group_publishes_no_more(tmp_path: Path) -> None:
 
 def test_the_kinds_of_puts_are_known() -> None:
     broker = Broker("QM1", SUBSCRIBERS)
-    cache = PublicationCache(broker)
+    templates = PublicationTemplates(broker, effects=False)
     program = replace(PLAIN, mqmd=ASKING)
     for number in range(1, 4):
-        made = cache.process(
-            _arrival(program, _body(program, [PLAIN.psc.format(topic="a", number="1").encode()]), number)
-        )
-    assert isinstance(made, CachedPuts)
-    assert made.kept.kinds == (PutKind.PUBLICATION, PutKind.PUBLICATION, PutKind.RESPONSE)
+        body = _body(program, [PLAIN.psc.format(topic="a", number="1").encode()])
+        outcome = templates.process(_arrival(program, body, number))
+    assert by_template(outcome)
+    kinds = [put.kind for put in outcome.puts]
+    assert kinds == [PutKind.PUBLICATION, PutKind.PUBLICATION, PutKind.RESPONSE]

@@ -60,13 +60,12 @@ class World:
 
 def _seen(put: Outgoing) -> tuple[Any, ...]:
     """All that a queue gets of a message."""
-    md = put.message.mqmd.encode()
-    return put.kind, put.qmgr, put.queue, put.topic, put.expires_at, put.temporary, md, put.body
+    return put.kind, put.qmgr, put.queue, put.topic, put.expires_at, put.temporary, put.md, put.body
 
 
 def _read(put: Outgoing) -> ForTree | None:
     """What the link reads in a message for the tree, which may remember an earlier one; None where it is damaged."""
-    md = put.message.mqmd.encode()
+    md = put.md
     try:
         plain = message_for_tree._for_tree(decode(put.body, md))
     except DecodeError:

@@ -24,7 +24,7 @@ from typing import Any, Final
 
 from commands.disk.lock import is_held
 from commands.qmgr.store import QueueManagerStore
-from migrate.targets import embedded
+from migrate import embedded
 from tests.commands.cli_runs import Ran, run
 from tests.migrate.cases import told
 from tests.migrate.estate.generated import EstateSize, qmgr_name, write_estate

@@ -13,9 +13,9 @@ from typing import Any
 
 from commands.broker.objects import QueueManager
 from commands.qmgr.store import QueueManagerStore
+from migrate import embedded
 from migrate.legacy_state import LegacyRetained, LegacyState, LegacySubscription, Source, Stream
 from migrate.readers import state_json
-from migrate.targets import embedded
 from tests.commands.cli_runs import Ran, run
 from tests.migrate.cases import told
 from tests.migrate.legacy_messages import START, publish

@@ -14,10 +14,9 @@ import pytest
 
 from commands.network.toml_tables import TableFileError, TomlLines, parsed
 from migrate.estate.item_rows import ItemRow, Owner, packed
-from migrate.estate.pack.applications import THE_REST, Applications, parse_applications
+from migrate.estate.pack.collecting import THE_REST, Applications, parse_applications
 from migrate.estate.records import FATES, BrokerFiles, BrokerState, Record
-from migrate.estate.totals import Result, Sums
-from migrate.ledger import Reason, Severity
+from migrate.ledger import Reason, Result, Severity, Sums
 from tests.commands.cli_runs import run
 from tests.html_pages import check_page
 from tests.migrate.estate.generated import EstateSize, write_estate

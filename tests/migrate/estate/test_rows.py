@@ -9,15 +9,14 @@ from tempfile import TemporaryDirectory
 import pytest
 from hypothesis import given, strategies as st
 
-from migrate.estate import item_rows, wanted
-from migrate.estate.item_rows import ItemRow, Owner
-from migrate.estate.pack.applications import Applications
-from migrate.estate.plan_differences import plan_differences
-from migrate.estate.totals import Result, Sums, total
-from migrate.estate.wanted import WantedRow
-from migrate.ledger import Verdict, left_by_choice
+from migrate import state_rows as wanted
+from migrate.estate import item_rows
+from migrate.estate.item_rows import ItemRow, Owner, plan_differences
+from migrate.estate.pack.collecting import Applications
+from migrate.ledger import Result, Sums, Verdict, left_by_choice, total
 from migrate.legacy_state import LegacyState
 from migrate.plan import Tool
+from migrate.state_rows import WantedRow
 from migrate.target import Target
 from rfh2.errors import MigrationError
 from streams.namelists import Namelist

@@ -5,7 +5,7 @@ from __future__ import annotations
 from commands.broker.objects import Objects, QueueManager
 from commands.broker.selection import Selection
 from commands.mqsc import Administration, run_setup
-from migrate.live.embedded import MemoryAdministrator
+from migrate.live.administrator import MemoryAdministrator
 from streams.topic_space import TopicSpace
 from tests.migrate.legacy_messages import NOW
 

@@ -22,7 +22,7 @@ from commands.mqsc import Answer, parse
 from commands.mqsc.model import Statement
 from commands.qmgr.admin.runner import StatementRunner
 from commands.qmgr.store import QueueManagerStore
-from migrate.live.embedded import display_command
+from migrate.live.administrator import display_command
 from tests.migrate.legacy_messages import NOW
 
 USER, PASSWORD = "mqadmin", "passw0rd"

@@ -15,16 +15,13 @@ import pytest
 
 from commands.mqsc.model import Statement
 from migrate.live import journal as journal_module
-from migrate.live.administrator import Outcome, Row
-from migrate.live.advancing import wanted_checkpoints
-from migrate.live.applying import Applier
-from migrate.live.changed_since import Touched, others_additions, others_changes
+from migrate.live.administrator import MemoryAdministrator, Outcome, Row
+from migrate.live.applying import Applier, wanted_checkpoints
 from migrate.live.differences import Difference, How
-from migrate.live.embedded import MemoryAdministrator
 from migrate.live.journal import Journal
 from migrate.live.loading import PROGRESS_QUEUE
 from migrate.live.snapshot import LiveState, read_live
-from migrate.live.undoing import Undoing
+from migrate.live.undoing import Touched, Undoing, others_additions, others_changes
 from migrate.planned_state import PlannedObject, read_planned
 from tests.commands.cli_runs import run
 from tests.migrate.live.memory import memory

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from commands.mqsc import parse
+from migrate.live.administrator import MemoryAdministrator, statement_of
 from migrate.live.decisions import altered_later, decide, follow, key_of, taken_out
-from migrate.live.embedded import MemoryAdministrator, statement_of
 from migrate.live.snapshot import names, read_live
 from tests.migrate.live.memory import memory
 

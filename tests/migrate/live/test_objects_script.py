@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from migrate.existing import existing_target
 from migrate.live.objects_script import script_of
 from migrate.live.snapshot import EVERYTHING, read_live
-from migrate.target import Target, same_definitions
+from migrate.target import Target, existing_target, same_definitions
 from tests.commands.cli_runs import run
 from tests.migrate.legacy_messages import NOW
 from tests.migrate.live.memory import memory

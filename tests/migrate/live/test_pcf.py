@@ -9,8 +9,7 @@ import pytest
 
 from commands.mqsc.pcf import writing
 from commands.mqsc.pcf.commands import COMMANDS
-from migrate.live.administrator import AdministrationError
-from migrate.live.embedded import statement_of
+from migrate.live.administrator import AdministrationError, statement_of
 from migrate.live.pcf import PcfAdministrator
 from rfh2.errors import CommandError
 from rfh2.pcf import Pcf, decode_pcf

@@ -12,8 +12,7 @@ import pytest
 
 from commands.mqsc.model import Statement
 from commands.qmgr.store import QueueManagerStore
-from migrate.live.administrator import Outcome, Row
-from migrate.live.embedded import EmbeddedAdministrator
+from migrate.live.administrator import EmbeddedAdministrator, Outcome, Row
 from migrate.live.separator import probe_names
 from tests.commands.cli_runs import run
 from tests.migrate.live.rigs import create, processing, rig, write_legacy

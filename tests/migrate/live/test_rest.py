@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from commands.config.settings import AdminConfig, ConfigError
-from migrate.live.administrator import AdministrationError
-from migrate.live.embedded import statement_of
+from migrate.live.administrator import AdministrationError, statement_of
 from migrate.live.rest import RestAdministrator
 from tests.certificates import make_certificates, needs_openssl
 from tests.migrate.live.rest_stub import PASSWORD, USER, RestStub, rest_stub

@@ -14,10 +14,8 @@ from commands.links.ibmmq.publications import RETAIN
 from commands.model import Publish
 from commands.mqsc.model import Statement
 from migrate import strmqbrk
-from migrate.live.administrator import Outcome, Row
-from migrate.live.embedded import MemoryAdministrator
-from migrate.live.retained_copies import retained_copies
-from migrate.live.state_of import state_of
+from migrate.live.administrator import MemoryAdministrator, Outcome, Row
+from migrate.live.state_of import retained_copies, state_of
 from migrate.plan import PlanOptions
 from migrate.target import Target
 from rfh2.message import decode

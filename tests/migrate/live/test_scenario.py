@@ -14,7 +14,7 @@ import pytest
 
 from commands.cli import main
 from commands.qmgr.store import QueueManagerStore
-from migrate.targets import embedded
+from migrate import embedded
 from tests.commands.cli_runs import run
 from tests.migrate.cases import told
 from tests.migrate.live.rigs import WAYS, Rig, create, rig, write_legacy

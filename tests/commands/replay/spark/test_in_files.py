@@ -17,12 +17,11 @@ from pyspark.sql import SparkSession
 from commands.broker.outcome import EPOCH
 from commands.headers.registry import parse
 from commands.model import DeletePublication, Publish, PubOpt
-from commands.replay import plain_publications
+from commands.replay.plain_publications import is_plain
 from commands.replay.spark.capture_scan import _Surveyor, surveyed
 from commands.replay.spark.engine import Order, run
 from commands.replay.spark.first_pass_filter import FirstPassRole, Roles
 from commands.replay.spark.in_order import SCHEMA, FilesInOrder, Group, filled, in_order, with_moments
-from commands.replay.spark.plain_publish_filter import are_plain, is_plain
 from commands.replay.spark.prepare import Clock, prepared
 from commands.replay.spark.replay_setup import ReplaySetup
 from commands.replay.workload import Workload, WorkloadOptions, setup_script
@@ -227,49 +226,27 @@ OPTIONS = [
 @pytest.mark.parametrize(("tags", "plain"), OPTIONS)
 def test_what_is_plain(tags: bytes, plain: bool) -> None:
     body = _publish(tags)
-    assert are_plain(pa.array([body], pa.binary())).to_pylist() == [plain]
-    assert plain_publications.is_plain(body) is plain
+    assert is_plain(body) is plain
     if plain:
         assert Roles().of("SYSTEM.BROKER.DEFAULT.STREAM", None, body) is FirstPassRole.NONE
-
-
-bodies = st.one_of(
-    st.lists(st.sampled_from([_publish(tags) for tags, _ in OPTIONS]), max_size=5),
-    messages(None).map(lambda found: [message.body for message in found]),
-    st.lists(st.binary(max_size=90), max_size=5),
-)
-
-
-def test_plain_is_the_same_for_spark_and_for_arrow(spark: SparkSession) -> None:
-    @QUICK
-    @given(st.lists(bodies, max_size=6))
-    def check(found: list[list[bytes]]) -> None:
-        given_bodies = [body for some in found for body in some]
-        made = spark.createDataFrame([(at, body) for at, body in enumerate(given_bodies)], "at int, body binary")
-        wanted = [row["plain"] for row in made.select("at", is_plain().alias("plain")).orderBy("at").collect()]
-        assert are_plain(pa.array(given_bodies, pa.binary())).to_pylist() == wanted
-
-    check()
 
 
 @given(st.lists(messages(None), max_size=3))
 def test_what_is_plain_neither_deletes_nor_retains(found: list[list[CapturedMessage]]) -> None:
     every = [message for some in found for message in some if message.queue != CONTROL]
     roles = Roles()
-    flags = are_plain(pa.array([message.body for message in every], pa.binary())).to_pylist()
-    assert flags == [plain_publications.is_plain(message.body) for message in every]
-    for message, plain in zip(every, flags, strict=True):
-        role = roles.of(message.queue, message.md, message.body)
-        assert role is _role(message)
-        assert role is roles.of(message.queue, message.md, message.body)
-        assert not (plain and role is not FirstPassRole.NONE)
+    for message in every:
+        role, wanted = roles.of(message.queue, message.md, message.body), _role(message)
+        # A message in error may pass for one like it that is not.
+        assert wanted is None or role is wanted
+        assert not (is_plain(message.body) and role is not FirstPassRole.NONE)
 
 
-def _role(message: CapturedMessage) -> FirstPassRole:
+def _role(message: CapturedMessage) -> FirstPassRole | None:
     try:
         command = parse(decode(message.body, message.md))
     except QPubSubError:
-        return FirstPassRole.NONE
+        return None
     if isinstance(command, DeletePublication):
         return FirstPassRole.CONTROL
     retains = isinstance(command, Publish) and command.has(PubOpt.RETAIN_PUB)

@@ -1,4 +1,8 @@
-"""Runbooks that end in a publish/subscribe cluster: from a hierarchy (guide 7.4.2), from a collective (guide 8.6).
+"""The hierarchy that several brokers make up: who is whose parent, and what is wrong with it (guide 7.4, 6.5.7).
+
+The runbook for migrating a version 6 hierarchy to version 7, one queue manager at a time (guide 7.4.1).
+
+Runbooks that end in a publish/subscribe cluster: from a hierarchy (guide 7.4.2), from a collective (guide 8.6).
 
 Topic objects of streams have to be defined on every queue manager of the cluster, each copy with CLUSTER: the queued
 interface needs a local one. Other clustered topic objects are defined once, on the cluster topic host.
@@ -6,12 +10,148 @@ interface needs a local one. Other clustered topic objects are defined once, on 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
-from migrate.runbooks.hierarchy import findings
-from migrate.runbooks.markdown import document, plain
-from migrate.runbooks.topology import Topology
+from migrate.checklist import document, in_code, plain
+from migrate.legacy_state import LegacyState
+from streams.namelists import ADMIN_STREAM, DEFAULT_STREAM
+
+_SIGNIFICANT = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """parents: each queue manager with its parent, "" for the root. streams: which named streams each has."""
+
+    parents: dict[str, str] = field(default_factory=dict)
+    streams: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    claims: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def roots(self) -> tuple[str, ...]:
+        """Queue managers without a parent."""
+        return tuple(qmgr for qmgr, parent in self.parents.items() if not parent)
+
+    def children(self, qmgr: str) -> tuple[str, ...]:
+        """Those that have *qmgr* as their parent."""
+        return tuple(child for child, parent in self.parents.items() if parent == qmgr)
+
+    def from_the_top(self) -> Iterator[tuple[str, int]]:
+        """Every queue manager with its depth, a parent before its children; each once, loops included."""
+        seen: set[str] = set()
+        stack = [(root, 0) for root in reversed(self.roots)]
+        while stack:
+            qmgr, depth = stack.pop()
+            if qmgr in seen:
+                continue
+            seen.add(qmgr)
+            yield qmgr, depth
+            stack += [(child, depth + 1) for child in reversed(self.children(qmgr))]
+        yield from ((qmgr, 0) for qmgr in self.parents if qmgr not in seen)
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyProblem:
+    """One thing that is wrong. id: of the known problem."""
+
+    id: str
+    text: str
+
+
+def topology_of(states: Iterable[LegacyState]) -> Topology:
+    """What the states of several brokers say together. A neighbour of which no state is given is there too."""
+    parents: dict[str, str] = {}
+    streams: dict[str, tuple[str, ...]] = {}
+    claims: dict[str, list[str]] = {}
+    for state in states:
+        parents.setdefault(state.qmgr, "")
+        own = [s.name for s in state.streams if s.name not in (DEFAULT_STREAM, ADMIN_STREAM)]
+        streams[state.qmgr] = tuple(dict.fromkeys(own))
+        for relation in state.relations:
+            child, parent = (state.qmgr, relation.qmgr) if relation.role == "parent" else (relation.qmgr, state.qmgr)
+            parents.setdefault(parent, "")
+            claims.setdefault(child, [])
+            if parent not in claims[child]:
+                claims[child].append(parent)
+    for child, named in claims.items():
+        parents[child] = named[0]
+    return Topology(parents, streams, {child: tuple(named) for child, named in claims.items()})
+
+
+def check_topology(topology: Topology) -> list[TopologyProblem]:
+    """Two parents, loops, names alike in what identifiers hold of them."""
+    found = []
+    for child, named in topology.claims.items():
+        if len(named) > 1:
+            found.append(TopologyProblem("P25", f"{child} has several parents: {', '.join(named)}"))
+    for qmgr in topology.parents:
+        if _loops(topology, qmgr):
+            found.append(TopologyProblem("P25", f"{qmgr} is its own ancestor"))
+    first: dict[str, str] = {}
+    for qmgr in topology.parents:
+        other = first.setdefault(qmgr[:_SIGNIFICANT], qmgr)
+        if other != qmgr:
+            found.append(
+                TopologyProblem("P24", f"{qmgr} and {other} have their first {_SIGNIFICANT} characters in common")
+            )
+    return found
+
+
+def _loops(topology: Topology, qmgr: str) -> bool:
+    seen = set()
+    at = topology.parents.get(qmgr, "")
+    while at and at not in seen:
+        if at == qmgr:
+            return True
+        seen.add(at)
+        at = topology.parents.get(at, "")
+    return False
+
+
+def hierarchy_runbook(topology: Topology) -> str:
+    """Markdown with the commands filled in."""
+    return document(_lines(topology))
+
+
+def _lines(topology: Topology) -> Iterator[str]:
+    yield "# From a version 6 hierarchy to a version 7 hierarchy"
+    yield ""
+    yield "The hierarchy works all the time, some queue managers at version 6 and some at version 7, in any order."
+    yield "All queue managers of one installation change together."
+    yield ""
+    yield "```"
+    yield from (f"{'  ' * depth}{in_code(qmgr)}" for qmgr, depth in topology.from_the_top())
+    yield "```"
+    yield from findings(topology)
+    for qmgr, _ in topology.from_the_top():
+        parent = topology.parents.get(qmgr, "")
+        yield ""
+        yield f"## {plain(qmgr)}"
+        yield ""
+        yield f"1. `strmqm {in_code(qmgr)}` (upgraded; PSMODE is COMPAT)"
+        yield f"2. `qpubsub strmqbrk -m {in_code(qmgr)} --rehearse --source ...`, and read its report"
+        yield f"3. `qpubsub strmqbrk -m {in_code(qmgr)} --source ...`"
+        yield "4. read `psmigr.log`"
+        yield "5. `DISPLAY QMGR PSMODE PARENT`: PSMODE(ENABLED)" + (
+            f", PARENT({plain(parent)})" if parent else ", no parent"
+        )
+        neighbours = [n for n in (parent, *topology.children(qmgr)) if n]
+        if neighbours:
+            yield f"6. `DISPLAY PUBSUB TYPE(ALL)`: ACTIVE for {plain(', '.join(neighbours))}, once they are migrated"
+
+
+def findings(topology: Topology) -> Iterator[str]:
+    """What must be corrected first."""
+    found = check_topology(topology)
+    if not found:
+        return
+    yield ""
+    yield "**First of all:**"
+    yield ""
+    yield from (f"- {finding.id}: {plain(finding.text)}" for finding in found)
+
 
 _INTERBROKER: Final = (
     "SYSTEM.BROKER.INTERBROKER.QUEUE.1A",

@@ -9,7 +9,7 @@
 
 After an interruption at any instant the database has all or nothing; run the command again. Undoing restores from the
 backup the objects that the migration changed, and no others: messages that arrived later stay where they are. What
-somebody has changed on these objects since is taken back with them, and named (``changed_since``).
+somebody has changed on these objects since is taken back with them, and named (``state_rows``).
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from migrate.contents import Content, write_content
 from migrate.fingerprint import labelled
 from migrate.marker import marker_of, moment
 from migrate.plan import AddSubscription, KeepRetained, MigrationPlan, Step, Store, Tool
+from migrate.state_rows import called, digest_of, since
 from migrate.target import Target
-from migrate.targets.changed_since import called, digest_of, since
 from rfh2.errors import MigrationError, StoreError
 from streams.operations import (
     Effect,

@@ -12,7 +12,7 @@
     planned.jsonl         what has to be there afterwards, for ``qpubsub apply`` and ``qpubsub verify``
 
 ``subscription_files`` decides what DEFINE SUB can define. Each command is tried in memory before it is written
-(``trial``): if it does not make what was planned, a person must act. Everything here runs on the embedded queue manager
+(``Trial``): if it does not make what was planned, a person must act. Everything here runs on the embedded queue manager
 too, and gives the same state.
 """
 
@@ -39,6 +39,7 @@ from commands.mqsc.attributes import ObjectKind
 from commands.mqsc.script import NoMqscFormError, Word, comment, quoted, statement
 from commands.qmgr.store.reading import definitions_in
 from migrate.acl import FILE_NAME
+from migrate.checklist import checklist
 from migrate.contents import Content, Spool, content_bytes, encoded_lines
 from migrate.ledger import Fate, Reason, Severity, Verdict
 from migrate.legacy_state import Key
@@ -46,10 +47,8 @@ from migrate.marker import is_marker
 from migrate.plan import KeepRetained, MigrationPlan, Store, Tool
 from migrate.planned_state import FILE_NAME as PLANNED, planned_lines
 from migrate.publications import is_retain_command, published_again
-from migrate.runbooks import checklist
+from migrate.subscription_files import Defined, FileNote, Keyed, Trial, subscriptions
 from migrate.target import Target
-from migrate.targets.subscription_files import Defined, FileNote, Keyed, subscriptions
-from migrate.targets.trial import Trial
 from rfh2.captured import CapturedMessage
 from rfh2.captures import write_captures
 from rfh2.constants import MQEI_UNLIMITED

@@ -1,10 +1,13 @@
 """The checklist for the files of one migration: what to run in which order, and what no file can do.
 
 A step is one line, which begins with its command or its file: tests execute the steps.
+
+Names and reasons in Markdown: what sources hold is text, never markup, in whatever shows the document.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
@@ -15,8 +18,29 @@ from migrate.ledger import Severity, Verdict
 from migrate.log import printable
 from migrate.marker import is_marker
 from migrate.plan import MigrationPlan, Phase, Tool
-from migrate.runbooks.markdown import document, in_code, plain
+from rfh2.terminal_escape import harmless
 from streams.namelists import QUEUE_NAMELIST, Namelist
+
+# A number, a bullet or a heading begins a line, and no name does. An underscore within a word is no markup; brackets
+# are a link only before what it leads to.
+_MARKUP: Final = re.compile(r"[\\`*~|]|\](?=[(\[:])|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
+
+
+def document(lines: Iterable[str]) -> str:
+    """Lines of Markdown as a text that drives no terminal."""
+    return "".join(f"{harmless(line)}\n" for line in lines)
+
+
+def plain(text: str) -> str:
+    """*text* as itself, in a sentence, a list or a heading: no HTML, emphasis, link or code."""
+    html = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return _MARKUP.sub(lambda found: "\\" + found[0], html)
+
+
+def in_code(text: str) -> str:
+    """*text* between backticks. A backtick in it, for which there is no escape there, becomes an apostrophe."""
+    return text.replace("`", "'")
+
 
 _UNCHANGED: Final = "`sha256sum -c SHA256SUMS` in the directory of the files: each file is as it was made."
 

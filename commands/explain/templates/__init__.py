@@ -1,1 +1,0 @@
-"""Output for messages like an earlier one: templates, filled with what differs."""

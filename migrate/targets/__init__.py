@@ -1,1 +1,0 @@
-"""Where a plan goes: the embedded queue manager, or files for IBM MQ."""
