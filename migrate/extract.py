@@ -22,7 +22,7 @@ from rfh2.ccsid import UTF8_CCSID
 from rfh2.constants import MQFMT_RF_HEADER_1, MQMT_REQUEST, MQPER_PERSISTENT
 from rfh2.message import Message, encode
 from rfh2.mqmd import Mqmd
-from rfh2.mqps import (
+from rfh2.rfh1 import (
     MQPS_COMMAND,
     MQPS_DEREGISTER_SUBSCRIBER,
     MQPS_Q_MGR_NAME,
@@ -32,9 +32,9 @@ from rfh2.mqps import (
     MQPS_REQUEST_UPDATE,
     MQPS_STREAM_NAME,
     MQPS_TOPIC,
+    Rfh1,
 )
-from rfh2.rfh1 import Rfh1
-from streams.namelists import DEFAULT_STREAM
+from streams.topic_objects import DEFAULT_STREAM
 
 REPLY_QUEUE: Final = "QPUBSUB.EXTRACT.REPLY"
 _NAME: Final = 48

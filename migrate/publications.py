@@ -20,7 +20,8 @@ from rfh2.errors import CommandError
 from rfh2.folders import Folder, write
 from rfh2.message import Message
 from rfh2.mqmd import name_of
-from rfh2.mqps import (
+from rfh2.options import PUBLICATION
+from rfh2.rfh1 import (
     MQPS_COMMAND,
     MQPS_PUBLICATION_OPTIONS,
     MQPS_PUBLISH,
@@ -29,9 +30,8 @@ from rfh2.mqps import (
     MQPS_REGISTRATION_OPTIONS,
     MQPS_STREAM_NAME,
     MQPS_TOPIC,
+    Rfh1,
 )
-from rfh2.options import PUBLICATION
-from rfh2.rfh1 import Rfh1
 from rfh2.rfh2 import Rfh2
 
 _REWRITTEN = frozenset(

@@ -27,11 +27,10 @@ from rfh2.folders import Folder, write
 from rfh2.message import Message, encode
 from rfh2.mqi_constants import MQCI_NONE
 from rfh2.mqmd import Mqmd
-from rfh2.mqps import MQPS_STREAM_NAME
 from rfh2.options import REGISTRATION
 from rfh2.pcf import Pcf
 from rfh2.pcf_parameters import Cfin, Cfst, Parameter
-from rfh2.rfh1 import Rfh1
+from rfh2.rfh1 import MQPS_STREAM_NAME, Rfh1
 from rfh2.rfh2 import Rfh2
 from streams.patterns import is_read_alike, remove_pattern_prefix
 from streams.subscriptions import (

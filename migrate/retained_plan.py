@@ -22,7 +22,7 @@ from rfh2.constants import LARGEST_MQLONG, MQPER_PERSISTENCE_AS_Q_DEF, MQPER_PER
 from rfh2.errors import CommandError, QPubSubError
 from rfh2.message import Message, decode
 from rfh2.mqmd import name_of
-from rfh2.mqps import MQPS_INTEGER_DATA, MQPS_STRING_DATA
+from rfh2.rfh1 import MQPS_INTEGER_DATA, MQPS_STRING_DATA
 from streams.operations import Publication, RetainedPublication
 from streams.topic_strings import add_prefix
 from streams.topic_wildcards import check_publication_topic

@@ -69,10 +69,8 @@ _CODECS: dict[int, str] = {
     1051: "hp_roman8",
 }
 _PC = (437, 720, 737, 775, 850, 852, 855, 857, 858, *range(860, 867), 869, 874, *range(1250, 1259))
-_EBCDIC = (
-    *(37, 273, 277, 278, 280, 284, 285, 290, 297, 420, 424, 500, 833, 838, 870, 871, 875),
-    *(1025, 1026, 1047, 1097, 1112, 1122, 1123, *range(1140, 1150)),
-)
+_EBCDIC = (37, 273, 277, 278, 280, 284, 285, 290, 297, 420, 424, 500, 833, 838, 870, 871, 875)
+_EBCDIC += (1025, 1026, 1047, 1097, 1112, 1122, 1123, *range(1140, 1150))
 _CODECS.update({ccsid: f"cp{ccsid}" for ccsid in _PC})
 _CODECS.update({ccsid: f"cp{ccsid:03}" for ccsid in _EBCDIC})
 # Where Python's tables are not IBM's: what a byte is in the CCSID.

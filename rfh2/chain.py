@@ -63,14 +63,13 @@ DECODERS: dict[str, Decoder] = {
 DECODERS |= {kind.format: partial(decode_stepped, kind) for kind in STEPPED_OVER}
 
 _KINDS = (
-    *(rfh1.KIND, HeaderKind("MQRFH2", "RFH ", MQFMT_RF_HEADER_2, {2: FIXED_LENGTH})),
-    *(
-        HeaderKind("MQDLH", "DLH ", MQFMT_DEAD_LETTER_HEADER, {1: MQDLH.size}),
-        xqh.KIND,
-        mde.KIND,
-        eph.KIND,
-        *STEPPED_OVER,
-    ),
+    rfh1.KIND,
+    HeaderKind("MQRFH2", "RFH ", MQFMT_RF_HEADER_2, {2: FIXED_LENGTH}),
+    HeaderKind("MQDLH", "DLH ", MQFMT_DEAD_LETTER_HEADER, {1: MQDLH.size}),
+    xqh.KIND,
+    mde.KIND,
+    eph.KIND,
+    *STEPPED_OVER,
 )
 _BY_STRUC_ID: dict[bytes, tuple[HeaderKind, ...]] = {
     each.struc_id.encode(): tuple(kind for kind in _KINDS if kind.struc_id == each.struc_id) for each in _KINDS

@@ -87,5 +87,16 @@ def decode_dlh(data: bytes, offset: int, ccsid: int) -> Dlh:
         return str(v[i], charset).rstrip(" ")
 
     return Dlh(
-        *(v[2], text(3), text(4), v[5], v[6], text(7), v[8], text(9), text(10), text(11)), order=order, charset=charset
+        reason=v[2],
+        dest_q_name=text(3),
+        dest_qmgr_name=text(4),
+        encoding=v[5],
+        coded_char_set_id=v[6],
+        format=text(7),
+        put_appl_type=v[8],
+        put_appl_name=text(9),
+        put_date=text(10),
+        put_time=text(11),
+        order=order,
+        charset=charset,
     )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
+from typing import Final
 
 from rfh2.ccsid import text_codec
 from rfh2.chain import RESERVING, Header, ccsid_behind, decode_chain, encoding_behind, sniffed
-from rfh2.constants import MQCCSI_DEFAULT, MQCCSI_INHERIT
+from rfh2.constants import MQCCSI_DEFAULT, MQCCSI_INHERIT, MQFMT_STRING
 from rfh2.mqmd import Mqmd, decode_mqmd, name_of
 from rfh2.rfh1 import Rfh1
 from rfh2.rfh2 import Rfh2
@@ -130,3 +132,20 @@ def encode(message: Message) -> bytes:
     if len(headers) == 1:
         return headers[0].encode() + message.body  # as nearly all are
     return b"".join([*[header.encode() for header in headers], message.body])
+
+
+# The data behind the headers as text, where it is text.
+
+# Text may hold tabs and line ends. Data that holds other control characters is not text unless its Format says so.
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+
+
+def body_text(message: Message) -> str | None:
+    """The body as text; None where it does not fit its CCSID, or holds control characters and no Format calls it text.
+
+    Nulls at its end are left out.
+    """
+    text = message.body_text
+    if text is None or (message.body_format != MQFMT_STRING and _CONTROL.search(text)):
+        return None
+    return text

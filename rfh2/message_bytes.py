@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from pydantic import BaseModel, ConfigDict
 
-from rfh2.body_text import body_text
 from rfh2.errors import DecodeError, QPubSubError
-from rfh2.message import Message, decode
+from rfh2.message import Message, body_text, decode
 from rfh2.terminal_escape import visible
 
 # How much of a name, and of a body, a line or a table shows.

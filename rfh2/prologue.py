@@ -173,6 +173,13 @@ def decode_stepped(kind: HeaderKind, data: bytes, offset: int, ccsid: int) -> St
     """The header of that kind at *offset* in *data*; ccsid: of the *preceding* header. Raises DecodeError."""
     p = decode_prologue(kind, data, offset, ccsid)
     return SteppedHeader(
-        *(kind.name, data[offset + LENGTH : offset + p.length], p.version, p.encoding, p.coded_char_set_id, p.format),
-        *(p.flags, p.order, p.charset),
+        kind=kind.name,
+        rest=data[offset + LENGTH : offset + p.length],
+        version=p.version,
+        encoding=p.encoding,
+        coded_char_set_id=p.coded_char_set_id,
+        format=p.format,
+        flags=p.flags,
+        order=p.order,
+        charset=p.charset,
     )

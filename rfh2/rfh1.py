@@ -10,10 +10,11 @@ leaves for it; its text is read only when it is needed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from rfh2.ccsid import ASCII_FIELDS, ByteOrder, text_codec
 from rfh2.constants import (
@@ -25,8 +26,132 @@ from rfh2.constants import (
 )
 from rfh2.errors import DecodeError, EncodeError
 from rfh2.layouts import MQRFH
-from rfh2.name_values import NameValue, parse, write
+from rfh2.patterns import repeated
 from rfh2.prologue import HeaderKind, decode_prologue, prologue_fields
+
+# NameValueString: the text of an MQRFH (wire formats 2.2).
+#
+#     string  :=  blank* [ token ( blank+ token )* ] blank* [ null anything ]
+#     token   :=  quoted | plain
+#     quoted  :=  '"' ( any but quote and null | '""' )* '"'
+#     plain   :=  ( any but blank, quote and null )+
+#     pairs   :=  name value name value ...
+#
+#     'MQPSCommand RegSub MQPSTopic "IBM ""Q"" Price"'  ->  (MQPSCommand, RegSub), (MQPSTopic, IBM "Q" Price)
+#
+# The blank alone separates: tabs and newlines are characters like others. Names and values keep their case, and
+# either may be quoted. ``""`` is an empty token.
+
+_DOUBLED = repeated(r'""[^"\0]*+')
+_TOKEN = re.compile(rf'([^ "\0]+)|"([^"\0]*+{_DOUBLED})"')
+
+
+class NameValue(NamedTuple):
+    """One name and its value. position: of the name in the string, 0-based, as MQPSErrorPos counts."""
+
+    name: str
+    value: str
+    position: int
+
+
+def parse(text: str) -> list[NameValue]:
+    """The pairs of *text*, up to its first null.
+
+    Raises DecodeError (2335) with the position of the fault, counted in characters from the start of *text*.
+    """
+    end = text.find("\0")
+    end = len(text) if end < 0 else end
+    tokens: list[tuple[str, int]] = []
+    at = _next(text, 0, end)
+    while at < end:
+        token = _TOKEN.match(text, at, end)
+        if token is None:
+            raise _refused(at, "the quote is never closed")
+        plain, quoted = token.groups()
+        tokens.append((plain if quoted is None else quoted.replace('""', '"'), at))
+        at = token.end()
+        if at < end and text[at] != " ":
+            raise _refused(at, "a quoted token needs a blank on either side, and a quote within one must be doubled")
+        at = _next(text, at, end)
+    if len(tokens) % 2:
+        raise _refused(tokens[-1][1], f"{tokens[-1][0]!r} has no value")
+    return [NameValue(name, value, at) for (name, at), (value, _) in zip(tokens[::2], tokens[1::2], strict=True)]
+
+
+def write(pairs: Iterable[tuple[str, str]]) -> str:
+    """The string of *pairs*: one blank between tokens, quotes only where a token needs them.
+
+    Raises EncodeError for a token with a null in it, which has no form.
+    """
+    return " ".join(_quoted(token) for pair in pairs for token in pair)
+
+
+def _next(text: str, at: int, end: int) -> int:
+    while at < end and text[at] == " ":
+        at += 1
+    return at
+
+
+def _quoted(token: str) -> str:
+    if "\0" in token:
+        raise EncodeError(f"NameValueString: {token!r} holds a null")
+    if token and " " not in token and '"' not in token:
+        return token
+    return '"' + token.replace('"', '""') + '"'
+
+
+def _refused(position: int, why: str) -> DecodeError:
+    return DecodeError(position, "NameValueString", why, "bad-name-value-string", MQRC_RFH_STRING_ERROR)
+
+
+# The names and commands of an MQRFH's NameValueString, under IBM's own names (cmqpsc.h; wire formats 2.3).
+
+MQPS_COMMAND: Final = "MQPSCommand"
+MQPS_COMP_CODE: Final = "MQPSCompCode"
+MQPS_CORREL_ID: Final = "MQPSCorrelId"
+MQPS_DELETE_OPTIONS: Final = "MQPSDelOpts"
+MQPS_ERROR_ID: Final = "MQPSErrorId"
+MQPS_ERROR_POS: Final = "MQPSErrorPos"
+MQPS_INTEGER_DATA: Final = "MQPSIntData"
+MQPS_PARAMETER_ID: Final = "MQPSParmId"
+MQPS_PUBLICATION_OPTIONS: Final = "MQPSPubOpts"
+MQPS_PUBLISH_TIMESTAMP: Final = "MQPSPubTime"
+MQPS_Q_MGR_NAME: Final = "MQPSQMgrName"
+MQPS_Q_NAME: Final = "MQPSQName"
+MQPS_REASON: Final = "MQPSReason"
+MQPS_REASON_TEXT: Final = "MQPSReasonText"
+MQPS_REGISTRATION_OPTIONS: Final = "MQPSRegOpts"
+MQPS_SEQUENCE_NUMBER: Final = "MQPSSeqNum"
+MQPS_STREAM_NAME: Final = "MQPSStreamName"
+MQPS_STRING_DATA: Final = "MQPSStringData"
+MQPS_SUBSCRIPTION_IDENTITY: Final = "MQPSSubIdentity"
+MQPS_SUBSCRIPTION_NAME: Final = "MQPSSubName"
+MQPS_SUBSCRIPTION_USER_DATA: Final = "MQPSSubUserData"
+MQPS_TOPIC: Final = "MQPSTopic"
+MQPS_USER_ID: Final = "MQPSUserId"
+
+NAMES: Final = frozenset(
+    value for name, value in globals().items() if name.startswith("MQPS_") and isinstance(value, str)
+)
+
+MQPS_DELETE_PUBLICATION: Final = "DeletePub"
+MQPS_DEREGISTER_PUBLISHER: Final = "DeregPub"
+MQPS_DEREGISTER_SUBSCRIBER: Final = "DeregSub"
+MQPS_PUBLISH: Final = "Publish"
+MQPS_REGISTER_PUBLISHER: Final = "RegPub"
+MQPS_REGISTER_SUBSCRIBER: Final = "RegSub"
+MQPS_REQUEST_UPDATE: Final = "ReqUpdate"
+
+COMMANDS: Final = (
+    MQPS_DELETE_PUBLICATION,
+    MQPS_DEREGISTER_PUBLISHER,
+    MQPS_DEREGISTER_SUBSCRIBER,
+    MQPS_PUBLISH,
+    MQPS_REGISTER_PUBLISHER,
+    MQPS_REGISTER_SUBSCRIBER,
+    MQPS_REQUEST_UPDATE,
+)
+
 
 FIXED_LENGTH: Final = MQRFH.size
 KIND: Final = HeaderKind("MQRFH", "RFH ", MQFMT_RF_HEADER_1, {1: FIXED_LENGTH}, MQRC_RFH_ERROR)

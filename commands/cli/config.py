@@ -18,7 +18,7 @@ from commands.listener.opening import listener_of
 from commands.monitoring.opening import Monitoring
 from commands.options.verb import verb
 from commands.qmgr.store import Durability
-from commands.qmgr.store.home import directory_of
+from commands.qmgr.store.opening import directory_of
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
 from commands.terminal.users import groups_of

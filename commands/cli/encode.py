@@ -27,7 +27,7 @@ from rfh2.errors import CaptureError, EncodeError
 from rfh2.explain.edited_form import DecodedMessage
 from rfh2.explain.rebuild import rebuild
 from rfh2.mqmd import Mqmd
-from rfh2.mqps import COMMANDS
+from rfh2.rfh1 import COMMANDS
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -22,7 +22,7 @@ from commands.options.captures import Captures
 from commands.options.queue_manager import HOME, batches, user_of
 from commands.options.verb import verb
 from commands.qmgr.store import QueueManagerStore
-from commands.qmgr.store.home import DATABASE, directory_of
+from commands.qmgr.store.opening import DATABASE, directory_of
 from commands.running.lease import instances
 from commands.running.shares_file import NoShareError, Share, Shares, read_shares, share_of
 from commands.running.sharing import Membership, SharingBridge, present

@@ -14,9 +14,8 @@ from commands.pages.timeline import spelt
 from commands.running.journal import last_status
 from commands.running.status import status_of
 from rfh2.explain.reasons import reason_text
-from streams.mapping import stream_topic
-from streams.namelists import DEFAULT_SUB_POINT, QUEUE_NAMELIST, SUB_POINT_NAMELIST
-from streams.topic_prefixes import collisions
+from streams.mapping import collisions, stream_topic
+from streams.topic_objects import DEFAULT_SUB_POINT, QUEUE_NAMELIST, SUB_POINT_NAMELIST
 
 _PLOTTED: Final = (
     ("commands", Series("commands", "blue")),

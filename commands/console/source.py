@@ -19,8 +19,7 @@ from typing import Final, TypeVar
 
 from commands.broker.authority import GroupsOf
 from commands.qmgr.store import QueueManagerStore
-from commands.qmgr.store.listing import Listing
-from commands.qmgr.store.topic_children import TopicLevels
+from commands.qmgr.store.listing import Listing, TopicLevels
 from commands.replay.step import Timeline
 from commands.running.journal import last_status
 from rfh2.errors import QPubSubError

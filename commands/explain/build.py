@@ -15,14 +15,13 @@ from rfh2.ccsid import ENCODINGS, UTF8_CCSID, ByteOrder, text_codec
 from rfh2.chain import Header
 from rfh2.constants import MQFMT_STRING
 from rfh2.errors import EncodeError
-from rfh2.explain.folder_text import folder_text
+from rfh2.explain.elements import folder_text
 from rfh2.folders import Folder, write
 from rfh2.message import Message, encode
 from rfh2.mqmd import Mqmd
-from rfh2.mqps import MQPS_DELETE_PUBLICATION, MQPS_PUBLISH
 from rfh2.pcf import Pcf
 from rfh2.pcf_parameters import Cfin, Cfst, Parameter
-from rfh2.rfh1 import Rfh1
+from rfh2.rfh1 import MQPS_DELETE_PUBLICATION, MQPS_PUBLISH, Rfh1
 from rfh2.rfh2 import Rfh2
 
 _ON_STREAM: Final = (MQPS_PUBLISH, MQPS_DELETE_PUBLICATION)

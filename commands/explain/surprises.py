@@ -22,8 +22,7 @@ from commands.model import (
     RequestUpdate,
 )
 from rfh2.constants import MQMT_DATAGRAM, MQRO_PAN
-from rfh2.explain.codes import problem
-from rfh2.explain.form import Problem
+from rfh2.explain.form import Problem, problem
 from rfh2.explain.reading import PartialMessage
 from rfh2.mqmd import Mqmd
 from streams.selectors.expressions import (

@@ -38,7 +38,7 @@ from rfh2.constants import (
 from rfh2.errors import CommandError, DecodeError, EncodeError
 from rfh2.message import Message
 from rfh2.mqmd import Mqmd
-from rfh2.mqps import (
+from rfh2.rfh1 import (
     MQPS_COMMAND,
     MQPS_COMP_CODE,
     MQPS_PUBLICATION_OPTIONS,
@@ -46,9 +46,10 @@ from rfh2.mqps import (
     MQPS_REASON_TEXT,
     MQPS_STREAM_NAME,
     MQPS_TOPIC,
+    NameValue,
+    Rfh1,
+    string_codec,
 )
-from rfh2.name_values import NameValue
-from rfh2.rfh1 import Rfh1, string_codec
 from streams.subscriptions import PublicationFormat
 
 _RESERVED: Final = "MQ"

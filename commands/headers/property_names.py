@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from rfh2 import mqps, pcf_names
+from rfh2 import pcf_names, rfh1
 from rfh2.options import DELETE, PUBLICATION, REGISTRATION, OptionSet
 
 
@@ -30,25 +30,25 @@ class Property:
 
 
 PROPERTIES: Final = (
-    Property("Topic", mqps.MQPS_TOPIC, pcf_names.MQCACF_TOPIC),
-    Property("StreamName", mqps.MQPS_STREAM_NAME, pcf_names.MQCACF_STREAM_NAME, padded=True),
-    Property("QMgrName", mqps.MQPS_Q_MGR_NAME, pcf_names.MQCA_Q_MGR_NAME, padded=True),
-    Property("QName", mqps.MQPS_Q_NAME, pcf_names.MQCA_Q_NAME, padded=True),
-    Property("RegOpt", mqps.MQPS_REGISTRATION_OPTIONS, pcf_names.MQIACF_REGISTRATION_OPTIONS, True, REGISTRATION),
-    Property("PubOpt", mqps.MQPS_PUBLICATION_OPTIONS, pcf_names.MQIACF_PUBLICATION_OPTIONS, True, PUBLICATION),
-    Property("DelOpt", mqps.MQPS_DELETE_OPTIONS, pcf_names.MQIACF_DELETE_OPTIONS, True, DELETE),
-    Property("PubTime", mqps.MQPS_PUBLISH_TIMESTAMP, pcf_names.MQCACF_PUBLISH_TIMESTAMP),
-    Property("SeqNum", mqps.MQPS_SEQUENCE_NUMBER, pcf_names.MQIACF_SEQUENCE_NUMBER, True),
-    Property("IntData", mqps.MQPS_INTEGER_DATA, pcf_names.MQIACF_INTEGER_DATA, True),
-    Property("StringData", mqps.MQPS_STRING_DATA, pcf_names.MQCACF_STRING_DATA),
-    Property("SubName", mqps.MQPS_SUBSCRIPTION_NAME, pcf_names.MQCACF_SUBSCRIPTION_NAME),
-    Property("SubIdentity", mqps.MQPS_SUBSCRIPTION_IDENTITY, pcf_names.MQCACF_SUBSCRIPTION_IDENTITY),
-    Property("SubUserData", mqps.MQPS_SUBSCRIPTION_USER_DATA, pcf_names.MQCACF_SUBSCRIPTION_USER_DATA),
-    Property("CorrelId", mqps.MQPS_CORREL_ID, pcf_names.MQCACF_CORREL_ID),
-    Property("UserId", mqps.MQPS_USER_ID, pcf_names.MQCACF_REG_USER_ID),
-    Property("ErrorId", mqps.MQPS_ERROR_ID, pcf_names.MQIACF_ERROR_ID, True),
-    Property("ErrorPos", mqps.MQPS_ERROR_POS, pcf_names.MQIACF_ERROR_OFFSET, True),
-    Property("ParmId", mqps.MQPS_PARAMETER_ID, pcf_names.MQIACF_PARAMETER_ID, True),
+    Property("Topic", rfh1.MQPS_TOPIC, pcf_names.MQCACF_TOPIC),
+    Property("StreamName", rfh1.MQPS_STREAM_NAME, pcf_names.MQCACF_STREAM_NAME, padded=True),
+    Property("QMgrName", rfh1.MQPS_Q_MGR_NAME, pcf_names.MQCA_Q_MGR_NAME, padded=True),
+    Property("QName", rfh1.MQPS_Q_NAME, pcf_names.MQCA_Q_NAME, padded=True),
+    Property("RegOpt", rfh1.MQPS_REGISTRATION_OPTIONS, pcf_names.MQIACF_REGISTRATION_OPTIONS, True, REGISTRATION),
+    Property("PubOpt", rfh1.MQPS_PUBLICATION_OPTIONS, pcf_names.MQIACF_PUBLICATION_OPTIONS, True, PUBLICATION),
+    Property("DelOpt", rfh1.MQPS_DELETE_OPTIONS, pcf_names.MQIACF_DELETE_OPTIONS, True, DELETE),
+    Property("PubTime", rfh1.MQPS_PUBLISH_TIMESTAMP, pcf_names.MQCACF_PUBLISH_TIMESTAMP),
+    Property("SeqNum", rfh1.MQPS_SEQUENCE_NUMBER, pcf_names.MQIACF_SEQUENCE_NUMBER, True),
+    Property("IntData", rfh1.MQPS_INTEGER_DATA, pcf_names.MQIACF_INTEGER_DATA, True),
+    Property("StringData", rfh1.MQPS_STRING_DATA, pcf_names.MQCACF_STRING_DATA),
+    Property("SubName", rfh1.MQPS_SUBSCRIPTION_NAME, pcf_names.MQCACF_SUBSCRIPTION_NAME),
+    Property("SubIdentity", rfh1.MQPS_SUBSCRIPTION_IDENTITY, pcf_names.MQCACF_SUBSCRIPTION_IDENTITY),
+    Property("SubUserData", rfh1.MQPS_SUBSCRIPTION_USER_DATA, pcf_names.MQCACF_SUBSCRIPTION_USER_DATA),
+    Property("CorrelId", rfh1.MQPS_CORREL_ID, pcf_names.MQCACF_CORREL_ID),
+    Property("UserId", rfh1.MQPS_USER_ID, pcf_names.MQCACF_REG_USER_ID),
+    Property("ErrorId", rfh1.MQPS_ERROR_ID, pcf_names.MQIACF_ERROR_ID, True),
+    Property("ErrorPos", rfh1.MQPS_ERROR_POS, pcf_names.MQIACF_ERROR_OFFSET, True),
+    Property("ParmId", rfh1.MQPS_PARAMETER_ID, pcf_names.MQIACF_PARAMETER_ID, True),
 )
 
 BY_TAG: Final = {known.tag: known for known in PROPERTIES}
@@ -57,12 +57,12 @@ BY_PCF: Final = {known.pcf: known for known in PROPERTIES}
 
 # The command words, and their values in the Command field of the MQCFH.
 COMMAND_IDS: Final = {
-    mqps.MQPS_DELETE_PUBLICATION: pcf_names.MQCMD_DELETE_PUBLICATION,
-    mqps.MQPS_DEREGISTER_PUBLISHER: pcf_names.MQCMD_DEREGISTER_PUBLISHER,
-    mqps.MQPS_DEREGISTER_SUBSCRIBER: pcf_names.MQCMD_DEREGISTER_SUBSCRIBER,
-    mqps.MQPS_PUBLISH: pcf_names.MQCMD_PUBLISH,
-    mqps.MQPS_REGISTER_PUBLISHER: pcf_names.MQCMD_REGISTER_PUBLISHER,
-    mqps.MQPS_REGISTER_SUBSCRIBER: pcf_names.MQCMD_REGISTER_SUBSCRIBER,
-    mqps.MQPS_REQUEST_UPDATE: pcf_names.MQCMD_REQUEST_UPDATE,
+    rfh1.MQPS_DELETE_PUBLICATION: pcf_names.MQCMD_DELETE_PUBLICATION,
+    rfh1.MQPS_DEREGISTER_PUBLISHER: pcf_names.MQCMD_DEREGISTER_PUBLISHER,
+    rfh1.MQPS_DEREGISTER_SUBSCRIBER: pcf_names.MQCMD_DEREGISTER_SUBSCRIBER,
+    rfh1.MQPS_PUBLISH: pcf_names.MQCMD_PUBLISH,
+    rfh1.MQPS_REGISTER_PUBLISHER: pcf_names.MQCMD_REGISTER_PUBLISHER,
+    rfh1.MQPS_REGISTER_SUBSCRIBER: pcf_names.MQCMD_REGISTER_SUBSCRIBER,
+    rfh1.MQPS_REQUEST_UPDATE: pcf_names.MQCMD_REQUEST_UPDATE,
 }
 COMMAND_WORDS: Final = {number: word for word, number in COMMAND_IDS.items()}

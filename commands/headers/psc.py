@@ -50,8 +50,7 @@ from rfh2.errors import CommandError, DecodeError
 from rfh2.folders import LEAF_CHARACTER, Element, Folder, parse as folder_roots, tag_of, write, write_nested
 from rfh2.message import Message
 from rfh2.mqmd import Mqmd
-from rfh2.rfh2 import Rfh2
-from rfh2.split_folders import split_roots
+from rfh2.rfh2 import Rfh2, split_roots
 from streams.subscriptions import PublicationFormat
 
 PSC = "psc"

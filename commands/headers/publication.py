@@ -35,7 +35,7 @@ from rfh2.errors import DecodeError
 from rfh2.folders import Element, Folder, parse, tag_of, write, write_nested
 from rfh2.message import Message
 from rfh2.mqmd import Mqmd
-from rfh2.name_values import parse as parse_name_values, write as write_name_values
+from rfh2.rfh1 import parse as parse_name_values, write as write_name_values
 from streams.subscriptions import PublicationFormat
 
 Pairs = tuple[tuple[str, str], ...]

@@ -25,9 +25,8 @@ from rfh2.folders import Folder
 from rfh2.message import Message, encode
 from rfh2.mqi_constants import MQPMO_NOT_OWN_SUBS, MQPMO_RETAIN, MQPMO_SCOPE_QMGR, MQPMO_SUPPRESS_REPLYTO
 from rfh2.mqmd import name_of
-from rfh2.mqps import MQPS_COMMAND, MQPS_Q_MGR_NAME
 from rfh2.pcf import FORMATS
-from rfh2.rfh1 import Rfh1
+from rfh2.rfh1 import MQPS_COMMAND, MQPS_Q_MGR_NAME, Rfh1
 from rfh2.rfh2 import Rfh2
 from streams.subscriptions import PublicationFormat
 

@@ -23,8 +23,7 @@ from commands.qmgr.mqi.calls import NO_FIELDS, PutFields
 from commands.qmgr.mqi.getting import GetOptions, Got
 from commands.qmgr.mqi.refusals import MqiError
 from rfh2.channel.layouts import API_HEADER, FCNO, FOPA, FOPA2, MQCONN, MQGMO, MQINQ, MQPMO, MQSRO, MQSTS
-from rfh2.channel.segments import SegmentType
-from rfh2.channel.structure import Structure
+from rfh2.channel.segments import SegmentType, Structure
 from rfh2.errors import DecodeError, StoreError
 from rfh2.mqi_constants import (
     MQCC_FAILED,

@@ -12,8 +12,7 @@ from commands.qmgr.mqi.refusals import check_destinations
 from commands.qmgr.mqi.subscription_requests import SubscriptionAnswer, SubscriptionDescriptor
 from rfh2.ccsid import UTF8_CCSID, text_codec
 from rfh2.channel.layouts import API_HEADER, MQOD, MQSD, TSH
-from rfh2.channel.segments import REPLY, WHOLE, SegmentHeader
-from rfh2.channel.structure import Structure
+from rfh2.channel.segments import REPLY, WHOLE, SegmentHeader, Structure
 from rfh2.errors import DecodeError
 from rfh2.layouts import MQMD1, MQMD2, Layout
 from rfh2.mqi_constants import MQCC_OK

@@ -51,9 +51,9 @@ from rfh2.channel.segments import (
     LAST,
     SegmentHeader,
     SegmentType,
+    Structure,
     split,
 )
-from rfh2.channel.structure import Structure
 from rfh2.errors import DecodeError, QPubSubError
 from rfh2.mqi_constants import MQCC_FAILED
 

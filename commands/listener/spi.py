@@ -24,7 +24,7 @@ from rfh2.channel.layouts import (
     SPNI,
     SPRI,
 )
-from rfh2.channel.structure import Structure
+from rfh2.channel.segments import Structure
 from rfh2.mqi_constants import (
     MQCC_FAILED,
     MQPMO_SYNCPOINT,

@@ -19,8 +19,7 @@ from commands.qmgr.mqi.getting import GetOptions, Got
 from commands.qmgr.mqi.refusals import MqiError
 from rfh2.ccsid import ENCODINGS
 from rfh2.channel.layouts import ASYNC_CONTINUED_BYTES, ASYNC_MESSAGE, NOTIFICATION, REQUEST_MSGS, SELECTION
-from rfh2.channel.segments import FIRST, LAST, WHOLE, SegmentHeader, SegmentType, padded
-from rfh2.channel.structure import Structure
+from rfh2.channel.segments import FIRST, LAST, WHOLE, SegmentHeader, SegmentType, Structure, padded
 from rfh2.errors import DecodeError
 from rfh2.mqi_constants import (
     MQGMO_WAIT,

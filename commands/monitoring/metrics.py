@@ -1,6 +1,6 @@
 """Metrics of the processor: counted with each unit of work, and step by step for sampled commands.
 
-A sampled command costs some 100 us more than one that the publication cache answers. So after each the sampler waits
+A sampled command costs some 100 us more than one that a template answers. So after each the sampler waits
 for many times as long as it took (``_SHARE``): the cost has a bound, whatever the rate of commands and however large
 they are, and at low rates every command is measured.
 """

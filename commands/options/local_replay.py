@@ -19,8 +19,7 @@ from commands.replay import LocalReplay
 from commands.replay.divided import shares
 from commands.replay.divided_replay import SharedReplay
 from commands.replay.local import ExitOf, ReplayCounts
-from commands.replay.network.building import NetworkSetup
-from commands.replay.network.local import NetworkReplay
+from commands.replay.network.local import NetworkReplay, NetworkSetup
 from commands.replay.network.transcript import network_problems, network_transcript_lines
 from commands.replay.put_lines import PutLines
 from commands.replay.transcript import transcript_lines

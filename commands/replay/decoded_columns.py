@@ -15,13 +15,12 @@ import pyarrow as pa
 from commands.explain.reading import explained
 from commands.headers.registry import parse
 from commands.model import Command
-from rfh2.body_text import body_text
 from rfh2.captured import CapturedMessage
 from rfh2.captures.record import CaptureRecord
 from rfh2.errors import QPubSubError
 from rfh2.explain.form import Problem
 from rfh2.explain.problems import of_record
-from rfh2.message import Message, decode
+from rfh2.message import Message, body_text, decode
 from rfh2.mqmd import Mqmd, name_of
 from streams.selectors.properties import user_properties
 

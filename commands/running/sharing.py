@@ -30,7 +30,7 @@ from uuid import uuid4
 from commands.disk.lock import HolderLock, is_held, require_locks
 from commands.disk.permissions import make_directory
 from commands.links.engine.threads import Backoff
-from commands.qmgr.store.home import directory_of
+from commands.qmgr.store.opening import directory_of
 from commands.running.child_processes import die_with
 from commands.running.fixed_file import FixedFile, read_fixed
 from commands.running.lease import STOPPED_S, Lease, LeaseWatch, Tenure

@@ -23,7 +23,7 @@ from rfh2.errors import DecodeError, QPubSubError
 from rfh2.layouts import MQDLH
 from rfh2.message import decode
 from rfh2.mqmd import Mqmd
-from streams.namelists import QUEUE_NAMELIST
+from streams.topic_objects import QUEUE_NAMELIST
 
 # What ``qpubsub status`` shows of subscriptions and topics: a summary, and lists on request.
 

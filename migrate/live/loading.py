@@ -28,7 +28,7 @@ from rfh2.errors import MigrationError, QPubSubError
 from rfh2.message import decode
 from rfh2.mqi_constants import MQCC_OK
 from rfh2.mqmd import Mqmd
-from rfh2.mqps import MQPS_COMP_CODE, MQPS_REASON
+from rfh2.rfh1 import MQPS_COMP_CODE, MQPS_REASON
 
 PROGRESS_QUEUE: Final = "QPUBSUB.APPLY.PROGRESS"
 DELETE_PROGRESS: Final = f"DELETE QLOCAL('{PROGRESS_QUEUE}') PURGE"

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from pathlib import PurePath
 from typing import Any, BinaryIO, Final, cast
 
-from rfh2.captures.limits import Ration
+from rfh2.captures.record import Ration
 from rfh2.distribution import how_to_install
 
 MAGIC_BYTES: Final = 16

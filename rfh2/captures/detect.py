@@ -8,9 +8,8 @@ from io import BytesIO
 from rfh2.captured import CapturedMessage
 from rfh2.captures.amqsbcg import is_amqsbcg, read_amqsbcg
 from rfh2.captures.compressed import named_compression, unreadable
-from rfh2.captures.descriptors import descriptor_length, starts_header
 from rfh2.captures.hextext import is_hextext, read_hextext
-from rfh2.captures.mqmd import properties_length
+from rfh2.captures.mqmd import descriptor_length, properties_length, starts_header
 from rfh2.captures.pcap_packets import is_pcap
 from rfh2.captures.qload import is_qload
 from rfh2.captures.record import Numbering, Reader, ReadingPosition

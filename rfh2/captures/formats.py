@@ -10,11 +10,11 @@ from rfh2.captured import CapturedMessage
 from rfh2.captures.amqsbcg import read_amqsbcg
 from rfh2.captures.hextext import read_hextext, write_hextext
 from rfh2.captures.jsonl import read_jsonl, write_jsonl
-from rfh2.captures.mqmd import read_mqmd, write_mqmd
+from rfh2.captures.mqmd import read_mqmd, read_raw, write_mqmd, write_raw
 from rfh2.captures.parquet import read_parquet, write_parquet
 from rfh2.captures.qload import read_qload, write_qload
-from rfh2.captures.raw import read_raw, write_raw
 from rfh2.captures.record import Item, Reader, ReadingPosition, Refusal
+from rfh2.errors import CaptureError
 
 Writer = Callable[[Iterable[CapturedMessage], BinaryIO, Refusal], int]
 
@@ -80,3 +80,30 @@ FORMATS: dict[str, CaptureFormat] = {
         CaptureFormat("pcap", _read_pcap, None, frozenset(), "packets of MQ channels, pcap or pcapng", skips=True),
     )
 }
+
+
+# Write captured messages in any format that has a writer.
+
+
+def write_captures(
+    messages: Iterable[CapturedMessage],
+    target: BinaryIO,
+    format: str,  # noqa: A002 - the word that users know from the command line
+    *,
+    refused: Refusal | None = None,
+) -> int:
+    """Write *messages* to *target* in *format*, a name in ``FORMATS``, and return how many were written.
+
+    refused: called for a message that the format cannot hold, which is then left out; without it that is an error.
+    Raises CaptureError for an unknown format or one that is only read, for a missing library, and for such a message.
+    """
+    chosen = FORMATS.get(format)
+    if chosen is None or chosen.writer is None:
+        able = ", ".join(entry.name for entry in FORMATS.values() if entry.writer is not None)
+        why = "is only read" if chosen is not None else "is not a format"
+        raise CaptureError(format, None, f"{why}; captures are written as {able}")
+    return chosen.writer(messages, target, refused or _stop)
+
+
+def _stop(_message: CapturedMessage, error: CaptureError) -> None:
+    raise error

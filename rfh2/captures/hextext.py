@@ -19,15 +19,16 @@ from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
 from rfh2.captured import CapturedMessage
-from rfh2.captures.descriptors import descriptor_length, split_descriptor, split_what_is_there, starts_header
-from rfh2.captures.limits import DEFAULT_BYTES, beyond
+from rfh2.captures.mqmd import descriptor_length, split_descriptor, split_what_is_there, starts_header
 from rfh2.captures.record import (
+    DEFAULT_BYTES,
     MAX_DESCRIPTOR_BYTES,
     MAX_MESSAGE_BYTES,
     Incomplete,
     Item,
     ReadingPosition,
     Refusal,
+    beyond,
 )
 from rfh2.captures.text_lines import numbered_lines
 from rfh2.errors import CaptureError

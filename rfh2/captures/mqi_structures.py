@@ -17,7 +17,7 @@ import re
 from dataclasses import dataclass
 from datetime import datetime
 
-from rfh2.captures.descriptors import descriptor_length
+from rfh2.captures.mqmd import descriptor_length
 from rfh2.captures.tsh import Segment
 from rfh2.ccsid import ASCII_FIELDS, EBCDIC_FIELDS, ByteOrder
 from rfh2.channel.layouts import (

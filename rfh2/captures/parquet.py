@@ -15,8 +15,7 @@ from pydantic import ValidationError
 
 from rfh2.captured import CapturedMessage
 from rfh2.captures.jsonl import clause
-from rfh2.captures.limits import beyond
-from rfh2.captures.record import Item, ReadingPosition, Refusal
+from rfh2.captures.record import Item, ReadingPosition, Refusal, beyond
 from rfh2.distribution import how_to_install
 from rfh2.errors import CaptureError
 

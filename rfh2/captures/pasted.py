@@ -15,8 +15,8 @@ from datetime import datetime
 from typing import BinaryIO, Final
 
 from rfh2.captured import CapturedMessage
-from rfh2.captures.descriptors import descriptor_length, split_descriptor, split_what_is_there
 from rfh2.captures.mqi_calls import Channel, SentMessage, Unreadable
+from rfh2.captures.mqmd import descriptor_length, split_descriptor, split_what_is_there
 from rfh2.captures.pasted_dumps import find_dumps, find_listings
 from rfh2.captures.pasted_page import Page, Piece, Shape, begins_like_a_message, is_text, page_of
 from rfh2.captures.pasted_shapes import find_arrays, find_base64, find_digits, find_folders, find_literals, find_strings

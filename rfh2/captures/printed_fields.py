@@ -18,8 +18,16 @@ SPANS: dict[str, tuple[int, int]] = {name: (offset, length) for name, offset, le
 
 CHARACTERS = frozenset(
     {
-        *("StrucId", "Format", "ReplyToQ", "ReplyToQMgr", "UserIdentifier", "ApplIdentityData"),
-        *("PutApplName", "PutDate", "PutTime", "ApplOriginData"),
+        "StrucId",
+        "Format",
+        "ReplyToQ",
+        "ReplyToQMgr",
+        "UserIdentifier",
+        "ApplIdentityData",
+        "PutApplName",
+        "PutDate",
+        "PutTime",
+        "ApplOriginData",
     }
 )
 BYTES = frozenset({"MsgId", "CorrelId", "AccountingToken", "GroupId"})

@@ -9,7 +9,8 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO, Final, cast
+from urllib.parse import unquote
 
 from rfh2.captured import CapturedMessage
 from rfh2.captures.compressed import (
@@ -22,11 +23,40 @@ from rfh2.captures.compressed import (
 )
 from rfh2.captures.detect import HEAD_BYTES, detect, refusal
 from rfh2.captures.formats import FORMATS, CaptureFormat
-from rfh2.captures.limits import Ration, expanded_bytes
-from rfh2.captures.partitions import partition_values
-from rfh2.captures.prefixed import prefixed
-from rfh2.captures.record import CaptureRecord, Incomplete, Numbering, ReadingPosition, TakenFor
+from rfh2.captures.record import CaptureRecord, Incomplete, Numbering, Ration, ReadingPosition, TakenFor, expanded_bytes
+from rfh2.captures.text_lines import prefixed
 from rfh2.errors import CaptureError
+
+# Directories named ``column=value``, as Hive and Spark lay out a table: what they say of the messages in them.
+#
+# A table that was written with ``partitionBy("qmgr")`` has no column ``qmgr`` in its files. Without the directory's
+# name, the messages of all queue managers would be those of one.
+
+TAKEN: Final = ("qmgr", "queue", "user")
+"""The fields of a captured message that a directory can give."""
+_REFUSED: Final = ("seq", "time", "md", "body", "md_hex", "body_hex")
+_NULL: Final = "__HIVE_DEFAULT_PARTITION__"
+
+
+def partition_values(path: Path) -> dict[str, str]:
+    """The fields that the directories of *path* give to messages which have none of their own; others are ignored.
+
+    The deepest directory decides. Raises UnreadableDataError for a field that a directory cannot give: a time there has
+    no zone.
+    """
+    values: dict[str, str] = {}
+    for name in path.absolute().parent.parts:
+        column, equals, value = name.partition("=")
+        column = column.lower()
+        if equals and column in _REFUSED:
+            raise UnreadableDataError(
+                f"it is in the directory {name}, and {column} is read from files only: write the capture again without "
+                f"partitions by {column}"
+            )
+        if equals and column in TAKEN:
+            values[column] = "" if value == _NULL else unquote(value)
+    return {column: value for column, value in values.items() if value}
+
 
 DefaultQueue = str | Callable[[CapturedMessage], str]
 

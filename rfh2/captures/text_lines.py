@@ -5,10 +5,37 @@ from __future__ import annotations
 import codecs
 import io
 from collections.abc import Iterator
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
-from rfh2.captures.prefixed import prefixed
 from rfh2.captures.record import MAX_DESCRIPTOR_BYTES, MAX_MESSAGE_BYTES
+
+# A stream of which the beginning was read already.
+
+
+def prefixed(first: bytes, stream: BinaryIO) -> BinaryIO:
+    """*first*, which was read already, and then the rest of *stream*, as one buffered stream that cannot seek."""
+    return cast(BinaryIO, io.BufferedReader(cast(io.RawIOBase, _Prefixed(first, stream)), 65_536))
+
+
+class _Prefixed(io.RawIOBase):
+    def __init__(self, first: bytes, stream: BinaryIO) -> None:
+        super().__init__()
+        self._first, self._given = memoryview(first), 0
+        # read1 gives what a pipe holds now, where read would wait for more.
+        self._read = getattr(stream, "read1", stream.read)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: bytearray) -> int:  # type: ignore[override]
+        if self._given < len(self._first):
+            chunk = bytes(self._first[self._given : self._given + len(buffer)])
+            self._given += len(chunk)
+        else:
+            chunk = self._read(len(buffer))
+        buffer[: len(chunk)] = chunk
+        return len(chunk)
+
 
 # A message of the greatest length in hex, with room for the other keys of a JSON line.
 MAX_LINE_BYTES = 2 * (MAX_MESSAGE_BYTES + MAX_DESCRIPTOR_BYTES) + 1_048_576

@@ -277,9 +277,13 @@ def _sd(long: Any) -> tuple[Any, ...]:
 def _lsd(long: Any) -> tuple[Any, ...]:
     names = ("QName" / c.Bytes(48), "QMgrName" / c.Bytes(48), "SubId" / c.Bytes(24))
     return (
-        *("StrucId" / c.Bytes(4), "Version" / long, "Options" / long),
+        "StrucId" / c.Bytes(4),
+        "Version" / long,
+        "Options" / long,
         *_charv(long, "SubIdentity"),
-        *("Reserved1" / c.Bytes(24), "Reserved2" / long, "OpenOptions" / long),
+        "Reserved1" / c.Bytes(24),
+        "Reserved2" / long,
+        "OpenOptions" / long,
         *names,
         *(name / long for name in ("Reserved3", "Reserved4", "Reserved5")),
     )

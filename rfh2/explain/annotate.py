@@ -11,10 +11,10 @@ from enum import StrEnum
 from itertools import chain as join
 from typing import Final, NamedTuple
 
-from rfh2.body_text import body_text
 from rfh2.ccsid import ByteOrder
 from rfh2.eph import Eph
 from rfh2.errors import DecodeError
+from rfh2.explain.describe import body_pcf, describe_parameter, embedded_pcf
 from rfh2.explain.elements import elements
 from rfh2.explain.fields import descriptor_layout, layout_of, read_fields, spans_of
 from rfh2.explain.meanings import (
@@ -26,13 +26,12 @@ from rfh2.explain.meanings import (
     options_text,
     tag_meaning,
 )
-from rfh2.explain.pcf_form import body_pcf, describe_parameter, embedded_pcf
 from rfh2.explain.reading import Located, PartialMessage
 from rfh2.explain.reasons import reason_text
 from rfh2.explain.salvage import Salvage, Salvaged, salvage, whole_fields
 from rfh2.folders import Folder
 from rfh2.layouts import MQCFH, Layout
-from rfh2.message import Message
+from rfh2.message import Message, body_text
 from rfh2.mqmd import name_of
 from rfh2.pcf import Pcf
 from rfh2.pcf_names import COMMAND_NAMES, PARAMETER_NAMES, TYPE_NAMES

@@ -2,18 +2,322 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from typing import Final
 
+from rfh2.ccsid import ByteOrder, byte_order, is_ebcdic, text_codec
+from rfh2.chain import DECODERS, Header, sniffed
+from rfh2.constants import MQAT_BROKER, MQCCSI_DEFAULT, MQCCSI_INHERIT, MQFMT_STRING
 from rfh2.errors import CaptureError, DecodeError
-from rfh2.explain.body_problems import body_problems
-from rfh2.explain.codes import CODES, Part, problem
-from rfh2.explain.field_problems import descriptor_problems, header_problems
-from rfh2.explain.folder_problems import folder_problems, string_problems
-from rfh2.explain.form import Problem
-from rfh2.explain.reading import PartialMessage
+from rfh2.explain.fields import descriptor_layout, layout_of, offsets_of, texts_of
+from rfh2.explain.form import CODES, Part, Problem, problem
+from rfh2.explain.meanings import FORMATS, MSG_TYPES, REPORT_OPTIONS, SYSTEM_MSG_TYPES, bits
+from rfh2.explain.misidentified_input import look_alike, lost_header
+from rfh2.explain.reading import Located, PartialMessage
 from rfh2.explain.salvage import Salvaged, salvage
+from rfh2.folders import Folder, parse, tag_of
+from rfh2.layouts import Layout
+from rfh2.mqmd import Mqmd, name_of
+from rfh2.pcf import FORMATS as PCF_FORMATS, decode_pcf
 from rfh2.rfh1 import Rfh1
 from rfh2.rfh2 import Rfh2
+from rfh2.xqh import Xqh
+
+# The problems of the body of a message: whether it agrees with its last header.
+
+_MARKS = {b"\xfe\xff": "big", b"\xff\xfe": "little"}
+_UTF16 = ("utf-16-be", "utf-16-le")
+
+
+def body_problems(partial: PartialMessage) -> Iterator[Problem]:
+    """The problems of the body of a message whose headers were all decoded."""
+    message, at = partial.message, partial.rest_offset
+    if not message.body:
+        return
+    if not partial.headers:
+        yield from _nothing_known(partial)
+    if message.body_format == MQFMT_STRING:
+        yield from _text(partial)
+    elif message.body_format in PCF_FORMATS:
+        try:
+            decode_pcf(message.body, message.body_ccsid, at)
+        except DecodeError as error:
+            yield problem("bad-pcf", error.offset, f"{error.header}: {error.why}", reason=error.reason)
+    elif message.body_format not in DECODERS and (found := sniffed(message.body)) is not None:
+        why = f"the data begins like the header that Format {found[0]} announces, but Format is {message.body_format!r}"
+        yield problem("unannounced-header", at, why)
+
+
+def _nothing_known(partial: PartialMessage) -> Iterator[Problem]:
+    """A message without a header: without a descriptor too, it may be no message; with one, its header may be lost."""
+    if partial.captured.md is None and partial.message.body_format in PCF_FORMATS:
+        why = f"no MQMD is here; the data begins like PCF, and is read as of Format {partial.message.body_format}"
+        yield problem("assumed-pcf", 0, why)
+    elif partial.captured.md is None:
+        looks = look_alike(partial.rest)
+        hint = f"; it looks like {looks}" if looks else ""
+        yield problem("unrecognised-data", 0, f"no MQMD and no known header is here; the bytes are read as data{hint}")
+    elif (looks := lost_header(partial.rest)) is not None and partial.message.body_format in ("", MQFMT_STRING):
+        yield problem("lost-header", 0, f"the data looks like {looks}")
+
+
+def _text(partial: PartialMessage) -> Iterator[Problem]:
+    message, at = partial.message, partial.rest_offset
+    ccsid = message.body_ccsid
+    unnamed = ccsid in (MQCCSI_DEFAULT, MQCCSI_INHERIT)
+    codec = "ascii" if unnamed else text_codec(ccsid, message.body_encoding)
+    if codec is None:
+        return  # an unknown CCSID is reported where it is named
+    mark = _MARKS.get(message.body[:2])
+    if codec in _UTF16 and mark is not None and mark != byte_order(message.body_encoding):
+        why = f"a byte order mark says {mark}-endian, Encoding {message.body_encoding} says the other byte order"
+        yield problem("byte-order-mark-contradicts", at, why)
+    try:
+        message.body.decode(codec)
+    except UnicodeDecodeError as error:
+        if unnamed:
+            why = f"not US-ASCII, and no header names a CCSID: {error.reason}"
+        else:
+            why = f"the data is not in CCSID {ccsid} ({codec}): {error.reason}"
+        yield problem("undecodable-text", at + error.start, why)
+
+
+# What is wrong with folders, and with the string of an MQRFH, as text.
+
+# Folders that decide what happens to the message: broken ones are errors, others are passed on as they are.
+_DECISIVE: Final = ("psc", "pscr", "")
+# Those of which an MQRFH2 may have one (wire formats 3.2).
+_ONCE: Final = ("pscr", "mcd", "jms", "usr", "mqps", "mqpse")
+_KNOWN: Final = frozenset({"psc", "pscr", "mcd", "jms", "usr", "mqps", "mqpse", "mq_usr", "mqext"})
+_HELD: Final = re.compile(r"<(psc|pscr)[\s/>]")
+_BARE_AMPERSAND: Final = re.compile(r"&(?!(?:amp|lt|gt|quot|apos|#[0-9]+|#x[0-9A-Fa-f]+);)")
+
+
+def folder_problems(header: Rfh2) -> Iterator[Problem]:
+    """What is wrong with the folders of a header."""
+    seen: set[str] = set()
+    names = [folder.name for folder in header.folders]
+    for folder, name in zip(header.folders, names, strict=True):
+        if not _is_plain(folder):
+            yield from _folder(folder)
+        if name in seen and name in _ONCE:
+            yield problem("repeated-folder", folder.offset, f"a second folder {name}; one is allowed")
+        seen.add(name)
+        if name not in _KNOWN:
+            yield from _name(folder)
+    if "pscr" in names and "psc" in names and names.index("psc") < names.index("pscr"):
+        at = header.folders[names.index("pscr")].offset
+        yield problem("pscr-in-command", at, "a pscr folder in a command is ignored")
+
+
+def string_problems(header: Rfh1) -> Iterator[Problem]:
+    """What is wrong with the NameValueString of an MQRFH."""
+    try:
+        header.pairs()
+    except DecodeError as error:
+        yield problem(_known(error.code), error.offset, f"{error.header}: {error.why}", reason=error.reason)
+
+
+def _is_plain(folder: Folder) -> bool:
+    """Whether a quick look shows that nothing is wrong with the text, as nearly always."""
+    data = folder.data
+    if folder.charset != "utf-8" or len(data) % 4 or b"\0" in data:
+        return False
+    try:
+        return folder.is_flat()
+    except DecodeError:
+        return False
+
+
+def _folder(folder: Folder) -> Iterator[Problem]:
+    if len(folder.data) % 4:
+        why = f"NameValueLength {len(folder.data)} is not a multiple of four"
+        yield problem("length-not-multiple-of-4", folder.offset - 4, why)
+    text = folder.data.decode(folder.charset, "replace")
+    content = text.rstrip(" \0")
+    if "\0" in text[len(content) :]:
+        at = folder.offset + len(content.encode(folder.charset))
+        yield problem("null-padding", at, f"folder {folder.name} is padded with nulls, not with blanks")
+    if not content:
+        yield problem("empty-folder", folder.offset - 4, "a NameValueData without a folder")
+        return
+    try:
+        if folder.is_flat():
+            return  # one root, no references: nothing of what follows
+        roots = parse(folder)
+    except DecodeError as error:
+        yield _broken(folder, error)
+        return
+    if len(roots) > 1:
+        names = ", ".join(tag_of(root).rpartition(":")[2] for root in roots)
+        yield problem("several-roots", folder.offset, f"one NameValueData holds several folders: {names}")
+    if ampersand := _BARE_AMPERSAND.search(text):
+        at = folder.offset + len(text[: ampersand.start()].encode(folder.charset))
+        yield problem("bare-ampersand", at, "an & is not written as &amp;; it is read as an ampersand")
+
+
+def _name(folder: Folder) -> Iterator[Problem]:
+    """A name that is IBM's but for case or a prefix: a queue manager passes such a folder on, and does not read it."""
+    plain = folder.name.rpartition(":")[2]
+    known = plain.lower()
+    if known in _KNOWN:
+        why = f"folder '{folder.name}' is not read: the name that counts is '{known}', letter by letter"
+        yield problem("folder-name", folder.offset, why)
+
+
+def _broken(folder: Folder, error: DecodeError) -> Problem:
+    why = f"{error.header}: {error.why}"
+    held = _HELD.search(folder.data.decode(folder.charset, "replace")) if folder.name[:1] in ("?", "!", "") else None
+    if held is not None:
+        what = "an XML declaration" if folder.name.startswith("?xml") else "a declaration, comment or instruction"
+        said = f"{what} stands before <{held[1]}>; XML allows it, but a queue manager finds no {held[1]} folder then"
+        return problem("xml-not-allowed", error.offset, said)
+    if error.why == "text outside any element" and error.offset > folder.offset and folder.name in _DECISIVE:
+        return problem("text-after-folder", error.offset, why, reason=error.reason)
+    if folder.name in _DECISIVE:
+        return problem(_known(error.code), error.offset, why, reason=error.reason)
+    return problem("opaque-folder", error.offset, f"{why}; the folder is passed on as it is")
+
+
+def _known(code: str) -> str:
+    return code if code in CODES else "bad-folder"
+
+
+# The problems of the fields of descriptors and headers.
+
+_RESERVED_FLAGS: Final = 0xFFFF0000
+_PRIORITIES: Final = range(-3, 10)
+_PERSISTENCES: Final = range(-1, 3)
+_FAMILY: Final = {True: "EBCDIC", False: "ASCII"}
+
+
+def descriptor_problems(partial: PartialMessage) -> Iterator[Problem]:
+    """The problems of the fields of the MQMD; none where there is no MQMD."""
+    mqmd, md = partial.mqmd, partial.captured.md
+    if mqmd is None or md is None:
+        return
+    if len(md) > partial.mqmd_length:
+        why = f"{len(md) - partial.mqmd_length} bytes stand behind the {partial.mqmd_length} of the MQMD"
+        yield problem("bytes-behind-mqmd", partial.mqmd_length, why, "mqmd")
+    yield from _mqmd(mqmd, md, 0, "mqmd")
+
+
+def _mqmd(mqmd: Mqmd, data: bytes, base: int, part: Part) -> Iterator[Problem]:
+    layout = descriptor_layout(mqmd.version)
+    yield from _nulls(layout, data, base, mqmd.charset, part)
+    yield from _description(mqmd, layout, base, part)
+    at = offsets_of(layout)
+    if mqmd.msg_type not in MSG_TYPES and (mqmd.msg_type < 1 or mqmd.msg_type in SYSTEM_MSG_TYPES):
+        why = f"MsgType {mqmd.msg_type} is not a value that IBM defines"
+        yield problem("unknown-msg-type", base + at["MsgType"], why, part)
+    _, rest = bits(mqmd.report & 0xFFFFFFFF, REPORT_OPTIONS)
+    if rest:
+        yield problem("unknown-report-option", base + at["Report"], f"Report has unknown bits 0x{rest:08X}", part)
+    if mqmd.persistence not in _PERSISTENCES:
+        yield problem("unknown-persistence", base + at["Persistence"], f"Persistence is {mqmd.persistence}", part)
+    if mqmd.priority not in _PRIORITIES:
+        yield problem("unknown-priority", base + at["Priority"], f"Priority is {mqmd.priority}", part)
+    if mqmd.expiry == 0 or mqmd.expiry < -1:
+        yield problem("bad-expiry", base + at["Expiry"], f"Expiry is {mqmd.expiry}, neither -1 nor a time", part)
+
+
+def header_problems(located: Located, partial: PartialMessage) -> Iterator[Problem]:
+    """The problems of the fixed part of a header, and the contradictions between it and the structure before it."""
+    header, offset = located.header, located.offset
+    yield from _contradictions(located, partial)
+    layout = layout_of(header.kind)
+    order: ByteOrder | None = getattr(header, "order", None)
+    charset: str | None = getattr(header, "charset", None)
+    if layout is None or order is None or charset is None:
+        return
+    data = partial.captured.body[offset : offset + header.length]
+    at = offsets_of(layout)
+    yield from _nulls(layout, data, offset, charset, "body")
+    if "StrucLength" in at and header.length % 4:
+        why = f"{header.kind} StrucLength {header.length} is not a multiple of four"
+        yield problem("length-not-multiple-of-4", offset + at["StrucLength"], why)
+    flags = getattr(header, "flags", 0)
+    if "Flags" in at and flags & _RESERVED_FLAGS:
+        yield problem("reserved-flags", offset + at["Flags"], f"Flags 0x{flags & 0xFFFFFFFF:08X} has reserved bits")
+    if isinstance(header, Xqh):
+        yield from _mqmd(header.mqmd, data[layout.size :], offset + layout.size, "body")
+        return
+    if offset + header.length == len(partial.captured.body):
+        return  # what describes nothing can be anything
+    if "Encoding" in at:
+        yield from _description(header, layout, offset, "body")
+        yield from _chained_ccsid(header.coded_char_set_id, offset + at["CodedCharSetId"], partial)
+
+
+def _nulls(layout: Layout, data: bytes, base: int, charset: str, part: Part) -> Iterator[Problem]:
+    """Nulls in character fields: names end at the first one, whatever stands behind it."""
+    for name, start, size, _ in texts_of(layout):
+        field = data[start : start + size]
+        if b"\0" not in field or name == "StrucId":
+            continue
+        text = field.decode(charset)
+        null = text.find("\0")
+        if null < 0:
+            continue
+        if name == "Format" and text.strip(" \0"):
+            why = f"{layout.name} Format {text[:null]!r} is padded with nulls, not with blanks"
+            yield problem("null-in-format", base + start + null, why, part)
+        if text[null:].strip(" \0") and name not in ("ApplIdentityData", "ApplOriginData"):
+            why = f"{layout.name} {name} ends at a null, {text[:null]!r}, with other bytes behind it"
+            yield problem("bytes-behind-null", base + start + null, why, part)
+
+
+def _description(speaker: Mqmd | Header, layout: Layout, base: int, part: Part) -> Iterator[Problem]:
+    """The problems of the fields of a descriptor or a header, at *base*, that describe the bytes behind it."""
+    encoding, ccsid, fmt = speaker.encoding, speaker.coded_char_set_id, name_of(speaker.format)
+    at = offsets_of(layout)
+    if fmt and byte_order(encoding) is None:
+        why = f"Encoding {encoding} does not define the byte order of integers"
+        yield problem("unknown-encoding", base + at["Encoding"], why, part)
+    if ccsid > 0 and text_codec(ccsid, encoding) is None:
+        severe = " although the Format says that it is text" if fmt == MQFMT_STRING else ""
+        why = f"CCSID {ccsid} is not known here{severe}"
+        yield problem("unknown-ccsid", base + at["CodedCharSetId"], why, part)
+    if fmt.startswith("MQ") and fmt not in FORMATS and fmt != "MQRFH2":
+        why = f"Format {fmt!r} begins like IBM's formats, but is not one of them"
+        yield problem("unknown-format", base + at["Format"], why, part)
+
+
+def _chained_ccsid(ccsid: int, at: int, partial: PartialMessage) -> Iterator[Problem]:
+    if ccsid == MQCCSI_DEFAULT:
+        why = "CodedCharSetId is 0; it is read as the CCSID of the structure before this header"
+        yield problem("default-ccsid", at, why)
+    elif ccsid == MQCCSI_INHERIT and partial.assumed.put_appl_type == MQAT_BROKER:
+        why = "CodedCharSetId is -2 (inherit), which a message that publish/subscribe put must not have"
+        yield problem("inherited-ccsid-from-broker", at, why)
+
+
+def _contradictions(located: Located, partial: PartialMessage) -> Iterator[Problem]:
+    """The contradictions between the fields of the preceding header and the bytes of this one."""
+    header, at = located.header, located.offset
+    speaker: Mqmd | Header
+    if at > 0:
+        speaker = next(other.header for other in reversed(partial.headers) if other.offset < at)
+        name = speaker.kind
+    elif partial.mqmd is not None:
+        speaker, name = partial.mqmd, "MQMD"
+    else:
+        return
+    order: ByteOrder | None = getattr(header, "order", None)
+    said = byte_order(speaker.encoding)
+    if order is not None and said is not None and order != said:
+        why = f"the Encoding {speaker.encoding} of the {name} says {said}-endian, the {header.kind} is {order}-endian"
+        yield problem("encoding-contradicts", at + 4, why)
+    charset: str | None = getattr(header, "charset", None)
+    ccsid = speaker.coded_char_set_id
+    if charset is not None and ccsid > 0 and text_codec(ccsid, 0) is not None:
+        found = " ".encode(charset) == b"\x40"
+        if is_ebcdic(ccsid) is not found:
+            why = (
+                f"the CCSID {ccsid} of the {name} is {_FAMILY[is_ebcdic(ccsid)]}, the {header.kind} is {_FAMILY[found]}"
+            )
+            yield problem("ccsid-contradicts", at, why)
 
 
 def wire_problems(partial: PartialMessage) -> list[Problem]:

@@ -27,10 +27,10 @@ from rfh2.constants import (
     MQFMT_RF_HEADER_2 as MQHRF2,
 )
 from rfh2.errors import EncodeError
+from rfh2.explain.describe import body_pcf
 from rfh2.explain.edited_form import DecodedBody, DecodedMessage, describe
 from rfh2.explain.fields import descriptor_layout, write_fields
 from rfh2.explain.form import FieldValue
-from rfh2.explain.pcf_form import body_pcf
 from rfh2.explain.reading import PartialMessage, read_message
 from rfh2.explain.rebuild_header import Before, Rebuilt, from_hex, rebuild_header
 from rfh2.explain.rebuild_pcf import pcf_data

@@ -11,11 +11,11 @@ from rfh2.constants import MQENC_NATIVE
 from rfh2.dlh import Dlh
 from rfh2.eph import Eph
 from rfh2.errors import DecodeError, EncodeError
+from rfh2.explain.describe import embedded_pcf
 from rfh2.explain.edited_form import DecodedFolder, DecodedHeader, describe_folder
+from rfh2.explain.elements import UNTYPED, folder_text, leaf_text, padded
 from rfh2.explain.fields import BYTE_STRINGS, COMPUTED, layout_of, write_fields
-from rfh2.explain.folder_text import UNTYPED, folder_text, leaf_text, padded
 from rfh2.explain.form import FieldValue, number
-from rfh2.explain.pcf_form import embedded_pcf
 from rfh2.explain.reading import Located
 from rfh2.explain.rebuild_pcf import pcf_data
 from rfh2.folders import Folder

@@ -40,16 +40,35 @@ MQRFH2_PREFIX: Final = "Root.MQRFH2."
 MQMD_FIELDS: Final = MappingProxyType(
     dict.fromkeys(
         (
-            *("Report", "MsgType", "Expiry", "Feedback", "Encoding", "CodedCharSetId", "Priority", "Persistence"),
-            *("BackoutCount", "PutApplType", "MsgSeqNumber", "Offset", "MsgFlags", "OriginalLength"),
+            "Report",
+            "MsgType",
+            "Expiry",
+            "Feedback",
+            "Encoding",
+            "CodedCharSetId",
+            "Priority",
+            "Persistence",
+            "BackoutCount",
+            "PutApplType",
+            "MsgSeqNumber",
+            "Offset",
+            "MsgFlags",
+            "OriginalLength",
         ),
         ValueKind.NUMBER,
     )
     | dict.fromkeys(("MsgId", "CorrelId", "AccountingToken", "GroupId"), ValueKind.BYTES)
     | dict.fromkeys(
         (
-            *("Format", "ReplyToQ", "ReplyToQMgr", "UserIdentifier", "ApplIdentityData"),
-            *("PutApplName", "PutDate", "PutTime", "ApplOriginData"),
+            "Format",
+            "ReplyToQ",
+            "ReplyToQMgr",
+            "UserIdentifier",
+            "ApplIdentityData",
+            "PutApplName",
+            "PutDate",
+            "PutTime",
+            "ApplOriginData",
         ),
         ValueKind.STRING,
     )
@@ -77,8 +96,15 @@ DERIVED: Final = MappingProxyType(
 FOLDER_KINDS: Final = MappingProxyType(
     dict.fromkeys(
         (
-            *("jms.Dlv", "jms.Exp", "jms.Pri", "jms.Tms", "jms.Seq"),
-            *("mqps.Pub", "mqps.Pbl", "mqpse.Seq", "mqpse.Pfmt"),
+            "jms.Dlv",
+            "jms.Exp",
+            "jms.Pri",
+            "jms.Tms",
+            "jms.Seq",
+            "mqps.Pub",
+            "mqps.Pbl",
+            "mqpse.Seq",
+            "mqpse.Pfmt",
         ),
         ValueKind.NUMBER,
     )
@@ -113,10 +139,21 @@ _SYNONYMS: Final = MappingProxyType(
 _BODY_ROOTS: Final = frozenset({"body", "inputbody", "outputbody"})
 _OTHER_ROOTS: Final = frozenset(
     {
-        *("inputroot", "outputroot", "properties", "inputproperties", "database", "environment"),
-        *("localenvironment", "inputlocalenvironment", "outputlocalenvironment"),
-        *("destinationlist", "inputdestinationlist", "outputdestinationlist"),
-        *("exceptionlist", "inputexceptionlist", "outputexceptionlist"),
+        "inputroot",
+        "outputroot",
+        "properties",
+        "inputproperties",
+        "database",
+        "environment",
+        "localenvironment",
+        "inputlocalenvironment",
+        "outputlocalenvironment",
+        "destinationlist",
+        "inputdestinationlist",
+        "outputdestinationlist",
+        "exceptionlist",
+        "inputexceptionlist",
+        "outputexceptionlist",
     }
 )
 _MQRFH2_PARSERS: Final = frozenset({"MQRFH2", "MQRFH2C"})

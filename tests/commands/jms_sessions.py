@@ -22,8 +22,7 @@ from rfh2.captured import CapturedMessage
 from rfh2.constants import MQMT_DATAGRAM, MQMT_REQUEST
 from rfh2.folders import Folder
 from rfh2.mqmd import Mqmd
-from rfh2.name_values import write as write_string
-from rfh2.rfh1 import Rfh1
+from rfh2.rfh1 import Rfh1, write as write_string
 from rfh2.rfh2 import Rfh2
 from tests.commands.results_service import as_lines
 

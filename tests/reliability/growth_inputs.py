@@ -28,7 +28,7 @@ from rfh2.folders import write
 from rfh2.pcf import Pcf
 from rfh2.pcf_names import MQCMD_PUBLISH
 from rfh2.pcf_parameters import Cfgr, Cfin, Cfst
-from rfh2.split_folders import split_roots
+from rfh2.rfh2 import split_roots
 from tests.rfh2 import channel_wire as wire
 
 CONTROL, STREAM = "SYSTEM.BROKER.CONTROL.QUEUE", "SYSTEM.BROKER.DEFAULT.STREAM"

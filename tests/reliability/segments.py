@@ -30,8 +30,7 @@ from commands.broker.objects import QueueManager
 from commands.listener import wire
 from commands.qmgr.store import QueueManagerStore
 from rfh2.channel.layouts import CAUT, NOTIFICATION, REQUEST_MSGS, SELECTION, SOCKET_ACTION
-from rfh2.channel.segments import HEADER_BYTES, WHOLE, SegmentHeader, SegmentType, read_segment
-from rfh2.channel.structure import Structure
+from rfh2.channel.segments import HEADER_BYTES, WHOLE, SegmentHeader, SegmentType, Structure, read_segment
 from rfh2.layouts import Layout
 from rfh2.mqi_constants import (
     MQOO_BROWSE,

@@ -13,7 +13,7 @@ from hypothesis import given, strategies as st
 from pyarrow import parquet
 
 from rfh2 import CapturedMessage, CaptureError, Mqmd
-from rfh2.captures import CaptureRecord, detect, mqmd, raw, read_captures, write_captures
+from rfh2.captures import CaptureRecord, detect, mqmd, read_captures, write_captures
 
 MD1, MD2 = Mqmd(version=1).encode(), Mqmd(version=2, order="big").encode()
 EBCDIC = Mqmd(version=2, order="big", charset="cp500", format="MQSTR").encode()
@@ -38,7 +38,7 @@ def test_raw_is_taken_as_it_is_even_where_it_begins_with_an_mqmd() -> None:
 
 
 def test_raw_is_no_longer_than_a_message_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(raw, "MAX_MESSAGE_BYTES", 10)
+    monkeypatch.setattr(mqmd, "MAX_MESSAGE_BYTES", 10)
     assert found(read(b"0123456789", "raw")) == [(None, b"0123456789")]
     assert found(read(b"0123456789+", "raw")) == ["more than 10 bytes: longer than any message"]
 

@@ -17,7 +17,7 @@ from pyarrow import parquet
 
 from rfh2.captured import CapturedMessage
 from rfh2.captures import CaptureRecord, read_captures, write_captures
-from rfh2.captures.limits import DEFAULT_BYTES, VARIABLE
+from rfh2.captures.record import DEFAULT_BYTES, VARIABLE
 from rfh2.errors import CaptureError
 
 PACKED: list[Callable[[bytes], bytes]] = [gzip.compress, bz2.compress, lzma.compress]

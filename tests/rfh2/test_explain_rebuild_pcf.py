@@ -12,10 +12,9 @@ from hypothesis import given, strategies as st
 
 from rfh2 import CapturedMessage, EncodeError, Eph, Message, Mqmd, Pcf, decode_pcf, encode
 from rfh2.ccsid import BYTE_ORDERS, ByteOrder
-from rfh2.explain.describe import described
+from rfh2.explain.describe import describe_pcf, described
 from rfh2.explain.edited_form import DecodedMessage
 from rfh2.explain.form import json_line
-from rfh2.explain.pcf_form import describe_pcf
 from rfh2.explain.reading import read_message
 from rfh2.explain.rebuild import rebuild
 from rfh2.explain.rebuild_pcf import rebuild_pcf

@@ -7,8 +7,8 @@ from hypothesis import example, given, strategies as st
 
 from rfh2 import DecodeError, Folder, Rfh2
 from rfh2.explain.elements import Element, elements
-from rfh2.explain.folder_problems import folder_problems
 from rfh2.explain.form import Problem
+from rfh2.explain.problems import folder_problems
 
 _TAGS = st.sampled_from(["a", "Topic", "_x", "a.b", "é", "a:b", "1", ""])
 _KINDS = st.sampled_from(["", "", " dt='i4'", ' dt="string"', " xsi:nil='true'"])

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from rfh2.errors import DecodeError, EncodeError
-from rfh2.name_values import NameValue, parse, write
+from rfh2.rfh1 import NameValue, parse, write
 
 GOOD = [
     pytest.param("", [], id="empty"),

@@ -16,7 +16,7 @@ import pytest
 from commands.explain.reading import explained
 from rfh2 import CapturedMessage, DecodeError, Folder, Mqmd, Rfh1, Rfh2, decode, encode
 from rfh2.ccsid import ByteOrder
-from rfh2.split_folders import split_roots
+from rfh2.rfh2 import split_roots
 from tests.rfh2.peers import IBMMQ, PYMQI, needs_ibmmq, needs_pymqi
 
 DOCS = Path(__file__).parents[2] / "docs" / "peers.md"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from rfh2 import decode, encode, mqps
+from rfh2 import decode, encode, rfh1 as wire_rfh1
 from rfh2.ccsid import ByteOrder
 from rfh2.errors import DecodeError, EncodeError
 from rfh2.rfh1 import Rfh1, decode_rfh1
@@ -177,6 +177,6 @@ def test_any_bytes_in_the_string_come_back_and_give_pairs_or_a_decode_error(
 
 
 def test_names_are_whole_tokens_of_the_header_file() -> None:
-    assert len(mqps.NAMES) == 23
-    assert {"MQPSReason", "MQPSReasonText", "MQPSSubUserData"} <= mqps.NAMES
-    assert len(set(mqps.COMMANDS)) == 7
+    assert len(wire_rfh1.NAMES) == 23
+    assert {"MQPSReason", "MQPSReasonText", "MQPSSubUserData"} <= wire_rfh1.NAMES
+    assert len(set(wire_rfh1.COMMANDS)) == 7

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from rfh2.folders import Folder
-from rfh2.split_folders import split_roots
+from rfh2.rfh2 import split_roots
 
 APART = [
     ("two", "<a>1</a><b>2</b>", ["<a>1</a>", "<b>2</b>"], [0, 8]),

@@ -22,7 +22,7 @@ from rfh2.captures import FORMATS, Numbering, detect, read_captures
 from rfh2.captures.compressed import UnreadableDataError, is_compressed
 from rfh2.captures.detect import HEAD_BYTES, refusal
 from rfh2.captures.parquet import open_parquet
-from rfh2.captures.partitions import partition_values
+from rfh2.captures.reading import partition_values
 from rfh2.errors import CaptureError
 
 PIECE_BYTES: Final = 64 << 20

@@ -23,7 +23,6 @@ from rfh2.constants import MQRC_RFH_STRING_ERROR
 from rfh2.folders import Folder
 from rfh2.message import Message, decode, encode
 from rfh2.mqmd import Mqmd
-from rfh2.name_values import write as name_value_string
 from rfh2.pcf import Pcf, decode_pcf
 from rfh2.pcf_names import (
     MQBACF_MESSAGE_DATA,
@@ -38,7 +37,7 @@ from rfh2.pcf_names import (
 )
 from rfh2.pcf_parameters import Cfbs, Cfin, Cfst, Parameter
 from rfh2.prologue import SteppedHeader
-from rfh2.rfh1 import Rfh1
+from rfh2.rfh1 import Rfh1, write as name_value_string
 from rfh2.rfh2 import Rfh2
 from streams.operations import Delivery, Subscribe
 from streams.subscriptions import PublicationFormat, Subscription, WildcardScheme

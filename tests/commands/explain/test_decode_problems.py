@@ -18,9 +18,9 @@ from rfh2 import CapturedMessage, Dlh, Folder, Message, Mqmd, Rfh2, encode
 from rfh2.captures import CaptureRecord
 from rfh2.chain import Header
 from rfh2.errors import CaptureError
-from rfh2.explain.codes import CODES
 from rfh2.explain.describe import describe_unreadable
 from rfh2.explain.edited_form import DecodedMessage
+from rfh2.explain.form import CODES
 from rfh2.explain.problems import of_record
 from rfh2.pcf import Pcf
 from rfh2.pcf_parameters import Cfin, Cfst

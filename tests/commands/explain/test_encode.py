@@ -13,8 +13,7 @@ from commands.headers.registry import parse
 from commands.model import Publish, PubOpt, RegisterSubscriber, RegOpt
 from rfh2 import CapturedMessage, Mqmd, decode_pcf
 from rfh2.captures import FORMATS, read_captures
-from rfh2.mqps import COMMANDS
-from rfh2.rfh1 import Rfh1
+from rfh2.rfh1 import COMMANDS, Rfh1
 from tests.commands.cli_runs import run
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"

@@ -42,11 +42,11 @@ from rfh2.channel.segments import (
     WHOLE,
     SegmentHeader,
     SegmentType,
+    Structure,
     read_segment,
     segment_length,
     split,
 )
-from rfh2.channel.structure import Structure
 from rfh2.layouts import MQMD2, Layout
 from rfh2.mqi_constants import MQGMO_WAIT, MQMO_MATCH_MSG_TOKEN
 from rfh2.mqmd import Mqmd, decode_mqmd

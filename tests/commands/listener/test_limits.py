@@ -23,8 +23,7 @@ from commands.disk.open_files import Acceptor, OutOfFiles, carried, listening_so
 from commands.listener.limits import Connections, Held, Memory
 from commands.qmgr.mqi.refusals import MqiError
 from rfh2.channel.layouts import SOCKET_ACTION
-from rfh2.channel.segments import CONFIRM, WHOLE, SegmentHeader, SegmentType
-from rfh2.channel.structure import Structure
+from rfh2.channel.segments import CONFIRM, WHOLE, SegmentHeader, SegmentType, Structure
 from rfh2.mqi_constants import MQGMO_SYNCPOINT, MQOO_INPUT_SHARED, MQOO_OUTPUT
 from tests.commands.listener.conftest import listener_at
 from tests.commands.listener.mqi_client import MqiClient, StatusError

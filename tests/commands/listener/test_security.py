@@ -19,8 +19,7 @@ from commands.listener.passwords import in_users_file, is_password, password_has
 from commands.listener.security import Security
 from commands.qmgr.store import Durability, QueueManagerStore
 from rfh2.channel.layouts import CAUT, SOCKET_ACTION
-from rfh2.channel.segments import SegmentHeader, SegmentType
-from rfh2.channel.structure import Structure
+from rfh2.channel.segments import SegmentHeader, SegmentType, Structure
 from rfh2.mqi_constants import MQOO_INPUT_SHARED, MQOO_OUTPUT
 from tests.commands.listener.conftest import listener_at
 from tests.commands.listener.mqi_client import MqiClient, StatusError

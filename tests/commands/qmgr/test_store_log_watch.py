@@ -13,7 +13,7 @@ import pytest
 
 from commands.broker.objects import QueueManager
 from commands.qmgr.store import QueueManagerStore, log_watch as module, sqlite as waiting
-from commands.qmgr.store.log_watch import LogWatch
+from commands.qmgr.store.database import LogWatch
 
 needs_inotify = pytest.mark.skipif(sys.platform != "linux", reason="the system has no inotify")
 PUT = """

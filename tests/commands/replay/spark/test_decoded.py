@@ -31,8 +31,8 @@ from commands.replay.spark import (
     with_decoded,
 )
 from commands.replay.workload import Workload, WorkloadOptions, setup_script
-from rfh2.body_text import body_text
 from rfh2.captured import CapturedMessage
+from rfh2.message import body_text
 from streams.selectors.properties import user_properties
 
 ROOT = Path(__file__).parents[4]

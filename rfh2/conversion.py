@@ -12,29 +12,157 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, Final
 
 from rfh2 import pcf
-from rfh2.ccsid import ASCII_FIELDS, EBCDIC_FIELDS, UTF8_CCSID, byte_order, field_codec, is_ebcdic, text_codec
+from rfh2.ccsid import (
+    ASCII_FIELDS,
+    EBCDIC_FIELDS,
+    ENCODINGS,
+    UTF8_CCSID,
+    ByteOrder,
+    byte_order,
+    field_codec,
+    is_ebcdic,
+    text_codec,
+)
 from rfh2.chain import Header, ccsid_behind, describing, encoding_behind, headers_of
 from rfh2.constants import (
+    MQCCSI_DEFAULT,
+    MQCCSI_EMBEDDED,
+    MQCCSI_INHERIT,
     MQFMT_NONE,
     MQFMT_STRING,
     MQRC_FORMAT_ERROR,
     MQRC_SOURCE_CCSID_ERROR,
 )
-from rfh2.conversion.pcf import convert_pcf
-from rfh2.conversion.text import ConversionError, Representation, convert_text
 from rfh2.dlh import Dlh
-from rfh2.errors import DecodeError, EncodeError
+from rfh2.errors import DecodeError, EncodeError, QPubSubError
 from rfh2.folders import Folder
 from rfh2.inherited_ccsids import MQCCSI_OF_THE_QMGR, qmgr_ccsid
 from rfh2.mde import Mde
-from rfh2.mqi_constants import MQRC_NOT_CONVERTED, MQRC_TARGET_CCSID_ERROR
+from rfh2.mqi_constants import (
+    MQRC_NOT_CONVERTED,
+    MQRC_TARGET_CCSID_ERROR,
+    MQRC_TARGET_INTEGER_ENC_ERROR,
+)
 from rfh2.mqmd import Mqmd, name_of
+from rfh2.pcf import Pcf, decode_pcf
+from rfh2.pcf_parameters import Cfgr, Cfsf, Cfsl, Cfst, Parameter, UnknownParameter
 from rfh2.rfh1 import Rfh1, string_codec
 from rfh2.rfh2 import Rfh2
 from rfh2.xqh import Xqh
+
+# Characters in another character set: exactly, or not at all.
+
+_EBCDIC_NEWLINE: Final = "\x85"
+
+
+class ConversionError(QPubSubError):
+    """Data that cannot be converted. reason: MQRC_*, with which MQGET says so."""
+
+    def __init__(self, reason: int, why: str) -> None:
+        super().__init__(reason, why)
+        self.reason, self.why = reason, why
+
+    def __str__(self) -> str:
+        return f"{self.why} (reason {self.reason})"
+
+
+@dataclass(frozen=True, slots=True)
+class Representation:
+    """How data is written. ccsid: of its characters. encoding: of its numbers (MQENC_*)."""
+
+    ccsid: int
+    encoding: int
+
+    @property
+    def order(self) -> ByteOrder:
+        """The byte order of integers. Raises ConversionError."""
+        order = byte_order(self.encoding)
+        if order is None:
+            raise ConversionError(MQRC_TARGET_INTEGER_ENC_ERROR, f"encoding {self.encoding} has no order of integers")
+        return order
+
+    @property
+    def codec(self) -> str | None:
+        """Python's codec of the characters; None for a CCSID that is not known here."""
+        return text_codec(self.ccsid, self.encoding)
+
+
+def convert_text(data: bytes, source: Representation, target: Representation) -> bytes:
+    """*data* in the character set of *target*. Raises ConversionError: 2111, 2115, 2119.
+
+    A character that *target* lacks is an error: nothing is put in its place. The newline of EBCDIC (X'15') becomes a
+    line feed.
+    """
+    if source.ccsid == target.ccsid and source.codec == target.codec:
+        return data
+    if source.codec is None:
+        raise ConversionError(MQRC_SOURCE_CCSID_ERROR, f"CCSID {source.ccsid} is not known")
+    if target.codec is None:
+        raise ConversionError(MQRC_TARGET_CCSID_ERROR, f"CCSID {target.ccsid} is not known")
+    try:
+        text = data.decode(source.codec)
+        if is_ebcdic(source.ccsid) and not is_ebcdic(target.ccsid):
+            text = text.replace(_EBCDIC_NEWLINE, "\n")
+        return text.encode(target.codec)
+    except UnicodeError as error:
+        raise ConversionError(MQRC_NOT_CONVERTED, f"from CCSID {source.ccsid} to {target.ccsid}: {error}") from error
+
+
+# PCF in another character set and encoding.
+#
+# Strings expand and contract as their characters need; those of a list are filled up with blanks to the length of the
+# longest. A string that names its own CCSID names the new one afterwards (IBM's usage notes on PCF structures).
+
+_OF_THE_MESSAGE = (MQCCSI_DEFAULT, MQCCSI_EMBEDDED, MQCCSI_INHERIT)
+
+
+def convert_pcf(data: bytes, source: Representation, target: Representation) -> bytes:
+    """The PCF message *data* as *target* has it. Raises ConversionError: 2110, and as ``convert_text`` does."""
+    try:
+        pcf = decode_pcf(data, source.ccsid)
+    except DecodeError as error:
+        raise ConversionError(MQRC_FORMAT_ERROR, str(error)) from error
+    if pcf.rest.strip(b"\0 "):
+        raise ConversionError(MQRC_FORMAT_ERROR, f"{len(pcf.rest)} bytes are behind the last PCF parameter")
+    parameters = tuple(_converted(each, pcf, source, target) for each in pcf.parameters)
+    return replace(pcf, parameters=parameters, order=target.order).encode()
+
+
+def _converted(parameter: Parameter, pcf: Pcf, source: Representation, target: Representation) -> Parameter:
+    if isinstance(parameter, UnknownParameter):
+        raise ConversionError(MQRC_FORMAT_ERROR, f"PCF has a parameter of the unknown type {parameter.type}")
+    if isinstance(parameter, Cfgr):
+        members = tuple(_converted(member, pcf, source, target) for member in parameter.members)
+        return replace(parameter, members=members)
+    if isinstance(parameter, (Cfst, Cfsf)):
+        ccsid, now, then = _representations(parameter.coded_char_set_id, pcf, source, target)
+        string = convert_text(parameter.data, now, then)
+        fixed = parameter.length - len(parameter.data) - len(parameter.tail)
+        tail = parameter.tail if len(string) == len(parameter.data) else bytes(-(fixed + len(string)) % 4)
+        return replace(parameter, data=string, coded_char_set_id=ccsid, tail=tail)
+    if isinstance(parameter, Cfsl):
+        ccsid, now, then = _representations(parameter.coded_char_set_id, pcf, source, target)
+        strings = [convert_text(string, now, then) for string in parameter.strings]
+        size = max(map(len, strings), default=parameter.string_length)
+        blank = " ".encode(then.codec or "ascii")
+        filled = tuple(string + blank * ((size - len(string)) // len(blank)) for string in strings)
+        tail = parameter.tail if size == parameter.string_length else bytes(-size * len(filled) % 4)
+        return replace(parameter, strings=filled, string_length=size, coded_char_set_id=ccsid, tail=tail)
+    return parameter
+
+
+def _representations(
+    own: int, pcf: Pcf, source: Representation, target: Representation
+) -> tuple[int, Representation, Representation]:
+    """CodedCharSetId of a string afterwards; how it is written, and how it will be."""
+    inherits = own in _OF_THE_MESSAGE
+    now = Representation(source.ccsid if inherits else own, ENCODINGS[pcf.order])
+    stays = not inherits and source.ccsid == target.ccsid
+    then = Representation(own if stays else target.ccsid, target.encoding)
+    return own if inherits else then.ccsid, now, then
 
 
 @dataclass(frozen=True, slots=True)
