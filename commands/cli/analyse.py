@@ -180,9 +180,9 @@ def _on_spark(
 ) -> tuple[AnalysisReport, int]:
     with importing(SPARK_MISSING):
         from commands.replay.spark.analysing import analyse  # noqa: PLC0415 - Spark is an extra, and slow to load
-        from commands.replay.spark.choice import selected  # noqa: PLC0415
         from commands.replay.spark.file_transfers import write_tables  # noqa: PLC0415
         from commands.replay.spark.piece_reader import NATURAL  # noqa: PLC0415
+        from commands.replay.spark.prepare import selected  # noqa: PLC0415
         from commands.replay.spark.replay_setup import check  # noqa: PLC0415
         from commands.replay.spark.source import FORMAT  # noqa: PLC0415
     check(options.source, options.setup, options.semantics)

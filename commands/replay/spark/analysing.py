@@ -39,10 +39,10 @@ from commands.replay.analysis.tables import (
     fresh_beside,
     put_in_place,
 )
+from commands.replay.spark.in_order import StagedCapture, staged
 from commands.replay.spark.prepare import prepared
 from commands.replay.spark.replay_setup import ReplaySetup
 from commands.replay.spark.second_pass import Result, second_pass
-from commands.replay.spark.staging import StagedCapture, staged
 from commands.replay.spark.twopass import first_pass
 
 _TYPES: Final[dict[type, DataType]] = {str: StringType(), int: LongType(), datetime: TimestampType()}
