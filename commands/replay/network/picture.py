@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from commands.explain.pictures.network import NetworkNode, network_svg
+from commands.explain.pictures import NetworkNode, network_svg
 from commands.network.network import Network
 
 
