@@ -24,8 +24,7 @@ from migrate.legacy_state import Access, AclEntry, Key
 from migrate.names import SYSTEM_TOPICS, acl_object_names
 from migrate.plan import TopicGrant
 from rfh2.errors import CommandError
-from streams.namelists import DEFAULT_STREAM
-from streams.topic_objects import BASE_TOPIC, TopicObject, Wildcard
+from streams.topic_objects import BASE_TOPIC, DEFAULT_STREAM, TopicObject, Wildcard
 from streams.topic_strings import add_prefix
 
 FILE_NAME: Final = "amqmigrateacl.txt"

@@ -27,7 +27,7 @@ from migrate.legacy_state import (
     SubPoint,
 )
 from migrate.names import split_stream
-from streams.namelists import DEFAULT_STREAM
+from streams.topic_objects import DEFAULT_STREAM
 
 COMMAND_LINE: Final = "the command line"
 _BORN_WITH = (DEFAULT_STREAM, ADMIN_STREAM)

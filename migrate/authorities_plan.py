@@ -18,8 +18,8 @@ from migrate.ledger import Severity
 from migrate.legacy_state import Key, LegacyAuthority
 from migrate.plan import AddSubscription, KeepRetained
 from rfh2.mqmd import name_of
-from streams.namelists import DEFAULT_STREAM
 from streams.patterns import parse_pattern
+from streams.topic_objects import DEFAULT_STREAM
 
 _ON_TOPIC: Final = {"PUT": "PUB", "BROWSE": "SUB"}
 _EVERYTHING: Final = {"ALLMQI": ("PUT", "BROWSE"), "ALL": ("PUT", "BROWSE")}

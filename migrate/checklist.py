@@ -19,7 +19,7 @@ from migrate.log import printable
 from migrate.marker import is_marker
 from migrate.plan import MigrationPlan, Phase, Tool
 from rfh2.terminal_escape import harmless
-from streams.namelists import QUEUE_NAMELIST, Namelist
+from streams.topic_objects import QUEUE_NAMELIST, Namelist
 
 # A number, a bullet or a heading begins a line, and no name does. An underscore within a word is no markup; brackets
 # are a link only before what it leads to.

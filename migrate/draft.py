@@ -16,8 +16,8 @@ from migrate.ledger import Ledger, Reason, Severity
 from migrate.legacy_state import Key, LegacyState
 from migrate.plan import PlanOptions, Step, Store, TopicGrant
 from migrate.target import Target
-from streams.namelists import DEFAULT_STREAM
 from streams.subscriptions import Subscription
+from streams.topic_objects import DEFAULT_STREAM
 
 MAX_NAMELIST_NAMES = 256
 

@@ -30,8 +30,7 @@ from commands.disk.files import to_disk
 from commands.disk.permissions import make_directory, private, touch
 from commands.qmgr.store import QueueManagerStore, UnitOfWork
 from commands.qmgr.store.database import FAILURES
-from commands.qmgr.store.home import DATABASE
-from commands.qmgr.store.reading import definitions_in
+from commands.qmgr.store.opening import DATABASE
 from migrate.contents import Content, write_content
 from migrate.fingerprint import labelled
 from migrate.marker import marker_of, moment
@@ -285,7 +284,7 @@ def _give_back(unit: UnitOfWork, journal: dict[str, Any], before: Target) -> Und
     others = tuple(since(touched, journal.get("afterwards"), before, now_there))
     left = list(_left_behind(objects, current, touched, before))
     done: list[str] = []
-    were = {(kind_of(d), d.name): d for d in definitions_in(before.objects)}
+    were = before.definitions
     # Topic objects whose topic string was changed must be deleted before the old ones can be defined.
     for kind, name in touched["definitions"]:
         definition = were.get((kind, name))

@@ -34,7 +34,7 @@ from rfh2.rfh1 import (
     MQPS_TOPIC,
     Rfh1,
 )
-from streams.namelists import DEFAULT_STREAM
+from streams.topic_objects import DEFAULT_STREAM
 
 REPLY_QUEUE: Final = "QPUBSUB.EXTRACT.REPLY"
 _NAME: Final = 48

@@ -5,8 +5,8 @@ the number of fates is the number of items.
 
 Every item that was read is in one of four sums: migrated, changed, refused with a reason, or left by choice.
 
-Left by choice is what a fate says (``Fate.is_left``), in an estate as in the report of one broker. The sums are checked
-wherever they are made; so they agree in every report.
+``Fate.result`` says which, for the report of one broker and for an estate. The sums are checked wherever they are made;
+so they agree in every report.
 """
 
 from __future__ import annotations
@@ -29,6 +29,15 @@ class Verdict(StrEnum):
     MIGRATED = "migrated"
     CHANGED = "changed"
     REPORTED = "reported"
+
+
+class Result(StrEnum):
+    """What becomes of an item, in the order in which a change board wants to see it."""
+
+    REFUSED = "refused"
+    CHANGED = "changed"
+    LEFT = "left"
+    MIGRATED = "migrated"
 
 
 class Severity(StrEnum):
@@ -73,13 +82,16 @@ class Fate:
         return str(self.item.source)
 
     @property
-    def is_left(self) -> bool:
-        """Whether it was left by choice: version 7 has nothing of its kind, or it is no state of the broker.
+    def result(self) -> Result:
+        """Which sum it is in.
 
-        Other reported items are refused, with a reason that a person should see.
+        What is reported is left by choice where version 7 has nothing of its kind, or where it is no state of the
+        broker. Other reported items are refused, with a reason that a person should see.
         """
+        if self.verdict is not Verdict.REPORTED:
+            return Result(self.verdict)
         is_no_state = isinstance(self.item, Unread) and not self.item.is_state
-        return self.verdict is Verdict.REPORTED and (is_no_state or self.severity is Severity.INFO)
+        return Result.LEFT if is_no_state or self.severity is Severity.INFO else Result.REFUSED
 
     @property
     def severity(self) -> Severity:
@@ -238,28 +250,6 @@ class Fates(Sequence[Fate]):
         return Fates(self._entries, {**self._instead, **{fate.key: fate for fate in fates}})
 
 
-def left_by_choice(fates: Iterable[Fate]) -> int:
-    """How many items were left by choice."""
-    return sum(fate.is_left for fate in fates)
-
-
-def count(fates: Iterable[Fate]) -> dict[Verdict, int]:
-    """How many items have each verdict."""
-    counts = dict.fromkeys(Verdict, 0)
-    for fate in fates:
-        counts[fate.verdict] += 1
-    return counts
-
-
-class Result(StrEnum):
-    """What becomes of an item, in the order in which a change board wants to see it."""
-
-    REFUSED = "refused"
-    CHANGED = "changed"
-    LEFT = "left"
-    MIGRATED = "migrated"
-
-
 class Sums(Frozen):
     """items: how many were read."""
 
@@ -300,12 +290,3 @@ def total(sums: Iterable[Sums]) -> Sums:
     for one in sums:
         result += one
     return result
-
-
-def result_of(fate: Fate) -> Result:
-    """What became of an item, as an estate counts it."""
-    if fate.verdict is Verdict.MIGRATED:
-        return Result.MIGRATED
-    if fate.verdict is Verdict.CHANGED:
-        return Result.CHANGED
-    return Result.LEFT if fate.is_left else Result.REFUSED

@@ -21,8 +21,8 @@ from typing import Annotated, ClassVar, Final, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 from pydantic.dataclasses import dataclass
 
-from streams.namelists import DEFAULT_STREAM
 from streams.subscriptions import PublicationFormat, WildcardScheme
+from streams.topic_objects import DEFAULT_STREAM
 
 STATE_FORMAT: Final = "qpubsub-legacy-state"
 STATE_VERSION: Final = 1

@@ -17,14 +17,13 @@ from typing import TextIO
 
 from commands.broker.objects import LocalQueue, QueueManager
 from migrate.fingerprint import fingerprint
-from migrate.ledger import Fate, Reason, Severity, Verdict, left_by_choice
+from migrate.ledger import Fate, Reason, Severity, Verdict
 from migrate.legacy_state import AclEntry, Key, LegacyRetained, LegacyState, LegacySubscription, Product
 from migrate.marker import is_marker
 from migrate.names import broker_topic
 from migrate.plan import AddSubscription, KeepRetained, MigrationPlan, Phase, Step, Store, Tool
-from streams.namelists import DEFAULT_STREAM, Namelist
 from streams.subscriptions import PublicationFormat
-from streams.topic_objects import TopicObject
+from streams.topic_objects import DEFAULT_STREAM, Namelist, TopicObject
 
 _FORMATS = {PublicationFormat.RFH2: "mqrfh2", PublicationFormat.RFH1: "mqrfh", PublicationFormat.PCF: "pcf"}
 _SHOWN_CHARACTERS = 256
@@ -118,12 +117,9 @@ def _applying(plan: MigrationPlan) -> Iterator[str]:
 
 def closing(plan: MigrationPlan, seconds: float | None = None) -> Iterator[str]:
     """How it ended."""
-    counts = plan.counts
-    total = sum(counts.values())
-    verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict)
-    yield f"{total} items: {verdicts}"
-    left = left_by_choice(plan.fates)
-    yield f"Reported: {counts[Verdict.REPORTED] - left} refused, each with its reason, {left} left by choice"
+    sums = plan.sums
+    yield f"{sums.items} items: {sums.migrated} migrated, {sums.changed} changed, {sums.refused + sums.left} reported"
+    yield f"Reported: {sums.refused} refused, each with its reason, {sums.left} left by choice"
     took = "" if seconds is None else f" in {seconds:.1f} s"
     end = "Rehearsal done" if plan.phase is Phase.REHEARSE else "Done"
     yield f"{end}{took}, {plan.warning_count} warnings"

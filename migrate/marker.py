@@ -14,7 +14,7 @@ from typing import Final
 
 from commands.broker.objects import Definition, Objects, is_object_name
 from migrate.plan import Phase, Tool
-from streams.namelists import Namelist
+from streams.topic_objects import Namelist
 
 PREFIX: Final = "QPUBSUB.MIGRATION."
 

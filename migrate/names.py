@@ -24,7 +24,7 @@ from typing import Final
 from commands.broker.objects import is_object_name
 from migrate.legacy_state import Product
 from rfh2.constants import MQ_OBJECT_NAME_LENGTH
-from streams.namelists import DEFAULT_STREAM
+from streams.topic_objects import DEFAULT_STREAM
 
 ACL_TOPIC: Final = "MIGMBBRK.TOPIC."
 _HALF: Final = 23

@@ -24,7 +24,7 @@ from enum import StrEnum
 
 from commands.broker.objects import Definition
 from commands.broker.stream_names import NAME_SEPARATOR
-from migrate.ledger import Fate, Fates, Reason, Severity, Verdict, count
+from migrate.ledger import Fate, Fates, Reason, Severity, Sums, Verdict
 from migrate.legacy_state import Key, LegacyRetained, LegacyState, LegacySubscription, Unread
 from streams.operations import RetainedPublication
 from streams.subscriptions import Subscription
@@ -158,7 +158,14 @@ class MigrationPlan:
     @property
     def counts(self) -> dict[Verdict, int]:
         """How many items have each verdict."""
-        return count(self.fates)
+        sums = self.sums
+        reported = sums.refused + sums.left
+        return {Verdict.MIGRATED: sums.migrated, Verdict.CHANGED: sums.changed, Verdict.REPORTED: reported}
+
+    @property
+    def sums(self) -> Sums:
+        """How many items there are, and what becomes of them. Raises MigrationError if an item is in no sum."""
+        return Sums.of((fate.result for fate in self.fates), sum(1 for _ in self.state.items()))
 
     @property
     def warning_count(self) -> int:
@@ -194,22 +201,16 @@ class MigrationPlan:
 
 @dataclass(frozen=True, slots=True)
 class PlanOptions:
-    """What an administrator chooses.
+    """What an administrator chooses."""
 
-    parent: -p. overwrite: -f of strmqbrk, -o of migmbbrk. separator: between a subscription's name and its stream.
-    prefixes: topic strings of streams whose own name will not do (guide 6.1). accept_unread: migrate without
-    what could not be read. from_qmgr: the queue manager whose state is migrated, if an administrator named it.
-    accept_changed: the state may differ from that of the phase before.
-    """
-
-    parent: str | None = None
-    overwrite: bool = False
-    separator: str = NAME_SEPARATOR
-    prefixes: dict[str, str] = field(default_factory=dict)
-    shown: tuple[str, ...] = ()
-    accept_unread: bool = False
-    from_qmgr: str | None = None
-    accept_changed: bool = False
+    parent: str | None = None  # -p
+    overwrite: bool = False  # -f of strmqbrk, -o of migmbbrk
+    separator: str = NAME_SEPARATOR  # between a subscription's name and its stream
+    prefixes: dict[str, str] = field(default_factory=dict)  # of streams whose own name will not do (guide 6.1)
+    shown: tuple[str, ...] = ()  # as the log shows the options
+    accept_unread: bool = False  # migrate without what could not be read
+    from_qmgr: str | None = None  # the queue manager whose state is migrated, if an administrator named it
+    accept_changed: bool = False  # the state may differ from that of the phase before
 
 
 class Outcome(StrEnum):

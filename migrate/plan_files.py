@@ -37,7 +37,6 @@ from commands.broker.objects import (
 from commands.mqsc import attributes as mqsc_kinds
 from commands.mqsc.attributes import ObjectKind
 from commands.mqsc.script import NoMqscFormError, Word, comment, quoted, statement
-from commands.qmgr.store.reading import definitions_in
 from migrate.acl import FILE_NAME
 from migrate.checklist import checklist
 from migrate.contents import Content, Spool, content_bytes, encoded_lines
@@ -54,8 +53,7 @@ from rfh2.captures import write_captures
 from rfh2.constants import MQEI_UNLIMITED
 from rfh2.errors import CaptureError, QPubSubError
 from rfh2.message import Message, encode
-from streams.namelists import Namelist
-from streams.topic_objects import TopicObject
+from streams.topic_objects import Namelist, TopicObject
 
 QUEUES: Final = "1-queues.mqsc"
 OBJECTS: Final = "2-objects.mqsc"
@@ -203,7 +201,7 @@ def _script(plan: MigrationPlan, lines: Iterable[str]) -> str:
 
 def _definitions(plan: MigrationPlan, target: Target, notes: list[FileNote], *kinds: type) -> Iterator[str]:
     """What defines the objects of these kinds, the namelist that remembers the migration apart."""
-    before = {(kind_of(d), d.name): d for d in definitions_in(target.objects)}
+    before = target.definitions
     for step in plan.steps:
         if isinstance(step, Store) and isinstance(step.definition, kinds) and not is_marker(step.definition):
             try:

@@ -34,8 +34,7 @@ from migrate.marker import is_marker
 from migrate.plan import AddSubscription, KeepRetained, MigrationPlan, Phase, Store
 from migrate.target import Target
 from rfh2.errors import MigrationError
-from streams.namelists import DEFAULT_STREAM, Namelist
-from streams.topic_objects import TopicObject
+from streams.topic_objects import DEFAULT_STREAM, Namelist, TopicObject
 
 FILE_NAME: Final = "planned.jsonl"
 FORMAT: Final = "qpubsub-planned-state"

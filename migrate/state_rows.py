@@ -21,7 +21,6 @@ from typing import Any, Final
 
 from commands.broker.objects import Definition, kind_of, state_of
 from commands.broker.state import subscription_state
-from commands.qmgr.store.reading import definitions_in
 from migrate.draft import same_registration
 from migrate.marker import is_marker
 from migrate.plan import AddSubscription, MigrationPlan, Store
@@ -97,7 +96,7 @@ def unpacked(path: Path) -> Iterator[WantedRow]:
 
 def rows_of(target: Target) -> Iterator[WantedRow]:
     """Everything that a queue manager has, the records of migrations apart."""
-    yield from (_definition(each) for each in definitions_in(target.objects) if not is_marker(each))
+    yield from (_definition(each) for each in target.definitions.values() if not is_marker(each))
     yield from map(_subscription, target.subscriptions)
     yield from map(_retained, target.retained.values())
 
@@ -196,8 +195,7 @@ def since(
 
 def _definitions(touched: list[Any], afterwards: list[Any], before: Target, now: Target) -> Iterator[str]:
     then, there = (
-        {(kind_of(each), each.name): json.loads(state_of(each)) for each in definitions_in(target.objects)}
-        for target in (before, now)
+        {key: json.loads(state_of(each)) for key, each in target.definitions.items()} for target in (before, now)
     )
     # Where several steps define one object, the last one holds.
     made = {(kind, name): left for (kind, name), left in zip(touched, afterwards, strict=True)}

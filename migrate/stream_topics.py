@@ -22,8 +22,15 @@ from migrate.legacy_state import Key, Stream
 from migrate.names import sub_point_object_name
 from rfh2.errors import CommandError
 from streams.mapping import check_prefix_collisions
-from streams.namelists import DEFAULT_STREAM, DEFAULT_SUB_POINT, QUEUE_NAMELIST, SUB_POINT_NAMELIST, Namelist
-from streams.topic_objects import TopicObject, Wildcard
+from streams.topic_objects import (
+    DEFAULT_STREAM,
+    DEFAULT_SUB_POINT,
+    QUEUE_NAMELIST,
+    SUB_POINT_NAMELIST,
+    Namelist,
+    TopicObject,
+    Wildcard,
+)
 
 
 def plan_streams(draft: Draft) -> None:

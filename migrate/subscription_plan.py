@@ -24,10 +24,10 @@ from migrate.registration_messages import kept_options
 from rfh2.constants import LARGEST_MQLONG, MQ_SUB_IDENTITY_LENGTH, MQ_SUB_NAME_LENGTH
 from rfh2.errors import CommandError
 from rfh2.mqi_constants import MQACT_NONE, MQCI_NONE
-from streams.namelists import DEFAULT_STREAM
 from streams.patterns import add_pattern_prefix, parse_pattern
 from streams.selectors import compile_selector
 from streams.subscriptions import PublicationFormat, Subscription
+from streams.topic_objects import DEFAULT_STREAM
 from streams.topic_strings import SEPARATOR, check_topic_string
 
 USER_LENGTH: Final = 12
@@ -194,8 +194,8 @@ def _subscription(draft: Draft, key: Key, legacy: LegacySubscription) -> Subscri
         selector=_selector(draft, key, legacy),
         options=kept_options(_options(draft, key, legacy)),
         format=legacy.format,
-        identities=_identities(draft, key, legacy),
-        exclusive=legacy.exclusive and len(legacy.identities) <= 1,
+        identities=(identities := _identities(draft, key, legacy)),
+        exclusive=legacy.exclusive and len(identities) == 1,
         expires_at=_expires_at(draft, key, legacy),
     )
 
@@ -374,6 +374,9 @@ def _identities(draft: Draft, key: Key, legacy: LegacySubscription) -> tuple[str
         draft.ledger.change(key, why, severity=Severity.WARNING)
     if legacy.exclusive and len(kept) > 1:
         why = "it is locked for one identity and has several; it is not locked now"
+        draft.ledger.change(key, why, severity=Severity.WARNING)
+    if legacy.exclusive and not kept:
+        why = "it is locked, and no identity is known that it is locked for; it is not locked now"
         draft.ledger.change(key, why, severity=Severity.WARNING)
     return kept
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from commands.broker.objects import Objects, QueueManager, kind_of, state_of
+from commands.broker.objects import Definition, Objects, QueueManager, kind_of, state_of
 from commands.broker.selection import Selection
 from commands.mqsc import Administration, execute, parse
 from commands.qmgr.store.port import LoadedState
@@ -53,6 +53,11 @@ class Target:
         objects, subscriptions, retained = state
         return cls(objects, tuple(subscriptions), {r.topic_string: r for r in retained}, version)
 
+    @property
+    def definitions(self) -> dict[tuple[str, str], Definition]:
+        """All definitions, by kind and name."""
+        return definitions_of(self.objects)
+
     def scratch(self) -> tuple[Objects, TopicSpace]:
         """A copy to plan on: objects of its own, and a topic space with what there is."""
         objects = copied(self.objects)
@@ -61,22 +66,25 @@ class Target:
         return objects, space
 
 
+def definitions_of(objects: Objects) -> dict[tuple[str, str], Definition]:
+    """All definitions, by kind and name."""
+    return {(kind_of(each), each.name): each for each in definitions_in(objects)}
+
+
 def copied(objects: Objects) -> Objects:
     """The same definitions, apart."""
     copy = Objects(objects.qmgr)
-    theirs = definitions_in(objects)
-    keep = {(kind_of(d), d.name) for d in theirs}
-    for default in definitions_in(copy):
-        if (kind_of(default), default.name) not in keep:
-            copy.delete(kind_of(default), default.name)
-    for definition in theirs:
+    theirs = definitions_of(objects)
+    for kind, name in [key for key in definitions_of(copy) if key not in theirs]:
+        copy.delete(kind, name)
+    for definition in theirs.values():
         copy.put(definition)
     return copy
 
 
 def same_definitions(one: Objects, other: Objects) -> Iterable[str]:
     """What differs between two sets of definitions, a line each; nothing where they are the same."""
-    mine, yours = ({(kind_of(d), d.name): state_of(d) for d in definitions_in(objects)} for objects in (one, other))
+    mine, yours = ({key: state_of(each) for key, each in definitions_of(objects).items()} for objects in (one, other))
     for key in sorted(mine.keys() | yours.keys()):
         if mine.get(key) != yours.get(key):
             yield f"{key[0]} {key[1]}: {mine.get(key)} against {yours.get(key)}"

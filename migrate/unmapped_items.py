@@ -10,8 +10,7 @@ from migrate.ledger import Severity
 from migrate.legacy_state import Product
 from migrate.marker import is_marker
 from migrate.plan import AddSubscription, KeepRetained, Step, Store
-from streams.namelists import Namelist
-from streams.topic_objects import TopicObject
+from streams.topic_objects import Namelist, TopicObject
 
 
 def ordered(steps: Iterable[Step]) -> tuple[Step, ...]:

@@ -30,8 +30,8 @@ from migrate.plan import AddSubscription, Collision, Visibility
 from rfh2.errors import CommandError
 from streams.blocking import BlockSet
 from streams.index import SubscriptionIndex
-from streams.namelists import DEFAULT_STREAM
 from streams.patterns import parse_pattern
+from streams.topic_objects import DEFAULT_STREAM
 from streams.topic_strings import SEPARATOR, add_prefix
 from streams.topic_wildcards import check_publication_topic
 

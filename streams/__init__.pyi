@@ -19,15 +19,6 @@ from .mapping import (
     stream_topic as stream_topic,
     sub_point_prefix as sub_point_prefix,
 )
-from .namelists import (
-    ADMIN_STREAM as ADMIN_STREAM,
-    DEFAULT_NAMELISTS as DEFAULT_NAMELISTS,
-    DEFAULT_STREAM as DEFAULT_STREAM,
-    DEFAULT_SUB_POINT as DEFAULT_SUB_POINT,
-    QUEUE_NAMELIST as QUEUE_NAMELIST,
-    SUB_POINT_NAMELIST as SUB_POINT_NAMELIST,
-    Namelist as Namelist,
-)
 from .operations import (
     AlterSubscription as AlterSubscription,
     ClearRetained as ClearRetained,
@@ -64,9 +55,16 @@ from .subscriptions import (
     WildcardScheme as WildcardScheme,
 )
 from .topic_objects import (
+    ADMIN_STREAM as ADMIN_STREAM,
     BASE_DEFAULTS as BASE_DEFAULTS,
     BASE_TOPIC as BASE_TOPIC,
+    DEFAULT_NAMELISTS as DEFAULT_NAMELISTS,
+    DEFAULT_STREAM as DEFAULT_STREAM,
+    DEFAULT_SUB_POINT as DEFAULT_SUB_POINT,
+    QUEUE_NAMELIST as QUEUE_NAMELIST,
+    SUB_POINT_NAMELIST as SUB_POINT_NAMELIST,
     MessageDelivery as MessageDelivery,
+    Namelist as Namelist,
     ProxySubscriptions as ProxySubscriptions,
     PutResponse as PutResponse,
     ResolvedTopic as ResolvedTopic,

@@ -32,8 +32,7 @@ from itertools import islice
 from typing import Final, TypeVar
 
 from streams.char_wildcards import CharPattern
-from streams.subscription_set import Several, with_added, with_removed
-from streams.subscriptions import Subscription
+from streams.subscriptions import Several, Subscription, with_added, with_removed
 
 # Three characters, one by one: tuples that zip makes are cheaper than strings that slicing makes.
 _Piece = tuple[str, str, str]

@@ -23,8 +23,7 @@ from typing import Final
 from streams.blocking import NO_BLOCKS, BlockSet
 from streams.char_index import CharIndex
 from streams.patterns import Pattern, parse_pattern
-from streams.subscription_set import Holding, Several, flatten, with_added, with_removed
-from streams.subscriptions import Subscription
+from streams.subscriptions import Holding, Several, Subscription, flatten, with_added, with_removed
 from streams.topic_strings import SEPARATOR
 from streams.topic_tree import TopicTree
 from streams.topic_wildcards import TopicPattern

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, field
 
 from rfh2.terminal_escape import visible
+from streams.mapping import TopicPrefix
 from streams.subscriptions import Subscription, WildcardScheme
 from streams.topic_objects import TopicObject
-from streams.topic_prefixes import TopicPrefix
 from streams.topic_strings import SEPARATOR, is_within
 
 

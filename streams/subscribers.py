@@ -12,8 +12,7 @@ from operator import attrgetter
 from typing import Final
 
 from streams.patterns import written_topic
-from streams.subscription_set import Several, flatten, with_added, with_removed
-from streams.subscriptions import Subscription
+from streams.subscriptions import Several, Subscription, flatten, with_added, with_removed
 
 Identity = tuple[str, str, bytes]
 

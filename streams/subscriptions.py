@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import cast
 
 from rfh2.mqi_constants import MQCI_NONE as MQCI_NONE  # noqa: PLC0414 - exported
 
@@ -122,3 +123,44 @@ class Subscription:
     def traditional_identity(self) -> tuple[str, str, bytes]:
         """Queue manager, queue and correlation identifier: the subscriber without its user id (guide 6.7.2)."""
         return (self.dest_qmgr, self.dest_queue, self.correl_id)
+
+
+# The subscriptions at one place of an index: none, one, or several. Most places hold one, and need no container.
+# Several are a dict by sub_id, so that one among many thousands on the same topic string can be removed at once.
+Several = dict[bytes, Subscription]
+Holding = Subscription | Several | None
+
+
+def with_added(holding: Holding, subscription: Subscription) -> Subscription | Several:
+    """The holding with this subscription in it; one of the same sub_id is replaced."""
+    if holding is None:
+        return subscription
+    if isinstance(holding, dict):
+        holding[subscription.sub_id] = subscription
+        return holding
+    if holding.sub_id == subscription.sub_id:
+        return subscription
+    return {holding.sub_id: holding, subscription.sub_id: subscription}
+
+
+def with_removed(holding: Holding, sub_id: bytes) -> Holding:
+    """The holding without this subscription. Raises KeyError where it is not there."""
+    if isinstance(holding, dict):
+        del holding[sub_id]
+        return next(iter(holding.values())) if len(holding) == 1 else holding
+    if holding is None or holding.sub_id != sub_id:
+        raise KeyError(sub_id)
+    return None
+
+
+def flatten(held: list[Subscription | Several]) -> list[Subscription]:
+    """All subscriptions of several places, in the places' order."""
+    if dict not in map(type, held):
+        return cast(list[Subscription], held)
+    subscriptions: list[Subscription] = []
+    for each in held:
+        if isinstance(each, dict):
+            subscriptions.extend(each.values())
+        else:
+            subscriptions.append(each)
+    return subscriptions

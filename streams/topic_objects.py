@@ -24,11 +24,36 @@ from rfh2.constants import MQRC_UNKNOWN_OBJECT_NAME, MQRCCF_TOPIC_ERROR
 from rfh2.errors import CommandError
 from rfh2.pcf_admin_names import MQRCCF_OBJECT_ALREADY_EXISTS, MQRCCF_TOPICSTR_ALREADY_EXISTS
 from streams.blocking import BlockSet
-from streams.namelists import ADMIN_STREAM, DEFAULT_STREAM, DEFAULT_SUB_POINT
 from streams.patterns import parse_pattern
 from streams.subscriptions import WildcardScheme
 from streams.topic_strings import at_and_above
 from streams.topic_wildcards import check_publication_topic
+
+DEFAULT_STREAM: Final = "SYSTEM.BROKER.DEFAULT.STREAM"
+ADMIN_STREAM: Final = "SYSTEM.BROKER.ADMIN.STREAM"
+DEFAULT_SUB_POINT: Final = "SYSTEM.BROKER.DEFAULT.SUBPOINT"
+
+QUEUE_NAMELIST: Final = "SYSTEM.QPUBSUB.QUEUE.NAMELIST"
+SUB_POINT_NAMELIST: Final = "SYSTEM.QPUBSUB.SUBPOINT.NAMELIST"
+
+
+@dataclass(frozen=True, slots=True)
+class Namelist:
+    """A list of object names under a name (DEFINE NAMELIST); ALTER replaces all its names at once (guide 6.5.6)."""
+
+    name: str
+    names: tuple[str, ...] = ()
+    description: str = ""
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.names
+
+
+# The two that every queue manager has for queued publish/subscribe (guide 6.5.4, 6.5.6).
+DEFAULT_NAMELISTS: Final = (
+    Namelist(QUEUE_NAMELIST, (DEFAULT_STREAM, ADMIN_STREAM), "Queued publish/subscribe stream queues"),
+    Namelist(SUB_POINT_NAMELIST, (DEFAULT_SUB_POINT,), "Queued publish/subscribe subscription points"),
+)
 
 BASE_TOPIC: Final = "SYSTEM.BASE.TOPIC"
 

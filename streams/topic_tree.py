@@ -24,8 +24,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from streams.subscription_set import Holding, Several, with_added, with_removed
-from streams.subscriptions import Subscription
+from streams.subscriptions import Holding, Several, Subscription, with_added, with_removed
 from streams.topic_strings import SEPARATOR
 from streams.topic_wildcards import MULTI_LEVEL, SINGLE_LEVEL, TopicPattern
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from commands.cli.demo import demo_files
-from commands.console.reading.source import SAMPLE_S
+from commands.console.source import SAMPLE_S
 from tests.browser import Browser, chromium
 from tests.commands.cli_runs import run
 from tests.commands.console.served import served

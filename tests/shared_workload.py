@@ -15,10 +15,9 @@ from pathlib import Path
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM, LocalQueue, QueueManager
 from commands.disk.lock import is_held
 from commands.qmgr.store import QueueManagerStore
-from commands.qmgr.store.home import directory_of
+from commands.qmgr.store.opening import directory_of
 from commands.running.lease import instances
-from streams.namelists import QUEUE_NAMELIST, Namelist
-from streams.topic_objects import TopicObject, Wildcard
+from streams.topic_objects import QUEUE_NAMELIST, Namelist, TopicObject, Wildcard
 from tests.reliability.workload import put
 
 NAME = "WORKLOAD"

@@ -69,7 +69,7 @@ _OF_THE_START = {"click"}
 # The help is shown before anything of the broker is needed. A module that is added here must be as cheap as these.
 _START = [
     *("commands", "commands.cli", "commands.options", "commands.options.verb"),
-    *("commands.terminal", "commands.terminal.console", "commands.terminal.output_file", "commands.terminal.progress"),
+    *("commands.terminal", "commands.terminal.console", "commands.terminal.output_file"),
     "commands.terminal.stopping",
     *("rfh2", "rfh2.constants", "rfh2.distribution", "rfh2.errors", "rfh2.exports", "rfh2.terminal_escape"),
 ]

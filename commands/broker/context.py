@@ -24,9 +24,9 @@ from rfh2.message import Message
 from rfh2.mqi_constants import MQCI_NONE
 from rfh2.mqmd import Mqmd, name_of
 from streams.mapping import is_stream_queue, stream_topic, sub_point_prefix
-from streams.namelists import QUEUE_NAMELIST, SUB_POINT_NAMELIST, Namelist
 from streams.patterns import parse_pattern
 from streams.subscriptions import PublicationFormat, WildcardScheme
+from streams.topic_objects import QUEUE_NAMELIST, SUB_POINT_NAMELIST, Namelist
 from streams.topic_space import TopicSpace
 
 

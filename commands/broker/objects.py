@@ -15,8 +15,7 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter
 
-from streams.namelists import DEFAULT_NAMELISTS, Namelist
-from streams.topic_objects import TopicObject, TopicObjects
+from streams.topic_objects import DEFAULT_NAMELISTS, Namelist, TopicObject, TopicObjects
 
 CONTROL_QUEUE = "SYSTEM.BROKER.CONTROL.QUEUE"
 DEFAULT_STREAM = "SYSTEM.BROKER.DEFAULT.STREAM"

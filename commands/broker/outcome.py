@@ -18,7 +18,8 @@ from streams.subscriptions import Subscription
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-@dataclass(frozen=True, slots=True)
+# Not frozen: there is one for each message, and a frozen one takes four times as long to make.
+@dataclass(slots=True, unsafe_hash=True)
 class Arrival:
     """A message that was put to a queue.
 
@@ -34,7 +35,7 @@ class Arrival:
     user: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)  # as above
 class Outcome:
     """The result of one arrival; one by a template (``commands.templates``) has no command, operations and copies."""
 

@@ -1,7 +1,7 @@
 """The trace of one arrival: its operations, the subscriptions that each reached or passed over, and the puts.
 
-An outcome has a trace if the caller asked for one. These readers need more than the puts: the publication cache, the
-control plane on Spark, the analysis, the comparison of versions, the equivalents in other dialects, and the link to
+An outcome has a trace if the caller asked for one. These readers need more than the puts: the control
+plane on Spark, the analysis, the comparison of versions, the equivalents in other dialects, and the link to
 another topic tree. No reader repeats a decision of the broker.
 """
 

@@ -30,7 +30,7 @@ from commands.replay.analysis.html import page
 from commands.replay.analysis.report import report_of
 from commands.replay.analysis.text import lines_of
 from commands.replay.file_transfer import rows_of
-from commands.replay.file_transfer.files import FORMATS, TransferTables
+from commands.replay.file_transfer.rows import FORMATS, TransferTables
 from commands.terminal.console import Console, ExitCode
 from rfh2.captured import CapturedMessage
 
@@ -145,7 +145,7 @@ def _here(
 ) -> tuple[AnalysisReport, int]:
     if output is not None:
         with importing(PYARROW_MISSING):
-            from commands.replay.analysis.files import check_place, write_tables  # noqa: PLC0415 - pyarrow is an extra
+            from commands.replay.analysis.tables import check_place, write_tables  # noqa: PLC0415 - pyarrow is an extra
         check_place(output)
 
     def analysed(messages: Iterable[CapturedMessage]) -> LocalAnalysis:
@@ -180,9 +180,9 @@ def _on_spark(
 ) -> tuple[AnalysisReport, int]:
     with importing(SPARK_MISSING):
         from commands.replay.spark.analysing import analyse  # noqa: PLC0415 - Spark is an extra, and slow to load
-        from commands.replay.spark.choice import selected  # noqa: PLC0415
         from commands.replay.spark.file_transfers import write_tables  # noqa: PLC0415
         from commands.replay.spark.piece_reader import NATURAL  # noqa: PLC0415
+        from commands.replay.spark.prepare import selected  # noqa: PLC0415
         from commands.replay.spark.replay_setup import check  # noqa: PLC0415
         from commands.replay.spark.source import FORMAT  # noqa: PLC0415
     check(options.source, options.setup, options.semantics)

@@ -19,9 +19,8 @@ from commands.links.ibmmq.capturing import MqCapture
 from commands.links.ibmmq.reasons import BackedOutError, ConnectionLostError
 from commands.links.opening import queues_address
 from commands.options.verb import given_on_the_line, verb
-from commands.running.capture_files import CaptureFiles
+from commands.running.capture_files import MOST_IN_DOUBT, CapturedOnce, CaptureFiles
 from commands.running.capture_topic import CaptureTopic
-from commands.running.captured_once import MOST_IN_DOUBT, CapturedOnce
 from commands.terminal.console import Console
 from commands.terminal.counted import counted
 from commands.terminal.stopping import stopping

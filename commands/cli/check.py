@@ -25,7 +25,7 @@ from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.port import LoadedState
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
-from streams.namelists import QUEUE_NAMELIST
+from streams.topic_objects import QUEUE_NAMELIST
 
 
 @verb(

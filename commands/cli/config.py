@@ -12,13 +12,13 @@ from typing import Final
 import click
 
 from commands.config.settings import Config, ConfigError, config_of, exposed_secrets
-from commands.console.opening import console_options
+from commands.console.access import console_options
 from commands.links.opening import Places
 from commands.listener.opening import listener_of
 from commands.monitoring.opening import Monitoring
 from commands.options.verb import verb
 from commands.qmgr.store import Durability
-from commands.qmgr.store.home import directory_of
+from commands.qmgr.store.opening import directory_of
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
 from commands.terminal.users import groups_of

@@ -12,8 +12,8 @@ from typing import Final
 import click
 
 from commands.config.settings import exposed_secrets, read_config
-from commands.console.opening import ConsoleOptions, console_options
-from commands.console.reading.source import Source, store_of_pages
+from commands.console.access import ConsoleOptions, console_options
+from commands.console.source import Source, store_of_pages
 from commands.disk.open_files import raise_limit
 from commands.listener.server import ListenError
 from commands.options.captures import format_option

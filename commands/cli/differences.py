@@ -27,13 +27,12 @@ from commands.options.replays import (
 from commands.options.reports import ReportForms, report_options
 from commands.options.verb import verb
 from commands.replay.differences import DifferenceReport, PutDifference
-from commands.replay.differences.gate import Gate, parse_gate
+from commands.replay.differences.deliveries import LocalDifferences
 from commands.replay.differences.html import page
-from commands.replay.differences.local import LocalDifferences
+from commands.replay.differences.report import Gate, parse_gate
 from commands.replay.differences.text import lines_of
-from commands.replay.network.comparison import NetworkChange, NetworkComparison
+from commands.replay.network.comparison import NetworkChange, NetworkComparison, network_picture
 from commands.replay.network.html import network_page
-from commands.replay.network.picture import network_picture
 from commands.replay.network.text import network_report_lines
 from commands.replay.network.transcript import network_problems
 from commands.terminal.console import Console, ExitCode
@@ -241,7 +240,7 @@ class _Rows:
         with importing(PYARROW_MISSING):
             from pyarrow import parquet  # noqa: PLC0415
 
-            from commands.replay.differences.columns import DIFFERENCES, table_of  # noqa: PLC0415 - pyarrow is an extra
+            from commands.replay.differences.model import DIFFERENCES, table_of  # noqa: PLC0415 - pyarrow is an extra
         self._table_of = table_of
         self._writer = parquet.ParquetWriter(file, DIFFERENCES)
         self._held: list[PutDifference] = []

@@ -272,7 +272,7 @@ def _continuous(
 ) -> ExitCode:
     with importing(SPARK_MISSING):
         from commands.replay.spark.following import Following  # noqa: PLC0415 - Spark is an extra, and slow to load
-        from commands.replay.spark.topic_source import TopicSource  # noqa: PLC0415
+        from commands.replay.spark.source import TopicSource  # noqa: PLC0415
     setup, semantics = options.setup, options.semantics
     source: Path | TopicSource = options.source
     if options.topic is not None:

@@ -11,8 +11,8 @@ import click
 
 from commands.broker.budget import Budget
 from commands.config.settings import Config, read_config
-from commands.console.opening import console_options
-from commands.console.reading.source import Source, store_of_pages
+from commands.console.access import console_options
+from commands.console.source import Source, store_of_pages
 from commands.options.queue_manager import queue_manager
 from commands.options.verb import json_option, verb
 from commands.qmgr.store import Durability

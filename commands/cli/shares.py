@@ -22,12 +22,10 @@ from commands.options.captures import Captures
 from commands.options.queue_manager import HOME, batches, user_of
 from commands.options.verb import verb
 from commands.qmgr.store import QueueManagerStore
-from commands.qmgr.store.home import DATABASE, directory_of
+from commands.qmgr.store.opening import DATABASE, directory_of
 from commands.running.lease import instances
-from commands.running.shares.bridge import Bridge
-from commands.running.shares.membership import Membership, present
-from commands.running.shares.placing import NoShareError, share_of
-from commands.running.shares.shares_file import Share, Shares, read_shares
+from commands.running.shares_file import NoShareError, Share, Shares, read_shares, share_of
+from commands.running.sharing import Membership, SharingBridge, present
 from commands.running.status import status_of
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
@@ -123,7 +121,7 @@ def _run(console: Console, shares: Shares, home: Path, lease_s: float, options: 
         console.say(f"bridge for {shares.name}, {counted(len(shares.shares), 'share')}; stop with Ctrl-C")
         with stopping(stop):
             serve = partial(_served, console, home, options)
-            Bridge(home, shares.shares, membership, serve, console.say).run(stop)
+            SharingBridge(home, shares.shares, membership, serve, console.say).run(stop)
     finally:
         membership.leave()
     return ExitCode.DONE

@@ -17,8 +17,7 @@ from commands.options.queue_manager import queue_manager_to_read
 from commands.options.verb import verb
 from commands.qmgr.delivery import STRANDED_HELP
 from commands.qmgr.store import QueueManagerStore
-from commands.running import activity
-from commands.running.status import MOST_DEAD_LETTERS, status_of
+from commands.running.status import MOST_DEAD_LETTERS, activity_lines, activity_list_lines, activity_lists, status_of
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
 from commands.terminal.stopping import stopping
@@ -72,7 +71,7 @@ def command(
 
 def _show(console: Console, qmgr: str, home: Path, subscriptions: bool, topics: bool, as_json: bool) -> None:
     with QueueManagerStore.open(home, qmgr) as store:
-        status = status_of(store, datetime.now(UTC)) | activity.lists(store, subscriptions, topics)
+        status = status_of(store, datetime.now(UTC)) | activity_lists(store, subscriptions, topics)
     if status["open_to_others"]:
         console.warn(permissions.warning(store.directory))
     if as_json:
@@ -90,7 +89,7 @@ def _lines(status: dict[str, Any]) -> Iterator[str]:
         f"{counted(status['retained'], 'retained publication')}; {checked}"
     )
     processor, waiting = status["processor"], status["input"]
-    yield from activity.summary_lines(status["activity"], status["subscriptions"])
+    yield from activity_lines(status["activity"], status["subscriptions"])
     yield _processor_line(processor)
     for each in processor["instances"]:
         if each["mode"] == "standby":
@@ -133,7 +132,7 @@ def _lines(status: dict[str, Any]) -> Iterator[str]:
         for error in errors:
             times = f" ({error['times']} times)" if error.get("times") else ""
             yield f"  {error['time']}  {error['text']}{times}"
-    yield from activity.list_lines(status)
+    yield from activity_list_lines(status)
 
 
 def _remarks(name: str, row: dict[str, Any]) -> str:

@@ -16,9 +16,9 @@ from commands.qmgr.store import QueueManagerStore
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
 from rfh2.terminal_escape import visible
-from streams.namelists import QUEUE_NAMELIST, SUB_POINT_NAMELIST
+from streams.mapping import collisions, places
 from streams.outline import Outline, marks, outline
-from streams.topic_prefixes import collisions, places
+from streams.topic_objects import QUEUE_NAMELIST, SUB_POINT_NAMELIST
 
 
 @verb("qpubsub topics -m QM1 --under Sport", "qpubsub topics -m QM1 --to html -o topics.html", prints=True)

@@ -31,7 +31,7 @@ from commands.options.verb import given_on_the_line, verb
 from commands.qmgr.store import QueueManagerStore
 from commands.replay.network.why import NetworkWhy
 from commands.replay.why import LocalWhy
-from commands.running.exit_opening import publish_exits
+from commands.running.publish_exits import publish_exits
 from commands.running.subscriber import Received, Subscriber
 from commands.running.why import LiveWhy, MadeUp
 from commands.terminal.console import Console, ExitCode, harmless_data

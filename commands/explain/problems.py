@@ -58,7 +58,7 @@ from rfh2.pcf_names import (
     MQRCCF_PARM_COUNT_TOO_SMALL,
 )
 from rfh2.rfh1 import COMMANDS, MQPS_COMMAND
-from streams.namelists import QUEUE_NAMELIST, Namelist
+from streams.topic_objects import QUEUE_NAMELIST, Namelist
 from streams.topic_space import TopicSpace
 
 MOST_REFUSALS: Final = 25

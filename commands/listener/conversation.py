@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from commands.disk.errors import QueueError
-from commands.listener.gate import Gate, Signal, give, new_signal
+from commands.listener.gate import Gate, MessageWaiters, Signal, new_signal
 from commands.listener.limits import Held, Memory
 from commands.listener.request import ObjectDescriptor
 from commands.listener.security import Admission, Identity, Security
@@ -49,27 +49,6 @@ _CONNECTION_ID_BYTES: Final = 24
 _ANSWERED_S: Final = 10
 
 
-class Arrivals:
-    """Wakes those who wait for messages."""
-
-    def __init__(self) -> None:
-        self._expected: dict[str, Signal] = {}
-
-    def wake(self, queues: Iterable[str] | None) -> None:
-        """There may be new messages on *queues*; None for any queue."""
-        for name in list(self._expected) if queues is None else queues:
-            expected = self._expected.pop(name, None)
-            if expected is not None:
-                give(expected)
-
-    def expect(self, queue: str) -> Signal:
-        """Given when something may next have come to *queue*; all who wait for one queue share it."""
-        expected = self._expected.get(queue)
-        if expected is None:
-            expected = self._expected[queue] = new_signal()
-        return expected
-
-
 async def _first_of(seconds: float | None, *signals: asyncio.Future[Any] | None) -> None:
     """Wait until one of *signals* is given, or *seconds* have passed."""
     given = [signal for signal in signals if signal is not None]
@@ -85,7 +64,7 @@ class Shared:
 
     name: str
     worker: Worker
-    arrivals: Arrivals
+    waiters: MessageWaiters
     security: Security
     new_id: Callable[[], bytes]
     memory: Memory
@@ -234,7 +213,7 @@ class Conversation:
         if program is not None:
             self._attempts.connected -= 1
             queues = await self._shared.worker.alone(lambda store: program.disconnect(store.unit_of_work, commit))
-            self._shared.arrivals.wake(queues)
+            self._shared.waiters.wake(queues)
 
     def cancel_waits(self, connection_id: bytes, reason: int) -> None:
         """End with *reason* the calls of another conversation of this user that wait for a message."""
@@ -304,7 +283,7 @@ class Conversation:
         """What the command processor answers; None where it does not."""
         subscriber, end = self._connected().subscriber, time.monotonic() + ANSWER_WITHIN_S + _ANSWERED_S
         while True:
-            arrived = self._shared.arrivals.expect(REPLY_QUEUE)
+            arrived = self._shared.waiters.expect(REPLY_QUEUE)
             answer = await self._shared.worker.do(lambda unit: subscriber.take_answer(pending, unit), lasting=False)
             if answer is not None or time.monotonic() > end:
                 return answer
@@ -355,7 +334,7 @@ class Conversation:
                 lambda unit: program.put(unit, handle, mqmd, options, body, deferred, fields), lasting
             )
             queue = opened.queue or opened.name
-        self._shared.arrivals.wake((queue,))
+        self._shared.waiters.wake((queue,))
         return put, queue
 
     async def put_unanswered(
@@ -390,7 +369,7 @@ class Conversation:
     async def activate(self, msg_id: bytes, put: bool) -> None:
         """Put a deferred message, or with *put* false take it back."""
         program = self._connected()
-        self._shared.arrivals.wake(await self._shared.worker.do(lambda unit: program.activate(unit, msg_id, put)))
+        self._shared.waiters.wake(await self._shared.worker.do(lambda unit: program.activate(unit, msg_id, put)))
 
     async def get(
         self, handle: int, asked: GetOptions, wait_ms: int, held: Held, gate: Gate | None = None
@@ -410,7 +389,7 @@ class Conversation:
             while True:
                 # Whatever comes from here on is noticed, also while the queue is looked at.
                 self._fail_if_quiescing(asked.options)
-                arrived = self._shared.arrivals.expect(queue)
+                arrived = self._shared.waiters.expect(queue)
                 changed = None if gate is None else gate.change()
                 if gate is not None and not await gate.enter():
                     return None
@@ -453,7 +432,7 @@ class Conversation:
         await self._end(self._connected().backout)
 
     async def _end(self, end: Callable[[SqliteUnitOfWork], list[str]]) -> None:
-        self._shared.arrivals.wake(await self._shared.worker.do(end))
+        self._shared.waiters.wake(await self._shared.worker.do(end))
 
 
 def _taking(

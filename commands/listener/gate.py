@@ -1,8 +1,9 @@
-"""Whether messages may be sent for one open queue: a consumer is started and stopped, and its queue is closed."""
+"""What tasks of the listener wait for: new messages on a queue; and that messages may be sent for an open queue."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from typing import TypeAlias
 
 Signal: TypeAlias = asyncio.Future[None]
@@ -20,8 +21,32 @@ def give(signal: Signal) -> None:
         signal.set_result(None)
 
 
+class MessageWaiters:
+    """Wakes those who wait for messages."""
+
+    def __init__(self) -> None:
+        self._expected: dict[str, Signal] = {}
+
+    def wake(self, queues: Iterable[str] | None) -> None:
+        """There may be new messages on *queues*; None for any queue."""
+        for name in list(self._expected) if queues is None else queues:
+            expected = self._expected.pop(name, None)
+            if expected is not None:
+                give(expected)
+
+    def expect(self, queue: str) -> Signal:
+        """Given when something may next have come to *queue*; all who wait for one queue share it."""
+        expected = self._expected.get(queue)
+        if expected is None:
+            expected = self._expected[queue] = new_signal()
+        return expected
+
+
 class Gate:
-    """Open or not, and ended in the end. Who passes holds it for the moment of taking a message."""
+    """Whether messages may be sent for one open queue: a consumer is started and stopped, and its queue is closed.
+
+    Open or not, and ended in the end. Who passes holds it for the moment of taking a message.
+    """
 
     def __init__(self, is_open: bool) -> None:
         self._is_open, self._is_ended = is_open, False

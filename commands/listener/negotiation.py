@@ -47,7 +47,7 @@ class Terms:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class NegotiationAnswer:
     """The server's INITIAL_DATA, the control flags of its segment, and the terms if the client accepts them."""
 
     payload: bytes
@@ -70,7 +70,7 @@ class Most:
     heartbeat_s: int = 300
 
 
-def answer(offer: bytes, order: ByteOrder, qmgr: str, random: bytes, most: Most) -> Answer:
+def answer(offer: bytes, order: ByteOrder, qmgr: str, random: bytes, most: Most) -> NegotiationAnswer:
     """The answer to *offer*, in *order*. Raises DecodeError."""
     data = bytearray(offer)
     begin = Structure(ID_BEGIN, data, 0, order)
@@ -118,7 +118,7 @@ def answer(offer: bytes, order: ByteOrder, qmgr: str, random: bytes, most: Most)
     terms = Terms(
         fap, begin.text("ChannelName"), qmgr, size, longest, heartbeat, conversations, product, is_client, trace_id
     )
-    return Answer(bytes(data), flags, terms)
+    return NegotiationAnswer(bytes(data), flags, terms)
 
 
 def turned(offer: bytes, order: ByteOrder, wanted: ByteOrder) -> bytes:

@@ -14,8 +14,8 @@ from typing import Final
 
 from commands.broker.authority import GroupsOf, no_groups
 from commands.disk.open_files import Acceptor, OutOfFiles, carried, listening_sockets, open_files
-from commands.listener.conversation import Arrivals, Shared
-from commands.listener.gate import give
+from commands.listener.conversation import Shared
+from commands.listener.gate import MessageWaiters, give
 from commands.listener.limits import Connections, Memory
 from commands.listener.security import Security
 from commands.listener.session import Bounds, Session
@@ -82,7 +82,7 @@ class Listener:
     ) -> None:
         self._topics = TopicDefinitions(groups_of)
         self._options, self._open_store = options, open_store
-        self._arrivals = Arrivals()
+        self._waiters = MessageWaiters()
         self._name, self._security = name, security
         self._files = open_files()
         most = carried(options.connections, _FILES_OF_CONNECTION, self._files)
@@ -109,7 +109,7 @@ class Listener:
         self._shared = Shared(
             name=self._name,
             worker=self._worker,
-            arrivals=self._arrivals,
+            waiters=self._waiters,
             security=self._security,
             new_id=_new_ids(),
             memory=memory,
@@ -149,7 +149,7 @@ class Listener:
             await self._worker.stop()
 
     def _arrived(self, queues: Iterable[str] | None) -> None:
-        self._arrivals.wake(queues)
+        self._waiters.wake(queues)
 
     # Connections
 

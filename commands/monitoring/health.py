@@ -13,7 +13,7 @@ from enum import IntEnum
 from typing import Any, Final, Protocol
 
 from commands.qmgr.link_port import LinkState
-from commands.qmgr.watch import WAITS
+from commands.qmgr.watchdog import WAITS
 
 _SILENCE_S: Final = 60.0
 

@@ -17,7 +17,7 @@ from commands.qmgr.tally import ProcessorTally
 
 if TYPE_CHECKING:
     # Either library may be missing where its part is not used.
-    from commands.monitoring.processor_metrics import ProcessorMetrics
+    from commands.monitoring.metrics import ProcessorMetrics
     from commands.monitoring.tracing import TracedCommand, Tracing
 
 # So many commands pass without a look at the clock, where neither metrics nor traces are due.

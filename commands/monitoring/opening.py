@@ -67,9 +67,8 @@ class Monitoring:
             if self.where is not None:
                 from prometheus_client import CollectorRegistry  # noqa: PLC0415
 
-                from commands.monitoring.processor_metrics import EventCounter, ProcessorMetrics  # noqa: PLC0415
+                from commands.monitoring.metrics import Chosen, EventCounter, ProcessorMetrics, StateCollector  # noqa: PLC0415  # noqa: PLC0415
                 from commands.monitoring.server import serving  # noqa: PLC0415
-                from commands.monitoring.state_metrics import Chosen, StateCollector  # noqa: PLC0415
 
                 registry = CollectorRegistry()
                 metrics = ProcessorMetrics(registry, qmgr)
@@ -98,7 +97,7 @@ class Monitoring:
             return
         from prometheus_client import CollectorRegistry  # noqa: PLC0415
 
-        from commands.monitoring.processor_metrics import ProcessorMetrics  # noqa: PLC0415
+        from commands.monitoring.metrics import ProcessorMetrics  # noqa: PLC0415
         from commands.monitoring.server import MetricsPortError, serving  # noqa: PLC0415
 
         registry, signs = CollectorRegistry(), _Waiting()

@@ -33,8 +33,7 @@ from commands.mqsc.values import object_name, read, single
 from rfh2.constants import MQ_CHANNEL_NAME_LENGTH, MQ_OBJECT_NAME_LENGTH
 from rfh2.errors import CommandError
 from rfh2.pcf_admin_names import MQRCCF_ATTR_VALUE_FIXED
-from streams.namelists import QUEUE_NAMELIST, SUB_POINT_NAMELIST, Namelist
-from streams.topic_objects import DEFAULT_TOPIC, TopicObject
+from streams.topic_objects import DEFAULT_TOPIC, QUEUE_NAMELIST, SUB_POINT_NAMELIST, Namelist, TopicObject
 
 _DEFINE_WORDS: Final = frozenset({"REPLACE", "NOREPLACE", "LIKE", "TYPE", "CMDSCOPE", "QSGDISP"})
 _ALTER_WORDS: Final = frozenset({"TYPE", "CMDSCOPE", "QSGDISP"})

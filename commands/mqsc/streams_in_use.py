@@ -10,10 +10,15 @@ from typing import Final
 
 from commands.broker.objects import CONTROL_QUEUE, Objects
 from commands.mqsc.administration import Administration
-from streams.mapping import PrefixFinding, check_stream_addition, check_stream_deletion, check_sub_point_addition
-from streams.namelists import DEFAULT_STREAM, DEFAULT_SUB_POINT, QUEUE_NAMELIST, SUB_POINT_NAMELIST, Namelist
+from streams.mapping import (
+    PrefixFinding,
+    check_stream_addition,
+    check_stream_deletion,
+    check_sub_point_addition,
+    collisions,
+)
 from streams.subscriptions import Subscription
-from streams.topic_prefixes import collisions
+from streams.topic_objects import DEFAULT_STREAM, DEFAULT_SUB_POINT, QUEUE_NAMELIST, SUB_POINT_NAMELIST, Namelist
 
 # Collisions that the checks of one stream or point do not see.
 _BETWEEN: Final = frozenset({"same-place", "nested-place"})

@@ -23,10 +23,9 @@ from commands.network.cluster_topics import Hosts
 from commands.network.flows import Link, Place
 from streams.char_wildcards import widen_to_topic_pattern
 from streams.delivery_rules import is_of_queue_manager
-from streams.namelists import ADMIN_STREAM, DEFAULT_STREAM, QUEUE_NAMELIST
 from streams.patterns import add_pattern_prefix, remove_pattern_prefix
 from streams.subscriptions import Subscription, WildcardScheme
-from streams.topic_objects import ResolvedTopic, Scope
+from streams.topic_objects import ADMIN_STREAM, DEFAULT_STREAM, QUEUE_NAMELIST, ResolvedTopic, Scope
 from streams.topic_strings import is_within
 
 # Where a topic of one queue manager lies at a neighbour (guide 3.1.3, 3.3.4, 6.1).

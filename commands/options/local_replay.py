@@ -19,12 +19,11 @@ from commands.replay import LocalReplay
 from commands.replay.divided import shares
 from commands.replay.divided_replay import SharedReplay
 from commands.replay.local import ExitOf, ReplayCounts
-from commands.replay.network.building import NetworkSetup
-from commands.replay.network.local import NetworkReplay
+from commands.replay.network.local import NetworkReplay, NetworkSetup
 from commands.replay.network.transcript import network_problems, network_transcript_lines
 from commands.replay.put_lines import PutLines
 from commands.replay.transcript import transcript_lines
-from commands.running.exit_opening import publish_exits
+from commands.running.publish_exits import publish_exits
 from commands.terminal.console import Console
 from commands.terminal.output_file import OutputFile
 from commands.terminal.workers import worked

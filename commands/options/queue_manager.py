@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 import click
 
 from commands.broker.objects import is_object_name
-from commands.qmgr.store.home import queue_managers
+from commands.qmgr.store.opening import queue_managers
 from commands.terminal.console import Console
 from rfh2.captured import CapturedMessage
 from rfh2.captures import CaptureRecord

@@ -19,7 +19,7 @@ from commands.network.estate_file import read_estate
 from commands.options.captures import STDIN, Captures, files_argument, format_option
 from commands.replay.arrivals import DEFAULT_QMGR, OutOfOrderError
 from commands.replay.divided import ClockWentBackError
-from commands.replay.network.building import NetworkSetup
+from commands.replay.network.local import NetworkSetup
 from commands.replay.step import Block, Timeline, blocks_of
 from commands.replay.step.index_file import IndexFile, mark_of
 from commands.terminal.console import Console

@@ -1,1 +1,1 @@
-"""A queue manager at work: the command processor, delivery, the publication cache, and the store behind them."""
+"""A queue manager at work: the command processor, delivery, and the store behind them."""

@@ -12,8 +12,7 @@ from datetime import datetime
 
 from commands.broker.state import from_microseconds, to_microseconds
 from commands.qmgr.store import QueueManagerStore
-from commands.qmgr.store.reading import message_of
-from commands.qmgr.store.rows import EXPIRES_AT
+from commands.qmgr.store.messages import EXPIRES_AT, message_of
 from commands.qmgr.store.uncommitted import Match
 from rfh2.dlh import Dlh, decode_dlh
 from rfh2.errors import DecodeError, QPubSubError

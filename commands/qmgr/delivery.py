@@ -52,7 +52,7 @@ def for_neighbour(name: str) -> LocalQueue:
     return LocalQueue(name, description=_MADE_FOR_NEIGHBOUR, transmission=True, def_persistent=True)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: there is one for each message
 class Cause:
     """The cause of a put. now: UTC. md: the descriptor of the command message; None where no message caused it.
 

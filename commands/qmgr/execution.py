@@ -21,7 +21,6 @@ from commands.qmgr.backlog import Backlog
 from commands.qmgr.counters import count
 from commands.qmgr.delivery import Cause, Deliverer, for_neighbour, is_stranding
 from commands.qmgr.event_numbers import CONTROL_FAILED, DEAD_LETTER, DISCARDED, PUBLISH_FAILED
-from commands.qmgr.guard import Guard, reason_of
 from commands.qmgr.link_port import is_native
 from commands.qmgr.loaded import LoadedBroker
 from commands.qmgr.network.flow_messages import INTER_QMGR_QUEUES
@@ -29,6 +28,7 @@ from commands.qmgr.observer import Ending, Observer, Sample
 from commands.qmgr.refusals import Refusal
 from commands.qmgr.store.port import StoredMessage, UnitOfWork
 from commands.qmgr.tally import ProcessorTally
+from commands.qmgr.watchdog import CommandLimits, reason_of
 from rfh2.constants import MQRCCF_COMMAND_FAILED, MQRCCF_NO_RETAINED_MSG
 from rfh2.errors import DecodeError
 from rfh2.mqmd import Mqmd, name_of
@@ -72,8 +72,9 @@ class Execution:
 
     def __init__(
         self,
+        *,
         loaded: LoadedBroker,
-        guard: Guard,
+        limits: CommandLimits,
         clock: Callable[[], datetime],
         backlog: Backlog,
         records: bool,
@@ -82,7 +83,7 @@ class Execution:
         observer: Observer | None = None,
     ) -> None:
         self._servers, self._observer = servers, observer
-        self._loaded, self._guard, self._clock, self._backlog = loaded, guard, clock, backlog
+        self._loaded, self._limits, self._clock, self._backlog = loaded, limits, clock, backlog
         self._records, self._logged = records, logged
         self._deliverer: Deliverer | None = None
 
@@ -93,7 +94,7 @@ class Execution:
     def carry_out(self, unit: UnitOfWork, message: StoredMessage, batch: Batch) -> None:
         """Carry out *message*, which was just got. Raises UndeliverableError, ApartError, StoreError."""
         broker, arrival = self._loaded.of(unit), self.arrival(message)
-        reading = self._guard.reading_of(message, is_first=not batch.tally.commands)
+        reading = self._limits.reading_of(message, is_first=not batch.tally.commands)
         server = self._servers.get(message.queue)
         if server is not None:
             self._administer(server, unit, message, reading, batch)
@@ -101,7 +102,7 @@ class Execution:
         if message.queue in INTER_QMGR_QUEUES:
             self._from_neighbour(unit, broker, message, arrival, reading, batch)
             return
-        work_out, templates = self._guard.work_out, self._loaded.templates
+        work_out, templates = self._limits.work_out, self._loaded.templates
         sample = None if self._observer is None else self._observer.sample(message)
         for_tree = self._foreseen_for_tree(arrival)
         if sample is not None:
@@ -159,7 +160,7 @@ class Execution:
         """Carry out what a neighbour sent (guide 3.1)."""
         network = self._loaded.network
         assert network is not None
-        came = self._guard.work_out(message, reading, network.receive, arrival)
+        came = self._limits.work_out(message, reading, network.receive, arrival)
         if reading is not None:
             batch.suspect = message
         for retained in unit.save_effects(came.outcome.effects):
@@ -189,10 +190,10 @@ class Execution:
         broker, arrival = self._loaded.of(unit), self.arrival(message)
 
         def work() -> Administered:
-            self._guard.meter.understood(0)  # such a command is never read outside the unit of work
+            self._limits.meter.understood(0)  # such a command is never read outside the unit of work
             return server.carry_out(unit, broker, arrival)
 
-        done = self._guard.work_out(message, reading, work)
+        done = self._limits.work_out(message, reading, work)
         if reading is not None:
             batch.suspect = message
         deliverer, cause, tally = self._delivering(unit, broker), Cause.of(arrival), batch.tally

@@ -24,8 +24,8 @@ from commands.qmgr.network.live_network import LiveNetwork
 from commands.qmgr.store.neighbours import NeighbourRecords
 from commands.qmgr.store.port import KnowsNeighbours, PutsRemotely, StoredMessage, UnitOfWork
 from commands.templates.templates import PublicationTemplates
-from streams.namelists import QUEUE_NAMELIST, SUB_POINT_NAMELIST
-from streams.topic_prefixes import collisions
+from streams.mapping import collisions
+from streams.topic_objects import QUEUE_NAMELIST, SUB_POINT_NAMELIST
 from streams.topic_space import TopicSpace
 
 _log = logging.getLogger("qpubsub.processor")
@@ -62,9 +62,10 @@ class _LookedError(Exception):
 class LoadedBroker:
     """One processor's broker. meter: counts what each command uses. link: to a topic tree elsewhere.
 
-    repeats: whether to use templates of publications. doubt: called where another process may have changed the state.
-    logged: what was logged once, and is not logged again. publish_exit: called for each message for a subscriber.
-    space: None before the first unit of work. tree: of the link. network: None where queues or topics are elsewhere.
+    by_template: whether to use templates of publications. doubt: called where another process may have changed the
+    state. logged: what was logged once, and is not logged again. publish_exit: called for each message for a
+    subscriber. space: None before the first unit of work. tree: of the link. network: None where queues or topics are
+    elsewhere.
     """
 
     def __init__(
@@ -72,7 +73,7 @@ class LoadedBroker:
         meter: Meter,
         groups_of: GroupsOf,
         link: TopicLink | None,
-        repeats: bool,
+        by_template: bool,
         doubt: Callable[[], None],
         logged: set[str],
         publish_exit: PublishExit | None = None,
@@ -80,7 +81,7 @@ class LoadedBroker:
         self._meter, self._groups_of, self._link, self._exit = meter, groups_of, link, publish_exit
         self._doubt, self._logged = doubt, logged
         # An exit may answer otherwise for each message.
-        self._may_repeat = repeats and publish_exit is None
+        self._may_use_templates = by_template and publish_exit is None
         self._broker: BrokerCore | None = None
         self._unit: UnitOfWork | None = None
         self._version = -1
@@ -175,9 +176,9 @@ class LoadedBroker:
             for each in (*given, *(f"CLUSTER({cluster})" for cluster in objects.clusters)):
                 self._log_once(f"{each} has no effect: the queues or the topic tree are elsewhere")
         # There are none if each put is recorded, goes into a queue manager elsewhere, or passes an exit.
-        may_repeat = self._may_repeat and not isinstance(unit, PutsRemotely)
+        by_template = self._may_use_templates and not isinstance(unit, PutsRemotely)
         traced = self.tree is not None
-        self._templates = PublicationTemplates(broker, effects=True, traced=traced) if may_repeat else None
+        self._templates = PublicationTemplates(broker, effects=True, traced=traced) if by_template else None
         return broker
 
     def _records(self) -> NeighbourRecords:

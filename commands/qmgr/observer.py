@@ -1,8 +1,8 @@
 """The port to whoever measures a processor: metrics and traces. Without an observer, nothing is done for it.
 
 The observer reads the clock and the results; it decides nothing. Nearly all commands are only counted, with their unit
-of work. A few are measured step by step (``Sample``): those go through the broker, and not through the publication
-cache, because the cache does not have the steps. The puts are the same.
+of work. A few are measured step by step (``Sample``): those go through the broker, and not by a template, which
+has no steps. The puts are the same.
 
     begun() ── sample() ── read() ── worked_out() ── delivered() ──┐
             └─ sample() ── None, for nearly all ───────────────────┴── committing() ── committed(), or backed_out()

@@ -10,7 +10,7 @@ If a message of a command can be put nowhere (``commands.qmgr.delivery``), the c
 with ever longer pauses. Earlier commands of the unit of work are kept, and later ones wait. If the queue manager has no
 savepoints, the earlier commands are backed out too, and processed again without this one. Only a non-persistent command
 is ever discarded, after PSRTYCNT tries, with PSNPMSG(DISCARD). A command becomes a dead letter if the bridge itself
-fails on it, if it exceeds its budget, or if it ended the processor before (``commands.qmgr.guard``). Every command is
+fails on it, if it exceeds its budget, or if it ended processors before (``commands.qmgr.watchdog``). Every command is
 processed under syncpoint, whatever PSSYNCPT says: this is what YES asks for, and more than IFPER does.
 """
 
@@ -19,6 +19,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Protocol
 
@@ -31,14 +32,13 @@ from commands.qmgr.admin_port import CommandServer
 from commands.qmgr.backlog import Backlog
 from commands.qmgr.counters import forget_unused_topics
 from commands.qmgr.execution import Batch, Execution
-from commands.qmgr.guard import ApartError, Guard
 from commands.qmgr.link_port import TopicLink, TreeNotAskedError
 from commands.qmgr.loaded import LoadedBroker
 from commands.qmgr.observer import Committed, Observer, Unobserved
 from commands.qmgr.refusals import RefusalLog
 from commands.qmgr.store.port import CountsMessages, QueueManagerPort, StoredMessage, UnitOfWork
 from commands.qmgr.tally import ProcessorTally
-from commands.qmgr.watch import Unwatched, Watch
+from commands.qmgr.watchdog import ApartError, CommandLimits, NoWatchdog, Watchdog
 from rfh2.errors import StoreError
 
 _log = logging.getLogger("qpubsub.processor")
@@ -70,17 +70,25 @@ class _StuckError(StoreError):
         self.before, self.message, self.cause = before, message, cause
 
 
+@dataclass(frozen=True, slots=True)
+class ProcessorSettings:
+    """The limits of a processor."""
+
+    batch: int = BATCH  # the most commands in a unit of work
+    budget: Budget = field(default_factory=Budget)  # of one command
+    longest_pause_s: float = LONGEST_PAUSE_S  # between two tries of ``run`` while the store fails
+
+
 class Processor:
     """Processes the commands of one queue manager.
 
-    clock: UTC now. record: called with each put when it is committed, and again if it raised StoreError. batch: the
-    most commands in a unit of work. groups_of: the groups of a user, for authority records. committed: called with the
-    totals so far, after each commit and repeatedly while there is nothing to do. link: to a topic tree elsewhere; None
-    for the embedded one alone. longest_pause_s: between two tries of ``run`` while the store fails. budget: of one
-    command. watch: looks after the processor, and knows on which messages it ended before. backlog: of messages that
-    can be put nowhere. command_servers: make the servers of administration commands, and of programs' subscriptions;
-    without one, what is for it stays on its queue. observer: who measures the processor, if anybody does.
-    publish_exit: called for each message for a subscriber.
+    clock: UTC now. record: called with each put when it is committed, and again if it raised StoreError. groups_of: the
+    groups of a user, for authority records. committed: called with the totals so far, after each commit and repeatedly
+    while there is nothing to do. link: to a topic tree elsewhere; None for the embedded one alone. watchdog: looks
+    after the processor, and knows on which messages it ended before. backlog: of messages that can be put nowhere.
+    command_servers: make the servers of administration commands, and of programs' subscriptions; without one, what is
+    for it stays on its queue. observer: who measures the processor, if anybody does. publish_exit: called for each
+    message for a subscriber.
     """
 
     def __init__(
@@ -88,36 +96,48 @@ class Processor:
         store: QueueManagerPort,
         clock: Callable[[], datetime],
         record: Callable[[Put], None] | None = None,
-        batch: int = BATCH,
+        *,
+        settings: ProcessorSettings | None = None,
         groups_of: GroupsOf = no_groups,
         committed: Callable[[ProcessorTally], None] | None = None,
         link: TopicLink | None = None,
-        longest_pause_s: float = LONGEST_PAUSE_S,
-        budget: Budget | None = None,
-        watch: Watch | None = None,
+        watchdog: Watchdog | None = None,
         backlog: Backlog | None = None,
         command_servers: Sequence[Callable[[GroupsOf, Backlog], CommandServer]] = (),
         observer: Observer | None = None,
         publish_exit: PublishExit | None = None,
     ) -> None:
-        self._guard = Guard(Budget() if budget is None else budget, Unwatched() if watch is None else watch)
+        self._settings = ProcessorSettings() if settings is None else settings
+        self._limits = CommandLimits(self._settings.budget, NoWatchdog() if watchdog is None else watchdog)
         self._link = link
         self._observer: Observer = Unobserved() if observer is None else observer
-        self._longest_pause_s = longest_pause_s
-        self._store, self._clock, self._record, self._batch_size = store, clock, record, batch
+        self._store, self._clock, self._record = store, clock, record
         self._committed = committed
         self._unrecorded: deque[Put] = deque()
         self._pays = False  # whether the next unit of work tries what is owed
         self._found_none = False  # whether the last unit of work has seen the input queues empty
-        self._backlog = Backlog(clock, longest_pause_s) if backlog is None else backlog
+        self._backlog = Backlog(clock, self._settings.longest_pause_s) if backlog is None else backlog
         logged: set[str] = set()
-        repeats = record is None
-        doubt = self._backlog.doubt
-        self._loaded = LoadedBroker(self._guard.meter, groups_of, link, repeats, doubt, logged, publish_exit)
+        self._loaded = LoadedBroker(
+            meter=self._limits.meter,
+            groups_of=groups_of,
+            link=link,
+            by_template=record is None,
+            doubt=self._backlog.doubt,
+            logged=logged,
+            publish_exit=publish_exit,
+        )
         servers = {server.queue: server for server in (made(groups_of, self._backlog) for made in command_servers)}
         self._admin_queues = tuple(servers)
         self._execution = Execution(
-            *(self._loaded, self._guard, clock, self._backlog, record is not None, logged, servers, observer)
+            loaded=self._loaded,
+            limits=self._limits,
+            clock=clock,
+            backlog=self._backlog,
+            records=record is not None,
+            logged=logged,
+            servers=servers,
+            observer=observer,
         )
         self._refusals = RefusalLog()
         self.tally = ProcessorTally()
@@ -191,7 +211,7 @@ class Processor:
             except StoreError as error:
                 _log.error("%s", error, extra={"next_try_s": patience})
                 stop.wait(patience)
-                patience = min(patience * 2, self._longest_pause_s)
+                patience = min(patience * 2, self._settings.longest_pause_s)
         self._refusals.end()
 
     @property
@@ -218,7 +238,7 @@ class Processor:
 
     def _one_batch(self) -> int:
         self._record_puts()
-        limit = self._batch_size
+        limit = self._settings.batch
         while True:
             try:
                 done = self._unit_of_work(limit)
@@ -236,7 +256,7 @@ class Processor:
             except _StuckError as stuck:
                 is_apart = isinstance(stuck.cause, ApartError)
                 if is_apart:
-                    self._guard.read_apart(stuck.message)
+                    self._limits.read_apart(stuck.message)
                 if stuck.before or is_apart:
                     limit = stuck.before or 1  # those before it once more, and without it
                 elif self._given_up_alone(stuck):
@@ -286,13 +306,13 @@ class Processor:
                     if message is None:
                         self._found_none = unit.is_alone
                         break
-                self._guard.idle()
+                self._limits.idle()
                 if isinstance(unit, CountsMessages):
                     unit.counters.add(batch.counts)
                 version = unit.state_version
                 self._observer.committing()
         except BaseException:
-            self._guard.idle()
+            self._limits.idle()
             self._observer.backed_out()
             self._backlog.doubt()
             self._loaded.forget()  # it may know of what was backed out
@@ -300,7 +320,7 @@ class Processor:
         self._loaded.is_at(version)
         self._count(batch)
         if isinstance(waiting, ApartError):
-            self._guard.read_apart(waiting.message)
+            self._limits.read_apart(waiting.message)
         if waiting is not None and batch.tally.commands == 0:
             raise waiting
         return batch.tally.commands
@@ -315,7 +335,7 @@ class Processor:
         done = batch.tally.commands
         if done >= limit or batch.size_bytes >= BATCH_BYTES or batch.suspect is not None or batch.redefined:
             return False
-        if done and self._guard.must_end():
+        if done and self._limits.must_end():
             return False
         return done == 0 or done % SHARED_BATCH > 0 or not unit.is_awaited
 
@@ -368,7 +388,7 @@ class Processor:
         if batch.refusals:
             self._refusals.committed(batch.refusals, self._clock())
         if batch.suspect is not None:
-            self._guard.done(batch.suspect)
+            self._limits.done(batch.suspect)
         if self._link is not None:
             self._link.committed()
         self._unrecorded += batch.puts

@@ -37,16 +37,16 @@ from commands.qmgr.delivery import STRANDED_HELP, is_stranding
 from commands.qmgr.event_numbers import ENDED, LOST_OWNERSHIP, STARTED
 from commands.qmgr.link_port import ManagedLink
 from commands.qmgr.mqi.subscription_server import SubscriptionServer
-from commands.qmgr.processor import BATCH, LONGEST_PAUSE_S, Processor
+from commands.qmgr.processor import BATCH, LONGEST_PAUSE_S, Processor, ProcessorSettings
 from commands.qmgr.store import Durability
 from commands.qmgr.tally import ProcessorTally
-from commands.running.exit_opening import PublishExits
 from commands.running.instances import Plan, Worker, instance
 from commands.running.journal import Events, Journal, last_status, reporting
 from commands.running.listening import Beside, listener_beside
 from commands.running.log_file import LogFile, LogFormat
+from commands.running.publish_exits import PublishExits
 from commands.running.recorder import Recorder
-from commands.running.supervisor import SupervisedWatch
+from commands.running.supervisor import SupervisedWatchdog
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
 from commands.terminal.stopping import stopping
@@ -160,9 +160,9 @@ class Bridge:
                 console.warn(permissions.warning(directory))
         places.prepare()
         self.link = link = places.link(self._dead_letter_queue)
-        watch = None if page is None else SupervisedWatch(page, self.stop, directory)
-        accused = None if watch is None else watch.accused(directory)
-        errors = [] if accused is None else last_status(directory).get("last_errors", [])
+        watchdog = None if page is None else SupervisedWatchdog(page, self.stop, directory)
+        ended_on = None if watchdog is None else watchdog.last_ended_on(directory)
+        errors = [] if ended_on is None else last_status(directory).get("last_errors", [])
         log_file = None if given.log is None else LogFile(given.log, given.log_format, console.lines)
         journal = Journal(console, directory, log_file, None if page is None else os.getppid(), errors)
         self._health = Health(given.qmgr, journal, given.budget.time_s, link)
@@ -174,13 +174,15 @@ class Bridge:
             manager,
             lambda: datetime.now(UTC),
             record,
-            batch=BATCH if is_embedded else given.config.queues.batch,
+            settings=ProcessorSettings(
+                batch=BATCH if is_embedded else given.config.queues.batch,
+                budget=given.budget,
+                longest_pause_s=LONGEST_PAUSE_S if is_embedded else given.config.queues.reconnect_s,
+            ),
             groups_of=groups_of,
             committed=journal.batch,
             link=link,
-            longest_pause_s=LONGEST_PAUSE_S if is_embedded else given.config.queues.reconnect_s,
-            budget=given.budget,
-            watch=watch,
+            watchdog=watchdog,
             command_servers=(PcfCommandServer, SubscriptionServer) if is_embedded else (),
             observer=observer,
             publish_exit=stack.enter_context(PublishExits(given.config.publish_exit)).of(given.qmgr),
@@ -192,12 +194,12 @@ class Bridge:
         stack.enter_context(stopping(self.stop))
         self._start_channels(stack)
         self._start_link(stack)
-        if watch is not None:
-            stack.enter_context(watch.watched())
+        if watchdog is not None:
+            stack.enter_context(watchdog.watched())
         if self._worker is not None and self._worker.took_over:
             _log.warning("took over from %s", self._worker.took_over)
-        if accused is not None:
-            _log.error("%s", accused)
+        if ended_on is not None:
+            _log.error("%s", ended_on)
         self._processor.start()
         self._health.phase = Phase.RUNNING
         text = "queued publish/subscribe started for queue manager %s"

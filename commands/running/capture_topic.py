@@ -22,7 +22,7 @@ from pydantic import ValidationError
 from commands.config.settings import ConfigError, TopicsConfig
 from commands.config.urls import Address
 from commands.links.kafka.cluster import client_settings, make_topic, partitions_of, settings_of
-from commands.running.captured_once import MOST_IN_DOUBT, CapturedOnce
+from commands.running.capture_files import MOST_IN_DOUBT, CapturedOnce
 from rfh2.captured import CapturedMessage
 from rfh2.distribution import how_to_install
 from rfh2.errors import StoreError

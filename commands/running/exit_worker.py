@@ -18,6 +18,8 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from pydantic import BaseModel, ConfigDict
+
 from commands.broker.exit_values import (
     ExitAnswer,
     ExitParms,
@@ -27,8 +29,22 @@ from commands.broker.exit_values import (
     PublishExitError,
     SubscriptionContext,
 )
-from commands.running.exit_lines import ExitCall
-from commands.running.orphans import die_with
+from commands.running.child_processes import die_with
+
+
+class ExitCall(BaseModel):
+    """One call: the parameters of MQ_PUBLISH_EXIT. The last two are None for initialization and termination."""
+
+    model_config = ConfigDict(frozen=True, serialize_by_alias=True)
+
+    parms: ExitParms
+    publication: PublicationContext | None = None
+    subscription: SubscriptionContext | None = None
+
+    def line(self) -> bytes:
+        """As JSON, with the end of the line."""
+        return self.model_dump_json().encode() + b"\n"
+
 
 GROUP: Final = "qpubsub.publish_exits"
 """The entry points of packages that have publish exits."""

@@ -24,8 +24,7 @@ from commands.disk.errors import QueueManagerInUseError, StoreBusyError, Superse
 from commands.disk.lock import LOOKED_AT_S, HolderLock, require_locks
 from commands.disk.open_files import raise_limit
 from commands.qmgr.store import Durability
-from commands.qmgr.store.home import directory_of
-from commands.qmgr.store.opening import PROCESSOR_LOCK, require_readable, take_over
+from commands.qmgr.store.opening import PROCESSOR_LOCK, directory_of, require_readable, take_over
 from commands.qmgr.store.sqlite import PATIENCE_S
 from commands.running.lease import STANDBY_LOCK, Lease, LeaseWatch, Tenure, end_by_force, read_lease
 from commands.running.listening import Beside, beside

@@ -22,8 +22,7 @@ from functools import partial
 from typing import Final
 
 from commands.listener.server import Listener, ListenError, serve
-from commands.running.crashes import MOST_CRASHES, Crashes
-from commands.running.orphans import die_with
+from commands.running.child_processes import MOST_CRASHES, Crashes, die_with
 from rfh2.errors import QPubSubError
 
 _log: Final = logging.getLogger("qpubsub.listener")

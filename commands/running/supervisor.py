@@ -27,12 +27,20 @@ from typing import Any, Final
 
 from commands.disk.errors import SupersededError
 from commands.qmgr.store.port import StoredMessage
-from commands.qmgr.watch import MOST_DEATHS, WAITS, Blame, OverdueError
-from commands.running.crashes import MOST_CRASHES, Crashes
+from commands.qmgr.watchdog import BACKOUT_THRESHOLD, WAITS, EndedProcessors, OverdueError
+from commands.running.child_processes import MOST_CRASHES, Crashes, die_with
 from commands.running.fixed_file import FixedFile
 from commands.running.lease import Tenure
-from commands.running.orphans import die_with
-from commands.running.work_page import ROOM, WORKING_FILE, Phase, Suspects, Work, WorkPage, being_worked_on, key_of
+from commands.running.work_page import (
+    ROOM,
+    WORKING_FILE,
+    Phase,
+    PoisonMessages,
+    Work,
+    WorkPage,
+    being_worked_on,
+    key_of,
+)
 from commands.terminal.console import Console, ExitCode
 from rfh2.captured import iso
 
@@ -240,12 +248,12 @@ class _Seen:
             return 0.0
 
 
-class SupervisedWatch:
-    """The worker's side (``commands.qmgr.watch.Watch``). stop: set once the worker was asked to end."""
+class SupervisedWatchdog:
+    """The worker's side (``commands.qmgr.watchdog.Watchdog``). stop: set once the worker was asked to end."""
 
     def __init__(self, page: WorkPage, stop: threading.Event, directory: Path) -> None:
         self._page, self._stop, self._enter = page, stop, page.enter
-        self._suspects = Suspects(directory)
+        self._poison_messages = PoisonMessages(directory)
 
     def begin(self, message: StoredMessage, held: bool) -> None:
         self._page.begin(message, _HELD_READING if held else _READING)
@@ -262,13 +270,13 @@ class SupervisedWatch:
     def must_end(self) -> bool:
         return self._stop.is_set()
 
-    def blame(self, message: StoredMessage) -> Blame | None:
-        return self._suspects.blame(message)
+    def ended_on(self, message: StoredMessage) -> EndedProcessors | None:
+        return self._poison_messages.ended_on(message)
 
-    def absolve(self, message: StoredMessage) -> None:
-        # Where it stays in the file, it is accused of nothing that a message to come could be taken for.
+    def succeeded(self, message: StoredMessage) -> None:
+        # Where it stays in the file, no message to come is taken for it.
         with suppress(OSError):
-            self._suspects.absolve(message)
+            self._poison_messages.succeeded(message)
 
     @contextmanager
     def watched(self) -> Iterator[None]:
@@ -289,23 +297,23 @@ class SupervisedWatch:
         if self._page.is_overdue:
             raise OverdueError
 
-    def accused(self, directory: Path) -> str | None:
-        """A log line about the message on which the last processor ended; it is a suspect from now on."""
+    def last_ended_on(self, directory: Path) -> str | None:
+        """A log line about the message on which the last processor ended, which is noted."""
         found = being_worked_on(directory)
         if found is None:
             return None
         key = key_of(found)
         cause = found["died"] or "ended with all that belonged to it"
-        blame = Blame(1, cause)
+        ended = EndedProcessors(1, cause)
         with suppress(OSError):
-            blame = self._suspects.accuse(key, cause)
+            ended = self._poison_messages.note_end(key, cause)
         with suppress(OSError):
             file = FixedFile(directory / WORKING_FILE, ROOM)
             try:
                 file.write({"working": None})
             finally:
                 file.close()
-        then = "it is tried once more, by itself" if blame.deaths < MOST_DEATHS else "it is set aside"
+        then = "it is tried once more, by itself" if ended.deaths < BACKOUT_THRESHOLD else "it is set aside"
         what = f"message {found['seq']} on {key.queue} (MsgId {key.msg_id}, {key.size_bytes} bytes)"
         return f"{what}: the processor {cause} while it worked on it; {then}"
 

@@ -23,9 +23,9 @@ from rfh2.captured import iso
 from rfh2.ccsid import UTF8_CCSID
 from rfh2.mqmd import Mqmd
 from streams.mapping import stream_topic
-from streams.namelists import QUEUE_NAMELIST
 from streams.patterns import parse_pattern, written_topic
 from streams.subscriptions import Subscription
+from streams.topic_objects import QUEUE_NAMELIST
 from streams.topic_space import TopicSpace
 from streams.topic_strings import is_within
 

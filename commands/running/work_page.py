@@ -3,8 +3,8 @@
 The processor writes the page before it begins to work on a message, which costs less than a microsecond; the supervisor
 reads it ten times a second. If a message takes longer, or the processor died on it, the supervisor writes it to a file
 in the queue manager's directory. So ``status`` can show it and the next start knows it, even if both have ended.
-Messages that processors died on (``Suspects``) are in a second file, written by the processor alone, when it starts and
-when one of them is done.
+Messages on which processors ended (``PoisonMessages``) are in a second file, written by the processor alone, when it
+starts and when one of them is done.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from commands.qmgr.store.port import StoredMessage
-from commands.qmgr.watch import Blame
+from commands.qmgr.watchdog import EndedProcessors
 from commands.running.fixed_file import FixedFile, read_fixed
 from rfh2.layouts import MQMD1
 
@@ -140,29 +140,29 @@ class WorkPage:
         return number == self._number and self.phase in may
 
 
-class Suspects:
+class PoisonMessages:
     """The messages on which processors of the queue manager in *directory* ended; for who holds the lock of it."""
 
     def __init__(self, directory: Path) -> None:
         self._path = directory / SUSPECTS_FILE
-        self._found: dict[MessageKey, Blame] = {}
+        self._found: dict[MessageKey, EndedProcessors] = {}
         for each in read_fixed(self._path, ROOM).get("suspects", []):
-            self._found[MessageKey(**each["message"])] = Blame(**each["blame"])
+            self._found[MessageKey(**each["message"])] = EndedProcessors(**each["blame"])
 
-    def accuse(self, key: MessageKey, cause: str) -> Blame:
+    def note_end(self, key: MessageKey, cause: str) -> EndedProcessors:
         """Note that one more processor ended on it. Raises OSError if it cannot be kept; it still counts here."""
         before = self._found.pop(key, None)
-        blame = self._found[key] = Blame(1 if before is None else before.deaths + 1, cause[:200])
+        ended = self._found[key] = EndedProcessors(1 if before is None else before.deaths + 1, cause[:200])
         for oldest in list(self._found)[:-_MOST_SUSPECTS]:
             del self._found[oldest]
         self._keep()
-        return blame
+        return ended
 
-    def blame(self, message: StoredMessage) -> Blame | None:
+    def ended_on(self, message: StoredMessage) -> EndedProcessors | None:
         """The record of *message*, if processors ended on it."""
         return self._found.get(MessageKey.of(message)) if self._found else None
 
-    def absolve(self, message: StoredMessage) -> None:
+    def succeeded(self, message: StoredMessage) -> None:
         """It is done. Raises OSError."""
         if self._found.pop(MessageKey.of(message), None) is not None:
             self._keep()
@@ -171,7 +171,7 @@ class Suspects:
         file = FixedFile(self._path, ROOM)
         try:
             found = self._found.items()
-            file.write({"suspects": [{"message": asdict(key), "blame": asdict(blame)} for key, blame in found]})
+            file.write({"suspects": [{"message": asdict(key), "blame": asdict(ended)} for key, ended in found]})
         finally:
             file.close()
 

@@ -1,6 +1,6 @@
-"""Options and functions that both migration verbs share.
+"""The options that strmqbrk and migmbbrk share, the sources that a person names, and the exit codes.
 
-The exit codes of the migration verbs, for a script that migrates many brokers.
+Exit codes, for a script that migrates many brokers:
 
 | outcome | without | with --detailed-exit-code |
 |---|---|---|
@@ -11,15 +11,14 @@ The exit codes of the migration verbs, for a script that migrates many brokers.
 | refused | 2 | 2 |
 
 Code 1 also reports a failure after the migration, such as an output that could not be written.
-
-The sources that a person names, and standard input among them: ``-``, or ``KIND=-``.
 """
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -28,12 +27,15 @@ from typing import Any, Final, NamedTuple, TypeVar
 import click
 
 from commands.options.captures import say_that_stdin_is_read
+from commands.qmgr.store import QueueManagerStore
 from commands.terminal.console import Console, ExitCode
+from migrate import embedded
 from migrate.legacy_state import ITEM_FIELDS, Item, LegacyState, Product
 from migrate.plan import MigrationPlan, Outcome
 from migrate.racf import FILE_NAME, HIGH_LEVEL_QUALIFIER, racf_commands
 from migrate.readers import KINDS, read_others, read_sources
 from migrate.readers.text import decoded
+from migrate.target import Target, existing_target
 from rfh2.errors import MigrationError
 
 _STDIN = "stdin"
@@ -41,10 +43,10 @@ _STDIN = "stdin"
 
 @dataclass(frozen=True, slots=True)
 class GivenSources:
-    """shown: the sources as a person named them. paths: the same, with a file in the place of standard input."""
+    """The sources of one call; standard input among them is ``-``, or ``KIND=-``."""
 
-    shown: tuple[str, ...]
-    paths: tuple[str, ...]
+    shown: tuple[str, ...]  # as a person named them
+    paths: tuple[str, ...]  # with a file in the place of standard input
     stdin: Path | None = None
 
     @classmethod
@@ -174,37 +176,6 @@ def outputs(function: F) -> F:
     return function
 
 
-def check_existing(existing: Path | None, target: str) -> None:
-    """Raises UsageError if --existing is given for an embedded queue manager, whose objects are known."""
-    if existing is not None and target != "files":
-        raise click.UsageError("--existing goes with --target files: an embedded queue manager knows its own objects")
-
-
-def racf_files(plan: MigrationPlan, hlq: str | None) -> dict[str, str]:
-    """The file of --racf, by name."""
-    return {} if hlq is None else {FILE_NAME: "".join(f"{line}\n" for line in racf_commands(plan, hlq))}
-
-
-def check_racf(hlq: str | None, out: Path | None) -> None:
-    """Raises UsageError if --racf has no --out to write to, or is no high-level qualifier."""
-    if hlq is None:
-        return
-    if out is None:
-        raise click.UsageError("--racf needs --out DIRECTORY")
-    if HIGH_LEVEL_QUALIFIER.fullmatch(hlq) is None:
-        raise click.UsageError(f"--racf {hlq}: a queue manager on z/OS has a name of 1 to 4 capitals and digits")
-
-
-def script(existing: Path | None) -> str:
-    """The text of --existing; "" without it. Raises MigrationError if it cannot be read."""
-    if existing is None:
-        return ""
-    try:
-        return decoded(existing.read_bytes())
-    except OSError as error:
-        raise MigrationError(f"--existing {existing}: {error.strerror or error}; nothing was changed") from error
-
-
 def trust(function: F) -> F:
     """``--accept-unread``, ``--from-qmgr``: the verb gets *accept_unread* and *from_qmgr*."""
     for option in (
@@ -221,11 +192,6 @@ def trust(function: F) -> F:
     ):
         function = option(function)
     return function
-
-
-def trust_shown(accept_unread: bool, from_qmgr: str | None) -> list[str]:
-    """The two options as the log lists them."""
-    return ["--accept-unread"] * accept_unread + ([f"--from-qmgr {from_qmgr}"] if from_qmgr is not None else [])
 
 
 def cluster(function: F) -> F:
@@ -260,3 +226,83 @@ def set_aside(path: Path) -> None:
     while (old := path.with_name(f"{path.name}.{number}")).exists():
         number += 1
     path.rename(old)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MigrationOptions:
+    """What an administrator gives to strmqbrk and to migmbbrk, by the names of click's parameters."""
+
+    qmgr: str
+    home: Path
+    source: tuple[str, ...]
+    more: tuple[str, ...]  # sources too, given as arguments
+    target: str  # of TARGETS
+    existing: Path | None  # the script with the objects of a queue manager of IBM MQ
+    out: Path | None
+    racf: str | None  # the high-level qualifier
+    as_json: bool
+    detailed_exit_code: bool
+    cluster: str | None
+    prefix: tuple[str, ...]  # STREAM=TOPICSTR
+    accept_unread: bool
+    from_qmgr: str | None
+    rehearse: bool
+    undo: bool
+    now: datetime = field(default_factory=utc_now)
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """All sources."""
+        return (*self.source, *self.more)
+
+    @property
+    def prefixes(self) -> dict[str, str]:
+        """The topic string of each stream whose own name will not do. Raises UsageError."""
+        return pairs("--prefix", self.prefix, "STREAM=TOPICSTR")
+
+    @property
+    def trust_shown(self) -> tuple[str, ...]:
+        """``--accept-unread`` and ``--from-qmgr`` as the log lists them."""
+        from_qmgr = () if self.from_qmgr is None else (f"--from-qmgr {self.from_qmgr}",)
+        return ("--accept-unread", *from_qmgr) if self.accept_unread else from_qmgr
+
+    def check(self) -> None:
+        """Raises UsageError where options do not go together, or ``--racf`` is no high-level qualifier."""
+        if self.existing is not None and self.target != "files":
+            why = "an embedded queue manager knows its own objects"
+            raise click.UsageError(f"--existing goes with --target files: {why}")
+        if self.racf is not None and self.out is None:
+            raise click.UsageError("--racf needs --out DIRECTORY")
+        if self.racf is not None and HIGH_LEVEL_QUALIFIER.fullmatch(self.racf) is None:
+            raise click.UsageError(
+                f"--racf {self.racf}: a queue manager on z/OS has a name of 1 to 4 capitals and digits"
+            )
+        if self.target == "files" and self.out is None:
+            raise click.UsageError("--target files needs --out DIRECTORY")
+
+    @contextmanager
+    def known(self) -> Iterator[tuple[Target, QueueManagerStore | None]]:
+        """The queue manager as it is, and its store, which is open meanwhile; None for a queue manager of IBM MQ.
+
+        Raises MigrationError if ``--existing`` cannot be read, StoreError.
+        """
+        if self.target == "files":
+            yield existing_target(self.qmgr, self._script(), self.now), None
+            return
+        with QueueManagerStore.open(self.home, self.qmgr) as store:
+            yield embedded.load(store), store
+
+    def racf_files(self, plan: MigrationPlan) -> dict[str, str]:
+        """The file of ``--racf``, by name."""
+        if self.racf is None:
+            return {}
+        return {FILE_NAME: "".join(f"{line}\n" for line in racf_commands(plan, self.racf))}
+
+    def _script(self) -> str:
+        if self.existing is None:
+            return ""
+        try:
+            return decoded(self.existing.read_bytes())
+        except OSError as error:
+            why = error.strerror or error
+            raise MigrationError(f"--existing {self.existing}: {why}; nothing was changed") from error

@@ -12,13 +12,11 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import click
 
-from commands.broker.stream_names import NAME_SEPARATOR
 from commands.disk.permissions import make_directory, private
 from commands.options.queue_manager import HOME, complete_queue_manager
 from commands.options.verb import verb
@@ -28,13 +26,12 @@ from migrate import embedded, log as lines, migmbbrk
 from migrate.acl import FILE_NAME
 from migrate.assemble import of_product
 from migrate.cli import choices, running
-from migrate.cli.choices import GivenSources
+from migrate.cli.choices import GivenSources, MigrationOptions
 from migrate.fingerprint import ReadingDifference, difference, fingerprint, labelled
 from migrate.legacy_state import LegacyState, Product
 from migrate.plan import MigrationPlan, Phase, PlanOptions, Tool
 from migrate.readers import state_json
 from migrate.report.runbooks import collective_runbook
-from migrate.target import Target, existing_target
 from rfh2.errors import MigrationError, QPubSubError
 
 RETRIEVED: Final = "retrieved.json"
@@ -102,24 +99,65 @@ def read_kept(path: Path) -> Retrieved | None:
 LOG_NAME = "amqmigmbbrk.log"
 
 
-@dataclass(frozen=True, slots=True)
-class _Run:
-    """What one call of the verb is to do."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Options(MigrationOptions):
+    """What an administrator gives to migmbbrk."""
 
-    console: Console
+    broker: str | None
+    initial: bool
+    complete: bool
+    overwrite: bool
+    leave_running: bool
+    discard: bool  # what an interrupted run had read
+    again: bool
+    directory: Path  # of the log and the security commands
+    member: tuple[str, ...]  # BROKER=QMGR
+    connection: tuple[str, ...]  # QMGR=HOST(PORT)
+    accept_changed: bool
+
+    def phase(self) -> Phase:
+        """Raises UsageError unless one phase is given."""
+        phases = [p for p, on in zip(Phase, (self.rehearse, self.initial, self.complete), strict=True) if on]
+        if len(phases) != 1:
+            raise click.UsageError("one of -r, -t and -c is needed, and only one")
+        return phases[0]
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """As the log lists them."""
+        letter = {Phase.REHEARSE: "-r", Phase.INITIAL: "-t", Phase.COMPLETE: "-c"}[self.phase()]
+        flags = [("-z", self.again), ("-l", self.leave_running), ("-o", self.overwrite), ("-s", self.discard)]
+        shown = (letter, *(flag for flag, on in flags if on), f"-b {self.broker}")
+        changed = ("--accept-changed",) if self.accept_changed else ()
+        return (*shown, *(f"--prefix {one}" for one in self.prefix), *self.trust_shown, *changed)
+
+    def of_plan(self) -> PlanOptions:
+        """Those that the plan depends on. Raises UsageError."""
+        return PlanOptions(
+            overwrite=self.overwrite,
+            prefixes=self.prefixes,
+            shown=self.shown,
+            accept_unread=self.accept_unread,
+            from_qmgr=self.from_qmgr,
+            accept_changed=self.accept_changed,
+        )
+
+    def runbooks(self, broker: str) -> dict[str, str]:
+        """The runbook for a collective, by file name; none without ``--cluster``. Raises UsageError."""
+        if self.cluster is None:
+            return {}
+        brokers = {broker: self.qmgr} | choices.pairs("--member", self.member, "BROKER=QMGR")
+        listeners = choices.pairs("--connection", self.connection, "QMGR=HOST(PORT)")
+        return {"runbook-cluster.md": collective_runbook(brokers, self.cluster, listeners)}
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """A broker and a phase of its migration, with the sources that a person named."""
+
     broker: str
     phase: Phase
-    options: PlanOptions
-    again: bool
-    discard: bool
     given: GivenSources
-    now: datetime
-    directory: Path
-    out: Path | None
-    as_json: bool
-    detailed_exit_code: bool
-    runbooks: dict[str, str]
-    racf: str | None
 
 
 @verb(
@@ -176,123 +214,54 @@ class _Run:
 @choices.detailed_exit_code
 @choices.sources
 @click.pass_obj
-def command(
-    console: Console,
-    qmgr: str,
-    home: Path,
-    broker: str | None,
-    rehearse: bool,
-    initial: bool,
-    complete: bool,
-    overwrite: bool,
-    leave_running: bool,
-    discard: bool,
-    again: bool,
-    directory: Path,
-    prefix: tuple[str, ...],
-    undo: bool,
-    source: tuple[str, ...],
-    more: tuple[str, ...],
-    target: str,
-    existing: Path | None,
-    racf: str | None,
-    out: Path | None,
-    as_json: bool,
-    detailed_exit_code: bool,
-    cluster: str | None,
-    member: tuple[str, ...],
-    connection: tuple[str, ...],
-    accept_unread: bool,
-    from_qmgr: str | None,
-    accept_changed: bool,
-) -> ExitCode:
+def command(console: Console, /, **given: Any) -> ExitCode:
     """Migrate the publish/subscribe state of broker BROKER into its queue manager QMGR.
 
     Rehearse with -r. Make topic objects with -t. Review and run the security commands in amqmigrateacl.txt. Complete
     with -c. Sources are the listing of mqsireportproperties, the broker's XML events, queue unloads with retained
     publications, and JSON. After an interruption, the next run uses the state that was read then, unless -s is given.
     """
-    if undo:
-        running.no_others("--undo", source=(*source, *more), initial=initial, complete=complete, out=out, again=again)
-        return running.undo(console, qmgr, home, Tool.MIGMBBRK, rehearse=rehearse)
-    phases = [p for p, on in zip(Phase, (rehearse, initial, complete), strict=True) if on]
-    if len(phases) != 1:
-        raise click.UsageError("one of -r, -t and -c is needed, and only one")
-    if broker is None:
+    options = _Options(**given)
+    if options.undo:
+        others = {"source": options.given, "initial": options.initial, "complete": options.complete}
+        running.no_others("--undo", **others, out=options.out, again=options.again)
+        return running.undo(console, options, Tool.MIGMBBRK)
+    phase = options.phase()
+    if options.broker is None:
         raise click.UsageError("-b is needed: name the broker")
-    shown = _shown(phases[0], broker, overwrite, leave_running, discard, again, prefix)
-    options = PlanOptions(
-        None,
-        overwrite,
-        NAME_SEPARATOR,
-        choices.pairs("--prefix", prefix, "STREAM=TOPICSTR"),
-        (*shown, *choices.trust_shown(accept_unread, from_qmgr), *["--accept-changed"] * accept_changed),
-        accept_unread,
-        from_qmgr,
-        accept_changed,
-    )
-    given = GivenSources.of(console, (*source, *more))
-    runbooks = {}
-    if cluster is not None:
-        brokers = {broker: qmgr} | choices.pairs("--member", member, "BROKER=QMGR")
-        listeners = choices.pairs("--connection", connection, "QMGR=HOST(PORT)")
-        runbooks["runbook-cluster.md"] = collective_runbook(brokers, cluster, listeners)
-    run = _Run(
-        console,
-        broker,
-        phases[0],
-        options,
-        again,
-        discard,
-        given,
-        choices.utc_now(),
-        directory,
-        out,
-        as_json,
-        detailed_exit_code,
-        runbooks,
-        racf,
-    )
-    choices.check_existing(existing, target)
-    choices.check_racf(racf, out)
-    if target == "files":
-        if out is None:
-            raise click.UsageError("--target files needs --out DIRECTORY")
-        script = choices.script(existing)
-        known = existing_target(qmgr, script, run.now)
-        code = _run(run, known, None)
-    else:
-        with QueueManagerStore.open(home, qmgr) as store:
-            code = _run(run, embedded.load(store), store)
-    if phases[0] is Phase.COMPLETE and not leave_running:
-        console.say(f"stop broker {broker} now, and check in its event log that it has ended (guide 8.2, step 8)")
+    of_plan = options.of_plan()
+    task = _Task(options.broker, phase, GivenSources.of(console, options.given))
+    runbooks = options.runbooks(task.broker)
+    options.check()
+    with options.known() as (known, store):
+        _prepare(options.directory)
+        with running.migration_log(options.directory / LOG_NAME, "w") as log:
+            code = _run(running.Run(console, options, log, known, store), of_plan, task, runbooks)
+    if phase is Phase.COMPLETE and not options.leave_running:
+        console.say(f"stop broker {task.broker} now, and check in its event log that it has ended (guide 8.2, step 8)")
     return code
 
 
-def _run(run: _Run, known: Target, store: QueueManagerStore | None) -> ExitCode:
-    _prepare(run.directory)
-    qmgr = known.objects.qmgr.name
-    kept = None if store is None else store.directory / embedded.DIRECTORY / RETRIEVED
-    with running.migration_log(run.directory / LOG_NAME, "w") as log:
-        log.write_all(lines.opening(Tool.MIGMBBRK, run.broker, qmgr, run.options.shown))
-        state = _state(run, qmgr, kept, log)
-        since = _since_initial(state, store) if run.phase is Phase.COMPLETE else None
-        with run.console.progress("items planned", sum(1 for _ in state.items())) as advance:
-            plan = migmbbrk.plan(
-                state,
-                known,
-                run.options,
-                run.now,
-                run.phase,
-                since_initial=since,
-                again=run.again,
-                progress=advance,
-            )
-        _write_security(run.directory, plan)
-        with _kept_while_applying(kept, Retrieved(run.broker, run.phase, state)) as begin:
-            runbooks = run.runbooks | choices.racf_files(plan, run.racf)
-            wanted = running.Wanted(run.out, run.as_json, run.detailed_exit_code, runbooks, begin)
-            return running.carry_out(run.console, log, plan, known, store, wanted)
+def _run(run: running.Run[_Options], of_plan: PlanOptions, task: _Task, runbooks: dict[str, str]) -> ExitCode:
+    options, store = run.options, run.store
+    path = None if store is None else store.directory / embedded.DIRECTORY / RETRIEVED
+    run.log.write_all(lines.opening(Tool.MIGMBBRK, task.broker, options.qmgr, of_plan.shown))
+    state = _state(run, task, path)
+    since = _since_initial(state, store) if task.phase is Phase.COMPLETE else None
+    with run.console.progress("items planned", sum(1 for _ in state.items())) as advance:
+        plan = migmbbrk.plan(
+            state,
+            run.known,
+            of_plan,
+            options.now,
+            task.phase,
+            since_initial=since,
+            again=options.again,
+            progress=advance,
+        )
+    _write_security(options.directory, plan)
+    with _kept_while_applying(path, Retrieved(task.broker, task.phase, state)) as begin:
+        return running.carry_out(run, plan, runbooks, begin)
 
 
 @contextmanager
@@ -324,27 +293,27 @@ def _prepare(directory: Path) -> None:
         raise MigrationError(f"{directory}: {error.strerror or error}; nothing was changed") from error
 
 
-def _state(run: _Run, qmgr: str, kept: Path | None, log: running.MigrationLog) -> LegacyState:
+def _state(run: running.Run[_Options], task: _Task, path: Path | None) -> LegacyState:
     """The state in the sources; without any, the state that this phase had read when it was interrupted."""
     before = None
-    if kept is not None and run.phase is not Phase.REHEARSE:
-        if run.discard and kept.is_file():
-            log.write_all(iter([f"-s: the state that an interrupted run had read is discarded ({kept})"]))
-            kept.unlink()
-        before = read_kept(kept)
+    if path is not None and task.phase is not Phase.REHEARSE:
+        if run.options.discard and path.is_file():
+            run.log.write_all(iter([f"-s: the state that an interrupted run had read is discarded ({path})"]))
+            path.unlink()
+        before = read_kept(path)
     if before is not None:
-        before.check(run.broker, run.phase)
-    if run.given.shown:
-        read = run.given.read(run.options.from_qmgr or qmgr, Product.WMB)
-        state = of_product(read, run.broker, Product.WMB)
-        log.write_all(lines.retrieved(state))
+        before.check(task.broker, task.phase)
+    if task.given.shown:
+        read = task.given.read(run.options.from_qmgr or run.options.qmgr, Product.WMB)
+        state = of_product(read, task.broker, Product.WMB)
+        run.log.write_all(lines.retrieved(state))
         if before is not None:
             before.check_sources(state)
         return state
     if before is None:
         raise click.UsageError("FILE is missing: give the files with the broker's state")
-    run.console.say(f"continuing with the state that the interrupted run had read ({kept}); -s reads the sources again")
-    log.write_all(lines.retrieved(before.state, f"{kept}, which the interrupted run left"))
+    run.console.say(f"continuing with the state that the interrupted run had read ({path}); -s reads the sources again")
+    run.log.write_all(lines.retrieved(before.state, f"{path}, which the interrupted run left"))
     return before.state
 
 
@@ -364,18 +333,3 @@ def _write_security(directory: Path, plan: MigrationPlan) -> None:
         file.write(text)
     choices.set_aside(path)
     partial.replace(path)
-
-
-def _shown(
-    phase: Phase,
-    broker: str,
-    overwrite: bool,
-    leave_running: bool,
-    discard: bool,
-    again: bool,
-    prefix: tuple[str, ...],
-) -> tuple[str, ...]:
-    """The options as the log lists them."""
-    letter = {Phase.REHEARSE: "-r", Phase.INITIAL: "-t", Phase.COMPLETE: "-c"}[phase]
-    flags = [("-z", again), ("-l", leave_running), ("-o", overwrite), ("-s", discard)]
-    return (letter, *(flag for flag, on in flags if on), f"-b {broker}", *(f"--prefix {one}" for one in prefix))

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, TextIO
+from typing import Any, Generic, Literal, TextIO, TypeVar
 
 import click
 
@@ -25,7 +25,7 @@ from commands.qmgr.store import QueueManagerStore
 from commands.terminal.console import Console, ExitCode
 from migrate import embedded, log as lines
 from migrate.cli import choices
-from migrate.cli.choices import exit_code
+from migrate.cli.choices import MigrationOptions, exit_code
 from migrate.contents import Content, StagedFiles
 from migrate.ledger import Severity
 from migrate.log import LogWriter
@@ -34,6 +34,8 @@ from migrate.plan_files import plan_files
 from migrate.report import encoded, facts, outline, report_contents
 from migrate.target import Target
 from rfh2.errors import MigrationError, QPubSubError
+
+OptionsT = TypeVar("OptionsT", bound=MigrationOptions)
 
 
 @dataclass(slots=True)
@@ -85,42 +87,42 @@ def _ending(error: BaseException, is_done: bool) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """Which results are written where. before_applying: called after all checks."""
+class Run(Generic[OptionsT]):
+    """One call of strmqbrk or migmbbrk."""
 
-    out: Path | None
-    as_json: bool
-    detailed_exit_code: bool
-    runbooks: Mapping[str, str]
-    before_applying: Callable[[], None] = lambda: None
+    console: Console
+    options: OptionsT
+    log: MigrationLog
+    known: Target  # the queue manager as it was before
+    store: QueueManagerStore | None  # None for a queue manager of IBM MQ, for which files are written
 
 
 def carry_out(
-    console: Console,
-    log: MigrationLog,
+    run: Run[Any],
     plan: MigrationPlan,
-    known: Target,
-    store: QueueManagerStore | None,
-    wanted: Wanted,
+    runbooks: Mapping[str, str],
+    before_applying: Callable[[], None] = lambda: None,
 ) -> ExitCode:
-    """Apply *plan* to *store*, unless it is a rehearsal or there is none, and report; the verb's exit code.
+    """Apply *plan* to the store, unless it is a rehearsal or there is none, and report; the verb's exit code.
 
-    known: the queue manager as it was before. Raises MigrationError, StoreError, OSError before anything is changed.
+    runbooks: files for ``--out``, by name. before_applying: called after all checks. Raises MigrationError, StoreError,
+    OSError before anything is changed.
     """
-    files = None if wanted.out is None else plan_files(plan, known)
+    console, log, store, out = run.console, run.log, run.store, run.options.out
+    files = None if out is None else plan_files(plan, run.known)
     if files is not None and store is None:
         plan = files.reported(plan)
     log.write_all(lines.reading(plan))
-    found = facts(plan, known)
+    found = facts(plan, run.known)
     reports = report_contents(found)
     contents: dict[str, Content] = {}
     if files is not None:
-        contents = {**reports, **encoded(files, wanted.runbooks)}
-    staged = None if wanted.out is None else StagedFiles(wanted.out, contents)
+        contents = {**reports, **encoded(files, {**runbooks, **run.options.racf_files(plan)})}
+    staged = None if out is None else StagedFiles(out, contents)
     kept: Path | None = None
     try:
         if store is not None and plan.phase is not Phase.REHEARSE:
-            wanted.before_applying()
+            before_applying()
             with console.progress("steps applied", len(plan.steps)) as advance:
                 kept = embedded.apply(store, plan, advance, reports)
             log.is_done = True
@@ -131,12 +133,12 @@ def carry_out(
     after = _Afterwards(console, kept)
     if kept is not None:
         console.say(f"backup, journal and report are in {kept}")
-    if staged is not None and after.does(f"the files of --out {wanted.out} could not be moved there", staged.publish):
-        console.say(f"scripts and report are in {wanted.out}")
+    if staged is not None and after.does(f"the files of --out {out} could not be moved there", staged.publish):
+        console.say(f"scripts and report are in {out}")
     after.does(f"log {log.path} could not be finished", lambda: _finish_log(log, plan))
-    after.does("the report could not be written", lambda: _print_report(console, found, wanted.as_json))
+    after.does("the report could not be written", lambda: _print_report(console, found, run.options.as_json))
     warn_of_errors(console, plan)
-    return exit_code(outcome_of(plan), detailed=wanted.detailed_exit_code, failed=after.failed)
+    return exit_code(outcome_of(plan), detailed=run.options.detailed_exit_code, failed=after.failed)
 
 
 @dataclass(slots=True)
@@ -201,9 +203,10 @@ def already_migrated(console: Console, log: MigrationLog, qmgr: str, report: Pat
     return ExitCode.DONE
 
 
-def undo(console: Console, qmgr: str, home: Path, tool: Tool, *, rehearse: bool) -> ExitCode:
+def undo(console: Console, options: MigrationOptions, tool: Tool) -> ExitCode:
     """Restore what the last migration changed; a rehearsal prints what that would be, an object a line."""
-    with QueueManagerStore.open(home, qmgr) as store:
+    rehearse = options.rehearse
+    with QueueManagerStore.open(options.home, options.qmgr) as store:
         undone = embedded.undo(store, tool, rehearse=rehearse)
     if rehearse:
         for change in undone.changes:

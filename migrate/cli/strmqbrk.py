@@ -3,42 +3,57 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import click
 
 from commands.broker.stream_names import NAME_SEPARATOR
 from commands.options.queue_manager import queue_manager
 from commands.options.verb import verb
-from commands.qmgr.store import QueueManagerStore
 from commands.terminal.console import Console, ExitCode
 from migrate import embedded, extract as extraction, log as lines, strmqbrk
 from migrate.cli import choices, running
-from migrate.cli.choices import GivenSources
+from migrate.cli.choices import GivenSources, MigrationOptions
 from migrate.plan import MigrationPlan, PlanOptions, Tool
 from migrate.report.runbooks import cluster_runbook, hierarchy_runbook, topology_of
 from migrate.source_checks import check_sources
-from migrate.target import Target, existing_target
 from rfh2.captures import write_captures
 
 LOG_NAME = "psmigr.log"
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """What one call of the verb is to do."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Options(MigrationOptions):
+    """What an administrator gives to strmqbrk."""
 
-    console: Console
-    options: PlanOptions
-    given: GivenSources
-    now: datetime
-    rehearse: bool
-    out: Path | None
-    as_json: bool
-    detailed_exit_code: bool
-    cluster: str | None
-    racf: str | None
+    parent: str | None
+    force: bool
+    log_file: Path | None
+    name_separator: str
+    extract: bool
+    stream: tuple[str, ...]  # with --extract: besides the default one
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """As the log lists them."""
+        shown = [f"-p {self.parent}"] if self.parent else []
+        shown += ["-f"] * self.force + ["--rehearse"] * self.rehearse
+        shown += [f"--prefix {one}" for one in self.prefix]
+        shown += [f"--name-separator {self.name_separator}"] if self.name_separator != NAME_SEPARATOR else []
+        return (*shown, *(f"--source {one}" for one in self.given), *self.trust_shown)
+
+    def of_plan(self) -> PlanOptions:
+        """Those that the plan depends on. Raises UsageError."""
+        return PlanOptions(
+            parent=self.parent,
+            overwrite=self.force,
+            separator=self.name_separator,
+            prefixes=self.prefixes,
+            shown=self.shown,
+            accept_unread=self.accept_unread,
+            from_qmgr=self.from_qmgr,
+        )
 
 
 @verb(
@@ -85,31 +100,7 @@ class _Asked:
 @choices.detailed_exit_code
 @choices.sources
 @click.pass_obj
-def command(
-    console: Console,
-    qmgr: str,
-    home: Path,
-    parent: str | None,
-    force: bool,
-    log_file: Path | None,
-    rehearse: bool,
-    prefix: tuple[str, ...],
-    name_separator: str,
-    undo: bool,
-    extract: bool,
-    stream: tuple[str, ...],
-    source: tuple[str, ...],
-    more: tuple[str, ...],
-    target: str,
-    existing: Path | None,
-    racf: str | None,
-    out: Path | None,
-    as_json: bool,
-    detailed_exit_code: bool,
-    cluster: str | None,
-    accept_unread: bool,
-    from_qmgr: str | None,
-) -> ExitCode:
+def command(console: Console, /, **given: Any) -> ExitCode:
     """Migrate the state of queue manager QMGR's version 6 broker into the queue manager.
 
     Sources are captured command traffic, metatopic publications, listings of amqspsd, retained publications in a queue
@@ -117,87 +108,55 @@ def command(
     migrated, changed with a reason, or reported. The log and the report have every item. If the queue manager has been
     migrated already, no action is taken.
     """
-    given = (*source, *more)
-    if undo:
-        running.no_others("--undo", source=given, extract=extract, force=force, out=out, accept_unread=accept_unread)
-        return running.undo(console, qmgr, home, Tool.STRMQBRK, rehearse=rehearse)
-    if extract:
-        return _extract(console, qmgr, stream)
-    if not given:
+    options = _Options(**given)
+    if options.undo:
+        others = {"source": options.given, "extract": options.extract, "force": options.force, "out": options.out}
+        running.no_others("--undo", **others, accept_unread=options.accept_unread)
+        return running.undo(console, options, Tool.STRMQBRK)
+    if options.extract:
+        return _extract(console, options)
+    if not options.given:
         raise click.UsageError("FILE is missing: give the files with the legacy state")
-    shown = _shown(parent, force, rehearse, name_separator, prefix, given)
-    options = PlanOptions(
-        parent,
-        force,
-        name_separator,
-        choices.pairs("--prefix", prefix, "STREAM=TOPICSTR"),
-        (*shown, *choices.trust_shown(accept_unread, from_qmgr)),
-        accept_unread,
-        from_qmgr,
-    )
-    now = choices.utc_now()
-    sources = GivenSources.of(console, given)
-    asked = _Asked(console, options, sources, now, rehearse, out, as_json, detailed_exit_code, cluster, racf)
-    choices.check_existing(existing, target)
-    choices.check_racf(racf, out)
-    if target == "files":
-        if out is None:
-            raise click.UsageError("--target files needs --out DIRECTORY")
-        script = choices.script(existing)
-        return _run(asked, existing_target(qmgr, script, now), None, log_file or out / LOG_NAME)
-    with QueueManagerStore.open(home, qmgr) as store:
-        return _run(asked, embedded.load(store), store, log_file or store.directory / LOG_NAME)
+    of_plan = options.of_plan()
+    sources = GivenSources.of(console, options.given)
+    options.check()
+    with options.known() as (known, store):
+        directory = options.out if store is None else store.directory
+        assert directory is not None
+        with running.migration_log(options.log_file or directory / LOG_NAME, "a") as log:
+            return _run(running.Run(console, options, log, known, store), of_plan, sources)
 
 
-def _run(asked: _Asked, known: Target, store: QueueManagerStore | None, log_file: Path) -> ExitCode:
-    qmgr = known.objects.qmgr.name
-    with running.migration_log(log_file, "a") as log:
-        log.write_all(lines.opening(Tool.STRMQBRK, asked.options.from_qmgr or qmgr, qmgr, asked.options.shown))
-        if strmqbrk.is_migrated(known):
-            report = None if store is None else embedded.report_of(store, Tool.STRMQBRK)
-            return running.already_migrated(asked.console, log, qmgr, report)
-        state = asked.given.read(asked.options.from_qmgr or qmgr)
-        log.write_all(lines.retrieved(state))
-        if store is None and not asked.rehearse:
-            check_sources(state, asked.options, Tool.STRMQBRK)
-        # Writing files changes no queue manager, so their plan is that of a rehearsal.
-        rehearse = asked.rehearse or store is None
-        with asked.console.progress("items planned", sum(1 for _ in state.items())) as advance:
-            plan = strmqbrk.plan(state, known, asked.options, asked.now, rehearse=rehearse, progress=advance)
-        runbooks = {} if asked.out is None else _runbooks(plan, asked) | choices.racf_files(plan, asked.racf)
-        wanted = running.Wanted(asked.out, asked.as_json, asked.detailed_exit_code, runbooks)
-        return running.carry_out(asked.console, log, plan, known, store, wanted)
+def _run(run: running.Run[_Options], of_plan: PlanOptions, given: GivenSources) -> ExitCode:
+    options, store, qmgr = run.options, run.store, run.options.qmgr
+    run.log.write_all(lines.opening(Tool.STRMQBRK, options.from_qmgr or qmgr, qmgr, of_plan.shown))
+    if strmqbrk.is_migrated(run.known):
+        report = None if store is None else embedded.report_of(store, Tool.STRMQBRK)
+        return running.already_migrated(run.console, run.log, qmgr, report)
+    state = given.read(options.from_qmgr or qmgr)
+    run.log.write_all(lines.retrieved(state))
+    if store is None and not options.rehearse:
+        check_sources(state, of_plan, Tool.STRMQBRK)
+    # Writing files changes no queue manager, so their plan is that of a rehearsal.
+    rehearse = options.rehearse or store is None
+    with run.console.progress("items planned", sum(1 for _ in state.items())) as advance:
+        plan = strmqbrk.plan(state, run.known, of_plan, options.now, rehearse=rehearse, progress=advance)
+    return running.carry_out(run, plan, {} if options.out is None else _runbooks(plan, options, given))
 
 
-def _runbooks(plan: MigrationPlan, asked: _Asked) -> dict[str, str]:
+def _runbooks(plan: MigrationPlan, options: _Options, given: GivenSources) -> dict[str, str]:
     """Runbooks for the hierarchy in the sources; none if there is no neighbour."""
-    topology = topology_of([plan.state, *asked.given.read_others(plan.state.qmgr)])
+    topology = topology_of([plan.state, *given.read_others(plan.state.qmgr)])
     made = {"runbook-hierarchy.md": hierarchy_runbook(topology)} if len(topology.parents) > 1 else {}
-    if asked.cluster is not None:
-        made["runbook-cluster.md"] = cluster_runbook(topology, asked.cluster)
+    if options.cluster is not None:
+        made["runbook-cluster.md"] = cluster_runbook(topology, options.cluster)
     return made
 
 
-def _extract(console: Console, qmgr: str, streams: tuple[str, ...]) -> ExitCode:
-    messages = extraction.commands(qmgr, streams, choices.utc_now())
+def _extract(console: Console, options: _Options) -> ExitCode:
+    messages = extraction.commands(options.qmgr, options.stream, options.now)
     count = write_captures(messages, console.binary, "jsonl")
     console.say(
         f"{count} command messages: put each on the queue that it names; {extraction.REPLY_QUEUE} gets the answers"
     )
     return ExitCode.DONE
-
-
-def _shown(
-    parent: str | None,
-    force: bool,
-    rehearse: bool,
-    separator: str,
-    prefix: tuple[str, ...],
-    given: tuple[str, ...],
-) -> tuple[str, ...]:
-    """The options as the log lists them."""
-    shown = [f"-p {parent}"] if parent else []
-    shown += ["-f"] * force + ["--rehearse"] * rehearse
-    shown += [f"--prefix {one}" for one in prefix]
-    shown += [f"--name-separator {separator}"] if separator != NAME_SEPARATOR else []
-    return (*shown, *(f"--source {one}" for one in given))

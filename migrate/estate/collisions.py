@@ -16,7 +16,7 @@ from migrate.estate.records import Survey
 from migrate.ledger import Severity
 from migrate.legacy_state import LegacyState, Relation, Source
 from migrate.report.runbooks import check_topology, topology_of
-from streams.namelists import ADMIN_STREAM, DEFAULT_STREAM
+from streams.topic_objects import ADMIN_STREAM, DEFAULT_STREAM
 
 _SHOWN: Final = 3
 _BORN_WITH: Final = (DEFAULT_STREAM, ADMIN_STREAM)

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from migrate.fingerprint import digest
-from migrate.ledger import Reason, Result, Severity, result_of
+from migrate.ledger import Reason, Result, Severity
 from migrate.legacy_state import (
     AclEntry,
     FlowInput,
@@ -84,7 +84,7 @@ def rows_of(plan: MigrationPlan) -> Iterator[ItemRow]:
             fate.label,
             digest(item),
             fate.source,
-            result_of(fate),
+            fate.result,
             fate.becomes,
             fate.reasons,
             owner_of(item),

@@ -22,7 +22,7 @@ from commands.broker.objects import QueueManager
 from commands.disk.permissions import make_directory
 from commands.network.estate_file import Estate, EstateQueueManager
 from commands.qmgr.store import QueueManagerStore
-from commands.qmgr.store.home import DATABASE, directory_of
+from commands.qmgr.store.opening import DATABASE, directory_of
 from commands.qmgr.store.reading import definitions_in
 from migrate import embedded, migmbbrk, strmqbrk
 from migrate.estate.records import (
@@ -92,30 +92,23 @@ _NOT_PLANNED: Final = {"wave", "admin", "queues", "config", "extract"}
 
 @dataclass(frozen=True, slots=True)
 class BrokerJob:
-    """What a process must know to act on one broker.
-
-    estate: the directory of estate.toml. home: of the queue managers. sources: paths. now: UTC. again: plan although
-    nothing has changed. create: make the queue manager if it does not exist. scripts: write the files for IBM MQ too.
-    initial: the initial phase of an Event Broker or Message Broker. config, source_config: the files with the users of
-    live queue managers, of the one that is migrated to and of the one that is extracted from. every, until, confirmed,
-    wait_s: as --all, --until, --confirm and --wait of ``qpubsub apply``.
-    """
+    """What a process must know to act on one broker."""
 
     definition: EstateQueueManager
-    estate: Path
-    home: Path
-    sources: tuple[str, ...]
+    estate: Path  # the directory of estate.toml
+    home: Path  # of the queue managers
+    sources: tuple[str, ...]  # paths
     setup: str
     prefixes: dict[str, str]
     separator: str
-    now: datetime
-    again: bool = False
-    create: bool = False
-    scripts: bool = False
-    initial: bool = False
-    config: Path | None = None
-    source_config: Path | None = None
-    every: bool = False
+    now: datetime  # UTC
+    again: bool = False  # plan although nothing has changed
+    create: bool = False  # make the queue manager if it does not exist
+    scripts: bool = False  # write the files for IBM MQ too
+    initial: bool = False  # the initial phase of an Event Broker or Message Broker
+    config: Path | None = None  # the file with the users of the live queue manager that is migrated to
+    source_config: Path | None = None  # of the one that is extracted from
+    every: bool = False  # --all of ``qpubsub apply``; the next three are its --until, --confirm and --wait
     until: str | None = None
     confirmed: frozenset[str] = frozenset()
     wait_s: float = 60.0

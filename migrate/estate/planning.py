@@ -33,7 +33,7 @@ from migrate.report import encoded, facts, report_contents
 from migrate.target import Target, copied
 from rfh2.captured import iso
 from rfh2.errors import MigrationError
-from streams.namelists import DEFAULT_STREAM
+from streams.topic_objects import DEFAULT_STREAM
 
 
 def plan_broker(job: BrokerJob) -> BrokerResult:

@@ -23,7 +23,7 @@ from pydantic import ValidationError
 
 from commands.disk.files import directory_to_disk
 from commands.disk.permissions import make_directory
-from commands.qmgr.store.home import directory_of
+from commands.qmgr.store.opening import directory_of
 from migrate.contents import SUMS, Content, write_synced
 from migrate.ledger import Sums
 from migrate.legacy_state import Frozen

@@ -70,6 +70,17 @@ def whole(rows: list[Row], failures: Sequence[Outcome], asked: str) -> list[Row]
     raise AdministrationError(f"{asked}: {text}")
 
 
+def judged(failures: Sequence[Outcome], said: str = "") -> Outcome:
+    """What became of one statement whose answer has these failures; a code, where all have the same.
+
+    said: the text of the answer, for one that was carried out.
+    """
+    if not failures:
+        return Outcome(True, message_number(said), said)
+    codes = {each.code for each in failures}
+    return Outcome(False, codes.pop() if len(codes) == 1 else "", " ".join(each.text for each in failures))
+
+
 class Administrator(Protocol):
     """Administers one queue manager. where: how it is reached, for messages; never with a password."""
 

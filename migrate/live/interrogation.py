@@ -25,7 +25,7 @@ from migrate.readers import metatopics
 from rfh2.captured import CapturedMessage
 from rfh2.constants import MQRCCF_NO_RETAINED_MSG, MQRCCF_NOT_REGISTERED
 from rfh2.errors import MigrationError, QPubSubError
-from streams.namelists import DEFAULT_STREAM
+from streams.topic_objects import DEFAULT_STREAM
 
 # Nothing is retained: that is an answer.
 _NO_ERRORS: Final = frozenset({0, MQRCCF_NO_RETAINED_MSG})

@@ -17,7 +17,7 @@ from commands.links.ibmmq.connection import Connection
 from commands.links.ibmmq.reasons import MqError
 from commands.mqsc.model import Command, Statement
 from commands.mqsc.pcf.client import Replies, replies, request
-from migrate.live.administrator import AdministrationError, Outcome, Row, display_command, whole
+from migrate.live.administrator import AdministrationError, Outcome, Row, display_command, judged, whole
 from rfh2.ccsid import UTF8_CCSID
 from rfh2.constants import MQMT_REQUEST, MQRCCF_COMMAND_FAILED
 from rfh2.errors import CommandError, DecodeError
@@ -148,7 +148,7 @@ _NO_SYNCPOINT: Final = 4
 
 
 def _outcome(command: Command, found: Replies) -> Outcome:
-    return _failure(command, found.reason, found.parameter) if found.reason else Outcome(True)
+    return judged([_failure(command, found.reason, found.parameter)] if found.reason else [])
 
 
 def _failure(command: Command, reason: int, parameter: int) -> Outcome:

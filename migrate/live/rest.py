@@ -24,7 +24,7 @@ from urllib.parse import quote, urlsplit
 from commands.broker.attribute_kinds import Shown
 from commands.config.settings import AdminConfig, ConfigError
 from commands.mqsc.model import Statement
-from migrate.live.administrator import AdministrationError, Outcome, Row, message_number, whole
+from migrate.live.administrator import AdministrationError, Outcome, Row, judged, message_number, whole
 
 DEFAULT_PORT: Final = 9443
 _PATH: Final = "/ibmmq/rest/v2/admin/action/qmgr/{}/mqsc"
@@ -192,12 +192,7 @@ def _failure(response: Mapping[str, Any], reason: object) -> Outcome:
 
 def _outcome(found: Mapping[str, Any]) -> Outcome:
     """What became of a command that changes something."""
-    failures = _failures(found)
-    if not failures:
-        text = " ".join(filter(None, map(_text, _responses(found))))
-        return Outcome(True, message_number(text), text)
-    codes = {each.code for each in failures}
-    return Outcome(False, codes.pop() if len(codes) == 1 else "", " ".join(each.text for each in failures))
+    return judged(_failures(found), " ".join(filter(None, map(_text, _responses(found)))))
 
 
 def _text(response: Mapping[str, Any]) -> str:

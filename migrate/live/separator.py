@@ -31,7 +31,7 @@ from rfh2.errors import MigrationError, QPubSubError
 from rfh2.message import Message, encode
 from rfh2.mqmd import Mqmd
 from rfh2.rfh1 import Rfh1
-from streams.namelists import DEFAULT_STREAM, QUEUE_NAMELIST
+from streams.topic_objects import DEFAULT_STREAM, QUEUE_NAMELIST
 
 # The subscriptions of a probe that is killed expire soon after it.
 _LEFT_TENTHS: Final = 600

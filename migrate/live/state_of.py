@@ -56,10 +56,10 @@ from rfh2.errors import DecodeError, MigrationError, QPubSubError
 from rfh2.message import encode
 from rfh2.mqi_constants import MQRC_NO_RETAINED_MSG
 from rfh2.mqmd import Mqmd, name_of
-from streams.namelists import DEFAULT_STREAM, DEFAULT_SUB_POINT, QUEUE_NAMELIST, SUB_POINT_NAMELIST
 from streams.operations import RetainedPublication
 from streams.patterns import add_pattern_prefix, remove_pattern_prefix
 from streams.subscriptions import PublicationFormat, WildcardScheme
+from streams.topic_objects import DEFAULT_STREAM, DEFAULT_SUB_POINT, QUEUE_NAMELIST, SUB_POINT_NAMELIST
 from streams.topic_strings import is_within, remove_prefix
 
 Copies = dict[str, tuple[bytes, bytes]]

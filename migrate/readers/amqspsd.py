@@ -43,7 +43,7 @@ from typing import Final
 from migrate.legacy_state import BrokerItem, Item, Publisher, Relation, Source, Stream
 from migrate.readers.registrations import Registration, publisher_of, subscription_of
 from migrate.readers.text import SourceLine, lines_of, unread
-from streams.namelists import DEFAULT_STREAM
+from streams.topic_objects import DEFAULT_STREAM
 
 # Possessive, so that a long line is looked at once; the name keeps the blanks behind it.
 _FIELD = re.compile(r"([A-Za-z][A-Za-z ]*+)\s*+[:=]\s*+(.*)")

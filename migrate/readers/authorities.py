@@ -45,8 +45,22 @@ _OBJECT_TYPES: Final = {
 }
 _OTHER_OBJECTS: Final = frozenset(
     {
-        *("process", "prcs", "authinfo", "channel", "chl", "clntconn", "clcn", "comminfo", "cinfo", "listener", "lstr"),
-        *("rqmname", "rqmn", "remote queue manager", "service", "srvc"),
+        "process",
+        "prcs",
+        "authinfo",
+        "channel",
+        "chl",
+        "clntconn",
+        "clcn",
+        "comminfo",
+        "cinfo",
+        "listener",
+        "lstr",
+        "rqmname",
+        "rqmn",
+        "remote queue manager",
+        "service",
+        "srvc",
     }
 )
 _DUMPED = re.compile(r"(profile|object type|entity type|entity|type|authority)\s*:\s*(.*)", re.IGNORECASE)

@@ -59,7 +59,6 @@ from rfh2.message import Message, encode
 from rfh2.mqi_constants import MQCI_NONE
 from rfh2.mqmd import name_of
 from rfh2.pcf import FORMATS as PCF_FORMATS
-from streams.namelists import DEFAULT_STREAM, QUEUE_NAMELIST, Namelist
 from streams.operations import (
     RetainedCleared,
     RetainedPublication,
@@ -70,6 +69,7 @@ from streams.operations import (
 )
 from streams.patterns import remove_pattern_prefix
 from streams.subscriptions import Subscription, WildcardScheme
+from streams.topic_objects import DEFAULT_STREAM, QUEUE_NAMELIST, Namelist
 from streams.topic_strings import remove_prefix
 
 

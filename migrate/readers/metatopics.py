@@ -21,7 +21,7 @@ from rfh2.errors import DecodeError
 from rfh2.message import Message
 from rfh2.pcf import FORMATS, Pcf, decode_pcf
 from rfh2.pcf_parameters import Cfin, Cfsl, Cfst, Parameter
-from streams.namelists import DEFAULT_STREAM
+from streams.topic_objects import DEFAULT_STREAM
 
 _QMGR_NAME: Final = 48
 _FIELDS: Final = {

@@ -14,8 +14,8 @@ from typing import NamedTuple
 from commands.model import Command, DeregisterSubscriber, RegisterSubscriber, RegOpt
 from migrate.legacy_state import LegacySubscription, Source
 from rfh2.constants import MQ_TOPIC_STR_LENGTH
-from streams.namelists import DEFAULT_STREAM
 from streams.subscriptions import WildcardScheme
+from streams.topic_objects import DEFAULT_STREAM
 from streams.topic_strings import add_prefix
 
 

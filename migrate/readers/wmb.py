@@ -23,9 +23,19 @@ from streams.subscriptions import PublicationFormat, WildcardScheme
 _FORMATS: Final = {"mqrfh2": PublicationFormat.RFH2, "mqrfh": PublicationFormat.RFH1, "mqrfh1": PublicationFormat.RFH1}
 _FLAGS: Final = {"localOnly": "Local", "pubOnReqOnly": "PubOnReqOnly", "informIfRet": "InformIfRet"}
 _CORREL_ID: Final = re.compile("[0-9A-Fa-f]{48}")
-_KNOWN: Final = frozenset({"clientId", "subscriptionPoint", "subscriptionName", "filter", "user", "persistent"}) | {
-    *("expiryTimeStamp", "createTimeStamp", "tempDynamicQueue", "clientContext", "name", "uuid"),
-    *_FLAGS,
+_KNOWN: Final = _FLAGS.keys() | {
+    "clientId",
+    "subscriptionPoint",
+    "subscriptionName",
+    "filter",
+    "user",
+    "persistent",
+    "expiryTimeStamp",
+    "createTimeStamp",
+    "tempDynamicQueue",
+    "clientContext",
+    "name",
+    "uuid",
 }
 _ACL: Final = frozenset({"principalName", "principalType", "publish", "subscribe", "persistent", "name", "uuid"})
 

@@ -12,16 +12,15 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final, overload
 
 from migrate.known_problems import CARED_FOR, KNOWN
-from migrate.ledger import Fate, Reason, Verdict, left_by_choice
+from migrate.ledger import Fate, Reason, Verdict
 from migrate.log import printable
 from migrate.plan import AddSubscription, KeepRetained, MigrationPlan, Store, outcome_of
 from migrate.target import Target
 from rfh2.captured import iso
 from rfh2.errors import CommandError
-from streams.namelists import DEFAULT_STREAM
 from streams.patterns import parse_pattern
 from streams.subscriptions import WildcardScheme
-from streams.topic_objects import TopicObject, Wildcard
+from streams.topic_objects import DEFAULT_STREAM, TopicObject, Wildcard
 
 _GAP: Final = "\N{HORIZONTAL ELLIPSIS}"
 _NAMED: Final = {"user", "queue", "stream"}
@@ -153,7 +152,7 @@ EXAMPLES = 20
 
 def facts(plan: MigrationPlan, target: Target) -> dict[str, Any]:
     """Everything that a report says of *plan*: values of JSON, ``fates`` as a sequence of such."""
-    counts = plan.counts
+    sums = plan.sums
     by_kind: dict[str, dict[str, int]] = defaultdict(lambda: dict.fromkeys(map(str, Verdict), 0))
     for fate in plan.fates:
         by_kind[fate.key[0]][fate.verdict] += 1
@@ -166,9 +165,9 @@ def facts(plan: MigrationPlan, target: Target) -> dict[str, Any]:
         "options": list(plan.options),
         "fingerprint": plan.fingerprint,
         "outcome": str(outcome_of(plan)),
-        "items": sum(counts.values()),
-        "counts": {str(verdict): number for verdict, number in counts.items()},
-        "left_by_choice": left_by_choice(plan.fates),
+        "items": sums.items,
+        "counts": {"migrated": sums.migrated, "changed": sums.changed, "reported": sums.refused + sums.left},
+        "left_by_choice": sums.left,
         "by_kind": dict(by_kind),
         "steps": {
             "definitions": len(plan.definitions),

@@ -16,7 +16,7 @@ from typing import Final
 
 from migrate.checklist import document, in_code, plain
 from migrate.legacy_state import LegacyState
-from streams.namelists import ADMIN_STREAM, DEFAULT_STREAM
+from streams.topic_objects import ADMIN_STREAM, DEFAULT_STREAM
 
 _SIGNIFICANT = 12
 

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 from commands.broker.objects import LocalQueue, QueueManager
-from commands.qmgr.processor import Processor
+from commands.qmgr.processor import Processor, ProcessorSettings
 from commands.qmgr.store import Durability, QueueManagerStore
 from tests.reliability.workload import CONTROL, NOW, STREAM, clock, put
 
@@ -29,7 +29,7 @@ def _round(store: QueueManagerStore, epoch: int | None, batch: int) -> float:
         for _ in range(_COMMANDS):
             put(unit, STREAM, "<Command>Publish</Command><Topic>t</Topic>")
     store.database.epoch = epoch
-    processor = Processor(store, clock, batch=batch)
+    processor = Processor(store, clock, settings=ProcessorSettings(batch=batch))
     begun = time.process_time()
     done = processor.drain()
     assert done == _COMMANDS

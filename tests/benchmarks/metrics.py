@@ -7,7 +7,7 @@ processor time for a command, of all threads, the median of the turns; the ratio
 by side: the median, the middle half, and an interval for the true median. Spans are encoded as for a collector (OTLP),
 and not sent. One publication in a hundred is traced by its publisher.
 
-    alike        equal headers: what the publication cache answers, so that measuring costs most in proportion
+    alike        equal headers: what templates answer, so that measuring costs most in proportion
     numbered     a number in each header
 """
 
@@ -34,11 +34,11 @@ from prometheus_client import CollectorRegistry
 from commands.broker.counts import Counts
 from commands.broker.objects import QueueManager
 from commands.config.settings import TracingConfig
+from commands.monitoring.metrics import ProcessorMetrics
 from commands.monitoring.observer import Observing
-from commands.monitoring.processor_metrics import ProcessorMetrics
 from commands.monitoring.tracing import Tracing
 from commands.qmgr.observer import Committed, Observer
-from commands.qmgr.processor import BATCH, Processor
+from commands.qmgr.processor import BATCH, Processor, ProcessorSettings
 from commands.qmgr.store import Durability, QueueManagerStore
 from commands.qmgr.tally import ProcessorTally
 from tests.commands.monitoring.traffic import SAMPLED, STREAM, put, register, traced
@@ -127,7 +127,10 @@ def measured(turns: int, turn: int, traffic: str) -> dict[str, list[float]]:
             store = stack.enter_context(_loaded(Path(home) / name, turns * turn, traffic))
             observer, end = make()
             batch = min(BATCH, turn)
-            processors[name] = (Processor(store, lambda: datetime.now(UTC), batch=batch, observer=observer), end)
+            processors[name] = (
+                Processor(store, lambda: datetime.now(UTC), settings=ProcessorSettings(batch=batch), observer=observer),
+                end,
+            )
         names = list(WAYS)
         gc.collect()
         for number in range(turns):

@@ -27,8 +27,7 @@ from random import Random
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM
 from commands.broker.puts import PutKind
 from commands.network.topology import Position
-from commands.replay.network.building import NetworkSetup, QueueManagerSetup
-from commands.replay.network.local import NetworkReplay
+from commands.replay.network.local import NetworkReplay, NetworkSetup, QueueManagerSetup
 from commands.replay.put_lines import PutLines
 from rfh2.captured import CapturedMessage
 from rfh2.mqmd import Mqmd

@@ -22,9 +22,9 @@ from commands.replay.arrivals import Arrivals
 from commands.replay.spark.control import INTERVAL, LOOKUP, NOTES, ControlPlaneSetup, notes_of
 from commands.replay.spark.control_tasks import KEY_FIELDS, Keys, deal_out, keyed
 from commands.replay.spark.journal import SubscriptionJournal
-from commands.replay.spark.lookups import LooksByTopic, LookupTable, PatternLookups
 from commands.replay.spark.replay_setup import ReplaySetup
-from commands.replay.spark.rows import batch_of, columns
+from commands.replay.spark.retained import LooksByTopic, LookupTable, PatternLookups
+from commands.replay.spark.schemas import batch_of, columns
 from commands.replay.workload import Workload, WorkloadOptions, setup_script
 from streams.subscriptions import WildcardScheme
 

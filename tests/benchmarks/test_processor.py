@@ -25,7 +25,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from commands.broker.objects import AuthorityRecord, QueueManager
 from commands.broker.selection import Selection
-from commands.qmgr.processor import BATCH, Processor
+from commands.qmgr.processor import BATCH, Processor, ProcessorSettings
 from commands.qmgr.store import Durability, QueueManagerStore, UnitOfWork
 from rfh2 import Folder, Mqmd, Rfh2
 from streams.operations import SubscriptionAdded
@@ -200,7 +200,7 @@ def test_commands_end_to_end(
         return (_loaded(tmp_path / str(len(runs)), commands, subscribers, durability, traffic),), {}
 
     def drained(store: QueueManagerStore) -> None:
-        processor = Processor(store, lambda: NOW, batch=batch)
+        processor = Processor(store, lambda: NOW, settings=ProcessorSettings(batch=batch))
         runs.append(Took.by(commands, processor.drain))
         assert processor.tally.commands == commands
         assert processor.tally.publications == commands * subscribers

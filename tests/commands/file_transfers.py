@@ -179,7 +179,7 @@ def capture() -> list[CapturedMessage]:
 if __name__ == "__main__":
     from commands import Broker
     from commands.replay.file_transfer import rows_of
-    from commands.replay.file_transfer.files import TransferTables
+    from commands.replay.file_transfer.rows import TransferTables
 
     (FIXTURE / "capture.jsonl").write_text(as_lines(capture()))
     for name, queue in PARTS.items():

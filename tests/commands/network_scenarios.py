@@ -21,8 +21,7 @@ from pathlib import Path
 
 from commands.broker.puts import Put, PutKind
 from commands.network.estate_file import read_estate
-from commands.replay.network.building import NetworkSetup
-from commands.replay.network.local import NetworkReplay
+from commands.replay.network.local import NetworkReplay, NetworkSetup
 from rfh2.captured import CapturedMessage
 from tests.commands.guide_scenarios import FIXTURE, Step, told_topic
 

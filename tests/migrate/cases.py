@@ -8,9 +8,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from commands.broker.objects import kind_of, state_of
+from commands.broker.objects import state_of
 from commands.broker.state import subscription_state
-from commands.qmgr.store.reading import definitions_in
 from migrate import log, migmbbrk, strmqbrk
 from migrate.assemble import of_product
 from migrate.fingerprint import fingerprint
@@ -81,7 +80,7 @@ class Case:
 
 def told(target: Target) -> dict[str, Any]:
     """What a queue manager knows, as data; identifiers, which are made up, are left out."""
-    objects = {f"{kind_of(d)} {d.name}": json.loads(state_of(d)) for d in definitions_in(target.objects)}
+    objects = {f"{kind} {name}": json.loads(state_of(d)) for (kind, name), d in target.definitions.items()}
     subscriptions = [json.loads(subscription_state(s)) for s in target.subscriptions]
     for subscription in subscriptions:
         del subscription["sub_id"]
@@ -102,5 +101,5 @@ def told(target: Target) -> dict[str, Any]:
 
 
 def _is_born_with(name: str, value: dict[str, Any]) -> bool:
-    fresh = {f"{kind_of(d)} {d.name}": json.loads(state_of(d)) for d in definitions_in(Target.fresh("X").objects)}
+    fresh = {f"{kind} {name}": json.loads(state_of(d)) for (kind, name), d in Target.fresh("X").definitions.items()}
     return fresh.get(name) == value

@@ -27,8 +27,8 @@ from migrate.legacy_state import (
     Unread,
 )
 from migrate.subscription_plan import NEIGHBOURS_QUEUE
-from streams.namelists import ADMIN_STREAM, DEFAULT_STREAM
 from streams.subscriptions import PublicationFormat, WildcardScheme
+from streams.topic_objects import ADMIN_STREAM, DEFAULT_STREAM
 from tests.migrate.legacy_messages import NOW, psc, publish
 
 QMGR = "QM1"

@@ -15,7 +15,7 @@ from migrate.names import broker_topic, split_stream
 from migrate.plan import MigrationPlan, Phase, PlanOptions
 from migrate.readers import read_sources
 from migrate.target import Target
-from streams.namelists import DEFAULT_STREAM
+from streams.topic_objects import DEFAULT_STREAM
 from tests.migrate.legacy_messages import NOW
 
 TOPICS = [

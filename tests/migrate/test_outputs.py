@@ -6,10 +6,9 @@ Exit codes: 0 done, 1 done and a person must see something, 2 nothing was change
 from __future__ import annotations
 
 import errno
+import io
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from hashlib import sha256
@@ -18,8 +17,9 @@ from pathlib import Path
 import pytest
 
 from commands.broker.objects import QueueManager
+from commands.cli import main
 from commands.qmgr.store import QueueManagerStore
-from commands.terminal.console import ExitCode
+from commands.terminal.console import Console, ExitCode
 from migrate.contents import SUMS, StagedFiles, sums_of
 from migrate.log import LogWriter
 from rfh2.errors import MigrationError
@@ -158,11 +158,11 @@ def test_what_fails_afterwards_is_told_and_the_report_is_kept(
 
 @pytest.mark.skipif(not FULL.exists(), reason="needs /dev/full")
 def test_a_report_that_standard_output_does_not_take(home: Path) -> None:
-    command = [sys.executable, "-m", "commands.cli", "strmqbrk", "-m", "QM1", "--home", str(home), *SOURCES]
-    with FULL.open("w") as nowhere:
-        ended = subprocess.run(command, stdout=nowhere, stderr=subprocess.PIPE, text=True, check=False)
-    assert ended.returncode == ExitCode.PROBLEMS, ended.stderr
-    assert "the report could not be written: No space left on device; the migration is done" in ended.stderr
+    err = io.StringIO()
+    with pytest.raises(SystemExit) as ended, FULL.open("wb") as nowhere:
+        main.main(["strmqbrk", "-m", "QM1", "--home", str(home), *SOURCES], obj=Console(nowhere, err))
+    assert ended.value.code == ExitCode.PROBLEMS, err.getvalue()
+    assert "the report could not be written: No space left on device; the migration is done" in err.getvalue()
     assert state(home)["objects"]["qmgr QM1"]["psmode"] == "ENABLED"  # type: ignore[index]
 
 

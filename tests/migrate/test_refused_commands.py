@@ -15,7 +15,7 @@ from migrate.readers.no_state import ranges
 from migrate.target import Target
 from rfh2.captured import CapturedMessage
 from rfh2.captures import write_captures
-from streams.namelists import DEFAULT_STREAM
+from streams.topic_objects import DEFAULT_STREAM
 from tests.migrate.legacy_messages import NOW, register, rfh1
 
 LONG = "x" * 10_239

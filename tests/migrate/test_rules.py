@@ -14,7 +14,7 @@ from migrate import log, migmbbrk, strmqbrk
 from migrate.attributes import non_persistent_response
 from migrate.fingerprint import difference, fingerprint, labelled
 from migrate.known_problems import KNOWN
-from migrate.ledger import Fate, Result, Severity, Verdict, left_by_choice, result_of
+from migrate.ledger import Fate, Result, Severity, Verdict
 from migrate.legacy_state import (
     Access,
     AclEntry,
@@ -32,8 +32,8 @@ from migrate.legacy_state import (
 from migrate.names import acl_object_names, sub_point_object_name, subscription_name
 from migrate.plan import MigrationPlan, Phase, PlanOptions
 from migrate.target import Target, existing_target
-from streams.namelists import DEFAULT_STREAM, QUEUE_NAMELIST, SUB_POINT_NAMELIST
 from streams.subscriptions import PublicationFormat, WildcardScheme
+from streams.topic_objects import DEFAULT_STREAM, QUEUE_NAMELIST, SUB_POINT_NAMELIST
 from tests.migrate.in_memory import applied
 from tests.migrate.legacy_messages import NOW, psc, publish
 
@@ -366,6 +366,21 @@ def test_6_7_4_a_dynamic_queue_that_is_there_is_a_permanent_one(command: str) ->
     assert {"P12", "P13"} <= ids(fate(plan, "subscription"))
 
 
+@pytest.mark.parametrize(
+    ("identities", "is_locked"),
+    [((), False), (("one",), True), (("one", "two"), False), (("one", "x" * 65), True)],
+    ids=["none", "one", "two", "one-is-too-long"],
+)
+def test_9_3_a_lock_is_kept_where_one_identity_holds_it_and_its_loss_is_told(
+    identities: tuple[str, ...], is_locked: bool
+) -> None:
+    plan = planned(of(subscriptions=(subscription(name="n", exclusive=True, identities=identities),)))
+    found = fate(plan, "subscription")
+    assert plan.subscriptions[0].subscription.exclusive is is_locked
+    assert any("it is not locked now" in reason.text for reason in found.reasons) is not is_locked
+    assert is_locked or found.verdict is Verdict.CHANGED
+
+
 def test_a_neighbours_registration_is_left_by_choice() -> None:
     """In a report and in an estate alike: the hierarchy makes it anew."""
     neighbours = subscription(queue="SYSTEM.BROKER.INTER.BROKER.COMMUNICATIONS", qmgr="HUB", user="mqm")
@@ -374,7 +389,7 @@ def test_a_neighbours_registration_is_left_by_choice() -> None:
     assert found.reasons[0].text == (
         "a neighbour, broker HUB, registered it for its own subscribers: the hierarchy makes it anew"
     )
-    assert (left_by_choice(plan.fates), result_of(found)) == (1, Result.LEFT)
+    assert (plan.sums.left, found.result) == (1, Result.LEFT)
     assert [step.subscription.dest_queue for step in plan.subscriptions] == ["A.Q"]
     assert not any("INTER.BROKER" in step.definition.name for step in plan.definitions)
 

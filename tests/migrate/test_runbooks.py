@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from migrate import checklist
-from migrate.checklist import plain
+from migrate.checklist import checklist, plain
 from migrate.ledger import Fate, Reason, Severity, Verdict
 from migrate.legacy_state import LegacyState, Relation, Source, Stream
 from migrate.report.runbooks import check_topology, cluster_runbook, collective_runbook, hierarchy_runbook, topology_of

@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from commands.qmgr.processor import Processor
+from commands.qmgr.processor import Processor, ProcessorSettings
 from commands.qmgr.store import QueueManagerStore, StoreFullError
 from tests.reliability.figures import Table
 from tests.reliability.workload import clock, create, drain, everything, unlogged, waiting
@@ -43,7 +43,7 @@ def _full(whole: Path, small: Path, commands: int, seed: int) -> Table:
         resized(small, size_kb)
         try:
             with QueueManagerStore.open(small, "QM1") as store:
-                Processor(store, clock, batch=50).drain()
+                Processor(store, clock, settings=ProcessorSettings(batch=50)).drain()
         except StoreFullError:
             full += 1
         size_kb += _STEP_KB

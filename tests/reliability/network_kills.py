@@ -39,7 +39,7 @@ from commands.broker.objects import ClusterChannel, LocalQueue, QueueManager
 from commands.network.topology import Position, Topology
 from commands.qmgr.network.flow_messages import INTER_QMGR_QUEUES
 from commands.qmgr.store import Durability, QueueManagerStore, StoreBusyError
-from commands.qmgr.store.home import DATABASE, directory_of
+from commands.qmgr.store.opening import DATABASE, directory_of
 from rfh2 import decode
 from streams.topic_objects import BASE_DEFAULTS
 from tests.reliability.workload import CONTROL, STREAM, put

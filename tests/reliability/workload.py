@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from commands.broker.objects import LocalQueue, QueueManager
-from commands.qmgr.processor import Processor
+from commands.qmgr.processor import Processor, ProcessorSettings
 from commands.qmgr.store import QueueManagerStore, UnitOfWork
 from rfh2 import Folder, Mqmd, Rfh1, Rfh2
 
@@ -159,4 +159,4 @@ def drain(home: Path, batch: int = 200, now: Callable[[], datetime] = clock) -> 
     """Process all that waits. The log is written back often, so that a kill falls into that too."""
     with QueueManagerStore.open(home, "QM1") as store:
         store.database.connection.execute("PRAGMA wal_autocheckpoint = 20")
-        Processor(store, now, batch=batch).drain()
+        Processor(store, now, settings=ProcessorSettings(batch=batch)).drain()

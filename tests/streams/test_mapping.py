@@ -18,7 +18,9 @@ from streams.mapping import (
     stream_topic,
     sub_point_prefix,
 )
-from streams.namelists import (
+from streams.patterns import add_pattern_prefix, parse_pattern, remove_pattern_prefix
+from streams.subscriptions import Subscription, WildcardScheme
+from streams.topic_objects import (
     ADMIN_STREAM,
     DEFAULT_NAMELISTS,
     DEFAULT_STREAM,
@@ -26,10 +28,10 @@ from streams.namelists import (
     QUEUE_NAMELIST,
     SUB_POINT_NAMELIST,
     Namelist,
+    TopicObject,
+    TopicObjects,
+    Wildcard,
 )
-from streams.patterns import add_pattern_prefix, parse_pattern, remove_pattern_prefix
-from streams.subscriptions import Subscription, WildcardScheme
-from streams.topic_objects import TopicObject, TopicObjects, Wildcard
 from streams.topic_strings import add_prefix
 
 Make = Callable[..., Subscription]

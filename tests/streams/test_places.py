@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from streams.namelists import DEFAULT_NAMELISTS, QUEUE_NAMELIST, SUB_POINT_NAMELIST, Namelist
-from streams.topic_objects import TopicObject, TopicObjects, Wildcard
-from streams.topic_prefixes import TopicPrefix, collisions, places
+from streams.mapping import TopicPrefix, collisions, places
+from streams.topic_objects import (
+    DEFAULT_NAMELISTS,
+    QUEUE_NAMELIST,
+    SUB_POINT_NAMELIST,
+    Namelist,
+    TopicObject,
+    TopicObjects,
+    Wildcard,
+)
 
 
 def _objects(**strings: str) -> TopicObjects:

@@ -1,4 +1,4 @@
-"""Answers counted by subscriber queue and reason, with an example of each."""
+"""Answers for a terminal: counted by subscriber queue and reason, with an example of each, and what it means."""
 
 from __future__ import annotations
 

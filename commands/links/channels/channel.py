@@ -52,7 +52,7 @@ from rfh2.xqh import decode_xqh
 # since.
 
 
-class Memory(StrEnum):
+class SequenceState(StrEnum):
     """What sender and receiver remember of the batches between them."""
 
     SAME = "the same"
@@ -60,11 +60,11 @@ class Memory(StrEnum):
     SENDER_BEHIND = "the sender less"
 
 
-def memory(sent: int, received: int, *, is_whole: bool) -> Memory:
+def sequence_state(sent: int, received: int, *, is_whole: bool) -> SequenceState:
     """What they remember. is_whole: whether all messages of the last batch are still on the transmission queue."""
     if received == sent or (received == sent + 1 and is_whole):
-        return Memory.SAME
-    return Memory.RECEIVER_BEHIND if received < sent else Memory.SENDER_BEHIND
+        return SequenceState.SAME
+    return SequenceState.RECEIVER_BEHIND if received < sent else SequenceState.SENDER_BEHIND
 
 
 def number_after(sent: int, received: int) -> int:
@@ -72,13 +72,13 @@ def number_after(sent: int, received: int) -> int:
     return max(sent, received) + 2
 
 
-def ask_there(unit: SqliteUnitOfWork, sender: str, known: Iterable[NeighbourRecord], found: Memory) -> None:
+def ask_there(unit: SqliteUnitOfWork, sender: str, known: Iterable[NeighbourRecord], found: SequenceState) -> None:
     """Have the receiver, whose *unit* is open, send *sender* everything again. known: what the sender records of it.
 
     If the sender is its child, or shares a cluster with it, and it has forgotten that, it learns it before the messages
     that wait for it.
     """
-    unit.neighbours.ask_refresh(Refresh.PROXIES if found is Memory.RECEIVER_BEHIND else Refresh.ALL, sender)
+    unit.neighbours.ask_refresh(Refresh.PROXIES if found is SequenceState.RECEIVER_BEHIND else Refresh.ALL, sender)
     remembered = {each.cluster for each in unit.neighbours.all() if each.qmgr == sender}
     for each in known:
         word = INTRODUCTIONS.get(each.relation)
@@ -87,9 +87,9 @@ def ask_there(unit: SqliteUnitOfWork, sender: str, known: Iterable[NeighbourReco
             unit.put(INTER_QMGR_CONTROL, said.message.mqmd.encode(), said.body)
 
 
-def ask_here(records: NeighbourRecords, receiver: str, found: Memory) -> None:
+def ask_here(records: NeighbourRecords, receiver: str, found: SequenceState) -> None:
     """Have the sender send *receiver* everything again."""
-    records.ask_refresh(Refresh.PROXIES if found is Memory.SENDER_BEHIND else Refresh.ALL, receiver)
+    records.ask_refresh(Refresh.PROXIES if found is SequenceState.SENDER_BEHIND else Refresh.ALL, receiver)
 
 
 _log = logging.getLogger("qpubsub.network")
@@ -211,18 +211,18 @@ class Channel:
         here = self._here.numbers_left([seq for seq, _ in arrived])
         self._gone = {each for each in arrived if each[0] not in here}
         self._number = received
-        found = memory(sent, received, is_whole=not self._gone)
-        if found is not Memory.SAME:
+        found = sequence_state(sent, received, is_whole=not self._gone)
+        if found is not SequenceState.SAME:
             self._synchronise(found, number_after(sent, received))
         elif received != sent:
             with self._here.unit_of_work() as unit:
                 unit.neighbours.number_sent(receiver, received)
 
-    def _synchronise(self, found: Memory, number: int) -> None:
+    def _synchronise(self, found: SequenceState, number: int) -> None:
         """The two queue managers do not remember the same past: have both send each other everything again."""
         assert self._there is not None
         sender, receiver = self._here.name, self._there.name
-        older = receiver if found is Memory.RECEIVER_BEHIND else sender
+        older = receiver if found is SequenceState.RECEIVER_BEHIND else sender
         text = "queue manager %s has an older database than before; it and %s synchronise what they have subscribed to"
         _log.warning(text, older, sender if older == receiver else receiver)
         known = [each for each in self._here.neighbours() if each.qmgr == receiver]

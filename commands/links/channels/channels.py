@@ -21,7 +21,7 @@ from commands.links.engine.threads import Backoff, Threads
 from commands.network.repository import RepositoryEntry
 from commands.qmgr.delivery import is_stranding
 from commands.qmgr.store import Durability, QueueManagerStore
-from commands.qmgr.store.home import DATABASE, directory_of, is_there, queue_managers
+from commands.qmgr.store.opening import DATABASE, directory_of, is_there, queue_managers
 from rfh2.errors import StoreError
 
 # Keeps what a queue manager knows of the other members of its clusters, which are in the same home.

@@ -17,7 +17,15 @@ from commands.links.kafka.records import Routes
 from commands.links.mqtt.answers import Granted, Received
 from commands.links.mqtt.client import RETAIN_NEVER, MqttClient
 from commands.links.mqtt.packets import FENCE, MqttPublication
-from commands.links.nats.connection import Names, NatsConnection, Session, configs_of, make_stream, nothing, why_unfit
+from commands.links.nats.connection import (
+    Names,
+    NatsConnection,
+    NatsSession,
+    configs_of,
+    make_stream,
+    nothing,
+    why_unfit,
+)
 from rfh2.errors import StoreError
 
 
@@ -283,7 +291,7 @@ class NatsCheck:
         self._connection.close()
         logging.getLogger("qpubsub.nats").disabled = False
 
-    async def _remove(self, session: Session) -> None:
+    async def _remove(self, session: NatsSession) -> None:
         for name in self._made:
             await session.jetstream.delete_stream(name)
 
@@ -304,18 +312,18 @@ class NatsCheck:
         why = why_unfit(about, wanted)
         return CheckResult(subject, why is None, why or f"{about.config.num_replicas} replicas")
 
-    def _publication(self, subject: str) -> Callable[[Session], Coroutine[Any, Any, Any]]:
+    def _publication(self, subject: str) -> Callable[[NatsSession], Coroutine[Any, Any, Any]]:
         return lambda session: session.jetstream.publish(subject, b"check", headers=dict(_BRIEFLY))
 
-    def _consumer(self, stream: str, subject: str) -> Callable[[Session], Coroutine[Any, Any, Any]]:
-        async def work(session: Session) -> None:
+    def _consumer(self, stream: str, subject: str) -> Callable[[NatsSession], Coroutine[Any, Any, Any]]:
+        async def work(session: NatsSession) -> None:
             name = self._connection.name
             await session.jetstream.add_consumer(stream, name=name, durable_name=name, filter_subjects=[subject])
             await session.jetstream.delete_consumer(stream, name)
 
         return work
 
-    def _tried(self, subject: str, work: Callable[[Session], Coroutine[Any, Any, Any]], what: str) -> CheckResult:
+    def _tried(self, subject: str, work: Callable[[NatsSession], Coroutine[Any, Any, Any]], what: str) -> CheckResult:
         try:
             self._connection.call(work)
         except StoreError as error:

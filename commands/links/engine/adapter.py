@@ -115,7 +115,7 @@ class Subscribed(Generic[F]):
 
 
 @dataclass(frozen=True, slots=True)
-class Arrivals:
+class TreeArrivals:
     """Publications that the tree has sent. count: how many came in all. publications: the new ones, in order.
 
     unit: the unit of work in which they were got, if it has the queue manager's queues too; then the commands are put
@@ -167,7 +167,7 @@ class Engine(Generic[F]):
     lock: the adapter holds it while it changes its filters; the engine holds it when it unsubscribes. Reentrant.
     wanted: the filters that a subscription needs, or will need. connected: an adapter that keeps a connection calls it
     for each new one, and says whether the tree remembers its filters; the engine subscribes again to forgotten ones.
-    position: that of the last ``Arrivals`` that were committed, by this process or an earlier one; raises StoreError.
+    position: that of the last ``TreeArrivals`` committed, by this process or an earlier one; raises StoreError.
     """
 
     lock: threading.RLock
@@ -211,7 +211,7 @@ class Receiver(Protocol):
     def is_waiting(self) -> bool:
         """Whether publications have come that ``take`` has not returned yet, as far as is known without a call."""
 
-    def take(self, limit: int, timeout_s: float) -> Arrivals:
+    def take(self, limit: int, timeout_s: float) -> TreeArrivals:
         """Take at most the first *limit*; wait up to timeout_s if there is none. Raises StoreError.
 
         The caller has accepted or undone what it took before.

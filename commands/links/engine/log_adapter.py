@@ -13,12 +13,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from pathlib import Path
 from typing import Final, Generic, TypeVar
 
-from commands.links.engine.adapter import Arrivals, Engine, Subscribed, Unconnected
+from commands.links.engine.adapter import Engine, Subscribed, TreeArrivals, Unconnected
 from commands.links.engine.command_from_native import NativePublication
 from commands.links.engine.filters import FollowedFilters, Positions, levels_of, matcher_of, selected
 from commands.links.engine.inbound_writer import Unreadable
 from commands.links.engine.logs import LogReader, Logs, Placed
-from commands.links.engine.properties import Record, native_of
+from commands.links.engine.properties import TreeMessage, native_of
 from commands.links.engine.retained import TreeRetained
 from commands.qmgr.link_port import Capability, Feature, How
 from streams.subscriptions import WildcardScheme
@@ -74,8 +74,8 @@ class LogReceiver(Generic[M]):
         self._position: Positions = {}
         self._ahead: Positions = {}
         self._last_kept: Positions = {}
-        self._taken: Arrivals | None = None
-        self._undone: Arrivals | None = None
+        self._taken: TreeArrivals | None = None
+        self._undone: TreeArrivals | None = None
         self._wake, self._look_at, self._keep_at = threading.Event(), 0.0, 0.0
         self._is_behind = False
         self.kept: Callable[[], Positions | None]
@@ -90,7 +90,7 @@ class LogReceiver(Generic[M]):
         """Find out whether there is something to read. Raises StoreError."""
         self._is_behind = bool(self._filters.all()) and self._logs.waits(self._position)
 
-    def native(self, record: Record) -> NativePublication | None:
+    def native(self, record: TreeMessage) -> NativePublication | None:
         """The publication in a record with a topic string; None if it has expired."""
         return native_of(record, time.time(), self._default_format)
 
@@ -100,7 +100,7 @@ class LogReceiver(Generic[M]):
     def is_waiting(self) -> bool:
         return bool(self._taken or self._undone or self._is_behind)
 
-    def take(self, limit: int, timeout_s: float) -> Arrivals:
+    def take(self, limit: int, timeout_s: float) -> TreeArrivals:
         if self._undone is None and not self._filters.all():
             self.close()
             self._position, self._is_behind = {}, False
@@ -109,7 +109,7 @@ class LogReceiver(Generic[M]):
                 self._look_at = time.monotonic() + _ALIVE_S
             self._wake.wait(timeout_s)
             self._wake.clear()
-            return Arrivals()
+            return TreeArrivals()
         taken, self._undone = self._undone or self._read(limit, timeout_s), None
         self._taken = taken
         if not taken.count:
@@ -131,7 +131,7 @@ class LogReceiver(Generic[M]):
             self._reader.close()
         self._reader = None
 
-    def _read(self, limit: int, timeout_s: float) -> Arrivals:
+    def _read(self, limit: int, timeout_s: float) -> TreeArrivals:
         try:
             placed = self._opened().read(limit, timeout_s)
         except Exception:
@@ -145,7 +145,7 @@ class LogReceiver(Generic[M]):
         if is_kept:
             self._last_kept, self._keep_at = behind, now + _KEEP_S
         count = sum(each.message is not None for each in placed)
-        return Arrivals(natives, count, position=behind if is_kept else None)
+        return TreeArrivals(natives, count, position=behind if is_kept else None)
 
     def _opened(self) -> LogReader[M]:
         """A reader of all logs that there are. Raises StoreError."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final, Generic, Protocol, TypeVar
 
 from commands.links.engine.filters import Positions
-from commands.links.engine.properties import Record
+from commands.links.engine.properties import TreeMessage
 
 M = TypeVar("M")
 Following = Callable[[], Sequence[str]]
@@ -67,7 +67,7 @@ class Logs(Protocol[M]):
     def waits(self, positions: Positions) -> bool:
         """Whether the open reader has something behind *positions*."""
 
-    def record(self, message: M) -> Record:
+    def record(self, message: M) -> TreeMessage:
         """What is in a message."""
 
     def retained(self, filters: Sequence[str]) -> Iterable[M]:

@@ -147,7 +147,7 @@ class Question(Generic[F]):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class TreeAnswer:
     """retained: what the tree retains, None if it gave no answer. has: whether it has the filter."""
 
     retained: TreeRetained | None = None
@@ -170,7 +170,7 @@ class Lookups(Generic[F]):
         self._silence, self._news, self._wake = silence, news, wake
         self._client = adapter.client()
         self._subscribing = Subscribing(adapter, registry)
-        self._questions: Questions[Question[F], Answer] = Questions(self._asked, self._unused)
+        self._questions: Questions[Question[F], TreeAnswer] = Questions(self._asked, self._unused)
         self._retains = carries(adapter.capabilities, Feature.RETAIN)
         self._on_request = how(adapter.capabilities, Feature.REQUEST) is How.DOES
         self._clears = carries(adapter.capabilities, Feature.CLEAR)
@@ -231,14 +231,14 @@ class Lookups(Generic[F]):
             return None if wanted is None else Question(wanted, subscribe=False)
         return None
 
-    def _asked(self, questions: Sequence[Question[F]]) -> dict[Question[F], Answer]:
-        answers = dict.fromkeys(questions, Answer())
+    def _asked(self, questions: Sequence[Question[F]]) -> dict[Question[F], TreeAnswer]:
+        answers = dict.fromkeys(questions, TreeAnswer())
         at_once = self._adapter.filters_at_once
         for at in range(0, len(questions), at_once):
             answers |= self._answers(questions[at : at + at_once])
         return answers
 
-    def _answers(self, questions: Sequence[Question[F]]) -> dict[Question[F], Answer]:
+    def _answers(self, questions: Sequence[Question[F]]) -> dict[Question[F], TreeAnswer]:
         """The answers to those that the tree has answered."""
         asked = [each for each in questions if not each.subscribe or self._registry.begin(each.filter)]
         log, name = self._adapter.log, self._adapter.name
@@ -262,15 +262,15 @@ class Lookups(Generic[F]):
             self._wake()
         return {}
 
-    def _looked_up(self, asked: Sequence[Question[F]]) -> dict[Question[F], Answer]:
+    def _looked_up(self, asked: Sequence[Question[F]]) -> dict[Question[F], TreeAnswer]:
         if not self._retains or not asked:
-            return {each: Answer(None, has=True) for each in asked}
+            return {each: TreeAnswer(None, has=True) for each in asked}
         filters = list(dict.fromkeys(each.filter for each in asked))
         there = self._client.retained(filters)
         if len(filters) == 1:
-            return {each: Answer(there, has=True) for each in asked}
+            return {each: TreeAnswer(there, has=True) for each in asked}
         under = there.by_filter(self._adapter.matcher(filters))
-        return {each: Answer(under.get(each.filter, TreeRetained()), has=True) for each in asked}
+        return {each: TreeAnswer(under.get(each.filter, TreeRetained()), has=True) for each in asked}
 
     def _unused(self, question: Question[F]) -> None:
         if question.subscribe:

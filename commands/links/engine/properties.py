@@ -145,7 +145,7 @@ CONTENT_TYPE: Final = "content-type"
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class TreeMessage:
     """A message of a tree. topic: its topic string; None for none: then *near* is like it, "" for nothing like it.
 
     headers: without those that are the tree's own; the first of a name counts. is_kept: whether it is where the tree
@@ -181,7 +181,7 @@ def own_headers(wanted: ForTree, content_type: str, fits: Callable[[str], bool])
     return own
 
 
-def native_of(record: Record, now_s: float, default_format: str = "") -> NativePublication | None:
+def native_of(record: TreeMessage, now_s: float, default_format: str = "") -> NativePublication | None:
     """The publication in a record that has a topic string; None if it has expired. now_s: seconds since 1970."""
     topic = record.topic or ""
     if record.clears:

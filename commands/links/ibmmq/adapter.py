@@ -17,12 +17,12 @@ from typing import Final
 
 from commands.config.settings import TopicsConfig
 from commands.links.engine.adapter import (
-    Arrivals,
     Engine,
     FilterAnswer,
     Prepared,
     Sent,
     Subscribed,
+    TreeArrivals,
     TreeRefusedError,
     Unconnected,
     Waiting,
@@ -254,7 +254,7 @@ class MqReceiver:
         """What waits on the queue is found by the next ``take``."""
         return False
 
-    def take(self, limit: int, timeout_s: float) -> Arrivals:
+    def take(self, limit: int, timeout_s: float) -> TreeArrivals:
         arrivals = self._taken(limit)
         if arrivals.count:
             return arrivals
@@ -279,7 +279,7 @@ class MqReceiver:
         self.undo()
         self._messages.close()
 
-    def _taken(self, limit: int) -> Arrivals:
+    def _taken(self, limit: int) -> TreeArrivals:
         unit = self._unit = self._messages.unit_of_work()
         natives: list[NativePublication] = []
         count = 0
@@ -288,7 +288,7 @@ class MqReceiver:
             native = self._native(unit, message)
             if native is not None:
                 natives.append(native)
-        return Arrivals(natives, count, unit if self._together else None)
+        return TreeArrivals(natives, count, unit if self._together else None)
 
     def _native(self, unit: MqUnit, message: StoredMessage) -> NativePublication | None:
         """The publication; None for what this bridge had sent itself, and for what is no publication."""

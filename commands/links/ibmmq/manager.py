@@ -19,7 +19,7 @@ from commands.disk.errors import QueueManagerInUseError
 from commands.links.ibmmq.attributes import AttributeCache
 from commands.links.ibmmq.connection import Connection
 from commands.links.ibmmq.reasons import ConnectionLostError, MqError
-from commands.links.ibmmq.record import LiveState, Record, RecordError, read_record
+from commands.links.ibmmq.record import LiveState, RecordError, UnitRecord, read_record
 from commands.links.ibmmq.undelivered import UndeliveredBefore
 from commands.links.ibmmq.unit import MqUnit, MqWorkUnit, put_record
 from commands.qmgr.store import QueueManagerStore
@@ -217,7 +217,7 @@ class MqQueueManager:
                     " not decided on it yet, or the queue was cleared or is another one"
                 )
                 raise RecordError(why)
-            put_record(self._connection, self._config.record_queue, Record(self._state.store, 0))
+            put_record(self._connection, self._config.record_queue, UnitRecord(self._state.store, 0))
             self._connection.commit()
             return
         if record.store != self._state.store:
@@ -239,7 +239,7 @@ class MqQueueManager:
             with self._store.unit_of_work() as unit:
                 note_owed_elsewhere(unit.database, rows)
 
-    def _read_record(self) -> Record | None:
+    def _read_record(self) -> UnitRecord | None:
         cmqc, queue = self._connection.mq.CMQC, self._config.record_queue
         try:
             handle = self._connection.queue(queue, cmqc.MQOO_INPUT_EXCLUSIVE | cmqc.MQOO_BROWSE)

@@ -58,7 +58,7 @@ class RecordError(StoreError):
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class UnitRecord:
     """The changes of unit of work *batch* of the store named *store*."""
 
     store: str
@@ -97,7 +97,7 @@ class Record:
         return rows
 
 
-def read_record(bodies: Sequence[bytes]) -> Record | None:
+def read_record(bodies: Sequence[bytes]) -> UnitRecord | None:
     """The record that these messages make; None where there are none. Raises RecordError where they make none."""
     if not bodies:
         return None
@@ -110,7 +110,7 @@ def read_record(bodies: Sequence[bytes]) -> Record | None:
             raise RecordError(f"the record has {len(rows)} messages that do not belong together")
         publications: dict[int, Publication] = {}
         effects = tuple(effect for row in rows if (effect := _effect(*row, publications)) is not None)
-        return Record(str(first["store"]), int(first["batch"]), effects)
+        return UnitRecord(str(first["store"]), int(first["batch"]), effects)
     except (ValueError, KeyError, TypeError, IndexError, DecodeError) as error:
         raise RecordError(f"what is on the queue of the record is none: {error!r}") from error
 

@@ -22,7 +22,7 @@ from commands.links.ibmmq.attributes import AttributeCache, QueueAttributes
 from commands.links.ibmmq.connection import Connection, Got
 from commands.links.ibmmq.input_queues import InputQueues
 from commands.links.ibmmq.reasons import BackedOutError, ConnectionLostError, MqError, refusal
-from commands.links.ibmmq.record import FORMAT, LiveState, Record
+from commands.links.ibmmq.record import FORMAT, LiveState, UnitRecord
 from commands.links.ibmmq.undelivered import UndeliveredBefore, UndeliveredOnQueue, put_at
 from commands.qmgr.store.owed import note_owed_elsewhere
 from commands.qmgr.store.port import LoadedState, StoredMessage
@@ -405,7 +405,7 @@ class MqWorkUnit(MqUnit):
         handle = self._connection.queue(queue, cmqc.MQOO_INPUT_EXCLUSIVE | cmqc.MQOO_BROWSE)
         while self._connection.get(handle, cmqc.MQGMO_SYNCPOINT) is not None:
             pass
-        record = Record(self._state.store, self._state.applied + 1, tuple(self._effects))
+        record = UnitRecord(self._state.store, self._state.applied + 1, tuple(self._effects))
         try:
             put_record(self._connection, queue, record)
         except MqError as error:
@@ -415,7 +415,7 @@ class MqWorkUnit(MqUnit):
         self._state.follow(self._knowledge.database.connection, record.batch)
 
 
-def put_record(connection: Connection, queue: str, record: Record) -> None:
+def put_record(connection: Connection, queue: str, record: UnitRecord) -> None:
     """Put the messages of *record* on *queue*, under syncpoint."""
     md = Mqmd(format=FORMAT, persistence=MQPER_PERSISTENT, priority=0).encode()
     for body in record.messages():

@@ -18,7 +18,7 @@ from commands.config.urls import Address
 from commands.links.engine.filters import Positions
 from commands.links.engine.log_adapter import LogAdapter, capabilities_of
 from commands.links.engine.logs import Following
-from commands.links.engine.properties import Record
+from commands.links.engine.properties import TreeMessage
 from commands.links.engine.spool import Spool
 from commands.links.kafka.cluster import KafkaCluster
 from commands.links.kafka.reader import KafkaReader, compacted
@@ -94,7 +94,7 @@ class KafkaLogs:
     def waits(self, positions: Positions) -> bool:
         return any(positions.get(log, -1) < end for log, end in self.ends().items())
 
-    def record(self, message: Any) -> Record:
+    def record(self, message: Any) -> TreeMessage:
         return record_of(message.topic(), message.key(), message.value(), message.headers(), self._routes)
 
     def retained(self, filters: Sequence[str]) -> Iterable[Any]:

@@ -20,7 +20,7 @@ from typing import Final
 
 from commands.config.settings import ConfigError, KafkaConfig, KafkaRoute
 from commands.links.engine.message_for_tree import ForTree
-from commands.links.engine.properties import BRIDGE, CONTENT_TYPE, RETAIN, Record, own_headers, properties_of
+from commands.links.engine.properties import BRIDGE, CONTENT_TYPE, RETAIN, TreeMessage, own_headers, properties_of
 from rfh2.errors import CommandError
 from streams.patterns import Pattern, parse_pattern
 from streams.subscriptions import WildcardScheme
@@ -131,13 +131,15 @@ def records_for(wanted: ForTree, bridge: str, routes: Routes, now_ms: int) -> tu
     return record, KafkaRecord(routes.retained, encoded(wanted.topic), record.value, headers)
 
 
-def record_of(topic: str, key: bytes | None, value: bytes | None, headers: Headers | None, routes: Routes) -> Record:
+def record_of(
+    topic: str, key: bytes | None, value: bytes | None, headers: Headers | None, routes: Routes
+) -> TreeMessage:
     """What is in a record of *topic*. Bytes of headers that are no UTF-8 become ``\\x`` and two digits each."""
     texts = [(name, (text or b"").decode("utf-8", "backslashreplace")) for name, text in headers or ()]
     given, is_kept = dict(reversed(texts)), topic == routes.retained
     expires = given.get(_EXPIRES, "")
     said = None if is_kept else given.get(_TOPIC)
-    return Record(
+    return TreeMessage(
         said or routes.topic_string_of(topic, key),
         value or b"",
         tuple(each for each in texts if each[0] not in (_TOPIC, _EXPIRES)),

@@ -17,7 +17,7 @@ from typing import Final
 
 from commands.config.settings import ConfigError, TopicsConfig
 from commands.config.urls import Address
-from commands.links.engine.adapter import Arrivals, Engine, Subscribed, TreeUnreachableError
+from commands.links.engine.adapter import Engine, Subscribed, TreeArrivals, TreeUnreachableError
 from commands.links.engine.command_from_native import NativePublication
 from commands.links.engine.filters import matcher_of
 from commands.links.engine.inbound_writer import Unreadable
@@ -304,13 +304,13 @@ class MqttReceiver:
             self._waiting.clear()
             self._waiting.extend(kept)
 
-    def take(self, limit: int, timeout_s: float) -> Arrivals:
+    def take(self, limit: int, timeout_s: float) -> TreeArrivals:
         with self._arrived:
             if not self._waiting:
                 self._arrived.wait(timeout_s)
             self._taken = [self._waiting.popleft() for _ in range(min(len(self._waiting), limit))]
         natives = [self.read(received.packet) for received in self._taken]
-        return Arrivals([native for native in natives if native is not None], len(self._taken))
+        return TreeArrivals([native for native in natives if native is not None], len(self._taken))
 
     def accept(self) -> None:
         taken = self._taken

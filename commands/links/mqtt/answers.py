@@ -38,7 +38,7 @@ class Granted:
     session_expiry_s: int | None = None
 
 
-class Connection:
+class MqttConnection:
     """One connection, from the attempt to its end. number: of those that the broker accepted."""
 
     def __init__(self) -> None:
@@ -68,7 +68,7 @@ class Ticket:
 
     __slots__ = ("_connection", "_done", "_lost", "_refused", "code", "name")
 
-    def __init__(self, connection: Connection, refused: Callable[[], None] | None = None) -> None:
+    def __init__(self, connection: MqttConnection, refused: Callable[[], None] | None = None) -> None:
         self._connection, self._refused = connection, refused
         self._done = threading.Event()
         self._lost = False
@@ -106,7 +106,7 @@ class SentPacket:
 
     __slots__ = ("_connection", "_info")
 
-    def __init__(self, info: Any, connection: Connection) -> None:
+    def __init__(self, info: Any, connection: MqttConnection) -> None:
         self._info, self._connection = info, connection
 
     def wait(self, timeout_s: float) -> bool:

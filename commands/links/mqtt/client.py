@@ -21,7 +21,7 @@ from commands.config.settings import ConfigError, TopicsConfig
 from commands.config.urls import Address
 from commands.links.engine.adapter import TreeUnreachableError, client_context, why_unreachable
 from commands.links.engine.threads import Backoff
-from commands.links.mqtt.answers import Connection, Granted, Received, SentPacket, Ticket
+from commands.links.mqtt.answers import Granted, MqttConnection, Received, SentPacket, Ticket
 from commands.links.mqtt.packets import MqttPublication
 from commands.links.mqtt.state_topic import WILL_DELAY_S
 from rfh2.distribution import how_to_install
@@ -75,7 +75,7 @@ class MqttClient:
         self._up, self._tried, self._stopping = threading.Event(), threading.Event(), threading.Event()
         self._backoff = Backoff(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
         self._thread: threading.Thread | None = None
-        self._connection = Connection()
+        self._connection = MqttConnection()
         self.connection = 0
         self.granted: Granted | None = None
         self.trouble = f"the MQTT broker at {address} has not answered yet"
@@ -178,13 +178,13 @@ class MqttClient:
         if received.packet.qos and received.connection == connection.number and self._up.is_set():
             connection.paho.ack(received.mid, received.packet.qos)
 
-    def _online(self) -> Connection:
+    def _online(self) -> MqttConnection:
         if not self.is_up:
             raise TreeUnreachableError(self.trouble)
         return self._connection
 
     def _asked(
-        self, connection: Connection, code: int, mid: int | None, refused: Callable[[], None] | None = None
+        self, connection: MqttConnection, code: int, mid: int | None, refused: Callable[[], None] | None = None
     ) -> Ticket:
         if mid is None:
             raise TreeUnreachableError(self.trouble)
@@ -209,7 +209,7 @@ class MqttClient:
 
     def _stay_connected(self) -> None:
         while not self._stopping.is_set():
-            self._connection = connection = Connection()
+            self._connection = connection = MqttConnection()
             try:
                 self._connect(connection)
                 while not connection.ended.wait(_NAP_S) and not self._stopping.is_set():
@@ -230,7 +230,7 @@ class MqttClient:
                 _log.info("the next try to reach the MQTT broker is in %.1f seconds", self.next_try_s)
                 self._stopping.wait(self.next_try_s)
 
-    def _connect(self, connection: Connection) -> None:
+    def _connect(self, connection: MqttConnection) -> None:
         client = connection.paho = _Paho(
             CallbackAPIVersion.VERSION2,
             self.client_id,
@@ -266,7 +266,7 @@ class MqttClient:
         )
         client.loop_start()
 
-    def _closed(self, connection: Connection) -> None:
+    def _closed(self, connection: MqttConnection) -> None:
         """Close the socket, so that paho's thread ends in any state."""
         with suppress(Exception):
             sock = connection.paho.socket()
@@ -275,19 +275,19 @@ class MqttClient:
 
     # paho's thread
 
-    def _on_socket_open(self, _client: Any, connection: Connection, sock: Any) -> None:
+    def _on_socket_open(self, _client: Any, connection: MqttConnection, sock: Any) -> None:
         # Packets are small and answers waited for: held back until there are more, each costs a RegSub 40 ms.
         with suppress(OSError, AttributeError):
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         connection.socket = sock
 
-    def _acknowledge_at_once(self, connection: Connection) -> None:
+    def _acknowledge_at_once(self, connection: MqttConnection) -> None:
         # A broker that holds small packets back sends the next one only when the system here has acknowledged the last,
         # for which that waits 40 ms; Linux alone can be set not to, until it forgets.
         with suppress(OSError, AttributeError):
             connection.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
 
-    def _on_connect(self, _client: Any, connection: Connection, flags: Any, reason: Any, properties: Any) -> None:
+    def _on_connect(self, _client: Any, connection: MqttConnection, flags: Any, reason: Any, properties: Any) -> None:
         connection.answered = True
         if reason.is_failure:
             self._trouble(f"the MQTT broker at {self._address} refuses the connection: {reason}")
@@ -308,7 +308,7 @@ class MqttClient:
         self._tried.set()
         self._granted(self.granted)
 
-    def _on_disconnect(self, _client: Any, connection: Connection, _flags: Any, reason: Any, _props: Any) -> None:
+    def _on_disconnect(self, _client: Any, connection: MqttConnection, _flags: Any, reason: Any, _props: Any) -> None:
         was_up = self._up.is_set()
         self._up.clear()
         if self._stopping.is_set():
@@ -322,7 +322,7 @@ class MqttClient:
             self._trouble(f"what listens at {self._address} hangs up instead of answering: {what}")
         connection.end()
 
-    def _on_fault(self, connection: Connection, error: Exception) -> None:
+    def _on_fault(self, connection: MqttConnection, error: Exception) -> None:
         self._up.clear()
         self._trouble(f"what the MQTT broker at {self._address} sends cannot be read: {error!r}")
         connection.end()
@@ -333,7 +333,7 @@ class MqttClient:
         self.trouble = text
         self._tried.set()
 
-    def _on_message(self, _client: Any, connection: Connection, message: Any) -> None:
+    def _on_message(self, _client: Any, connection: MqttConnection, message: Any) -> None:
         properties = message.properties
         packet = MqttPublication(
             message.topic,
@@ -350,17 +350,17 @@ class MqttClient:
         identifiers = tuple(getattr(properties, "SubscriptionIdentifier", ()))
         self._received(Received(packet, message.mid, connection.number, identifiers, bool(message.dup)))
 
-    def _on_publish(self, _client: Any, connection: Connection, mid: int, reason: Any, _properties: Any) -> None:
+    def _on_publish(self, _client: Any, connection: MqttConnection, mid: int, reason: Any, _properties: Any) -> None:
         self._acknowledge_at_once(connection)
         # Acceptance is read off paho's own record: this is called for QoS 0 too, whose numbers are used again.
         if reason.is_failure:
             connection.refusals[mid] = (reason.value, str(reason))
 
-    def _on_subscribe(self, _client: Any, connection: Connection, mid: int, reasons: Any, _properties: Any) -> None:
+    def _on_subscribe(self, _client: Any, connection: MqttConnection, mid: int, reasons: Any, _properties: Any) -> None:
         worst = max(reasons, key=lambda reason: int(reason.value))
         _settle(connection, mid, worst.value, str(worst))
 
-    def _on_unsubscribe(self, _client: Any, connection: Connection, mid: int, reasons: Any, _props: Any) -> None:
+    def _on_unsubscribe(self, _client: Any, connection: MqttConnection, mid: int, reasons: Any, _props: Any) -> None:
         worst = max(reasons, key=lambda reason: int(reason.value), default=None)
         _settle(connection, mid, 0 if worst is None else worst.value, str(worst))
 
@@ -371,7 +371,7 @@ _Base: Any = object if paho is None else paho.Client
 class _Paho(_Base):  # type: ignore[misc]
     """A paho client whose thread does not end unnoticed: ``on_fault`` gets what nobody has caught."""
 
-    on_fault: Callable[[Connection, Exception], None]
+    on_fault: Callable[[MqttConnection, Exception], None]
 
     def loop_forever(self, *args: Any, **named: Any) -> Any:
         try:
@@ -399,7 +399,7 @@ def _properties(kind: int, packet: MqttPublication) -> Any:
     return properties
 
 
-def _settle(connection: Connection, mid: int, code: int, name: str) -> None:
+def _settle(connection: MqttConnection, mid: int, code: int, name: str) -> None:
     with connection.lock:
         ticket = connection.tickets.pop(mid, None)
         if ticket is None:

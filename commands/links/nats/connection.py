@@ -91,7 +91,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class NatsSession:
     """One connection. lost: done when it is gone."""
 
     client: Client
@@ -99,10 +99,10 @@ class Session:
     lost: asyncio.Future[None]
 
 
-Work = Callable[[Session], Coroutine[Any, Any, T]]
+Work = Callable[[NatsSession], Coroutine[Any, Any, T]]
 
 
-async def nothing(_session: Session) -> None:
+async def nothing(_session: NatsSession) -> None:
     """Nothing has to be ready."""
 
 
@@ -120,7 +120,7 @@ class NatsConnection:
         self.name, self._address, self._config, self._ready = name, address, config, ready
         self._options = self._options_of(address, config)
         self._thread = LoopThread(f"nats-{name}")
-        self._attempt: asyncio.Task[Session] | None = None
+        self._attempt: asyncio.Task[NatsSession] | None = None
         self._said = ""
         self.denied: Callable[[str], None] = lambda _text: None
         self.max_payload = 1_048_576
@@ -175,10 +175,10 @@ class NatsConnection:
         return await self._within(session, work)
 
     @staticmethod
-    def _is_over(attempt: asyncio.Task[Session]) -> bool:
+    def _is_over(attempt: asyncio.Task[NatsSession]) -> bool:
         return attempt.done() and (attempt.exception() is not None or attempt.result().lost.done())
 
-    async def _connected(self) -> Session:
+    async def _connected(self) -> NatsSession:
         # One for each connection: a client remembers errors of the last one.
         client, lost, self._said = Client(), self._thread.loop.create_future(), ""
 
@@ -188,7 +188,7 @@ class NatsConnection:
 
         try:
             await client.connect(closed_cb=closed, **self._options)
-            session = Session(client, client.jetstream(), lost)
+            session = NatsSession(client, client.jetstream(), lost)
             await self._within(session, self._ready)
         except BaseException:
             with suppress(Exception):
@@ -198,7 +198,7 @@ class NatsConnection:
         _log.info("connected to the NATS server as %s", self.name)
         return session
 
-    async def _within(self, session: Session, work: Work[T]) -> T:
+    async def _within(self, session: NatsSession, work: Work[T]) -> T:
         return await unless(session.lost, work(session), nats.errors.ConnectionClosedError())
 
     async def _leave(self) -> None:
@@ -282,7 +282,7 @@ def configs_of(config: TopicsConfig, names: Names) -> tuple[StreamConfig, Stream
     return stream, bucket
 
 
-async def make_stream(session: Session, wanted: StreamConfig) -> tuple[StreamInfo, bool]:
+async def make_stream(session: NatsSession, wanted: StreamConfig) -> tuple[StreamInfo, bool]:
     """The stream, which is made if it is not there; and whether it was. What an administrator made is left as it is."""
     try:
         return await session.jetstream.stream_info(str(wanted.name)), False

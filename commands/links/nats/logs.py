@@ -19,8 +19,8 @@ from commands.config.urls import Address
 from commands.links.engine.adapter import TreeUnreachableError
 from commands.links.engine.filters import Positions
 from commands.links.engine.logs import Following, Placed
-from commands.links.engine.properties import Record
-from commands.links.nats.connection import Names, NatsConnection, Session, configs_of, make_stream, why_unfit
+from commands.links.engine.properties import TreeMessage
+from commands.links.nats.connection import Names, NatsConnection, NatsSession, configs_of, make_stream, why_unfit
 from commands.links.nats.messages import cover, record_of, wildcards_of
 from rfh2.errors import StoreError
 
@@ -64,7 +64,7 @@ class NatsLogs:
         reader = self._reader
         return reader is None or self.connection.call(lambda _session: reader.waits())
 
-    def record(self, message: Any) -> Record:
+    def record(self, message: Any) -> TreeMessage:
         in_bucket = message.subject.startswith(self._names.keys)
         subject = message.subject.removeprefix(self._names.keys if in_bucket else self._names.prefix)
         stored_at = message.metadata.timestamp.timestamp()
@@ -78,7 +78,7 @@ class NatsLogs:
 
     # The loop
 
-    async def _streams(self, session: Session) -> list[StreamInfo]:
+    async def _streams(self, session: NatsSession) -> list[StreamInfo]:
         """The stream and the bucket, which are made if they are not there. Raises StoreError if they cannot be used."""
         found = []
         for wanted in configs_of(self._config, self._names):
@@ -89,7 +89,7 @@ class NatsLogs:
         self.is_cluster = found[0].cluster is not None
         return found
 
-    async def _open(self, session: Session, positions: Positions, following: Following) -> NatsReader:
+    async def _open(self, session: NatsSession, positions: Positions, following: Following) -> NatsReader:
         async with self._placing:
             self._reader, reader = None, NatsReader(self.connection, session)
             for about in await self._streams(session):
@@ -108,7 +108,7 @@ class NatsLogs:
             self._reader = reader
             return reader
 
-    async def _follow(self, session: Session, following: Following) -> None:
+    async def _follow(self, session: NatsSession, following: Following) -> None:
         async with self._placing:
             for stream in self._reader.places if self._reader is not None else ():
                 with suppress(NotFoundError):
@@ -118,7 +118,7 @@ class NatsLogs:
                         config.filter_subject, config.filter_subjects = None, wanted
                         await session.jetstream.add_consumer(stream, config)
 
-    async def _retained(self, session: Session, filters: Sequence[str]) -> list[Any]:
+    async def _retained(self, session: NatsSession, filters: Sequence[str]) -> list[Any]:
         """The messages of all keys of the bucket that *filters* select, and perhaps of others."""
         keys, bucket = self._names.keys, self._names.bucket
         wanted = wildcards_of(filters[0], keys, key=True) if len(filters) == 1 else cover(filters, keys, key=True)
@@ -170,7 +170,7 @@ _SPARE_S: Final = 2.0
 
 
 @dataclass(slots=True)
-class Place:
+class ConsumerPlace:
     """The place of a consumer in its stream. log: the stream's name as a log.
 
     came: the consumer's number of the last message that came. asked: messages that the server may still send without
@@ -188,12 +188,12 @@ class Place:
 class NatsReader:
     """Runs in the loop, but for ``read`` and ``close``. places: by names of streams. lost: why it is of no use."""
 
-    def __init__(self, connection: NatsConnection, session: Session) -> None:
+    def __init__(self, connection: NatsConnection, session: NatsSession) -> None:
         self._connection, self._session = connection, session
         self._inbox = session.client.new_inbox()
         self._subscription: Subscription | None = None
         self._came, self._arrival = deque[Placed[Any]](), asyncio.Event()
-        self.places: dict[str, Place] = {}
+        self.places: dict[str, ConsumerPlace] = {}
         self.lost = ""
 
     async def consume(self, stream: str, log: str, config: ConsumerConfig) -> int:
@@ -201,7 +201,7 @@ class NatsReader:
         if self._subscription is None:
             self._subscription = await self._session.client.subscribe(f"{self._inbox}.*", cb=self._heard)
         made = await self._session.jetstream.add_consumer(stream, config)
-        self.places[stream] = Place(log, made.name)
+        self.places[stream] = ConsumerPlace(log, made.name)
         return made.num_pending or 0
 
     def read(self, limit: int, timeout_s: float) -> list[Placed[Any]]:
@@ -237,7 +237,7 @@ class NatsReader:
         if self._subscription is not None:
             await self._subscription.unsubscribe()
 
-    async def _ask(self, stream: str, place: Place) -> None:
+    async def _ask(self, stream: str, place: ConsumerPlace) -> None:
         now = time.monotonic()
         if place.asked and now > place.until:
             self.lost = self.lost or f"stream {stream} does not answer"

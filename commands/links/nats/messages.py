@@ -26,7 +26,7 @@ from commands.links.engine.properties import (
     CONTENT_TYPE,
     PERSISTENCE,
     RETAIN,
-    Record,
+    TreeMessage,
     own_headers,
     properties_of,
 )
@@ -176,14 +176,14 @@ def message_for(wanted: ForTree, bridge: str, marker_s: int) -> NatsPublication:
     return NatsPublication(subject, key, wanted.payload, headers, wanted.retain)
 
 
-def record_of(subject: str, payload: bytes, headers: Headers, stored_at: float, in_bucket: bool) -> Record:
+def record_of(subject: str, payload: bytes, headers: Headers, stored_at: float, in_bucket: bool) -> TreeMessage:
     """What is in a message. subject: without its prefix. stored_at: when the server got it, seconds since 1970."""
     pairs = [(name, value) for name, value in headers.items() if _NAME.fullmatch(name) and name != _PROPERTIES]
     with suppress(ValueError, TypeError):
         pairs += [(str(name), str(value)) for name, value in json.loads(headers.get(_PROPERTIES, "[]"))]
     is_marker = headers.get(_OPERATION) in ("DEL", "PURGE") or _REMOVED in headers
     ttl_s = _seconds(headers.get(_TTL, ""))
-    return Record(
+    return TreeMessage(
         topic_of(subject, in_bucket),
         payload,
         tuple(pairs),

@@ -16,7 +16,7 @@ from commands.config.settings import TopicsConfig
 from commands.links.engine.adapter import NotCarriedError, Prepared, Sent, UnansweredError, Waiting, too_large
 from commands.links.engine.logs import batches
 from commands.links.engine.message_for_tree import ForTree
-from commands.links.nats.connection import Names, Session, refusal
+from commands.links.nats.connection import Names, NatsSession, refusal
 from commands.links.nats.logs import NatsLogs
 from commands.links.nats.messages import MESSAGE_ID, MOST_HEADER_BYTES, NatsPublication, message_for, why_too_long
 from rfh2.constants import MQRC_MSG_TOO_BIG_FOR_Q, MQRC_NOT_AUTHORIZED, MQRCCF_COMMAND_FAILED, MQRCCF_TOPIC_ERROR
@@ -90,7 +90,7 @@ class NatsSender:
 
     # The loop
 
-    async def _publish(self, together: Sequence[Waiting[NatsPublication]], session: Session) -> list[Answers]:
+    async def _publish(self, together: Sequence[Waiting[NatsPublication]], session: NatsSession) -> list[Answers]:
         """Publish all, in order; what the server has said of each after ``patience_s``."""
         answers: list[list[asyncio.Future[Any]]] = []
         try:

@@ -127,12 +127,23 @@ def _responses(command: int, comp_code: int, says: Iterable[_Says], order: ByteO
     """A response for each of *says*, with MsgSeqNumber and Control; each is made when it is asked for."""
     waiting: _Says | None = None
     count = 0
+
+    def response(said: _Says, number: int, control: int) -> Pcf:
+        reason, parameters = said
+        return Pcf(
+            command,
+            parameters,
+            type=MQCFT_RESPONSE,
+            msg_seq_number=number,
+            control=control,
+            comp_code=comp_code,
+            reason=reason,
+            order=order,
+        )
+
     for count, following in enumerate(says):
         if waiting is not None:
-            reason, parameters = waiting
-            own = (count, MQCFC_NOT_LAST, comp_code, reason)
-            yield Pcf(command, parameters, MQCFT_RESPONSE, 1, *own, order)
+            yield response(waiting, count, MQCFC_NOT_LAST)
         waiting = following
     if waiting is not None:
-        reason, parameters = waiting
-        yield Pcf(command, parameters, MQCFT_RESPONSE, 1, count + 1, MQCFC_LAST, comp_code, reason, order)
+        yield response(waiting, count + 1, MQCFC_LAST)

@@ -27,7 +27,7 @@ from commands.qmgr.mqi.handles import AsyncPuts, ConnectedProgram, Handle, Handl
 from commands.qmgr.mqi.refusals import MqiError, check_put
 from commands.qmgr.mqi.subscriptions import Subscriber
 from commands.qmgr.store.dynamic_queues import Close
-from commands.qmgr.store.rows import MD, QUEUE
+from commands.qmgr.store.messages import MD, QUEUE
 from commands.qmgr.store.sqlite import QueueManagerStore
 from commands.qmgr.store.uncommitted import Came
 from commands.qmgr.store.unit_of_work import Begin, SqliteUnitOfWork

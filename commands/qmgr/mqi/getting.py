@@ -18,11 +18,9 @@ from commands.broker.state import to_microseconds
 from commands.disk.errors import QueueError, UnknownQueueError
 from commands.qmgr.mqi.handles import ConnectedProgram, Handle
 from commands.qmgr.mqi.refusals import MqiError, check_get
-from commands.qmgr.store.reading import message_of
-from commands.qmgr.store.rows import BODY, MD, RANK, SEQ, MessageRow
-from commands.qmgr.store.search import Search
+from commands.qmgr.store.messages import BODY, MD, RANK, SEQ, MessageRow, message_of
 from commands.qmgr.store.sqlite import QueueManagerStore
-from commands.qmgr.store.uncommitted import BEFORE_ALL, Match
+from commands.qmgr.store.uncommitted import BEFORE_ALL, Match, Search
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
 from rfh2.chain import ccsid_behind, decode_chain
 from rfh2.constants import MQENC_NATIVE, MQFMT_RF_HEADER_2, MQPER_PERSISTENT

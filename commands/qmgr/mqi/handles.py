@@ -14,8 +14,7 @@ from commands.qmgr.mqi.context import Application
 from commands.qmgr.mqi.refusals import MqiError
 from commands.qmgr.store.connection import OpenQueue, ProgramConnection
 from commands.qmgr.store.dynamic_queues import Close
-from commands.qmgr.store.search import Search
-from commands.qmgr.store.uncommitted import BEFORE_ALL, Came
+from commands.qmgr.store.uncommitted import BEFORE_ALL, Came, Search
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
 from rfh2.mqi_constants import (
     MQCC_FAILED,

@@ -30,7 +30,7 @@ from commands.qmgr.mqi.subscription_requests import (
 from commands.qmgr.mqi.subscription_rules import scheme_of, topic_of
 from commands.qmgr.store.connection import OpenQueue, ProgramConnection
 from commands.qmgr.store.dynamic_queues import Close
-from commands.qmgr.store.rows import BODY, MD, SEQ
+from commands.qmgr.store.messages import BODY, MD, SEQ
 from commands.qmgr.store.uncommitted import Match
 from commands.qmgr.store.unit_of_work import Begin, SqliteUnitOfWork
 from rfh2.ccsid import UTF8_CCSID

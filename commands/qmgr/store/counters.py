@@ -17,7 +17,7 @@ from typing import Final
 from commands.broker.counts import Counts, QueueCounts, SubscriptionCounts, TopicCounts
 from commands.broker.state import from_microseconds, to_microseconds
 from commands.qmgr.store.database import Database, translate_sqlite_errors
-from commands.qmgr.store.rows import OLDEST_MESSAGE
+from commands.qmgr.store.messages import OLDEST_MESSAGE
 
 Mark = tuple[int, int, int]
 

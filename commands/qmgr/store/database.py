@@ -5,10 +5,11 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from enum import StrEnum
 from functools import wraps
 from pathlib import Path
-from typing import Concatenate, Final, ParamSpec, Protocol, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar
 
 from commands.disk.errors import (
     DAMAGED,
@@ -239,3 +240,52 @@ def _is_log_missing(path: Path) -> bool:
         if look < _LOOKS - 1:
             time.sleep(NAP_S)
     return True
+
+
+# The shortest time that the kernel waits for events.
+_SHORTEST_S: Final = 0.001
+
+
+class LogWatch:
+    """When another process may be about to commit: watches the write-ahead log of the database at *path*.
+
+    The kernel tells of a write to the log, but nothing of the commit itself: that becomes visible in shared memory, a
+    moment after the last write. So what is heard here means that it is time to look often.
+
+    Nothing is heard where the system has no inotify, where the user's watches are used up, on a file system of the
+    network of what other machines write, and before there is a log.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._log = Path(f"{path}-wal")
+        self._events: Any = None
+
+    def heard(self, timeout_s: float) -> bool:
+        """Wait until somebody writes to the log, at most so long; whether somebody has since the last call."""
+        events = self._events or self._begun()
+        if events is None or timeout_s < _SHORTEST_S:
+            time.sleep(timeout_s)
+            return False
+        return any(events.read(timeout=int(timeout_s * 1000)))
+
+    def _begun(self) -> Any:
+        if not self._log.exists():
+            return None
+        # Linux alone has it; and those who do not wait need not load it.
+        with suppress(ImportError, OSError):
+            from inotify_simple import INotify, flags  # noqa: PLC0415
+
+            events = INotify(nonblocking=True)
+            try:
+                events.add_watch(self._log, flags.MODIFY)
+            except OSError:
+                events.close()
+                raise
+            self._events = events
+        return self._events
+
+    def close(self) -> None:
+        """Watch no longer."""
+        if self._events is not None:
+            self._events.close()
+            self._events = None

@@ -1,14 +1,32 @@
-"""Looking up single definitions in a queue manager's database, and keeping those that every message needs."""
+"""Single definitions: looked up in the database, kept while they are good, changed by a unit of work."""
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
+from typing import Final
 
-from commands.broker.objects import PREDEFINED, AliasQueue, LocalQueue, QueueManager, definition_of
-from commands.disk.errors import StoreDamagedError, readable
+from commands.broker.objects import (
+    PREDEFINED,
+    AliasQueue,
+    Definition,
+    LocalQueue,
+    QueueManager,
+    definition_of,
+    is_object_name,
+    kind_of,
+    new_queue,
+    state_of,
+)
+from commands.disk.errors import QueueError, StoreDamagedError, UnknownQueueError, readable
 from commands.qmgr.store.database import Database
-from streams.namelists import Namelist
+from rfh2.mqi_constants import (
+    MQRC_ALIAS_BASE_Q_TYPE_ERROR,
+    MQRC_OBJECT_TYPE_ERROR,
+    MQRC_Q_TYPE_ERROR,
+    MQRC_UNKNOWN_ALIAS_BASE_Q,
+)
+from streams.topic_objects import Namelist, TopicObject
 
 Queue = LocalQueue | AliasQueue
 
@@ -90,3 +108,125 @@ def queue_manager(connection: sqlite3.Connection, path: str) -> QueueManager:
     if not isinstance(found, QueueManager):
         raise StoreDamagedError(path, "does not say which queue manager it is; restore it from a backup")
     return found
+
+
+_SAVE: Final = "INSERT OR REPLACE INTO definitions (kind, name, state) VALUES (?, ?, ?)"
+_MODEL: Final = "SELECT 1 FROM definitions WHERE kind = 'qmodel' AND name = ?"
+_TOPIC: Final = "SELECT state FROM definitions WHERE kind = 'topic' AND name = ?"
+_FORGET: Final = "DELETE FROM definitions WHERE kind = ? AND name = ?"
+
+
+class QueueDefinitions:
+    """Those of one unit of work. settle: has the database know what is pending before a table is written.
+
+    is_gone: whether a name is that of a dynamic queue that was deleted.
+    """
+
+    __slots__ = ("_connection", "_database", "_is_gone", "_settle", "cache")
+
+    def __init__(
+        self,
+        database: Database,
+        cache: DefinitionCache,
+        settle: Callable[[], None],
+        is_gone: Callable[[str], bool],
+    ) -> None:
+        self._database, self._connection, self._settle = database, database.connection, settle
+        self._is_gone = is_gone
+        self.cache = cache
+
+    def qmgr(self) -> QueueManager:
+        """The queue manager's own definition."""
+        if self.cache.qmgr is None:
+            self.cache.qmgr = queue_manager(self._connection, self._database.path)
+        return self.cache.qmgr
+
+    def look_up(self, name: str) -> Queue | None:
+        """The local or alias queue of that name."""
+        found = self.cache.queues.get(name)
+        if found is None:
+            found = look_up(self._database, name)
+            if found is not None:
+                self.cache.keep(found)
+        return found
+
+    def find(self, name: str) -> LocalQueue | None:
+        """The local queue of that name or behind that alias."""
+        return resolved(self.look_up(name), self.look_up)
+
+    def known(self, name: str) -> LocalQueue:
+        """The same. Raises UnknownQueueError where there is none."""
+        found = self.find(name)
+        if found is None:
+            raise UnknownQueueError(name)
+        return found
+
+    def ensure(self, name: str) -> LocalQueue:
+        """The same, made where there is none (``Queues.ensure_queue``). Raises QueueError."""
+        found = self.look_up(name)
+        if isinstance(found, LocalQueue):
+            return found
+        if found is None:
+            return self._made(name, UnknownQueueError(name))
+        if found.target_type != "QUEUE":
+            why = f"it is an alias of topic object {found.target}, and holds no messages"
+            raise QueueError(MQRC_OBJECT_TYPE_ERROR, name, why)
+        target = self.look_up(found.target)
+        if isinstance(target, AliasQueue):
+            raise QueueError(MQRC_ALIAS_BASE_Q_TYPE_ERROR, name, f"it is an alias of {target.name}, which is an alias")
+        if target is not None:
+            return target
+        why = f"it is an alias of {found.target}, which does not exist"
+        return self._made(found.target, QueueError(MQRC_UNKNOWN_ALIAS_BASE_Q, name, why))
+
+    def topic_behind(self, name: str) -> str | None:
+        """The topic string of the topic object that *name* is an alias of; None for other names.
+
+        Raises QueueError 2082 where there is no such topic object.
+        """
+        alias = self.look_up(name)
+        if not isinstance(alias, AliasQueue) or alias.target_type != "TOPIC":
+            return None
+        topic = self.topic_string_of(alias.target)
+        if topic is None:
+            why = f"it is an alias of topic object {alias.target}, which does not exist"
+            raise QueueError(MQRC_UNKNOWN_ALIAS_BASE_Q, name, why)
+        return topic
+
+    def topic_string_of(self, topic_object: str) -> str | None:
+        """The topic string of the topic object of that name; None where there is none."""
+        row = self._connection.execute(_TOPIC, (topic_object,)).fetchone()
+        if row is None:
+            return None
+        with readable(self._database.path, f"definition of topic object {topic_object}"):
+            found = definition_of("topic", row[0])
+            assert isinstance(found, TopicObject)
+        return found.topic_string
+
+    def save(self, definition: Definition) -> None:
+        """Define or replace."""
+        self._settle()
+        self._connection.execute(_SAVE, (kind_of(definition), definition.name, state_of(definition)))
+        if isinstance(definition, LocalQueue | AliasQueue):
+            self.cache.keep(definition)
+        elif isinstance(definition, QueueManager):
+            self.cache.qmgr = definition
+
+    def delete(self, kind: str, name: str) -> None:
+        """Delete a definition; it is not an error if there is none."""
+        self._settle()
+        self._connection.execute(_FORGET, (kind, name))
+        self.cache.drop(name)
+
+    def _made(self, name: str, refusal: QueueError) -> LocalQueue:
+        if self.qmgr().strict:
+            raise refusal
+        if not is_object_name(name):
+            raise UnknownQueueError(name, "this cannot name a queue: 1 to 48 of A-Z a-z 0-9 . _ / %")
+        if self._is_gone(name):
+            raise UnknownQueueError(name, "it was a dynamic queue, and was deleted")
+        if self._connection.execute(_MODEL, (name,)).fetchone() is not None:
+            why = "it is a model queue, which holds no messages: open it, and put to the queue that this makes"
+            raise QueueError(MQRC_Q_TYPE_ERROR, name, why)
+        self.save(queue := new_queue(name))
+        return queue

@@ -23,7 +23,7 @@ from commands.broker.objects import LocalQueue, ModelQueue, definition_of, dynam
 from commands.disk.errors import QueueError, readable
 from commands.qmgr.store import reading
 from commands.qmgr.store.database import Database
-from commands.qmgr.store.queue_definitions import QueueDefinitions
+from commands.qmgr.store.definitions import QueueDefinitions
 from rfh2.mqi_constants import (
     MQRC_DYNAMIC_Q_NAME_ERROR,
     MQRC_OBJECT_ALREADY_EXISTS,

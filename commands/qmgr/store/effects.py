@@ -9,7 +9,7 @@ from commands.broker.objects import LocalQueue
 from commands.broker.state import publication_row, subscription_state
 from commands.qmgr.store import reading
 from commands.qmgr.store.database import Database
-from commands.qmgr.store.publications import KeptMessages, StoredPublication
+from commands.qmgr.store.reading import KeptMessages, StoredPublication
 from commands.qmgr.store.write_buffer import WriteBuffer
 from streams.operations import (
     Delivery,

@@ -16,9 +16,9 @@ from commands.disk.errors import StoreDamagedError, readable
 from commands.qmgr.store import reading
 from commands.qmgr.store.counters import queue_counts
 from commands.qmgr.store.database import Database
+from commands.qmgr.store.messages import OLDEST_MESSAGE, queue_depth
 from commands.qmgr.store.neighbours import NeighbourRecord, neighbours_in
 from commands.qmgr.store.owed import owed_overview
-from commands.qmgr.store.rows import OLDEST_MESSAGE
 
 _FIRST: Final = "SELECT seq, md FROM messages WHERE queue = ? ORDER BY rank, seq LIMIT ?"
 
@@ -84,7 +84,7 @@ def overview(database: Database, now_us: int, log_bytes: int) -> Overview:
     objects = reading.load_objects(connection, database.path)
     counted, queues = queue_counts(connection), []
     for name in sorted(objects.queues):
-        depth = reading.depth(connection, name, now_us)
+        depth = queue_depth(connection, name, now_us)
         with readable(database.path, f"first message of {name}"):
             (oldest_us,) = connection.execute(OLDEST_MESSAGE, (name,)).fetchone() if depth else (None,)
             oldest = None if oldest_us is None else from_microseconds(oldest_us)

@@ -14,10 +14,9 @@ from typing import Final
 
 from commands.broker.descriptor import TENTH_US
 from commands.broker.state import LAST_US, to_microseconds
-from commands.qmgr.store import reading
 from commands.qmgr.store.database import FAILURES, Database
+from commands.qmgr.store.messages import FIRST_MESSAGES, MessageRow, message_of
 from commands.qmgr.store.port import StoredMessage
-from commands.qmgr.store.rows import FIRST_MESSAGES, MessageRow
 from commands.qmgr.store.write_buffer import WriteBuffer
 from rfh2.mqmd import Mqmd
 
@@ -83,7 +82,7 @@ class OwedMessages:
         self._settle()
         now_us = to_microseconds(now)
         rows = self._connection.execute(FIRST_MESSAGES, (_LANE + queue, limit)).fetchall()
-        return [reading.message_of(self._database, row, now_us) for row in rows]
+        return [message_of(self._database, row, now_us) for row in rows]
 
     def is_temporary(self, queue: str) -> bool:
         """False: messages owed to a temporary dynamic queue are deleted with it (``dynamic_queues``)."""

@@ -1,92 +1,136 @@
-"""Reading a queue manager's database: messages in queue order, and the state that the command processor starts with.
+"""What a restart reads: definitions, subscriptions, and retained publications without their messages.
 
-Nothing here changes the database. Pages are read by key, so that no statement stays open between them: a browse that
-waits for its reader holds no snapshot, and does not prevent a checkpoint of the write-ahead log.
+The messages stay in the database until they are needed. However many topics retain a publication, it is one row and one
+object. A cache of limited size keeps the messages read last, so that memory grows with the number of topics and not
+with the size of their publications. Nothing here changes the database.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Final
 
-from commands.broker.descriptor import HIGHEST_PRIORITY, leave
 from commands.broker.objects import Definition, LocalQueue, Objects, QueueManager, definition_of, kind_of
 from commands.broker.state import from_microseconds, subscription_of
 from commands.disk.errors import DAMAGED, UNREADABLE, StoreDamagedError, readable
 from commands.network.repository import give_copies
 from commands.qmgr.store.database import FAILURES, Database
 from commands.qmgr.store.neighbours import repository_in
-from commands.qmgr.store.port import LoadedState, StoredMessage
-from commands.qmgr.store.publications import KeptMessages, StoredPublication
-from commands.qmgr.store.rows import EXPIRES_AT, MESSAGE_ON_QUEUE, MessageRow
+from commands.qmgr.store.port import LoadedState
+from rfh2.errors import StoreError
+from rfh2.message import Message, decode
 from streams.operations import RetainedPublication
 from streams.patterns import parse_pattern
 from streams.subscriptions import Subscription
 
-_PAGE: Final = 256
+CACHE_BYTES: Final = 16 * 1024 * 1024
+# What a small message takes beside its bytes once it is decoded.
+_OVERHEAD_BYTES: Final = 4 * 1024
+
+_MESSAGE: Final = "SELECT md, body FROM publications WHERE number = ?"
+_TOPIC: Final = "SELECT topic FROM retained WHERE publication = ? LIMIT 1"
+
+
+class KeptMessages:
+    """The messages of a database's retained publications. settle: called before the table is read.
+
+    The cache holds at most ``CACHE_BYTES``, and the message asked for last however long it is.
+    """
+
+    __slots__ = ("_cache", "_database", "_room", "_settle", "_size_bytes")
+
+    def __init__(self, database: Database, settle: Callable[[], None], room_bytes: int = CACHE_BYTES) -> None:
+        self._database, self._settle, self._room = database, settle, room_bytes
+        # The one used last is the last one. What was not asked for since it was written is not decoded.
+        self._cache: dict[int, tuple[Message | tuple[bytes, bytes], int]] = {}
+        self._size_bytes = 0
+
+    def message(self, number: int) -> Message:
+        """The message of publication *number*. Raises StoreDamagedError where it cannot be read, StoreError."""
+        found = self._cache.pop(number, None)
+        if found is not None:
+            held, size_bytes = found
+            message = held if isinstance(held, Message) else self._decoded(number, *held)
+            self._cache[number] = message, size_bytes
+            return message
+        self._settle()
+        try:
+            row = self._database.connection.execute(_MESSAGE, (number,)).fetchone()
+        except FAILURES as error:
+            raise self._database.translated(error) from error
+        if row is None:
+            raise StoreError(f"{self._database.path}: a retained publication was cleared meanwhile; try again")
+        md, body = row
+        message = self._decoded(number, md, body)
+        self._keep(number, message, len(md) + len(body))
+        return message
+
+    def _decoded(self, number: int, md: bytes, body: bytes) -> Message:
+        try:
+            return decode(body, md)
+        except UNREADABLE as error:
+            raise self._unreadable(number) from error
+
+    def _unreadable(self, number: int) -> StoreDamagedError:
+        topics = self._database.connection.execute(_TOPIC, (number,)).fetchall()
+        return StoreDamagedError.unreadable(
+            self._database.path, f"retained publication on {topics[0][0] if topics else '?'}"
+        )
+
+    def keep(self, number: int, md: bytes, body: bytes) -> None:
+        """Put a message that is about to be written into the cache."""
+        self._keep(number, (md, body), len(md) + len(body))
+
+    def _keep(self, number: int, message: Message | tuple[bytes, bytes], size_bytes: int) -> None:
+        size_bytes += _OVERHEAD_BYTES
+        self._cache[number] = message, size_bytes
+        self._size_bytes += size_bytes
+        while self._size_bytes > self._room and len(self._cache) > 1:
+            _, gone_bytes = self._cache.pop(next(iter(self._cache)))
+            self._size_bytes -= gone_bytes
+
+    def forget(self) -> None:
+        """Messages were not written, so their numbers will be used again: remove them from the cache."""
+        self._cache.clear()
+        self._size_bytes = 0
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPublication:
+    """A ``Published`` of a database. number: never given twice there.
+
+    Good as long as the database is open; only version 6, which a queue manager does not run, asks for stream and
+    subscription point.
+    """
+
+    number: int
+    published_at: datetime
+    expires_at: datetime | None
+    local: bool
+    messages: KeptMessages = field(repr=False, compare=False)
+
+    @property
+    def message(self) -> Message:
+        """Raises StoreDamagedError, StoreError."""
+        return self.messages.message(self.number)
+
+    @property
+    def stream(self) -> str | None:
+        """Not kept."""
+        return None
+
+    @property
+    def sub_point(self) -> str | None:
+        """Not kept."""
+        return None
+
+
 # SQLite's integers end at 2**63; so many more can be given until then.
 _MOST_NUMBERS: Final = 2**62
-_KEYS = """SELECT rank, seq FROM messages WHERE queue = ? AND (rank, seq) > (?, ?) ORDER BY rank, seq LIMIT ?"""
 _PUBLICATIONS = "SELECT number, published_at, expires_at, local FROM publications"
-_DEPTH = """SELECT (SELECT count(*) FROM messages WHERE queue = :queue)
-    - (SELECT count(*) FROM messages WHERE expires_at <= :now AND queue = :queue)"""
-
-
-def check(database: Database, row: MessageRow) -> None:
-    """Check the values of *row*. Raises StoreDamagedError."""
-    seq, _queue, rank, time, user, persistent, expires_at, md, body, backout_count = row
-    if (
-        type(md) is bytes
-        and (body is None or type(body) is bytes)
-        and type(time) is type(persistent) is type(rank) is type(backout_count) is int
-        and 0 <= rank <= HIGHEST_PRIORITY
-        and (expires_at is None or type(expires_at) is int)
-        and (user is None or type(user) is str)
-    ):
-        return
-    raise StoreDamagedError.unreadable(database.path, f"message {seq}")
-
-
-def message_of(database: Database, row: MessageRow, now_us: int) -> StoredMessage:
-    """*row*, checked and with its body, as a get or browse at *now_us* gives it. Raises StoreDamagedError."""
-    seq, queue, rank, time, user, persistent, expires_at, md, body, backout_count = row
-    assert body is not None
-    try:
-        left_us = None if expires_at is None else expires_at - now_us
-        expiry = None if expires_at is None else from_microseconds(expires_at)
-        if left_us is not None or backout_count:
-            md = leave(md, left_us, backout_count)
-        arrival = from_microseconds(time)
-    except UNREADABLE as error:
-        raise StoreDamagedError.unreadable(database.path, f"message {seq}") from error
-    return StoredMessage(
-        seq, queue, arrival, user, md, body, bool(persistent), HIGHEST_PRIORITY - rank, expiry, backout_count
-    )
-
-
-def browse(database: Database, queue: str, now_us: int) -> Iterator[StoredMessage]:
-    """The messages of a local queue that have not expired at *now_us*, in queue order. Raises StoreError."""
-    execute = database.connection.execute
-    after = (-1, -1)
-    try:
-        while keys := execute(_KEYS, (queue, *after, _PAGE)).fetchall():
-            for _rank, seq in keys:
-                row: MessageRow | None = execute(MESSAGE_ON_QUEUE, (seq, queue)).fetchone()
-                if row is not None:
-                    check(database, row)
-                    expires_at = row[EXPIRES_AT]
-                    if expires_at is None or expires_at > now_us:
-                        yield message_of(database, row, now_us)
-            after = keys[-1]
-    except FAILURES as error:
-        raise database.translated(error) from error
-
-
-def depth(connection: sqlite3.Connection, queue: str, now_us: int) -> int:
-    """How many messages browse would give."""
-    (count,) = connection.execute(_DEPTH, {"queue": queue, "now": now_us}).fetchone()
-    return int(count)
 
 
 def load_state(connection: sqlite3.Connection, path: str, messages: KeptMessages) -> LoadedState:

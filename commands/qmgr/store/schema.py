@@ -290,7 +290,14 @@ def _run(connection: sqlite3.Connection, script: str) -> None:
 
 
 MIGRATIONS: tuple[str | Callable[[sqlite3.Connection], None], ...] = (
-    *(_FIRST, _second, _third, _FOURTH, _FIFTH, _SIXTH, _SEVENTH, _EIGHTH),
+    _FIRST,
+    _second,
+    _third,
+    _FOURTH,
+    _FIFTH,
+    _SIXTH,
+    _SEVENTH,
+    _EIGHTH,
 )
 
 

@@ -30,18 +30,18 @@ from commands.network.repository import RepositoryEntry
 from commands.qmgr.store import opening, reading
 from commands.qmgr.store.connection import ProgramConnection, is_lost, lock_path
 from commands.qmgr.store.counters import subscription_counts, topic_counts
-from commands.qmgr.store.database import Database, Durability, translate_sqlite_errors
+from commands.qmgr.store.database import Database, Durability, LogWatch, translate_sqlite_errors
 from commands.qmgr.store.definitions import DefinitionCache, Queue, look_up, look_up_namelist, resolved
 from commands.qmgr.store.dynamic_queues import was_made
-from commands.qmgr.store.home import DATABASE, directory_of
-from commands.qmgr.store.log_watch import LogWatch
+from commands.qmgr.store.messages import browse_queue, queue_depth
 from commands.qmgr.store.neighbours import NeighbourRecord, SequenceNumbers, neighbours_in, repository_in, sequence_in
+from commands.qmgr.store.opening import DATABASE, directory_of
 from commands.qmgr.store.overview import Overview, beginnings, overview
 from commands.qmgr.store.port import LoadedState, StoredMessage
-from commands.qmgr.store.publications import KeptMessages
+from commands.qmgr.store.reading import KeptMessages
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
 from rfh2.errors import StoreError
-from streams.namelists import Namelist
+from streams.topic_objects import Namelist
 
 PATIENCE_S: Final = 30.0
 _FIRST_NAP_S, _LONGEST_NAP_S, _GROWTH = 0.000_2, 0.01, 1.5
@@ -170,13 +170,13 @@ class QueueManagerStore:
     def browse(self, queue: str) -> Iterator[StoredMessage]:
         """The messages on *queue*, in queue order, without blocking other processes. Raises UnknownQueueError."""
         self._settle()
-        return reading.browse(self.database, self._local(queue), self._now_us())
+        return browse_queue(self.database, self._local(queue), self._now_us())
 
     @translate_sqlite_errors
     def depth(self, queue: str) -> int:
         """How many messages on *queue* have not expired. Raises UnknownQueueError."""
         self._settle()
-        return reading.depth(self.database.connection, self._local(queue), self._now_us())
+        return queue_depth(self.database.connection, self._local(queue), self._now_us())
 
     @translate_sqlite_errors
     def find_queue(self, name: str) -> LocalQueue | None:

@@ -2,7 +2,7 @@
 
 Only one is open at a time in all processes, so what it reads stays true until it ends. It reads queue depths, sequence
 numbers and definitions once and then counts in memory. Its writes wait in memory, to be made many at a time
-(``commands.qmgr.store.write_buffer``, ``settling``).
+(``commands.qmgr.store.write_buffer``).
 """
 
 from __future__ import annotations
@@ -27,22 +27,27 @@ from commands.broker.puts import Outgoing
 from commands.broker.state import LAST_US, to_microseconds
 from commands.disk.errors import MessageRefusedError, QueueError, UnknownQueueError
 from commands.qmgr.store import reading
-from commands.qmgr.store.arrivals import Arrivals, publication
 from commands.qmgr.store.counters import Counters, Mark as CountsMark
 from commands.qmgr.store.database import FAILURES, Database, translate_sqlite_errors
-from commands.qmgr.store.definitions import DefinitionCache
+from commands.qmgr.store.definitions import DefinitionCache, QueueDefinitions
 from commands.qmgr.store.dynamic_queues import Close, DynamicQueues
 from commands.qmgr.store.effects import EffectKeeper
+from commands.qmgr.store.messages import (
+    TIME,
+    Arrivals,
+    MessageRow,
+    ReadAhead,
+    browse_queue,
+    message_of,
+    publication,
+    queue_depth,
+)
 from commands.qmgr.store.neighbours import NeighbourRecords
 from commands.qmgr.store.owed import OwedMessages
 from commands.qmgr.store.port import LoadedState, StoredMessage
-from commands.qmgr.store.publications import KeptMessages
-from commands.qmgr.store.queue_definitions import QueueDefinitions
-from commands.qmgr.store.read_ahead import ReadAhead
-from commands.qmgr.store.rows import TIME, MessageRow
-from commands.qmgr.store.settling import Settling
+from commands.qmgr.store.reading import KeptMessages
 from commands.qmgr.store.uncommitted import Uncommitted
-from commands.qmgr.store.write_buffer import WriteBuffer
+from commands.qmgr.store.write_buffer import Settling, WriteBuffer
 from rfh2.constants import MQRC_MSG_TOO_BIG_FOR_Q, MQRC_PUT_INHIBITED, MQRC_Q_FULL
 from rfh2.errors import StoreError
 from rfh2.mqi_constants import MQRC_GET_INHIBITED, MQRC_OBJECT_IN_USE, MQRC_Q_NOT_EMPTY
@@ -119,7 +124,12 @@ class SqliteUnitOfWork:
         self._settling = Settling(database.connection, self._pending)
         self.counters = Counters(database, self.settle)
         self._keeper = EffectKeeper(
-            *(database, self._pending, messages, self.settle, self.find_queue, self.counters.removed),
+            database,
+            pending=self._pending,
+            messages=messages,
+            settle=self.settle,
+            find_queue=self.find_queue,
+            removed=self.counters.removed,
             unmanaged=self._delete_managed,
         )
         self._read_ahead = ReadAhead(database, self._settle_messages)
@@ -142,7 +152,7 @@ class SqliteUnitOfWork:
         now_us = to_microseconds(self._clock())
         while (row := self._read_ahead.take(local.name)) is not None:
             if self._is_given(row, now_us):
-                return reading.message_of(self.database, row, now_us)
+                return message_of(self.database, row, now_us)
         return None
 
     @translate_sqlite_errors
@@ -158,7 +168,7 @@ class SqliteUnitOfWork:
         while (of := read_ahead.first_of(names)) is not None:
             row = read_ahead.take(of)
             if row is not None and self._is_given(row, now_us):
-                return reading.message_of(self.database, row, now_us)
+                return message_of(self.database, row, now_us)
         return None
 
     @translate_sqlite_errors
@@ -245,13 +255,13 @@ class SqliteUnitOfWork:
     def browse(self, queue: str) -> Iterator[StoredMessage]:
         self._require_open()
         self.settle()
-        return reading.browse(self.database, self._queues.known(queue).name, to_microseconds(self._clock()))
+        return browse_queue(self.database, self._queues.known(queue).name, to_microseconds(self._clock()))
 
     @translate_sqlite_errors
     def depth(self, queue: str) -> int:
         self._require_open()
         self.settle()
-        return reading.depth(self._connection, self._queues.known(queue).name, to_microseconds(self._clock()))
+        return queue_depth(self._connection, self._queues.known(queue).name, to_microseconds(self._clock()))
 
     @translate_sqlite_errors
     def clear_queue(self, queue: str) -> int:
@@ -554,7 +564,7 @@ class SqliteUnitOfWork:
         count = self._depths.get(queue)
         if count is None:
             self.settle()
-            count = self._depths[queue] = reading.depth(self._connection, queue, to_microseconds(self._clock()))
+            count = self._depths[queue] = queue_depth(self._connection, queue, to_microseconds(self._clock()))
         return count
 
     def _next_seq(self) -> int:

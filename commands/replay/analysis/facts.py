@@ -1,12 +1,13 @@
-"""What the analysis counts in the result of one message."""
+"""What the analysis counts in the result of one message, and the analysis of a capture in this process."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from commands.broker.context import Semantics
 from commands.broker.copies import Copies
 from commands.broker.outcome import EPOCH, Arrival, Outcome
 from commands.broker.puts import Outgoing, PutKind
@@ -20,6 +21,7 @@ from commands.model import (
     RegOpt,
     RequestUpdate,
 )
+from commands.mqsc.broker import Broker
 from commands.replay.analysis.tables import (
     APPLICATIONS,
     DUPLICATES,
@@ -32,8 +34,14 @@ from commands.replay.analysis.tables import (
     SUBSCRIPTIONS,
     TOPICS,
     Fact,
+    Row,
+    Table,
+    TableCounts,
+    TableView,
 )
-from commands.replay.differences.subscribers import descriptor_of
+from commands.replay.arrivals import Arrivals
+from commands.replay.differences.observe import descriptor_of
+from rfh2.captured import CapturedMessage
 from rfh2.mqmd import name_of
 from streams.operations import Delivery, PublishToTopic, SubscriptionAdded
 from streams.patterns import written_topic
@@ -194,3 +202,40 @@ def _subscriber(qmgr: str, subscription: Subscription) -> str:
 def _named(subscription: Subscription) -> str:
     topic = written_topic(subscription)
     return topic if subscription.name is None else f"{topic} ({subscription.name})"
+
+
+class LocalAnalysis:
+    """Analyses captured messages. setup: MQSC that every queue manager starts with. semantics: ``v7`` or ``v6``."""
+
+    def __init__(self, setup: str = "", semantics: str = "v7") -> None:
+        self._setup, self._semantics = setup, Semantics(semantics)
+        self._brokers: dict[str, Broker] = {}
+        self._arrivals = Arrivals()
+        self._counts = TableCounts()
+
+    def take(self, message: CapturedMessage, *, counted: bool = True) -> None:
+        """Analyse one message. counted: whether it is in the tables; it changes the broker in either case.
+
+        Raises OutOfOrderError if it came before the last one, QPubSubError if the setup fails.
+        """
+        self.arrived(*self._arrivals.of(message), counted=counted)
+
+    def arrived(self, qmgr: str, arrival: Arrival, *, counted: bool) -> None:
+        """The same for what ``Arrivals`` made of a message; the order is not checked again."""
+        broker = self._brokers.get(qmgr)
+        if broker is None:
+            broker = self._brokers[qmgr] = Broker.of_capture(qmgr, self._setup, self._semantics.value)
+            self._counts.add(defined(qmgr, broker.space.subscriptions()))
+        if counted:
+            self._counts.add(facts_of(qmgr, arrival, broker.trace(arrival)))
+        else:
+            broker.process(arrival)
+
+    def rows(self, of: Table | TableView) -> list[Row]:
+        """All rows of a table or a view, sorted."""
+        return self._counts.rows(of)
+
+    def look(self, of: Table | TableView, most: int | None) -> tuple[int, Sequence[Row]]:
+        """How many rows a table or a view has, and the first *most* of them (None: all)."""
+        rows = self.rows(of)
+        return len(rows), rows[:most]

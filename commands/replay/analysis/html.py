@@ -19,8 +19,14 @@ from commands.pages import (
     table,
     timeline,
 )
-from commands.replay.analysis.likely import LIKELY_DETAIL, LIKELY_REASON
-from commands.replay.analysis.report import SECTIONS, AnalysisReport, Asked, Section as ReportSection
+from commands.replay.analysis.report import (
+    LIKELY_DETAIL,
+    LIKELY_REASON,
+    SECTIONS,
+    AnalysisReport,
+    Asked,
+    Section as ReportSection,
+)
 from commands.replay.analysis.tables import DUPLICATES, ERRORS, NEVER_MATCHED, NEVER_SUBSCRIBED, REASONS, UNREAD
 from commands.replay.analysis.text import HEADS, shown_columns
 from commands.replay.cells import cell_text

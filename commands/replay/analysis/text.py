@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from commands.replay.analysis.likely import LIKELY_DETAIL, LIKELY_REASON
-from commands.replay.analysis.report import SECTIONS, AnalysisReport, Asked, Section
+from commands.replay.analysis.report import LIKELY_DETAIL, LIKELY_REASON, SECTIONS, AnalysisReport, Asked, Section
 from commands.replay.cells import cell_text, cut
 
 _MOST_LINES: Final = 10

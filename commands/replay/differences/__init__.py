@@ -4,8 +4,7 @@ from commands.replay.differences.causes import Causes
 from commands.replay.differences.explain import Explainer
 from commands.replay.differences.model import FINDING, Change, PutDifference
 from commands.replay.differences.observe import BothVersions, ComparedMessage, Observed
-from commands.replay.differences.report import DifferenceReport, DifferenceTally
-from commands.replay.differences.rules import RULES, DifferenceRule
+from commands.replay.differences.report import RULES, DifferenceReport, DifferenceRule, DifferenceTally
 
 __all__ = [
     "FINDING",

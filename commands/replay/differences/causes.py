@@ -1,20 +1,141 @@
 """Which subscriptions are not the same in both versions, by which rule, and since which command.
 
 If only one version delivers a publication, the cause can be an earlier registration that only this version accepted.
-The same is true for a command that finds a subscription in one version and not in the other.
+The same is true for a command that finds a subscription in one version and not in the other. For some rules a capture
+has signs, though no put differs in a replay: a person has to check them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Final
 
-from commands.replay.differences.commands_compared import of_answers, of_command, of_metatopics
+from commands.broker.dynamic_names import is_dynamic_name
+from commands.broker.objects import ADMIN_STREAM, DEFAULT_STREAM
+from commands.broker.register import is_metatopic
+from commands.model import (
+    Command,
+    DeletePublication,
+    DeregisterPublisher,
+    DeregisterSubscriber,
+    Publish,
+    PubOpt,
+    RegisterPublisher,
+    RegisterSubscriber,
+    RegOpt,
+    RequestUpdate,
+)
 from commands.replay.differences.model import FINDING
-from commands.replay.differences.observe import ComparedMessage
-from commands.replay.differences.subscribers import ForSubscriber, Key, identity_of, key_of, same
+from commands.replay.differences.observe import ComparedMessage, ForSubscriber, Key, identity_of, key_of, same
+from rfh2.constants import (
+    MQPER_PERSISTENT,
+    MQRC_SELECTOR_NOT_ALTERABLE,
+    MQRC_TOPIC_NOT_ALTERABLE,
+    MQRCCF_DUPLICATE_IDENTITY,
+    MQRCCF_DUPLICATE_SUBSCRIPTION,
+    MQRCCF_TOPIC_ERROR,
+    MQRCCF_UNKNOWN_STREAM,
+    MQRCCF_WRONG_USER,
+)
+from rfh2.errors import DecodeError
+from rfh2.mqmd import Mqmd, name_of
+from streams.char_wildcards import has_char_wildcards
 from streams.operations import Effect, SubscriptionAdded, SubscriptionAltered, SubscriptionRemoved
-from streams.subscriptions import Subscription
+from streams.subscriptions import PublicationFormat, Subscription
+from streams.topic_objects import QUEUE_NAMELIST
+
+_NOT_ALTERABLE: Final = (MQRC_TOPIC_NOT_ALTERABLE, MQRC_SELECTOR_NOT_ALTERABLE)
+_EVENTS: Final = "$SYS/"
+
+Explained = tuple[str, str] | None
+"""A rule, and its subject in this command, in words."""
+
+
+def of_command(step: ComparedMessage) -> Explained:
+    """The rule that applies to the command by the names in it; None if none of these applies."""
+    command = step.new.outcome.command or step.old.outcome.command
+    if command is None or isinstance(command, DeletePublication):
+        return None
+    if (unlisted := of_unlisted_stream(step)) is not None:
+        return unlisted
+    found = _of_sub_point(command, step)
+    if isinstance(command, Publish):
+        return found or of_publisher(step)
+    # If there are several topics, a topic that is none of these may be the reason.
+    metatopics = of_metatopics(command.topics) if all(map(is_metatopic, command.topics)) else None
+    return metatopics or found or _of_name(command, step)
+
+
+def of_metatopics(topics: Iterable[str]) -> Explained:
+    """The rule of the first metatopic among *topics*."""
+    for topic in filter(is_metatopic, topics):
+        return ("D24" if topic.startswith(_EVENTS) else "D04"), f"{topic} is a metatopic"
+    return None
+
+
+def of_answers(step: ComparedMessage) -> Explained:
+    """The rule by what the versions answered; None where none is known."""
+    command = step.new.outcome.command or step.old.outcome.command
+    if not isinstance(command, ForSubscriber):
+        return None
+    old, new = step.old.outcome.reason, step.new.outcome.reason
+    meant = step.old.named if command.sub_name is None else None
+    if meant is not None and meant in (*step.old.touched, *_delivered_to(step)):
+        return _by_identity(meant)
+    if new in _NOT_ALTERABLE and old not in _NOT_ALTERABLE:
+        return "D10", f"subscription {command.sub_name} is registered again with another topic or filter"
+    if old == MQRCCF_DUPLICATE_IDENTITY != new:
+        return "D13", "the identity belongs to another user"
+    if new == MQRCCF_WRONG_USER != old:
+        return "D13", "what fits belongs to another user"
+    return of_metatopics(command.topics) if meant is None else _by_identity(meant)
+
+
+def of_unlisted_stream(step: ComparedMessage) -> Explained:
+    """Whether version 7 does not know the stream, which is in no namelist: of a queue, or of a subscriber's command."""
+    old, new = step.old.outcome, step.new.outcome
+    if old.completion is not None and new.completion is None:
+        return "D34", f"{step.arrival.queue} is not in {QUEUE_NAMELIST}"
+    if new.reason == MQRCCF_UNKNOWN_STREAM != old.reason:
+        stream = None if new.command is None else new.command.stream_name
+        return "D34", f"stream {stream} is not in {QUEUE_NAMELIST}"
+    return None
+
+
+def of_publisher(step: ComparedMessage) -> Explained:
+    """Whether the publisher speaks MQRFH2 on a stream queue."""
+    command = step.new.outcome.command or step.old.outcome.command
+    by_mqrfh2 = isinstance(command, Publish) and command.header is PublicationFormat.RFH2
+    if not by_mqrfh2 or step.arrival.queue == DEFAULT_STREAM:
+        return None
+    return "D23", f"an MQRFH2 publisher put to {step.arrival.queue}"
+
+
+def _of_sub_point(command: Command, step: ComparedMessage) -> Explained:
+    """Whether version 7 refuses the command's subscription point."""
+    point = getattr(command, "sub_point", None)
+    if point and step.new.outcome.reason == MQRCCF_TOPIC_ERROR != step.old.outcome.reason:
+        return "D21", f"subscription point {point} is not defined"
+    return None
+
+
+def _of_name(command: Command, step: ComparedMessage) -> Explained:
+    """Whether version 7 finds the command's name on another stream than the command means."""
+    stream = None if command.stream_name == DEFAULT_STREAM else command.stream_name
+    named = step.new.named
+    if named is None or named.stream == stream or getattr(command, "sub_name", None) is None:
+        return None
+    return "D15", f"the name {named.name} is that of a subscription on {named.stream or 'the default stream'}"
+
+
+def _by_identity(named: Subscription) -> Explained:
+    return "D20", f"by its identity the command means subscription {named.name}, too"
+
+
+def _delivered_to(step: ComparedMessage) -> Iterator[Subscription]:
+    return (delivery.subscription for copy in step.old.copies for delivery in copy)
+
 
 NO_RULE = (FINDING, "no rule explains it")
 
@@ -124,3 +245,63 @@ def _applied(effects: Iterable[Effect], to: dict[Key, Subscription]) -> Iterator
             case SubscriptionRemoved(subscription):
                 to.pop(key_of(subscription), None)
                 yield key_of(subscription)
+
+
+def signs_of(step: ComparedMessage) -> list[str]:
+    """The ids of the rules that the command of a step is a sign of."""
+    command = step.new.outcome.command or step.old.outcome.command
+    if command is None:
+        return []
+    try:
+        mqmd = Mqmd() if step.arrival.md is None else Mqmd.decode(step.arrival.md)
+    except DecodeError:
+        return []
+    if isinstance(command, Publish):
+        return list(_of_publication(command, step, mqmd))
+    return list(_of_registration(command, step, mqmd))
+
+
+def _of_publication(command: Publish, step: ComparedMessage, mqmd: Mqmd) -> Iterator[str]:
+    if ADMIN_STREAM in (command.stream_name, step.arrival.queue):
+        yield "D05"
+    # "As its queue" most often means nonpersistent, and the queue of version 6 is not known.
+    if command.has(PubOpt.RETAIN_PUB) and mqmd.persistence != MQPER_PERSISTENT:
+        yield "D28"
+    if any(delivery.subscription.format is not command.header for delivery in step.new.deliveries):
+        yield "D31"
+
+
+def _of_registration(command: Command, step: ComparedMessage, mqmd: Mqmd) -> Iterator[str]:
+    if ADMIN_STREAM in (command.stream_name, step.arrival.queue):
+        yield "D05"
+    if isinstance(command, RegisterPublisher | DeregisterPublisher):
+        yield "D06"
+    if isinstance(command, RegisterSubscriber | DeregisterSubscriber | RequestUpdate):
+        # Version 7 reads those of MQRFH by character as version 6 did.
+        if command.header is PublicationFormat.RFH2 and any(map(has_char_wildcards, command.topics)):
+            yield "D14"
+        if is_dynamic_name(command.q_name or name_of(mqmd.reply_to_q)):
+            yield "D17"
+            yield "D18"
+    if isinstance(command, RegisterSubscriber):
+        yield from _premise_of_name(command, step)
+        # Both versions answer ok, and a replay has none of the publications that version 6 made there itself.
+        metatopic = of_metatopics(command.topics)
+        if metatopic is not None:
+            yield metatopic[0]
+        if command.filter:
+            yield "D30"
+    if isinstance(command, RegisterSubscriber | DeregisterSubscriber) and command.sub_identity is not None:
+        yield "D32"
+
+
+def _premise_of_name(command: RegisterSubscriber, step: ComparedMessage) -> Iterator[str]:
+    """A name registered for another queue, which MQSUB does not alter; or a second name for a subscription."""
+    if command.sub_name is None:
+        return
+    named = step.new.named
+    queue = identity_of(command, step.arrival, step.qmgr)[:2]
+    if named is not None and queue != (named.dest_qmgr, named.dest_queue) and not command.has(RegOpt.NO_ALTER):
+        yield "D10"
+    if named is None and step.new.outcome.reason == MQRCCF_DUPLICATE_SUBSCRIPTION:
+        yield "D25"

@@ -1,4 +1,4 @@
-"""Compares captured messages on subscriber queues with the puts of each version.
+"""Compares the versions on a capture, and captured messages on subscriber queues with the puts of each version.
 
 A captured message counts as a delivery where a broker put it (PutApplType MQAT_BROKER) on a queue that no broker reads,
 and it is a publication, and no dead letter. Deliveries are counted by queue, topics and data; only queues on which any
@@ -8,6 +8,7 @@ were captured are compared.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import IntEnum
 from hashlib import blake2b
 
@@ -15,8 +16,12 @@ from commands.broker.forward import delivered_topic
 from commands.broker.outcome import Arrival
 from commands.explain.reading import command_of, readable_command
 from commands.model import Publish
-from commands.replay.differences.observe import ComparedMessage, Observed
-from commands.replay.differences.report import DeliveryLine
+from commands.replay.arrivals import Arrivals
+from commands.replay.differences.causes import signs_of
+from commands.replay.differences.explain import Explainer
+from commands.replay.differences.model import PutDifference
+from commands.replay.differences.observe import BothVersions, ComparedMessage, Observed
+from commands.replay.differences.report import DeliveryLine, DifferenceReport, DifferenceTally
 from rfh2.captured import CapturedMessage
 from rfh2.constants import MQAT_BROKER, MQRCCF_UNKNOWN_STREAM
 from rfh2.dlh import Dlh
@@ -140,3 +145,48 @@ def _digest(topics: Iterable[str], message: Message) -> bytes:
         digest.update(topic.encode("utf-8", "surrogatepass") + b"\0")
     digest.update(b"\0" + message.body)
     return digest.digest()
+
+
+@dataclass(slots=True)
+class _QueueManager:
+    pair: BothVersions
+    explainer: Explainer
+
+
+class LocalDifferences:
+    """Compares captured messages. setup: MQSC that every queue manager starts with, in both versions."""
+
+    def __init__(self, setup: str = "") -> None:
+        self._setup = setup
+        self._qmgrs: dict[str, _QueueManager] = {}
+        self._arrivals = Arrivals()
+        self._tally, self._deliveries = DifferenceTally(), Deliveries()
+
+    def compare(self, message: CapturedMessage, *, counted: bool = True) -> list[PutDifference]:
+        """What differs in what one message leads to.
+
+        counted: whether it is reported. If not, nothing is returned, and both versions process it all the same. Raises
+        OutOfOrderError where it came before the last one; QPubSubError where the setup fails.
+        """
+        return self.arrived(*self._arrivals.of(message), counted=counted)
+
+    def arrived(self, qmgr: str, arrival: Arrival, *, counted: bool) -> list[PutDifference]:
+        """The same for what ``Arrivals`` made of a message; the order is not checked again."""
+        known = self._qmgrs.get(qmgr)
+        if known is None:
+            known = self._qmgrs[qmgr] = _QueueManager(BothVersions(qmgr, self._setup), Explainer())
+            known.explainer.causes.begin(*known.pair.subscriptions())
+        step, explainer = known.pair.step(arrival), known.explainer
+        if not counted:
+            explainer.causes.learn(step)
+            return []
+        differences = explainer.step(step)
+        self._tally.message(differences, not_processed(step))
+        self._deliveries.step(step)
+        for rule in signs_of(step):
+            self._tally.sign(rule, arrival.seq)
+        return differences
+
+    def report(self) -> DifferenceReport:
+        """The report on all messages so far."""
+        return self._tally.report(self._deliveries.lines())

@@ -12,12 +12,16 @@ from typing import Final
 
 from commands.headers.registry import parse
 from commands.model import Publish
-from commands.replay.file_transfer.document import Document, DocumentError, attribute, children, local_name
 from commands.replay.file_transfer.documents import (
     OTHER_LOGS,
     PROPERTIES,
     TRANSACTION,
+    Document,
+    DocumentError,
     agent_rows,
+    attribute,
+    children,
+    local_name,
     schema_of,
     transfer_rows,
 )

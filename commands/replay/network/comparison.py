@@ -14,11 +14,11 @@ from typing import Final, NamedTuple
 from pydantic import BaseModel, ConfigDict
 
 from commands.broker.puts import PutKind
+from commands.explain.pictures import NetworkNode, network_svg
 from commands.network.absence import absence
 from commands.network.network import Network, Step
 from commands.replay.arrivals import DEFAULT_QMGR
-from commands.replay.network.building import NetworkSetup
-from commands.replay.network.local import NetworkReplay
+from commands.replay.network.local import NetworkReplay, NetworkSetup
 from rfh2.captured import CapturedMessage
 from rfh2.errors import QPubSubError
 
@@ -241,3 +241,21 @@ def figures(network: Network, deliveries: int) -> NetworkFigures:
         retained_copies=sum(network.retained_copies.values()),
         links=links,
     )
+
+
+def network_picture(network: Network, title: str) -> str:
+    """The text of an SVG file."""
+    retained, links = network.retained_copies, network.topology.links()
+    nodes = [
+        NetworkNode(
+            position.qmgr,
+            position.parent,
+            position.clusters,
+            (f"{network.queue_managers[position.qmgr].proxies_here:,} proxies, {retained[position.qmgr]:,} retained",),
+        )
+        for position in network.topology.positions
+    ]
+    number = {qmgr: n for n, qmgr in enumerate(links)}
+    pairs = [(qmgr, link.neighbour) for qmgr in links for link in links[qmgr] if number[qmgr] < number[link.neighbour]]
+    publications = {channel: each.publications for channel, each in network.traffic.items() if each.publications}
+    return network_svg(nodes, list(dict.fromkeys(pairs)), publications, title)

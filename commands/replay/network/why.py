@@ -22,8 +22,7 @@ from commands.network.absence import absence, own_scope, would_come
 from commands.network.flows import Place
 from commands.network.network import Received, Step
 from commands.network.routing import at_neighbour
-from commands.replay.network.building import NetworkSetup
-from commands.replay.network.local import NetworkReplay
+from commands.replay.network.local import NetworkReplay, NetworkSetup
 from rfh2.captured import CapturedMessage
 from streams.operations import PassedOver, PublishToTopic, Rule
 from streams.subscriptions import Subscription

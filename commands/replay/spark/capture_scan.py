@@ -25,10 +25,22 @@ from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
 from commands.broker.objects import CONTROL_QUEUE
 from commands.explain.selection import EVERYTHING, MessageSelection
-from commands.replay.spark.choice import CHOSEN, Place, last_place, up_to
-from commands.replay.spark.first_pass_filter import FirstPassRole, Roles
 from commands.replay.spark.in_order import FilesInOrder, filled, with_moments
-from commands.replay.spark.prepare import Clock, Clocks, Prepared, Work, begins_of, expiry_of, moments_of
+from commands.replay.spark.prepare import (
+    CHOSEN,
+    Clock,
+    Clocks,
+    FirstPassRole,
+    Place,
+    Prepared,
+    Roles,
+    Work,
+    begins_of,
+    expiry_of,
+    last_place,
+    moments_of,
+    up_to,
+)
 from commands.replay.spark.replay_setup import EXPIRY, UNLIMITED, ReplaySetup
 from commands.replay.spark.schemas import CAPTURED, COLUMNS, arrow_schema
 

@@ -56,8 +56,7 @@ from commands.replay.spark.control_tasks import (
 from commands.replay.spark.journal import BEFORE_ALL, FOREVER
 from commands.replay.spark.prepare import Prepared, Work
 from commands.replay.spark.replay_setup import ReplaySetup
-from commands.replay.spark.rows import batch_of, columns
-from commands.replay.spark.schemas import COLUMNS, arrow_schema
+from commands.replay.spark.schemas import COLUMNS, arrow_schema, batch_of, columns
 from streams.operations import (
     ClearRetained,
     Effect,

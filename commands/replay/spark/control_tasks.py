@@ -25,8 +25,7 @@ from pyspark.sql.types import ArrayType, BooleanType, LongType, StructField, Str
 from commands.broker.objects import CONTROL_QUEUE
 from commands.broker.reach import NOTHING, Reach, reach_of, reach_of_subscription
 from commands.replay.spark.prepare import Work
-from commands.replay.spark.rows import columns
-from commands.replay.spark.schemas import COLUMNS, arrow_schema
+from commands.replay.spark.schemas import COLUMNS, arrow_schema, columns
 from streams.subscriptions import Subscription
 
 _SPREAD: Final = 256

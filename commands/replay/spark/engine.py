@@ -24,12 +24,11 @@ from pyspark.sql import SparkSession
 from commands.explain.selection import EVERYTHING, MessageSelection
 from commands.replay.local import ReplayCounts
 from commands.replay.spark.capture_scan import surveyed
+from commands.replay.spark.in_order import StagedCapture, staged
 from commands.replay.spark.pieces import files_of
-from commands.replay.spark.put_files import WrittenFiles, earlier_written, kinds_of, write_puts
+from commands.replay.spark.put_files import WrittenFiles, earlier_written, keep_found, kinds_of, write_puts
 from commands.replay.spark.replay_setup import ReplaySetup, check
 from commands.replay.spark.second_pass import RepeatedSeqError
-from commands.replay.spark.second_pass_in_files import keep_found
-from commands.replay.spark.staging import StagedCapture, staged
 from commands.replay.spark.twopass import first_pass
 
 _VERSION: Final = 6

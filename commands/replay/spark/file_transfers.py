@@ -16,10 +16,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import DataType, DoubleType, LongType, StringType, StructField, StructType, TimestampType
 
 from commands.replay.file_transfer import TABLES, columns_of, may_be_of_agent, rows_of
-from commands.replay.file_transfer.files import check_directory
-from commands.replay.file_transfer.rows import values_of
-from commands.replay.spark.rows import batch_of, columns, message_of
-from commands.replay.spark.schemas import CAPTURED, check_columns
+from commands.replay.file_transfer.rows import check_directory, values_of
+from commands.replay.spark.schemas import CAPTURED, batch_of, check_columns, columns, message_of
 from rfh2.captured import CapturedMessage
 
 _TYPES: Final[dict[type, DataType]] = {

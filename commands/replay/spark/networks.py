@@ -28,15 +28,13 @@ from pyspark.sql.types import StringType, StructField, StructType
 from commands.broker.puts import PutKind
 from commands.replay.arrivals import DEFAULT_QMGR
 from commands.replay.local import ReplayCounts
-from commands.replay.network.building import NetworkSetup
-from commands.replay.network.local import NetworkReplay
+from commands.replay.network.local import NetworkReplay, NetworkSetup
 from commands.replay.put_columns import PutColumns
 from commands.replay.spark.engine import Done
+from commands.replay.spark.in_order import staged
 from commands.replay.spark.put_files import WrittenFiles
-from commands.replay.spark.rows import columns
-from commands.replay.spark.schemas import CAPTURED, PUTS, arrow_schema
+from commands.replay.spark.schemas import CAPTURED, PUTS, arrow_schema, columns
 from commands.replay.spark.source import FORMAT
-from commands.replay.spark.staging import staged
 from rfh2.captured import CapturedMessage
 from rfh2.errors import QPubSubError
 

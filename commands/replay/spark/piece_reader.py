@@ -11,8 +11,7 @@ import pyarrow.compute as pc
 
 from commands.broker.reading import natural_queue
 from commands.replay.spark.pieces import Piece
-from commands.replay.spark.rows import batch_of
-from commands.replay.spark.schemas import CAPTURED, READ, arrow_schema
+from commands.replay.spark.schemas import CAPTURED, READ, arrow_schema, batch_of
 from rfh2.captured import CapturedMessage
 from rfh2.captures import CaptureRecord, Numbering, read_captures
 from rfh2.captures.parquet import open_parquet

@@ -6,29 +6,181 @@ stream, nor numbers that are really time stamps, put most of the work on one tas
 A message without a time comes when the last one of its queue manager came. Where the clock goes back *and* something
 expires, the order in which things expire depends on every single message: ``Prepared.exact`` names the queue managers
 for which the replay has to take the longer way (``control``).
+
+The role of a message in the first pass, by its command. The message is parsed only if its bytes do not show enough.
+
+Programs put the same headers repeatedly, so most headers were parsed before.
+
+The messages that a replay keeps the results of, where a person selects some: a column of the messages.
+
+All messages are replayed. Up to the last one that a limit allows, the column says of which the results are kept.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from datetime import timedelta
+from enum import Enum, auto
+from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import (
+    Column,
     DataFrame,
     Window,
     functions as F,  # noqa: N812 - Spark's own custom
 )
-from pyspark.sql.types import StructType
+from pyspark.sql.types import BooleanType, StructType
 
 from commands.broker.objects import CONTROL_QUEUE
+from commands.broker.outcome import EPOCH, Arrival
 from commands.explain.selection import EVERYTHING, MessageSelection
+from commands.headers.registry import parse
+from commands.model import DeletePublication, Publish, PubOpt
 from commands.replay.arrivals import DEFAULT_QMGR
-from commands.replay.spark.choice import CHOSEN, chosen_column, is_up_to, last_place
-from commands.replay.spark.first_pass_filter import FirstPassRole, with_role
+from commands.replay.plain_publications import is_plain
 from commands.replay.spark.replay_setup import EXPIRY, UNLIMITED, ReplaySetup
-from commands.replay.spark.schemas import CAPTURED, COLUMNS, check_columns
+from commands.replay.spark.schemas import CAPTURED, COLUMNS, check_columns, columns, message_of
+from commands.templates.parts import ShapeKey, parts_of
+from rfh2.errors import QPubSubError
+from rfh2.message import decode
+
+_MOST_KNOWN: Final = 100_000
+
+
+class FirstPassRole(Enum):
+    """CONTROL: it is on the control queue, or deletes what is retained. RETAINING: it leaves something retained, if it
+    succeeds. NONE: it does neither."""
+
+    CONTROL = auto()
+    RETAINING = auto()
+    NONE = auto()
+
+
+class Roles:
+    """The roles of messages on the control queue and on stream queues."""
+
+    def __init__(self) -> None:
+        self._known: dict[ShapeKey, FirstPassRole] = {}
+
+    def of(self, queue: str, md: bytes | None, body: bytes) -> FirstPassRole:
+        """The role of one message."""
+        if queue == CONTROL_QUEUE:
+            return FirstPassRole.CONTROL
+        if is_plain(body):
+            return FirstPassRole.NONE
+        # Messages of one shape are one command, but for texts that only decide whether it succeeds.
+        parts = parts_of(Arrival(0, EPOCH, queue, md, body))
+        role = None if parts is None else self._known.get(parts.key)
+        if role is not None:
+            return role
+        role = _role_of(md, body)
+        if role is None:
+            return FirstPassRole.NONE
+        if parts is not None:
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            self._known[parts.key] = role
+        return role
+
+    def split(self, batch: pa.RecordBatch) -> dict[FirstPassRole, pa.RecordBatch]:
+        """The messages of *batch* by their role."""
+        places: dict[FirstPassRole, list[int]] = {role: [] for role in FirstPassRole}
+        for at, row in enumerate(columns(batch, "queue", "md", "body")):
+            places[self.of(*row)].append(at)
+        return {role: batch.take(pa.array(found, pa.int64())) for role, found in places.items() if found}
+
+
+def _role_of(md: bytes | None, body: bytes) -> FirstPassRole | None:
+    """The role of the command in a message; None where there is none that can be read."""
+    try:
+        command = parse(decode(body, md))
+    except QPubSubError:
+        return None
+    if isinstance(command, DeletePublication):
+        return FirstPassRole.CONTROL
+    retains = isinstance(command, Publish) and command.has(PubOpt.RETAIN_PUB)
+    return FirstPassRole.RETAINING if retains else FirstPassRole.NONE
+
+
+def with_role(role: FirstPassRole) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """What a task does that keeps the messages with this role."""
+
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        roles = Roles()
+        for batch in batches:
+            found = roles.split(batch).get(role)
+            if found is not None:
+                yield found
+
+    return run
+
+
+CHOSEN: Final = "chosen"
+"""The column; messages have it where not all are selected."""
+
+Place = tuple[int, str]
+"""The seq and the queue manager of a message: its place in the order of a replay."""
+
+
+def chosen_column(selection: MessageSelection) -> Column:
+    """CHOSEN for messages with the columns of CAPTURED, as they were captured. The limit does not count."""
+    if not selection.has_conditions:
+        return F.lit(True)
+
+    def is_chosen(seq: int, micros: int | None, *others: Any) -> bool:
+        time = None if micros is None else EPOCH + timedelta(microseconds=micros)
+        return selection.selects(message_of(seq, time, *others))
+
+    # As a datetime it would be in the zone of the machine.
+    given = (F.unix_micros(name) if name == "time" else F.col(name) for name in CAPTURED.names)
+    return F.udf(is_chosen, BooleanType(), useArrow=False)(*given)
+
+
+def selected(captured: DataFrame, selection: MessageSelection) -> DataFrame:
+    """The messages of *captured*, which has the columns of CAPTURED, that are selected; none that cannot be read."""
+    if selection.is_all:
+        return captured
+    found = captured.where("body is not null").where(chosen_column(selection))
+    return found if selection.limit is None else found.orderBy("seq", "qmgr").limit(selection.limit)
+
+
+def chosen_of(batch: pa.RecordBatch, selection: MessageSelection) -> pa.Array:
+    """The same for a batch."""
+    if not selection.has_conditions:
+        return pa.array([True] * batch.num_rows, pa.bool_())
+    return pa.array([selection.selects(message_of(*row)) for row in columns(batch, *CAPTURED.names)], pa.bool_())
+
+
+def last_place(chosen: DataFrame, limit: int) -> Place | None:
+    """The place of the last message that *limit* allows; None where it allows all of them.
+
+    chosen: the columns seq and qmgr of the messages that are selected.
+    """
+    first = chosen.orderBy("seq", "qmgr").limit(limit)
+    count, last = first.agg(F.count("*"), F.max(F.struct("seq", "qmgr"))).collect()[0]
+    return None if count < limit else (last["seq"], last["qmgr"])
+
+
+def is_up_to(last: Place) -> Column:
+    """Whether a message, with the columns seq and qmgr, is at this place or before it."""
+    seq, qmgr = last
+    return (F.col("seq") < seq) | ((F.col("seq") == seq) & (F.col("qmgr") <= qmgr))
+
+
+def up_to(batches: Iterable[pa.RecordBatch], last: Place) -> Iterable[pa.RecordBatch]:
+    """The messages of *batches*, which are in order, to this place."""
+    for batch in batches:
+        seq, qmgr = batch.column("seq"), batch.column("qmgr")
+        at_last = pc.and_(pc.equal(seq, last[0]), pc.less_equal(qmgr, last[1]))
+        left = batch.filter(pc.or_(pc.less(seq, last[0]), at_last))
+        if left.num_rows:
+            yield left
+        if left.num_rows < batch.num_rows:
+            return
+
 
 _CELLS_PER_RANGE: Final = 16
 _MOST_CELLS: Final = 100_000

@@ -15,7 +15,7 @@ from commands.broker.outcome import EPOCH, Arrival
 from commands.mqsc.broker import Broker
 from commands.replay.arrivals import DEFAULT_QMGR
 from commands.replay.spark.pieces import files_of
-from streams.namelists import QUEUE_NAMELIST
+from streams.topic_objects import QUEUE_NAMELIST
 
 EXPIRY: Final = slice(16, 20)
 """Where Expiry is in an MQMD, in bytes."""

@@ -24,13 +24,11 @@ from pyspark.sql.types import StructType
 from commands.broker.objects import CONTROL_QUEUE
 from commands.broker.outcome import Arrival, Outcome
 from commands.mqsc.broker import Broker
-from commands.replay.spark.choice import CHOSEN
 from commands.replay.spark.control import INTERVAL
 from commands.replay.spark.journal import BEFORE_ALL, Replica, SubscriptionJournal
-from commands.replay.spark.prepare import Prepared
+from commands.replay.spark.prepare import CHOSEN, Prepared
 from commands.replay.spark.replay_setup import ReplaySetup
-from commands.replay.spark.rows import columns
-from commands.replay.spark.schemas import COLUMNS
+from commands.replay.spark.schemas import COLUMNS, columns
 from rfh2.errors import QPubSubError
 from streams.operations import RetainedPublication, RetainedStored
 from streams.topic_space import TopicSpace

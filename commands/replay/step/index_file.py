@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from commands.replay.step import Block, BlockHead, SnapshotError, StepFacts
-from commands.replay.step.snapshot import VERSION as SNAPSHOT_VERSION
+from commands.replay.step.state import VERSION as SNAPSHOT_VERSION
 from rfh2.distribution import VERSION
 from rfh2.errors import StoreError
 

@@ -22,9 +22,15 @@ from typing import Final, NamedTuple
 from commands.broker.objects import CONTROL_QUEUE
 from commands.explain.build import CommandSpec, command_message
 from commands.model import PubOpt, RegOpt
-from commands.replay.workload.options import DEFAULT_QMGR, WorkloadOptions
-from commands.replay.workload.population import Population, Subscriber, SubscriberKind
-from commands.replay.workload.seeded_random import draws, pick
+from commands.replay.workload.population import (
+    DEFAULT_QMGR,
+    Population,
+    Subscriber,
+    SubscriberKind,
+    WorkloadOptions,
+    draws,
+    pick,
+)
 from rfh2.captured import CapturedMessage
 from rfh2.constants import MQMT_DATAGRAM, MQMT_REQUEST, MQRO_NAN
 from rfh2.mqmd import Mqmd

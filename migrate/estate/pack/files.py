@@ -36,8 +36,20 @@ PAGE: Final = "pack.html"
 RUNBOOK: Final = "runbook.md"
 APPLICATIONS: Final = "applications"
 COLUMNS: Final = (
-    *("queue_manager", "wave", "kind", "number", "item", "source", "queue", "user", "program"),
-    *("result", "becomes", "severity", "reasons", "ids"),
+    "queue_manager",
+    "wave",
+    "kind",
+    "number",
+    "item",
+    "source",
+    "queue",
+    "user",
+    "program",
+    "result",
+    "becomes",
+    "severity",
+    "reasons",
+    "ids",
 )
 _BUFFERED_ROWS: Final = 5_000
 
@@ -101,8 +113,14 @@ class _Tables:
             self.names[application] = self._new_name(application)
             self._buffered[application].append(list(COLUMNS))
         texts = (
-            *(row.label, row.source, row.owner.queue, row.owner.user, row.owner.program),
-            *(str(row.result), row.becomes, str(row.severity)),
+            row.label,
+            row.source,
+            row.owner.queue,
+            row.owner.user,
+            row.owner.program,
+            str(row.result),
+            row.becomes,
+            str(row.severity),
             "; ".join(reason.text for reason in row.reasons),
             " ".join(sorted({known for reason in row.reasons for known in reason.ids})),
         )

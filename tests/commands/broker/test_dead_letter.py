@@ -10,7 +10,7 @@ from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM
 from rfh2.constants import MQAT_BROKER, MQFMT_DEAD_LETTER_HEADER, MQFMT_RF_HEADER_2, MQMT_REQUEST, MQRO_DISCARD_MSG
 from rfh2.dlh import Dlh
 from rfh2.mqmd import Mqmd
-from streams.namelists import QUEUE_NAMELIST, Namelist
+from streams.topic_objects import QUEUE_NAMELIST, Namelist
 from tests.commands.scenario import CORREL_ID, MSG_ID, Received, Scenario, dlh_queue, psc, rfh2_message
 
 

@@ -16,7 +16,7 @@ from commands.mqsc.broker import Broker
 from rfh2.mqmd import Mqmd
 from rfh2.pcf_names import MQCACF_TOPIC
 from rfh2.pcf_parameters import Cfst
-from streams.namelists import QUEUE_NAMELIST, Namelist
+from streams.topic_objects import QUEUE_NAMELIST, Namelist
 from tests.commands.headers.rfh1_pcf_table import (
     SPORT,
     OlderScenario,

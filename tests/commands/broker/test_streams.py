@@ -13,8 +13,7 @@ from commands.broker.objects import ADMIN_STREAM, CONTROL_QUEUE, DEFAULT_STREAM,
 from rfh2 import CapturedMessage, Folder, Rfh2
 from rfh2.constants import MQAT_BROKER
 from rfh2.mqmd import Mqmd
-from streams.namelists import QUEUE_NAMELIST, Namelist
-from streams.topic_objects import TopicObject, Wildcard
+from streams.topic_objects import QUEUE_NAMELIST, Namelist, TopicObject, Wildcard
 from tests.commands.scenario import Scenario, done, psc, refused, rfh2_message
 
 

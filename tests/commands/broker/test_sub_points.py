@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from commands.broker.authority import Action
-from streams.namelists import DEFAULT_SUB_POINT, SUB_POINT_NAMELIST, Namelist
-from streams.topic_objects import TopicObject, Wildcard
+from streams.topic_objects import DEFAULT_SUB_POINT, SUB_POINT_NAMELIST, Namelist, TopicObject, Wildcard
 from tests.commands.scenario import Answer, Scenario, done, refused, warned
 
 USD = ("SubPoint", "USD")

@@ -64,7 +64,7 @@ from commands.cli import main
 try:
     main(["--help"])
 except SystemExit:
-    rooms = ("commands.cli.", "commands.running.")
+    rooms = ("commands.cli.", "commands.options", "commands.running.")
     print(sorted(m for m in sys.modules if m.startswith(rooms)))
 """
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
@@ -140,9 +140,9 @@ def test_the_home_is_not_made_by_looking(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
 def test_a_full_disk_behind_stdout_is_told(tmp_path: Path) -> None:
-    assert qpubsub("create", "QM1", home=tmp_path).returncode == 0
+    assert run("create", "QM1", "--home", str(tmp_path)).code == 0
     line = '{"seq":1,"queue":"Q","body_hex":"00"}\n'
-    assert qpubsub("put", "-m", "QM1", "Q", home=tmp_path, stdin=line).returncode == 0
+    assert run("put", "-m", "QM1", "--home", str(tmp_path), "Q", stdin=line).code == 0
     program = "from commands.cli import main; main(['get', '-m', 'QM1', 'Q'])"
     with Path("/dev/full").open("w") as full:
         environment = {**os.environ, "QPUBSUB_HOME": str(tmp_path)}
@@ -156,7 +156,7 @@ def test_a_full_disk_behind_stdout_is_told(tmp_path: Path) -> None:
         )
 
     assert (result.returncode, result.stderr) == (2, "qpubsub: No space left on device\n")
-    assert len(qpubsub("browse", "-m", "QM1", "Q", home=tmp_path).stdout.splitlines()) == 1
+    assert len(run("browse", "-m", "QM1", "--home", str(tmp_path), "Q").lines) == 1
 
 
 VERBS_THAT_WAIT = [
@@ -172,7 +172,7 @@ VERBS_THAT_WAIT = [
 
 @pytest.mark.parametrize("words", VERBS_THAT_WAIT, ids=lambda words: words[0])
 def test_ctrl_c_ends_with_130_and_one_line(words: tuple[str, ...], tmp_path: Path) -> None:
-    assert qpubsub("create", "QM1", home=tmp_path).returncode == 0
+    assert run("create", "QM1", "--home", str(tmp_path)).code == 0
     # As on a terminal, also where what runs the tests ignores the signal.
     program = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
     program += "from commands.cli import main; print('r', file=sys.stderr, flush=True); main()"

@@ -15,7 +15,7 @@ import pytest
 
 from commands.qmgr.store import QueueManagerStore
 from commands.terminal.console import ExitCode
-from tests.commands.cli_runs import run
+from tests.commands.cli_runs import Working, run, working
 
 PROGRAM = [sys.executable, "-c", "from commands.cli import main; main()"]
 WAIT_S = 60
@@ -41,14 +41,10 @@ def started(*words: str) -> subprocess.Popen[str]:
 
 
 @pytest.fixture
-def processor(home: Path) -> Iterator[subprocess.Popen[str]]:
-    """``qpubsub run``, at work."""
-    process = started("run")
-    assert process.stderr is not None
-    assert "waiting for commands" in process.stderr.readline()
-    yield process
-    process.terminate()
-    process.communicate(timeout=WAIT_S)
+def processor(home: Path) -> Iterator[Working]:
+    """A bridge at work."""
+    with working(home) as bridge:
+        yield bridge
 
 
 def line_of(process: subprocess.Popen[str], words: str) -> None:
@@ -71,7 +67,7 @@ def dynamic_queues(home: Path) -> list[str]:
     return [name for name in names if name.startswith("QPUBSUB.SUB.")]
 
 
-def test_what_is_published_is_printed_a_line_each(home: Path, processor: subprocess.Popen[str]) -> None:
+def test_what_is_published_is_printed_a_line_each(home: Path, processor: Working) -> None:
     assert run("pub", "--retain", "Sport/Soccer", "1 0").code == 0
     subscriber = started("sub", "Sport/#", "-C", "3")
     line_of(subscriber, "subscribed to Sport/#")
@@ -84,7 +80,7 @@ def test_what_is_published_is_printed_a_line_each(home: Path, processor: subproc
     assert (subscriptions(home), dynamic_queues(home)) == (0, [])
 
 
-def test_as_json_with_a_filter(home: Path, processor: subprocess.Popen[str]) -> None:
+def test_as_json_with_a_filter(home: Path, processor: Working) -> None:
     subscriber = started("sub", "a", "b", "--json", "--filter", "Colour = 'red'", "--new-only", "-C", "1")
     line_of(subscriber, "subscribed to a, b")
     assert run("pub", "a", "x", "--property", "Colour=blue").code == 0
@@ -103,28 +99,27 @@ ENDS = [("ctrl-c", signal.SIGINT, 0), ("sigterm", signal.SIGTERM, 0), ("killed",
 
 
 @pytest.mark.parametrize(("how", "code"), [case[1:] for case in ENDS], ids=[case[0] for case in ENDS])
-def test_nothing_stays_behind(home: Path, processor: subprocess.Popen[str], how: signal.Signals, code: int) -> None:
+def test_nothing_stays_behind(home: Path, processor: Working, how: signal.Signals, code: int) -> None:
     subscriber = started("sub", "Sport/#")
     line_of(subscriber, "subscribed")
     subscriber.send_signal(how)
     subscriber.communicate(timeout=WAIT_S)
     assert subscriber.returncode == code
     if how is signal.SIGKILL:  # found out when a processor starts, and once a minute
-        processor.terminate()
-        processor.wait(WAIT_S)
+        processor.end()
         assert run("run", "--once").code == 0
     assert dynamic_queues(home) == []
     assert subscriptions(home) == 0
 
 
-def test_a_refused_subscription_is_an_error_that_says_why(home: Path, processor: subprocess.Popen[str]) -> None:
+def test_a_refused_subscription_is_an_error_that_says_why(home: Path, processor: Working) -> None:
     ran = run("sub", "a", "--filter", "bad (")
     assert (ran.code, ran.out) == (ExitCode.USAGE, "")
     assert "queue manager QM1 refused the subscription: 3150 MQRCCF_FILTER_ERROR" in ran.talk
     assert dynamic_queues(home) == []
 
 
-def test_wait_ends_it_and_too_few_publications_are_exit_code_1(home: Path, processor: subprocess.Popen[str]) -> None:
+def test_wait_ends_it_and_too_few_publications_are_exit_code_1(home: Path, processor: Working) -> None:
     ran = run("sub", "a", "-C", "1", "--wait", "0.2")
     assert (ran.code, ran.out) == (ExitCode.PROBLEMS, "")
     assert run("sub", "a", "--wait", "0.2").code == ExitCode.DONE

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import time
-from collections.abc import Iterator
 from datetime import datetime, tzinfo
 from pathlib import Path
 
@@ -13,7 +11,7 @@ import pytest
 
 from commands.qmgr.store import QueueManagerStore
 from tests.commands.cli.test_sub_pub import WAIT_S, line_of, started
-from tests.commands.cli_runs import run
+from tests.commands.cli_runs import run, working
 
 CAPTURE = str(Path(__file__).parents[3] / "fixtures" / "why" / "silent.jsonl")
 SETUP = str(Path(__file__).parents[3] / "fixtures" / "why" / "silent.mqsc")
@@ -184,25 +182,15 @@ def test_a_subscriber_who_is_not_there(home: Path, more: tuple[str, ...]) -> Non
     assert json.loads(line)["detail"] == "there is no subscription with the name NOBODY"
 
 
-@pytest.fixture
-def processor(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[subprocess.Popen[str]]:
-    """``qpubsub run``, at work."""
-    process = started("run", "-m", "QM1")
-    assert process.stderr is not None
-    assert "waiting for commands" in process.stderr.readline()
-    yield process
-    process.terminate()
-    process.communicate(timeout=WAIT_S)
-
-
-def test_the_next_publications(home: Path, processor: subprocess.Popen[str]) -> None:
-    follower = started("why", "-m", "QM1", "--follow", "--json", "-C", "5")
-    line_of(follower, "explaining each publication")
-    assert run("pub", "-m", "QM1", "Sport/Tennis", "love", "--property", "Colour=blue").code == 0
-    assert run("pub", "-m", "QM1", "Sport/Tennis", "all", "--property", "Colour=red").code == 0
-    for topic in ("Sport/Soccer", "Sport/Soccer", "Elsewhere"):
-        assert run("pub", "-m", "QM1", topic, "2 1").code == 0
-    out, _ = follower.communicate(timeout=WAIT_S)
+def test_the_next_publications(home: Path) -> None:
+    with working(home):
+        follower = started("why", "-m", "QM1", "--follow", "--json", "-C", "5")
+        line_of(follower, "explaining each publication")
+        assert run("pub", "-m", "QM1", "Sport/Tennis", "love", "--property", "Colour=blue").code == 0
+        assert run("pub", "-m", "QM1", "Sport/Tennis", "all", "--property", "Colour=red").code == 0
+        for topic in ("Sport/Soccer", "Sport/Soccer", "Elsewhere"):
+            assert run("pub", "-m", "QM1", topic, "2 1").code == 0
+        out, _ = follower.communicate(timeout=WAIT_S)
     lines = [json.loads(line) for line in out.splitlines()]
     reasons = [(line["topic"], line["reason"]) for line in lines if line["queue"] == "RED"]
     assert reasons[:2] == [("Sport/Tennis", "filter"), ("Sport/Tennis", "delivered")]

@@ -13,9 +13,9 @@ from starlette.testclient import TestClient
 from commands.broker.dead_letter import DeadLetters
 from commands.broker.objects import LocalQueue, QueueManager
 from commands.cli.demo import demo_files
-from commands.console.opening import ConsoleOptions
-from commands.console.reading.source import Source
+from commands.console.access import ConsoleOptions
 from commands.console.server import ConsoleApp
+from commands.console.source import Source
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore
 from commands.replay.step import Timeline, blocks_of

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from commands.console.opening import ConsoleOptions
-from commands.console.reading.source import Source
+from commands.console.access import ConsoleOptions
 from commands.console.server import ConsoleApp, serve
+from commands.console.source import Source
 from commands.qmgr.store import QueueManagerStore
 from commands.terminal.users import groups_of
 

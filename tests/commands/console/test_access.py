@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from commands.config.settings import ConfigError, ConsoleConfig, ListenerTls
-from commands.console.access import HEADERS, Doorkeeper
-from commands.console.opening import ConsoleOptions, console_options
+from commands.console.access import HEADERS, ConsoleOptions, Doorkeeper, console_options
 from commands.listener.passwords import in_users_file, password_hash
 from tests.certificates import make_certificates, needs_openssl
 from tests.commands.console.places import DEAD, ORIGIN, filled, opened

@@ -12,7 +12,7 @@ from uvicorn import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
-from commands.console.connections import protocol_of
+from commands.console.server import protocol_of
 
 HEAD = b"POST /decode HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\n\r\n"
 

@@ -12,10 +12,10 @@ import pytest
 
 from commands.broker.objects import QueueManager
 from commands.cli.demo import demo_files
-from commands.console.opening import ConsoleOptions
+from commands.console.access import ConsoleOptions
 from commands.console.pages import MENU, PAGES
-from commands.console.reading.history import LENGTHS_S, MOST_PERIODS, History, Tally
 from commands.console.rendering import address
+from commands.console.source import LENGTHS_S, MOST_PERIODS, History, Tally
 from commands.network.topology import NeighbourStatus, Relation
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.neighbours import NeighbourRecord

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 from commands.explain.pictures import page, svg, text_tree
+from streams.mapping import TopicPrefix
 from streams.outline import outline
 from streams.subscriptions import Subscription, SubscriptionOptions
 from streams.topic_objects import TopicObject, Wildcard
-from streams.topic_prefixes import TopicPrefix
 from tests.html_pages import check_page
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -20,8 +20,7 @@ from rfh2.pcf import Pcf, decode_pcf
 from rfh2.pcf_names import COMMAND_NAMES
 from rfh2.pcf_parameters import Cfin, Cfst, Parameter
 from rfh2.rfh1 import Rfh1
-from streams.namelists import QUEUE_NAMELIST, Namelist
-from streams.topic_objects import TopicObject, Wildcard
+from streams.topic_objects import QUEUE_NAMELIST, Namelist, TopicObject, Wildcard
 from tests.commands.scenario import MSG_ID, Received, Result, Scenario
 
 SPORT = "SPORT.STREAM"

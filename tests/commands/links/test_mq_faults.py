@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from commands.disk.errors import UndeliverableError
-from commands.qmgr.processor import Processor
+from commands.qmgr.processor import Processor, ProcessorSettings
 from rfh2.errors import StoreError
 from tests.commands.links.mqi.harness import CONTROL, DEAD, OWED, STREAM, StandIn, needs_mqi, stand_in
 from tests.commands.links.test_mq_queues import World, _everything, _scenario
@@ -155,7 +155,7 @@ def test_connecting_again_is_tried_ever_more_slowly_and_work_goes_on(world: Worl
         pass
     world.programs.close()
     waits = _Waits(7, world.mq.start)
-    processor = Processor(manager, lambda: datetime.now(UTC), longest_pause_s=2.0)
+    processor = Processor(manager, lambda: datetime.now(UTC), settings=ProcessorSettings(longest_pause_s=2.0))
     world.mq.kill()
 
     def told(_tally: object) -> None:

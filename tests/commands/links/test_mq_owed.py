@@ -22,7 +22,7 @@ from commands.links.ibmmq.manager import MqQueueManager
 from commands.links.ibmmq.reasons import ConnectionLostError
 from commands.links.ibmmq.record import RecordError
 from commands.qmgr.backlog import Backlog
-from commands.qmgr.processor import Processor
+from commands.qmgr.processor import Processor, ProcessorSettings
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
 from commands.running.journal import Journal
@@ -538,7 +538,7 @@ def test_killed_again_and_again_each_subscriber_gets_all_in_order_and_once(world
             try:
                 store = QueueManagerStore.open(world.home, "QM1")
                 with MqQueueManager(store, ADDRESS, world.config) as manager:
-                    Processor(manager, lambda: datetime.now(UTC), batch=7).drain()
+                    Processor(manager, lambda: datetime.now(UTC), settings=ProcessorSettings(batch=7)).drain()
                 os._exit(0)
             except BaseException:
                 os._exit(1)

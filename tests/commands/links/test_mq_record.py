@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from commands.links.ibmmq.record import Record, RecordError, read_record
+from commands.links.ibmmq.record import RecordError, UnitRecord, read_record
 from rfh2 import Mqmd, decode
 from streams.operations import (
     Effect,
@@ -53,25 +53,25 @@ RECORDS: list[tuple[str, list[Effect], int]] = [
 
 @pytest.mark.parametrize(("effects", "publications"), [r[1:] for r in RECORDS], ids=[r[0] for r in RECORDS])
 def test_a_record_is_read_as_it_was_written(effects: list[Effect], publications: int) -> None:
-    messages = Record("store", 7, tuple(effects)).messages()
+    messages = UnitRecord("store", 7, tuple(effects)).messages()
 
-    assert read_record(messages) == read_record(messages[::-1]) == Record("store", 7, tuple(effects))
+    assert read_record(messages) == read_record(messages[::-1]) == UnitRecord("store", 7, tuple(effects))
     assert len(messages) == max(len(effects), 1)
     assert sum(len(message) > 10_000 for message in messages) == publications
 
 
 def test_topics_that_retain_one_publication_share_it_when_it_is_read() -> None:
-    found = read_record(Record("store", 7, tuple(stored("abc", ONE))).messages())
+    found = read_record(UnitRecord("store", 7, tuple(stored("abc", ONE))).messages())
 
     assert found is not None
     assert len({id(effect.retained.publication) for effect in found.effects if isinstance(effect, RetainedStored)}) == 1
 
 
 def test_a_record_of_an_earlier_version_has_the_publication_with_each_topic() -> None:
-    (first, second) = Record("store", 7, (*stored("a", ONE), *stored("b", OTHER))).messages()
+    (first, second) = UnitRecord("store", 7, (*stored("a", ONE), *stored("b", OTHER))).messages()
 
     assert b'"with"' not in first + second
-    assert read_record([first, second]) == Record("store", 7, (*stored("a", ONE), *stored("b", OTHER)))
+    assert read_record([first, second]) == UnitRecord("store", 7, (*stored("a", ONE), *stored("b", OTHER)))
 
 
 def test_a_row_that_names_no_publication_is_no_record() -> None:

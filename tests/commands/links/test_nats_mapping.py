@@ -16,7 +16,7 @@ from commands.links.engine.filters import FilterTree, selected
 from commands.links.engine.log_adapter import filter_of
 from commands.links.engine.message_for_tree import ForTree
 from commands.links.engine.properties import native_of
-from commands.links.nats.logs import NatsReader, Place
+from commands.links.nats.logs import ConsumerPlace, NatsReader
 from commands.links.nats.messages import MESSAGE_ID, cover, message_for, record_of, subject_of, topic_of, wildcards_of
 from streams.patterns import parse_pattern
 from streams.subscriptions import WildcardScheme
@@ -304,7 +304,7 @@ DELIVERIES: list[tuple[str, list[Any], list[int], bool]] = [
 def test_nothing_is_read_behind_a_gap(came: list[Any], read: list[int], lost: bool) -> None:
     session: Any = SimpleNamespace(client=SimpleNamespace(new_inbox=lambda: "_INBOX.1"))
     reader = NatsReader(SimpleNamespace(), session)  # type: ignore[arg-type]
-    reader.places[STREAM] = Place("log", "bridge", asked=10)
+    reader.places[STREAM] = ConsumerPlace("log", "bridge", asked=10)
     for each in came:
         asyncio.run(reader._heard(each))
     assert [each.position for each in reader._came] == read

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from commands.listener.negotiation import Answer, Most, answer, turned
+from commands.listener.negotiation import Most, NegotiationAnswer, answer, turned
 from rfh2.channel.layouts import ID_BEGIN, ID_MORE, ID_PROTECTION, ID_SHARING
 from rfh2.channel.segments import Structure
 from rfh2.errors import DecodeError
@@ -36,7 +36,7 @@ def offer(length: int = WHOLE, **fields: int) -> bytes:
     return bytes(data[:length])
 
 
-def answered(data: bytes, **options: int) -> Answer:
+def answered(data: bytes, **options: int) -> NegotiationAnswer:
     return answer(data, "little", "QM1", bytes(12), Most(**options))
 
 

@@ -13,9 +13,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from commands.broker.objects import LocalQueue
 from commands.monitoring.catalogue import METRICS, PLATFORM, Kind
 from commands.monitoring.health import Health
+from commands.monitoring.metrics import Chosen, EventCounter, ProcessorMetrics, StateCollector, chosen
 from commands.monitoring.observer import Observing
-from commands.monitoring.processor_metrics import EventCounter, ProcessorMetrics
-from commands.monitoring.state_metrics import Chosen, StateCollector, chosen
 from commands.qmgr.link_port import LinkState
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore

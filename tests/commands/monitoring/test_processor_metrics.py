@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry
 
+from commands.monitoring.metrics import ProcessorMetrics
 from commands.monitoring.observer import Observing
-from commands.monitoring.processor_metrics import ProcessorMetrics
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore, UnitOfWork
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork

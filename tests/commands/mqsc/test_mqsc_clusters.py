@@ -17,7 +17,7 @@ from commands.mqsc.administration import Neighbour, Relation
 from commands.network.repository import RepositoryEntry
 from commands.network.topology import Position
 from commands.qmgr.admin.runner import StatementRunner
-from commands.replay.network.building import NetworkSetup, QueueManagerSetup
+from commands.replay.network.local import NetworkSetup, QueueManagerSetup
 from commands.running.status import status_of
 from streams import TopicSpace
 from streams.topic_objects import ClusterRoute, TopicObject

@@ -19,8 +19,8 @@ from commands.network.topology import Position
 from commands.qmgr.network import flow_messages
 from commands.qmgr.network.flow_messages import INTER_QMGR_CONTROL, Word
 from commands.qmgr.store import QueueManagerStore, StoreBusyError
-from commands.qmgr.store.home import directory_of
-from commands.replay.network.building import NetworkSetup, QueueManagerSetup
+from commands.qmgr.store.opening import directory_of
+from commands.replay.network.local import NetworkSetup, QueueManagerSetup
 from rfh2.dlh import decode_dlh
 from streams.topic_objects import TopicObject
 from tests.commands.cli_runs import run

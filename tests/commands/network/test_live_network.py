@@ -24,8 +24,7 @@ from commands.qmgr.network.flow_messages import FOLDER
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
-from commands.replay.network.building import QueueManagerSetup
-from commands.replay.network.local import NetworkReplay
+from commands.replay.network.local import NetworkReplay, QueueManagerSetup
 from commands.running.status import status_of
 from rfh2.captured import CapturedMessage
 from rfh2.errors import StoreError

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from commands.links.channels import channel
-from commands.links.channels.channel import Memory, memory, number_after
+from commands.links.channels.channel import SequenceState, number_after, sequence_state
 from commands.network.flows import Link
 from commands.qmgr.network import flow_messages
 from commands.qmgr.network.flow_messages import INTER_QMGR_FANREQ
@@ -54,26 +54,29 @@ def agrees(world: LiveWorld) -> None:
 @pytest.mark.parametrize(
     ("sent", "received", "is_whole", "found"),
     [
-        (0, 0, True, Memory.SAME),  # the first message
-        (7, 7, True, Memory.SAME),
-        (7, 8, True, Memory.SAME),  # the process was killed before it removed the batch
-        (7, 8, False, Memory.SENDER_BEHIND),  # the batch is not the last one of this database
-        (7, 9, True, Memory.SENDER_BEHIND),
-        (0, 9, True, Memory.SENDER_BEHIND),  # made anew
-        (7, 6, True, Memory.RECEIVER_BEHIND),
-        (7, 0, True, Memory.RECEIVER_BEHIND),  # made anew
+        (0, 0, True, SequenceState.SAME),  # the first message
+        (7, 7, True, SequenceState.SAME),
+        (7, 8, True, SequenceState.SAME),  # the process was killed before it removed the batch
+        (7, 8, False, SequenceState.SENDER_BEHIND),  # the batch is not the last one of this database
+        (7, 9, True, SequenceState.SENDER_BEHIND),
+        (0, 9, True, SequenceState.SENDER_BEHIND),  # made anew
+        (7, 6, True, SequenceState.RECEIVER_BEHIND),
+        (7, 0, True, SequenceState.RECEIVER_BEHIND),  # made anew
     ],
 )
-def test_sequence_numbers_say_who_remembers_less(sent: int, received: int, is_whole: bool, found: Memory) -> None:
-    assert memory(sent, received, is_whole=is_whole) is found
+def test_sequence_numbers_say_who_remembers_less(
+    sent: int, received: int, is_whole: bool, found: SequenceState
+) -> None:
+    assert sequence_state(sent, received, is_whole=is_whole) is found
 
 
 def test_a_crash_while_two_synchronise_is_no_crash_after_a_batch() -> None:
     for sent in range(5):
         for received in range(5):
             after = number_after(sent, received)
-            assert memory(sent, after, is_whole=True) is Memory.SENDER_BEHIND  # only the receiver has the new number
-            assert memory(after, after, is_whole=True) is Memory.SAME
+            # Only the receiver has the new number.
+            assert sequence_state(sent, after, is_whole=True) is SequenceState.SENDER_BEHIND
+            assert sequence_state(after, after, is_whole=True) is SequenceState.SAME
 
 
 # Made anew

@@ -12,8 +12,7 @@ from hypothesis import given, strategies as st
 
 from commands.broker.outcome import Outcome
 from commands.broker.puts import Put
-from commands.replay.network.building import NetworkSetup, QueueManagerSetup
-from commands.replay.network.local import NetworkReplay
+from commands.replay.network.local import NetworkReplay, NetworkSetup, QueueManagerSetup
 from commands.replay.put_lines import PutLines
 from commands.templates.templates import PublicationTemplates
 from rfh2.captured import CapturedMessage

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from lxml import etree
 
-from commands.replay.network.building import NetworkSetup, QueueManagerSetup
 from commands.replay.network.comparison import NetworkChange, NetworkComparison
+from commands.replay.network.local import NetworkSetup, QueueManagerSetup
 from tests.commands.cli_runs import run
 from tests.commands.network.world import World, at
 

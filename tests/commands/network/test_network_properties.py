@@ -15,8 +15,7 @@ from hypothesis import example, given, strategies as st
 
 from commands.mqsc.broker import Broker
 from commands.network.network import Channel
-from commands.replay.network.building import NetworkSetup, QueueManagerSetup
-from commands.replay.network.local import NetworkReplay
+from commands.replay.network.local import NetworkReplay, NetworkSetup, QueueManagerSetup
 from rfh2.captured import CapturedMessage
 from streams.topic_wildcards import parse_topic_pattern
 from tests.commands.guide_scenarios import GuideScenario, scenarios

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from commands.explain.why import Reason
-from commands.replay.network.building import NetworkSetup, QueueManagerSetup
+from commands.replay.network.local import NetworkSetup, QueueManagerSetup
 from commands.replay.network.why import NetworkWhy
 from tests.commands.cli_runs import run
 from tests.commands.network.world import World, at

@@ -14,8 +14,7 @@ from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM
 from commands.broker.puts import Put, PutKind
 from commands.network.network import NextChannel, Step
 from commands.network.topology import Position
-from commands.replay.network.building import NetworkSetup, QueueManagerSetup
-from commands.replay.network.local import NetworkReplay
+from commands.replay.network.local import NetworkReplay, NetworkSetup, QueueManagerSetup
 from rfh2.captured import CapturedMessage
 from rfh2.constants import MQMT_DATAGRAM
 from rfh2.message import Message, encode

@@ -17,7 +17,7 @@ from commands.broker.objects import QueueManager
 from commands.network.repository import RepositoryEntry
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore, schema
-from commands.qmgr.store.home import DATABASE
+from commands.qmgr.store.opening import DATABASE
 from rfh2 import Mqmd, Rfh1
 from rfh2.distribution import VERSION
 from streams.topic_objects import TopicObject

@@ -11,9 +11,9 @@ import pytest
 from commands.broker.budget import Budget
 from commands.broker.objects import LocalQueue, QueueManager
 from commands.broker.puts import Put
-from commands.qmgr.processor import Processor
+from commands.qmgr.processor import Processor, ProcessorSettings
 from commands.qmgr.store import QueueManagerStore, StoredMessage, UnitOfWork
-from commands.qmgr.watch import Blame, OverdueError, Unwatched
+from commands.qmgr.watchdog import EndedProcessors, NoWatchdog, OverdueError
 from rfh2 import Folder, Mqmd, Rfh2, decode
 from rfh2.errors import StoreError
 
@@ -68,7 +68,7 @@ def test_what_goes_beyond_its_budget_is_a_dead_letter_and_the_rest_goes_on(
         for _ in range(3):  # the third one is known by the ones before, if they were done
             _publish(unit, *topics, data=bytes(size_bytes))
         _publish(unit, "b")
-    processor = Processor(store, lambda: NOW, budget=budget)
+    processor = Processor(store, lambda: NOW, settings=ProcessorSettings(budget=budget))
     assert processor.drain() == 4
     assert _depths(store, "S", "T", STREAM) == [1, 0, 0]
     assert _reasons(store) == [2102] * 3
@@ -79,14 +79,14 @@ def test_a_publication_like_one_before_has_the_same_budget(store: QueueManagerSt
     with store.unit_of_work() as unit:
         for size_bytes in (10, 10, 10, 4_000):
             _publish(unit, "a/1", data=bytes(size_bytes))
-    Processor(store, lambda: NOW, budget=Budget(size_bytes=5_000)).drain()
+    Processor(store, lambda: NOW, settings=ProcessorSettings(budget=Budget(size_bytes=5_000))).drain()
     assert (_depths(store, "S", "T"), _reasons(store)) == ([3, 3], [2102])
 
 
 def test_no_limit_is_no_limit(store: QueueManagerStore) -> None:
     with store.unit_of_work() as unit:
         _publish(unit, *(f"a/{n}" for n in range(50)), data=bytes(1_000))
-    Processor(store, lambda: NOW, budget=Budget(0, 0, 0, 0)).drain()
+    Processor(store, lambda: NOW, settings=ProcessorSettings(budget=Budget(0, 0, 0, 0))).drain()
     assert _depths(store, "S", "T") == [50, 50]
 
 
@@ -94,15 +94,17 @@ def test_the_budget_of_a_command_is_not_that_of_the_next(store: QueueManagerStor
     with store.unit_of_work() as unit:
         for n in range(10):
             _publish(unit, f"a/{n}")
-    Processor(store, lambda: NOW, budget=Budget(changes=2)).drain()
+    Processor(store, lambda: NOW, settings=ProcessorSettings(budget=Budget(changes=2))).drain()
     assert _depths(store, "S", "T") == [10, 10]
 
 
-class _Impatient(Unwatched):
+class _Impatient(NoWatchdog):
     """Finds that reading messages with ``slow`` in them takes too long: in a unit of work, or outside it too."""
 
-    def __init__(self, store: QueueManagerStore, outside_too: bool = False, blame: Blame | None = None) -> None:
-        self._store, self._outside_too, self._blame = store, outside_too, blame
+    def __init__(
+        self, store: QueueManagerStore, outside_too: bool = False, ended: EndedProcessors | None = None
+    ) -> None:
+        self._store, self._outside_too, self._ended = store, outside_too, ended
         self.seen: list[tuple[bytes, bool]] = []
         self.absolved: list[int] = []
 
@@ -114,10 +116,10 @@ class _Impatient(Unwatched):
         if b"slow" in what and is_first and (held or self._outside_too):
             raise OverdueError
 
-    def blame(self, message: StoredMessage) -> Blame | None:
-        return self._blame if b"slow" in message.body else None
+    def ended_on(self, message: StoredMessage) -> EndedProcessors | None:
+        return self._ended if b"slow" in message.body else None
 
-    def absolve(self, message: StoredMessage) -> None:
+    def succeeded(self, message: StoredMessage) -> None:
         self.absolved.append(message.seq)
 
 
@@ -126,7 +128,7 @@ def test_what_takes_long_to_read_is_read_outside_a_unit_of_work(store: QueueMana
         for n, data in enumerate((b"1", b"slow", b"2")):
             _publish(unit, f"a/{n}", data=data)
     watch = _Impatient(store)
-    assert Processor(store, lambda: NOW, watch=watch).drain() == 3
+    assert Processor(store, lambda: NOW, watchdog=watch).drain() == 3
     assert watch.seen == [(b"1", True), (b"slow", True), (b"slow", False), (b"slow", True), (b"2", True)]
     assert (_depths(store, "S", "T", DEAD), len(watch.absolved)) == ([3, 3, 0], 1)
 
@@ -135,7 +137,7 @@ def test_what_takes_too_long_there_as_well_is_set_aside(store: QueueManagerStore
     with store.unit_of_work() as unit:
         for n, data in enumerate((b"1", b"slow", b"2")):
             _publish(unit, f"a/{n}", data=data)
-    assert Processor(store, lambda: NOW, watch=_Impatient(store, outside_too=True)).drain() == 3
+    assert Processor(store, lambda: NOW, watchdog=_Impatient(store, outside_too=True)).drain() == 3
     assert (_depths(store, "S", "T"), _reasons(store)) == ([2, 2], [2102])
 
 
@@ -146,9 +148,9 @@ def test_a_message_that_ended_a_processor_once_is_done_in_a_unit_of_work_of_its_
         for n, data in enumerate((b"1", b"slow", b"2")):
             _publish(unit, f"a/{n}", data=data)
     commits: list[int] = []
-    watch = _Impatient(store, blame=Blame(1, "ended by signal 11"))
+    watch = _Impatient(store, ended=EndedProcessors(1, "ended by signal 11"))
     watch.seen.append((b"slow", True))
-    Processor(store, lambda: NOW, watch=watch, committed=lambda tally: commits.append(tally.commands)).drain()
+    Processor(store, lambda: NOW, watchdog=watch, committed=lambda tally: commits.append(tally.commands)).drain()
     assert (commits, _depths(store, "S", "T", DEAD)) == ([1, 2, 3], [3, 3, 0])
 
 
@@ -156,8 +158,8 @@ def test_a_message_that_ended_two_processors_is_set_aside_unread(store: QueueMan
     with store.unit_of_work() as unit:
         for n, data in enumerate((b"1", b"slow", b"2")):
             _publish(unit, f"a/{n}", data=data)
-    watch = _Impatient(store, blame=Blame(2, "ended by signal 11"))
-    assert Processor(store, lambda: NOW, watch=watch).drain() == 3
+    watch = _Impatient(store, ended=EndedProcessors(2, "ended by signal 11"))
+    assert Processor(store, lambda: NOW, watchdog=watch).drain() == 3
     assert b"slow" not in [what for what, _ in watch.seen]
     assert (_depths(store, "S", "T"), _reasons(store), len(watch.absolved)) == ([2, 2], [2362], 1)
 
@@ -166,8 +168,8 @@ def test_it_stays_where_it_is_while_the_dead_letter_queue_does_not_take_it(store
     with store.unit_of_work() as unit:
         unit.save_definition(LocalQueue(DEAD, put_enabled=False))
         _publish(unit, "a/1", data=b"slow")
-    watch = _Impatient(store, blame=Blame(2, "ended by signal 11"))
-    processor = Processor(store, lambda: NOW, watch=watch)
+    watch = _Impatient(store, ended=EndedProcessors(2, "ended by signal 11"))
+    processor = Processor(store, lambda: NOW, watchdog=watch)
     with pytest.raises(StoreError):
         processor.drain()
     assert (_depths(store, STREAM), watch.absolved) == ([1], [])
@@ -189,7 +191,7 @@ def test_puts_that_could_not_be_recorded_are_recorded_before_anything_else_is_do
     with store.unit_of_work() as unit:
         for n in range(3):
             _publish(unit, f"a/{n}")
-    processor = Processor(store, lambda: NOW, record, batch=1)
+    processor = Processor(store, lambda: NOW, record, settings=ProcessorSettings(batch=1))
     for room in (1, 3, 6):
         if room < 6:
             with pytest.raises(StoreError):

@@ -22,7 +22,7 @@ from commands.broker.objects import LocalQueue, QueueManager
 from commands.disk.errors import UndeliverableError
 from commands.qmgr.backlog import Backlog
 from commands.qmgr.counters import forget_unused_topics
-from commands.qmgr.processor import Processor
+from commands.qmgr.processor import Processor, ProcessorSettings
 from commands.qmgr.store import Durability, QueueManagerStore
 from commands.qmgr.store.counters import MOST_TOPICS
 from rfh2 import Folder, Mqmd, Rfh2
@@ -56,7 +56,7 @@ def _do(store: QueueManagerStore, *commands: str, now: datetime = NOW, batch: in
                 folders = (Folder.of(psc), Folder.of(usr))
                 md = Mqmd(format="MQHRF2", persistence=1, priority=0, user_identifier="app")
                 unit.put(STREAM, md.encode(), Rfh2(folders, format="MQSTR").encode() + b"data")
-    Processor(store, lambda: now, batch=batch).drain()
+    Processor(store, lambda: now, settings=ProcessorSettings(batch=batch)).drain()
 
 
 def _of_queues(store: QueueManagerStore) -> dict[str, SubscriptionCounts]:

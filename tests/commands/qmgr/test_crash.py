@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from commands.qmgr.processor import Processor
+from commands.qmgr.processor import Processor, ProcessorSettings
 from commands.qmgr.store import QueueManagerStore, StoreBusyError, StoreFullError
 from tests.commands.qmgr.disk_states import disk_states
 from tests.reliability.workload import clock, create, drain, everything
@@ -33,7 +33,7 @@ def test_after_a_crash_at_any_commit_the_state_becomes_that_of_an_uninterrupted_
 
 def _drained(home: Path) -> None:
     with QueueManagerStore.open(home, "QM1") as store:
-        Processor(store, clock, batch=7).drain()
+        Processor(store, clock, settings=ProcessorSettings(batch=7)).drain()
 
 
 def _work_until_full(store: QueueManagerStore, processor: Processor) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from commands.broker.objects import QueueManager
-from commands.qmgr.processor import Processor
+from commands.qmgr.processor import Processor, ProcessorSettings
 from commands.qmgr.store import Durability, QueueManagerStore
 from tests.commands.qmgr.test_dynamic_queues import DEAD, STREAM, TEMPORARY, register, rows, subscribers
 from tests.reliability.kills import killed_after, time_of
@@ -37,7 +37,7 @@ def _numbers(store: QueueManagerStore, queue: str) -> list[int]:
 def _processing(home: Path) -> Callable[[], None]:
     def work() -> None:
         with _open(home) as store:
-            processor = Processor(store, lambda: datetime.now(UTC), batch=7)
+            processor = Processor(store, lambda: datetime.now(UTC), settings=ProcessorSettings(batch=7))
             processor.start()
             processor.drain()
 

@@ -12,7 +12,7 @@ import pytest
 from commands.broker.objects import QueueManager, definition_of, state_of
 from commands.broker.state import subscription_state
 from commands.qmgr.store import QueueManagerStore, schema
-from commands.qmgr.store.home import DATABASE
+from commands.qmgr.store.opening import DATABASE
 from streams.subscriptions import Subscription
 from tests.commands.qmgr.golden_state import dumped, made
 from tests.commands.qmgr.test_store_migration import old

@@ -20,7 +20,7 @@ import pytest
 from commands.broker.objects import LocalQueue, QueueManager
 from commands.disk.errors import UndeliverableError
 from commands.qmgr.backlog import Backlog
-from commands.qmgr.processor import Processor
+from commands.qmgr.processor import Processor, ProcessorSettings
 from commands.qmgr.store import QueueManagerStore, StoreFullError, UnitOfWork
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
 from commands.running.journal import Journal
@@ -346,7 +346,7 @@ def test_killed_again_and_again_each_subscriber_gets_all_in_order_and_once(tmp_p
         if child == 0:
             try:
                 with QueueManagerStore.open(tmp_path, "QM1", clock=lambda: NOW) as store:
-                    Processor(store, lambda: NOW, batch=7).drain()
+                    Processor(store, lambda: NOW, settings=ProcessorSettings(batch=7)).drain()
                 os._exit(0)
             except BaseException:
                 os._exit(1)

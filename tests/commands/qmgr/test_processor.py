@@ -18,7 +18,7 @@ from commands.broker.objects import LocalQueue, QueueManager
 from commands.broker.puts import Outgoing
 from commands.disk.errors import UndeliverableError
 from commands.qmgr.backlog import Backlog
-from commands.qmgr.processor import Processor
+from commands.qmgr.processor import Processor, ProcessorSettings
 from commands.qmgr.store import QueueManagerStore, UnitOfWork
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
 from commands.qmgr.tally import ProcessorTally
@@ -339,12 +339,12 @@ def test_queues_that_were_found_empty_are_not_looked_at_once_more(tmp_path: Path
                 _publish(unit)
         statements: list[str] = []
         store.database.connection.set_trace_callback(statements.append)
-        Processor(store, lambda: NOW, batch=2).drain()
+        Processor(store, lambda: NOW, settings=ProcessorSettings(batch=2)).drain()
         assert statements.count("BEGIN IMMEDIATE") == 4, "2, 2, 2, and one that finds nothing"
         with store.unit_of_work() as unit:
             _publish(unit)
         statements.clear()
-        Processor(store, lambda: NOW, batch=2).drain()
+        Processor(store, lambda: NOW, settings=ProcessorSettings(batch=2)).drain()
         store.database.connection.set_trace_callback(None)
         assert statements.count("BEGIN IMMEDIATE") == 1
         assert _depths(store, "S") == [6]

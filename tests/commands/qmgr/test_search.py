@@ -14,9 +14,8 @@ from hypothesis import given, settings, strategies as st
 
 from commands.broker.objects import QueueManager
 from commands.qmgr.store import QueueManagerStore
-from commands.qmgr.store.rows import BODY, MessageRow
-from commands.qmgr.store.search import Search
-from commands.qmgr.store.uncommitted import ANY, Match
+from commands.qmgr.store.messages import BODY, MessageRow
+from commands.qmgr.store.uncommitted import ANY, Match, Search
 from rfh2.mqmd import Mqmd
 
 MOST_ROWS = 100

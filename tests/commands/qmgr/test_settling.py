@@ -14,8 +14,7 @@ from commands.broker.objects import QueueManager
 from commands.broker.state import PublicationRow
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.schema import migrate
-from commands.qmgr.store.settling import Settling
-from commands.qmgr.store.write_buffer import WriteBuffer
+from commands.qmgr.store.write_buffer import Settling, WriteBuffer
 from rfh2 import Mqmd, decode
 from streams.operations import Publication, RetainedPublication, RetainedStored
 

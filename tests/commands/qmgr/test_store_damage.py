@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from commands.broker.objects import QueueManager
 from commands.cli import main
 from commands.qmgr.store import QueueManagerStore
-from commands.qmgr.store.home import DATABASE
+from commands.qmgr.store.opening import DATABASE
 from tests.commands.qmgr.test_store_retained import CONTROL, STREAM, command, process, publish
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"

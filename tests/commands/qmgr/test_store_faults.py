@@ -25,7 +25,7 @@ from commands.qmgr.store import (
     StoreFullError,
     schema,
 )
-from commands.qmgr.store.home import DATABASE
+from commands.qmgr.store.opening import DATABASE
 from rfh2.errors import StoreError
 from tests.commands.qmgr.disk_states import disk_states
 

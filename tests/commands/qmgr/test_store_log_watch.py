@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,12 +13,13 @@ from types import SimpleNamespace
 import pytest
 
 from commands.broker.objects import QueueManager
-from commands.qmgr.store import QueueManagerStore, log_watch as module, sqlite as waiting
-from commands.qmgr.store.log_watch import LogWatch
+from commands.qmgr.store import QueueManagerStore, database as module, sqlite as waiting
+from commands.qmgr.store.database import LogWatch
 
 needs_inotify = pytest.mark.skipif(sys.platform != "linux", reason="the system has no inotify")
 PUT = """
 import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from commands.qmgr.store import QueueManagerStore
@@ -84,7 +86,7 @@ def test_without_a_watch_the_time_is_waited(
         raise OSError(24, "Too many open files")
 
     slept: list[float] = []
-    monkeypatch.setattr(module, "time", SimpleNamespace(sleep=slept.append))
+    monkeypatch.setattr(module, "time", SimpleNamespace(sleep=slept.append, monotonic=time.monotonic))
     if why == "no inotify":
         monkeypatch.setitem(sys.modules, "inotify_simple", None)
     elif why == "no watch is left":

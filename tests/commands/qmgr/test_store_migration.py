@@ -14,7 +14,7 @@ from commands.disk.lock import exclusive
 from commands.network.flows import Link
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerInUseError, QueueManagerStore, StoreDamagedError, schema
-from commands.qmgr.store.home import DATABASE
+from commands.qmgr.store.opening import DATABASE
 from commands.qmgr.store.owed import owed_overview
 from rfh2 import encode
 from streams.operations import RetainedCleared

@@ -18,8 +18,8 @@ from commands.broker.puts import Put
 from commands.mqsc.broker import Broker
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore
-from commands.qmgr.store.home import DATABASE
-from commands.qmgr.store.publications import CACHE_BYTES, KeptMessages, StoredPublication
+from commands.qmgr.store.opening import DATABASE
+from commands.qmgr.store.reading import CACHE_BYTES, KeptMessages, StoredPublication
 from rfh2 import Folder, Mqmd, Rfh2, decode, encode
 from rfh2.captured import CapturedMessage
 from rfh2.errors import StoreError

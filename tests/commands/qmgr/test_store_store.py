@@ -40,7 +40,6 @@ from commands.qmgr.store import (
 from rfh2.errors import StoreError
 from rfh2.message import decode
 from rfh2.mqmd import Mqmd
-from streams.namelists import SUB_POINT_NAMELIST, Namelist
 from streams.operations import (
     Delivery,
     Publication,
@@ -52,7 +51,7 @@ from streams.operations import (
     SubscriptionRemoved,
 )
 from streams.subscriptions import DeliveryPersistence, Subscription, SubscriptionOptions, WildcardScheme
-from streams.topic_objects import DEFAULT_TOPIC_OBJECTS, TopicObject
+from streams.topic_objects import DEFAULT_TOPIC_OBJECTS, SUB_POINT_NAMELIST, Namelist, TopicObject
 
 START = datetime(2009, 1, 28, 11, 43, 0, tzinfo=UTC)
 

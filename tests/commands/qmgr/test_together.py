@@ -20,8 +20,7 @@ from commands.broker.objects import LocalQueue, QueueManager
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore, UnitOfWork
 from rfh2 import Folder, Mqmd, Rfh2, decode
-from streams.namelists import QUEUE_NAMELIST, Namelist
-from streams.topic_objects import TopicObject, Wildcard
+from streams.topic_objects import QUEUE_NAMELIST, Namelist, TopicObject, Wildcard
 from tests.waiting import until
 
 CONTROL, STREAM, SPORT = "SYSTEM.BROKER.CONTROL.QUEUE", "SYSTEM.BROKER.DEFAULT.STREAM", "Sport"

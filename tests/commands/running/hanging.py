@@ -19,7 +19,7 @@ from typing import Any
 
 from commands.broker import core, reading
 from commands.cli import main
-from commands.running.supervisor import SupervisedWatch
+from commands.running.supervisor import SupervisedWatchdog
 
 _real_decode, _real_translate = core.decode, core.translate  # type: ignore[attr-defined]
 _held = 0
@@ -45,14 +45,14 @@ def _translate(command: Any, context: Any) -> Any:
 
 
 def _counting() -> None:
-    real = SupervisedWatch.begin
+    real = SupervisedWatchdog.begin
 
-    def begin(self: SupervisedWatch, message: Any, held: bool) -> None:
+    def begin(self: SupervisedWatchdog, message: Any, held: bool) -> None:
         global _held  # noqa: PLW0603
         _held = int(held)
         real(self, message, held)
 
-    SupervisedWatch.begin = begin  # type: ignore[method-assign]
+    SupervisedWatchdog.begin = begin  # type: ignore[method-assign]
 
 
 if __name__ == "__main__":

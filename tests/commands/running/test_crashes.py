@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from commands.running.crashes import Crashes
+from commands.running.child_processes import Crashes
 
 
 @pytest.mark.parametrize(

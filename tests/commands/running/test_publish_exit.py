@@ -22,8 +22,8 @@ from commands.broker.exit_values import (
     SubscriptionContext,
 )
 from commands.config.settings import PublishExitConfig
-from commands.running import exit_process
-from commands.running.exit_opening import PublishExits
+from commands.running import publish_exits as exit_process
+from commands.running.publish_exits import PublishExits
 from rfh2.mqmd import Mqmd
 
 EXITS = Path(__file__).with_name("exits.py")

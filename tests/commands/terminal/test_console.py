@@ -10,9 +10,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from commands.terminal.console import Console
+from commands.terminal.console import Console, progress_line
 from commands.terminal.counted import counted
-from commands.terminal.progress import progress_line
 
 
 def console(*, quiet: bool = False, debug: bool = False) -> Console:

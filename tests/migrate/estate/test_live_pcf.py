@@ -1,27 +1,24 @@
 """The verb ``estate`` on a queue manager that is reached as a client: commands as PCF, and messages on its queues.
 
-The threads of the test stand for the queue manager; therefore the verb, which forks, is a process of its own.
+The threads of the test stand for the queue manager; therefore the verb acts on one broker after the other in this
+process, as it does on a system that cannot fork.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from migrate.extract import REPLY_QUEUE
 from tests.commands.cli_runs import run
-from tests.commands.links.mqi.harness import library, needs_mqi, stand_in
+from tests.commands.links.mqi.harness import needs_mqi, stand_in
 from tests.migrate.live.rigs import URL, create, moving, rig, write_legacy
 from tests.migrate.live.test_extract import Version6
 
 pytestmark = [needs_mqi, pytest.mark.servers, pytest.mark.slow]
-
-ROOT = Path(__file__).parents[3]
 
 
 def write_estate(directory: Path, *lines: str) -> Path:
@@ -30,10 +27,9 @@ def write_estate(directory: Path, *lines: str) -> Path:
     return directory
 
 
-def estate(directory: Path, action: str, *more: str) -> subprocess.CompletedProcess[str]:
-    program = [sys.executable, "-c", "from commands.cli import main; main()", "estate", action, str(directory)]
-    environment = os.environ | {"LD_LIBRARY_PATH": str(library().parent), "PYTHONPATH": str(ROOT)}
-    return subprocess.run([*program, *more], env=environment, capture_output=True, text=True, check=False)
+@pytest.fixture(autouse=True)
+def _no_fork(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "fork")
 
 
 def state_of(directory: Path) -> str:
@@ -46,10 +42,10 @@ def test_7_4_1_messages_are_loaded_too(tmp_path: Path) -> None:
     write_estate(tmp_path, f'source = "{source.name}"')
     assert run("estate", "plan", str(tmp_path)).code in (0, 1), "it connects to nothing"
     with rig("pcf", tmp_path):
-        ran = estate(tmp_path, "apply", "--all", "--confirm", "stopped", "--wait", "60")
-        assert state_of(tmp_path) == "applied", ran.stderr
-        ran = estate(tmp_path, "verify")
-        assert (ran.returncode, state_of(tmp_path)) == (0, "verified"), ran.stderr
+        ran = run("estate", "apply", str(tmp_path), "--all", "--confirm", "stopped", "--wait", "60")
+        assert state_of(tmp_path) == "applied", ran.talk
+        ran = run("estate", "verify", str(tmp_path))
+        assert (ran.code, state_of(tmp_path)) == (0, "verified"), ran.talk
 
 
 def test_7_5_a_version_6_broker_is_asked_for_its_sources(tmp_path: Path) -> None:
@@ -64,8 +60,8 @@ def test_7_5_a_version_6_broker_is_asked_for_its_sources(tmp_path: Path) -> None
         moving(home),
         broker.running(),
     ):
-        ran = estate(tmp_path, "extract")
-        assert (ran.returncode, state_of(tmp_path)) == (0, "extracted"), ran.stderr
+        ran = run("estate", "extract", str(tmp_path))
+        assert (ran.code, state_of(tmp_path)) == (0, "extracted"), ran.talk
     assert run("estate", "plan", str(tmp_path)).code in (0, 1)
     (shown,) = json.loads(run("estate", "status", str(tmp_path), "--json").out)["queue_managers"]
     assert shown["sums"]["items"] >= 3

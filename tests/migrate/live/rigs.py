@@ -27,6 +27,7 @@ from commands.qmgr.store.port import StoredMessage
 from migrate.live.loading import PROGRESS_QUEUE
 from rfh2.captured import CapturedMessage
 from rfh2.captures import write_captures
+from rfh2.mqmd import Mqmd
 from tests.commands.cli_runs import Ran, run
 from tests.commands.links.mqi.harness import THERE, stand_in
 from tests.migrate.legacy_messages import psc, publish, register
@@ -167,6 +168,7 @@ def _all(unit: MqUnit, queue: str) -> Iterator[StoredMessage]:
 
 def _move(home: Path, stop: threading.Event) -> None:
     messages = MqMessages(parse_address(URL, "--queues"), QueuesConfig(), "mover")
+    awaited: set[str] = set()
     with QueueManagerStore.open(home, "QM1") as store:
         while not stop.is_set():
             with messages.unit_of_work() as theirs, store.unit_of_work() as ours:
@@ -175,14 +177,11 @@ def _move(home: Path, stop: threading.Event) -> None:
                 moved = [message for name in _DATA for message in _all(theirs, name)]
                 for message in (*moved, *([command] if command is not None else [])):
                     ours.put(message.queue, message.md, message.body, user=message.user)
+                    awaited.add(Mqmd.decode(message.md).reply_to_q.strip())
             with messages.unit_of_work() as theirs, store.unit_of_work() as ours:
-                for queue in store.overview().queues:
-                    name = queue.definition.name
-                    while name.startswith("QPUBSUB.") and name != PROGRESS_QUEUE:
-                        answer = ours.get(name)
-                        if answer is None:
-                            break
-                        with suppress(UnknownQueueError):
+                for name in [name for name in awaited if name.startswith("QPUBSUB.")]:
+                    with suppress(UnknownQueueError):
+                        for answer in _all(ours, name):
                             theirs.put(name, answer.md, answer.body)
             stop.wait(0.002)
     messages.close()

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from commands.links.engine.adapter import TreeUnreachableError
 from commands.links.engine.filters import Positions
 from commands.links.engine.logs import Following, Placed
-from commands.links.engine.properties import Record
+from commands.links.engine.properties import TreeMessage
 
 
 class MemoryLogs:
@@ -18,7 +18,7 @@ class MemoryLogs:
 
     bridge = "bridge"
 
-    def __init__(self, **logs: list[Record | Exception]) -> None:
+    def __init__(self, **logs: list[TreeMessage | Exception]) -> None:
         self.logs, self.first = logs, dict[str, int]()
         self.opened: list[Positions] = []
         self.is_there = True
@@ -46,13 +46,13 @@ class MemoryLogs:
     def waits(self, positions: Positions) -> bool:
         return any(positions.get(log, -1) < end for log, end in self.ends().items())
 
-    def record(self, message: Record) -> Record:
+    def record(self, message: TreeMessage) -> TreeMessage:
         if message.payload == b"a fault":
             raise ZeroDivisionError("injected")
         return message
 
-    def retained(self, filters: Sequence[str]) -> Iterable[Record]:
-        last = {each.topic: each for each in self.logs.get("kept", []) if isinstance(each, Record)}
+    def retained(self, filters: Sequence[str]) -> Iterable[TreeMessage]:
+        last = {each.topic: each for each in self.logs.get("kept", []) if isinstance(each, TreeMessage)}
         return last.values()
 
     def close(self) -> None:
@@ -65,7 +65,7 @@ class MemoryReader:
     def __init__(self, logs: MemoryLogs, positions: Positions) -> None:
         self._logs, self._at = logs, dict(positions)
 
-    def read(self, limit: int, timeout_s: float) -> list[Placed[Record]]:
+    def read(self, limit: int, timeout_s: float) -> list[Placed[TreeMessage]]:
         self._logs.make_ready()
         found = []
         for log, at in self._at.items():

@@ -15,13 +15,13 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from commands.links.engine.adapter import (
-    Arrivals,
     Engine,
     FilterAnswer,
     NotCarriedError,
     Prepared,
     Sent,
     Subscribed,
+    TreeArrivals,
     TreeUnreachableError,
     UnansweredError,
     Waiting,
@@ -264,14 +264,14 @@ class MemoryReceiver:
     def is_waiting(self) -> bool:
         return bool(self._tree.inbox)
 
-    def take(self, limit: int, timeout_s: float) -> Arrivals:
+    def take(self, limit: int, timeout_s: float) -> TreeArrivals:
         if not self._tree.inbox or not self._tree.is_there:
             threading.Event().wait(min(timeout_s, 0.02))
-            return Arrivals()
+            return TreeArrivals()
         with self._tree.lock:
             natives = list(self._tree.inbox)[:limit]
         self._taken = len(natives)
-        return Arrivals(natives, self._taken)
+        return TreeArrivals(natives, self._taken)
 
     def accept(self) -> None:
         self._tree.called("accept")

@@ -19,7 +19,7 @@ import pytest
 
 from commands.broker.objects import DEAD_LETTER_QUEUE, QueueManager
 from commands.config.settings import Config, TopicsConfig
-from commands.links.engine.adapter import Arrivals, UnansweredError
+from commands.links.engine.adapter import TreeArrivals, UnansweredError
 from commands.links.engine.command_from_native import NativePublication
 from commands.links.engine.filters import Positions
 from commands.links.engine.inbound_writer import InboundWriter, Unreadable
@@ -163,9 +163,9 @@ def test_what_was_got_in_one_unit_of_work_with_the_queues_is_put_in_it(
     class Together:
         is_waiting = False
 
-        def take(self, limit: int, timeout_s: float) -> Arrivals:
+        def take(self, limit: int, timeout_s: float) -> TreeArrivals:
             stop.set()
-            return Arrivals([NativePublication("a", b"data")], 1, unit)
+            return TreeArrivals([NativePublication("a", b"data")], 1, unit)
 
         def accept(self) -> None:
             if not accepts:

@@ -13,7 +13,7 @@ from commands.links.engine.command_from_native import NativePublication
 from commands.links.engine.filters import FollowedFilters, Positions
 from commands.links.engine.log_adapter import LogAdapter, LogReceiver
 from commands.links.engine.logs import batches
-from commands.links.engine.properties import Record
+from commands.links.engine.properties import TreeMessage
 from commands.links.kafka.reader import LastMessages
 from commands.links.kafka.sender import SentMarks
 from tests.commands.links.engine.memory_logs import MemoryLogs
@@ -21,14 +21,14 @@ from tests.commands.links.engine.memory_logs import MemoryLogs
 LOG = logging.getLogger("qpubsub.memory")
 
 
-def _record(data: str, topic: str | None = "a", by: str | None = None, **more: object) -> Record:
+def _record(data: str, topic: str | None = "a", by: str | None = None, **more: object) -> TreeMessage:
     headers = () if by is None else (("mq.Bridge", by),)
-    return Record(topic, data.encode(), headers, **more)  # type: ignore[arg-type]
+    return TreeMessage(topic, data.encode(), headers, **more)  # type: ignore[arg-type]
 
 
 def _receiver(
     tmp_path: Path, logs: MemoryLogs, kept: Positions | None = None, since: Positions | None = None
-) -> tuple[LogReceiver[Record], FollowedFilters]:
+) -> tuple[LogReceiver[TreeMessage], FollowedFilters]:
     filters = FollowedFilters(tmp_path / "filters.json")
     filters.add("/a/#", since or {})
     receiver = LogReceiver(logs, filters, "", LOG)
@@ -36,7 +36,7 @@ def _receiver(
     return receiver, filters
 
 
-def _payloads(receiver: LogReceiver[Record], limit: int = 10) -> list[bytes]:
+def _payloads(receiver: LogReceiver[TreeMessage], limit: int = 10) -> list[bytes]:
     return [each.payload for each in receiver.take(limit, 0.0).publications]
 
 
@@ -115,7 +115,7 @@ RECORDS = [
 
 
 @pytest.mark.parametrize(("record", "wanted"), [row[1:] for row in RECORDS], ids=[row[0] for row in RECORDS])
-def test_what_is_made_of_a_record(tmp_path: Path, record: Record, wanted: object) -> None:
+def test_what_is_made_of_a_record(tmp_path: Path, record: TreeMessage, wanted: object) -> None:
     receiver, _ = _receiver(tmp_path, MemoryLogs(s=[record]))
     arrivals = receiver.take(10, 0.0)
     kinds = [
@@ -151,7 +151,7 @@ def test_positions_before_which_there_was_nothing_are_kept_too_but_seldom(tmp_pa
     assert receiver.take(10, 0.0).position is None, "it is soon after"
 
 
-class Adapter(LogAdapter[Record]):
+class Adapter(LogAdapter[TreeMessage]):
     log = LOG
 
 
@@ -173,7 +173,7 @@ def test_what_is_retained_without_what_is_the_bridges_own(tmp_path: Path) -> Non
 def test_last_messages_follow_the_log_and_begin_anew_with_it() -> None:
     logs = MemoryLogs(s=[_record("1", "a"), _record("2", "b"), _record("3", "a")])
 
-    def entry(record: Record) -> tuple[bytes, Record | None]:
+    def entry(record: TreeMessage) -> tuple[bytes, TreeMessage | None]:
         return (record.topic or "").encode(), record if record.payload else None
 
     last = LastMessages(lambda positions: logs.reader(positions, tuple), logs.ends, entry, 0.0)

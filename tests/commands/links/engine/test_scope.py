@@ -116,7 +116,7 @@ def test_3_3_3_bridges_that_share_a_tree_keep_scope_as_neighbours_do(
         here.register("#", "OTHER")
         for pub, sub in TABLE:
             here.register(f"{pub}/{sub}", f"{pub}.{sub}", LOCAL_SUB if local(sub, setup) else "")
-        for times in (1, 2, 3):  # later ones from the publication cache
+        for times in (1, 2, 3):  # later ones from templates
             publish_all(both, setup)
             got = {(pub, sub): here.data(f"{pub}.{sub}") for pub, sub in TABLE}
             expected = {row: sorted(name.encode() for name in names) * times for row, names in TABLE.items()}

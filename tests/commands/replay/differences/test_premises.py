@@ -23,8 +23,8 @@ from commands.model import (
 )
 from commands.replay.arrivals import DEFAULT_QMGR
 from commands.replay.differences import RULES
-from commands.replay.differences.local import LocalDifferences
-from commands.replay.differences.rules import Seen
+from commands.replay.differences.deliveries import LocalDifferences
+from commands.replay.differences.report import Seen
 from rfh2.captured import CapturedMessage
 from rfh2.explain.reading import read_message
 from rfh2.mqmd import name_of

@@ -16,8 +16,7 @@ from pyarrow import parquet
 from commands import Broker
 from commands.qmgr.store import QueueManagerStore
 from commands.replay.file_transfer import TABLES, Rows, columns_of, may_be_of_agent, rows_of
-from commands.replay.file_transfer.files import FORMATS, TransferTables
-from commands.replay.file_transfer.rows import values_of
+from commands.replay.file_transfer.rows import FORMATS, TransferTables, values_of
 from rfh2.captured import CapturedMessage
 from rfh2.message import decode
 from rfh2.mqmd import Mqmd

@@ -15,11 +15,9 @@ from commands.broker.state import to_microseconds
 from commands.replay.arrivals import Arrivals
 from commands.replay.spark.control import NOTES, ControlPlaneSetup, notes_of
 from commands.replay.spark.control_tasks import KEY_FIELDS, ControlTasks, Keys, deal_out, keyed, with_task
-from commands.replay.spark.first_pass_filter import FirstPassRole, Roles
-from commands.replay.spark.prepare import Clock, expiry_of
+from commands.replay.spark.prepare import Clock, FirstPassRole, Roles, expiry_of
 from commands.replay.spark.replay_setup import ReplaySetup
-from commands.replay.spark.rows import batch_of, columns
-from commands.replay.spark.schemas import COLUMNS
+from commands.replay.spark.schemas import COLUMNS, batch_of, columns
 from rfh2.captured import CapturedMessage
 
 Row = tuple[Any, ...]

@@ -15,12 +15,12 @@ from pyspark.sql import SparkSession
 from commands.explain.selection import Choosing, MessageSelection, SeqRanges, compile_where
 from commands.replay import LocalReplay
 from commands.replay.analysis import LocalAnalysis
-from commands.replay.differences.local import LocalDifferences
+from commands.replay.differences.deliveries import LocalDifferences
 from commands.replay.spark import replayed
 from commands.replay.spark.analysing import analysed
-from commands.replay.spark.choice import selected, up_to
 from commands.replay.spark.differing import differing
 from commands.replay.spark.engine import Order, run as replay_files
+from commands.replay.spark.prepare import selected, up_to
 from commands.replay.workload import Workload, WorkloadOptions, setup_script
 from rfh2.captured import CapturedMessage
 from tests.commands.replay.spark.test_analysing import difference as table_difference

@@ -21,7 +21,7 @@ from commands.explain.build import CommandSpec, command_message
 from commands.mqsc.broker import Broker
 from commands.replay.spark.control import INTERVAL, LOOKUP
 from commands.replay.spark.control_tasks import ControlTasks, Keys, deal_out, keys_of
-from commands.replay.spark.first_pass_filter import FirstPassRole
+from commands.replay.spark.prepare import FirstPassRole
 from commands.replay.spark.replay_setup import ReplaySetup
 from commands.replay.workload import Workload, WorkloadOptions, setup_script
 from rfh2.captured import CapturedMessage

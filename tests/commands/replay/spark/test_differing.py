@@ -13,7 +13,7 @@ from commands.broker.objects import DEFAULT_STREAM
 from commands.explain.build import CommandSpec, command_message
 from commands.replay import LocalReplay
 from commands.replay.differences import DifferenceReport, PutDifference
-from commands.replay.differences.local import LocalDifferences
+from commands.replay.differences.deliveries import LocalDifferences
 from commands.replay.spark import DIFFERENCES, Compared, differing
 from commands.replay.spark.differing import compare
 from commands.replay.workload import Workload, WorkloadOptions, setup_script

@@ -18,18 +18,16 @@ from commands.broker.context import Semantics, has_stream
 from commands.broker.objects import ADMIN_STREAM, CONTROL_QUEUE, DEFAULT_STREAM
 from commands.broker.outcome import Arrival
 from commands.replay.spark.control import INTERVAL, LOOKUP, NOTES, WINNER, ControlPlaneSetup, notes_of
-from commands.replay.spark.first_pass_filter import FirstPassRole
-from commands.replay.spark.lookups import LookupTable, PatternLookups
+from commands.replay.spark.prepare import FirstPassRole
 from commands.replay.spark.replay_setup import ReplaySetup
-from commands.replay.spark.retained import CANDIDATES, TURNS, candidates_of, winners_of
-from commands.replay.spark.rows import columns
-from commands.replay.spark.schemas import PUTS, arrow_schema
+from commands.replay.spark.retained import CANDIDATES, TURNS, LookupTable, PatternLookups, candidates_of, winners_of
+from commands.replay.spark.schemas import PUTS, arrow_schema, columns
 from commands.replay.spark.second_pass import RangeTask
 from commands.replay.spark.twopass import PutKeeper
 from rfh2.captured import CapturedMessage
-from streams.namelists import QUEUE_NAMELIST
 from streams.operations import RetainedCleared, RetainedStored
 from streams.subscriptions import WildcardScheme
+from streams.topic_objects import QUEUE_NAMELIST
 from tests.commands.replay.spark.divided import (
     NOW,
     QMGR,

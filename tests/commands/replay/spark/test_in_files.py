@@ -20,9 +20,8 @@ from commands.model import DeletePublication, Publish, PubOpt
 from commands.replay.plain_publications import is_plain
 from commands.replay.spark.capture_scan import _Surveyor, surveyed
 from commands.replay.spark.engine import Order, run
-from commands.replay.spark.first_pass_filter import FirstPassRole, Roles
 from commands.replay.spark.in_order import SCHEMA, FilesInOrder, Group, filled, in_order, with_moments
-from commands.replay.spark.prepare import Clock, prepared
+from commands.replay.spark.prepare import Clock, FirstPassRole, Roles, prepared
 from commands.replay.spark.replay_setup import ReplaySetup
 from commands.replay.workload import Workload, WorkloadOptions, setup_script
 from rfh2.captured import CapturedMessage

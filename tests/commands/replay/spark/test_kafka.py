@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from commands.config.settings import TopicsConfig
 from commands.config.urls import parse_topic_address
 from commands.replay import LocalReplay
-from commands.replay.spark.topic_source import ConnectorMissingError, TopicSource
+from commands.replay.spark.source import ConnectorMissingError, TopicSource
 from commands.replay.workload import Workload, WorkloadOptions, setup_script
 from commands.running.capture_topic import CaptureTopic
 from rfh2.captured import CapturedMessage

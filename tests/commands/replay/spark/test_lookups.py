@@ -16,9 +16,9 @@ from pyspark.sql import (
 
 from commands.replay.spark.control import INTERVAL, LOOKUP, control_plane
 from commands.replay.spark.journal import FOREVER
-from commands.replay.spark.lookups import LooksByTopic, LookupTable, PatternLookups, lookup_table
 from commands.replay.spark.prepare import Prepared, prepared
 from commands.replay.spark.replay_setup import ReplaySetup
+from commands.replay.spark.retained import LooksByTopic, LookupTable, PatternLookups, lookup_table
 from commands.replay.spark.second_pass import Lane, intervals_of
 from commands.replay.workload import Workload, WorkloadOptions, setup_script
 from streams.patterns import parse_pattern

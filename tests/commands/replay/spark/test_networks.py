@@ -10,8 +10,7 @@ from pyspark.sql import SparkSession
 
 from commands.network.estate_file import read_estate
 from commands.network.topology import Position
-from commands.replay.network.building import NetworkSetup, QueueManagerSetup
-from commands.replay.network.local import NetworkReplay
+from commands.replay.network.local import NetworkReplay, NetworkSetup, QueueManagerSetup
 from commands.replay.spark.networks import NetworkOrder, run_network
 from rfh2.captured import CapturedMessage
 from rfh2.errors import QPubSubError

@@ -26,7 +26,7 @@ from commands.replay.step import (
     blocks_of,
     stops_at,
 )
-from commands.replay.step.snapshot import snapshot_of
+from commands.replay.step.state import snapshot_of
 from commands.replay.step.views import change_lines, state_form, state_lines, step_form, step_lines
 from rfh2.captured import CapturedMessage
 from rfh2.captures import read_captures
