@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from commands.explain.command_text import command_text, is_response
-from commands.explain.jms_record import jms_form
 from commands.explain.problems import accepted_part, command_problems
+from commands.explain.sentence import jms_form
 from commands.headers.registry import parse
 from commands.model import Command, Publish, PubOpt
 from rfh2.captured import CapturedMessage

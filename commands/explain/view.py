@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from commands.explain.jms_record import jms_sentence
 from commands.explain.reading import readable_command
-from commands.explain.sentence import dead_letter_sentence, response_sentence, sentence
+from commands.explain.sentence import dead_letter_sentence, jms_sentence, response_sentence, sentence
 from commands.model import Command
 from rfh2.captured import CapturedMessage, iso
 from rfh2.explain.annotate import Paint, TextRole, annotate, chain, layout_lines

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cached_property
 from types import MappingProxyType
 from typing import Final, NamedTuple
@@ -18,6 +18,19 @@ from rfh2.explain.reading import PartialMessage, read_message
 from rfh2.mqmd import Mqmd, name_of
 from streams.selectors import Lookup, Value, message_properties
 from streams.selectors.expressions import ValueKind
+
+# Points of time, as people write them.
+
+
+def moment(text: str) -> datetime:
+    """A time in ISO 8601; without a zone it is UTC. Raises ValueError.
+
+    >>> moment("2009-01-28 11:43")
+    datetime.datetime(2009, 1, 28, 11, 43, tzinfo=datetime.timezone.utc)
+    """
+    found = datetime.fromisoformat(text.strip())
+    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+
 
 _REPORT: Final = 4  # MQMT_REPORT
 

@@ -6,8 +6,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import Final
 
-from commands.explain.selection.moments import moment
-from commands.explain.selection.values import NAMES
+from commands.explain.selection.values import NAMES, moment
 from rfh2.explain.reasons import reason_number
 from streams.selectors.expressions import Literal, Refusal, ValueKind
 from streams.selectors.parse import Builder

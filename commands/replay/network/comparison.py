@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from pydantic import BaseModel, ConfigDict
 
 from commands.broker.puts import PutKind
-from commands.explain.pictures.network import NetworkNode, network_svg
+from commands.explain.pictures import NetworkNode, network_svg
 from commands.network.absence import absence
 from commands.network.network import Network, Step
 from commands.replay.arrivals import DEFAULT_QMGR
