@@ -5,7 +5,7 @@ DISPLAY SBSTATUS, TPSTATUS and QSTATUS show it, and ``qpubsub status``. Moments 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
@@ -97,6 +97,14 @@ class Counts:
         last = self.delivered_at.get(sub_id)
         if last is None or last < now:
             self.delivered_at[sub_id] = now
+
+    def add_all_delivered(self, sub_ids: Sequence[bytes], now: datetime) -> None:
+        """One publication for each of some subscriptions."""
+        delivered, latest = self.delivered, self.delivered_at
+        for sub_id in sub_ids:
+            delivered[sub_id] = delivered.get(sub_id, 0) + 1
+            if latest.get(sub_id, now) <= now:
+                latest[sub_id] = now
 
     def add_filtered(self, sub_id: bytes, times: int = 1) -> None:
         """Publications that the selection string of a subscription kept away."""

@@ -20,14 +20,17 @@ def count(counts: Counts, outcome: Outcome, delivered: Sequence[Outgoing | None]
     """Count one command in *counts*. delivered: what was put in place of each of its puts."""
     for topic_string in outcome.topics:
         counts.add_published(topic_string, now)
+    for subscription in outcome.filtered:
+        counts.add_filtered(subscription.sub_id)
+    if delivered is outcome.puts:
+        counts.add_all_delivered([sub_id for put in outcome.puts for sub_id in put.sub_ids], now)
+        return
     for wanted, put in zip(outcome.puts, delivered, strict=True):
         for sub_id in wanted.sub_ids:
             if put is not None and put.kind is PutKind.PUBLICATION:
                 counts.add_delivered(sub_id, now)
             else:
                 counts.add_dead_letters(sub_id)
-    for subscription in outcome.filtered:
-        counts.add_filtered(subscription.sub_id)
 
 
 def forget_unused_topics(unit: UnitOfWork, broker: BrokerCore, now: datetime) -> int:

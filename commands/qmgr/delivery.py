@@ -126,8 +126,18 @@ class Deliverer:
         return put
 
     def deliver_all(self, puts: Sequence[Outgoing], cause: Cause) -> Sequence[Outgoing | None]:
-        """Put *puts* in order; of each what ``deliver`` returns."""
+        """Put *puts* in order; of each what ``deliver`` returns.
+
+        *puts* itself where a template made them and their queues took all of them.
+        """
         alike, delivered, n, count = self._alike, list[Outgoing | None](), 0, len(puts)
+        if alike is not None and count and puts[0].accepted is not None and not self._is_behind:
+            n = alike(puts, 0, cause.now)
+            if n == count:
+                return puts
+            delivered += puts[:n]
+            delivered.append(self.deliver(puts[n], cause))
+            n += 1
         while n < count:
             if alike is not None and puts[n].accepted is not None and not self._is_behind:
                 begin, n = n, alike(puts, n, cause.now)

@@ -319,6 +319,13 @@ class Execution:
             name = "" if outcome.command is None else type(outcome.command).__name__
             batch.ended(name, outcome.completion, outcome.reason)
         tally.linked += len(outgoing)
+        if delivered is puts and not self._records:
+            for put in puts:
+                size_bytes += len(put.body)
+            responses = 1 if puts and puts[-1].kind is PutKind.RESPONSE else 0  # a template's is the last
+            tally.publications += len(puts) - responses
+            tally.responses += responses
+            delivered = ()
         for n, done in enumerate(delivered):
             if done is not None:
                 tally.put(done.kind)
