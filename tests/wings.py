@@ -17,7 +17,7 @@ class Room(NamedTuple):
     knows: tuple[str, ...] = ()
 
 
-_CORE: Final = ("wire", "annotation", "captures", "streams", "base", "core")
+_CORE: Final = ("wire", "captures", "streams", "base", "core")
 
 ROOMS: Final[Mapping[str, Room]] = {
     # The library: from bytes to puts.
@@ -35,22 +35,21 @@ ROOMS: Final[Mapping[str, Room]] = {
     "qmgr": Room(("commands.qmgr",), ("wire", "streams", "base", "core", "mqsc")),
     "links": Room(("commands.links",), (*_CORE, "qmgr")),
     "listener": Room(("commands.listener",), ("wire", "base", "core", "qmgr")),
-    "running": Room(
-        ("commands.running", "commands.monitoring"), (*_CORE, "mqsc", "qmgr", "links", "listener", "analysis")
-    ),
-    "console": Room(("commands.console",), (*_CORE, "qmgr", "links", "listener", "running", "analysis")),
+    "running": Room(("commands.running", "commands.monitoring"), (*_CORE, "qmgr", "links", "listener", "analysis")),
+    "console": Room(("commands.console",), (*_CORE, "annotation", "qmgr", "listener", "running", "analysis")),
     # Analysis, which needs no queue manager.
-    "analysis": Room(("commands.explain", "commands.replay"), (*_CORE, "mqsc")),
+    "analysis": Room(("commands.explain", "commands.replay"), (*_CORE, "annotation", "mqsc")),
     "spark": Room(("commands.replay.spark",), (*_CORE, "mqsc", "analysis")),
     # Migration.
     "plan": Room(("migrate",), (*_CORE, "mqsc", "qmgr")),
     "live": Room(("migrate.live",), (*_CORE, "mqsc", "qmgr", "links", "plan")),
-    "estate": Room(("migrate.estate",), (*_CORE, "mqsc", "qmgr", "plan", "live")),
+    "estate": Room(("migrate.estate",), (*_CORE, "qmgr", "plan", "live")),
     # Over all.
     "cli": Room(
         ("commands.cli", "commands.options", "migrate.cli"),
         (
             *_CORE,
+            "annotation",
             "mqsc",
             "qmgr",
             "links",

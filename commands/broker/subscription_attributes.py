@@ -343,3 +343,10 @@ def subscription_options(subscription: Subscription) -> int:
 def options_of_mqso(bits: int) -> dict[str, bool]:
     """The fields of ``SubscriptionOptions`` that MQSO_* say."""
     return {each.field: bool(bits & each.mqso[True]) for each in OPTIONS if each.mqso}
+
+
+def sub_type(subscription: Subscription) -> str:
+    """ADMIN for what an administrator made or changed, API for what a program asked for, PROXY for a neighbour's."""
+    if subscription.is_proxy:
+        return "PROXY"
+    return "ADMIN" if subscription.admin else "API"

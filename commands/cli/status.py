@@ -21,7 +21,7 @@ from commands.running.status import MOST_DEAD_LETTERS, activity_lines, activity_
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
 from commands.terminal.stopping import stopping
-from rfh2.explain.reasons import reason_text
+from rfh2.reasons import reason_text
 
 _NEARLY_FULL: Final = 0.8
 _COUNTED: Final[dict[str, tuple[str, ...]]] = {

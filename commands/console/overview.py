@@ -13,7 +13,7 @@ from commands.pages import Series, timeline
 from commands.pages.timeline import spelt
 from commands.running.journal import last_status
 from commands.running.status import status_of
-from rfh2.explain.reasons import reason_text
+from rfh2.reasons import reason_text
 from streams.mapping import collisions, stream_topic
 from streams.topic_objects import DEFAULT_SUB_POINT, QUEUE_NAMELIST, SUB_POINT_NAMELIST
 

@@ -12,8 +12,8 @@ from commands.qmgr.store.listing import MessageRowOnQueue
 from commands.running.status import status_of
 from rfh2.captured import CapturedMessage
 from rfh2.errors import DecodeError
-from rfh2.explain.reasons import reason_text
 from rfh2.mqmd import name_of
+from rfh2.reasons import reason_text
 
 MESSAGES: Final = 50
 """Messages of a queue that are shown at once; each is decoded."""

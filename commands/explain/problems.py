@@ -44,7 +44,6 @@ from rfh2.constants import (
 from rfh2.errors import CommandError, DecodeError
 from rfh2.explain.form import Problem, problem
 from rfh2.explain.reading import PartialMessage
-from rfh2.explain.reasons import reason_name
 from rfh2.message import Message
 from rfh2.mqmd import name_of
 from rfh2.options import DELETE, PUBLICATION, REGISTRATION
@@ -57,6 +56,7 @@ from rfh2.pcf_names import (
     MQRCCF_CFST_PARM_ID_ERROR,
     MQRCCF_PARM_COUNT_TOO_SMALL,
 )
+from rfh2.reasons import reason_name
 from rfh2.rfh1 import COMMANDS, MQPS_COMMAND
 from streams.topic_objects import QUEUE_NAMELIST, Namelist
 from streams.topic_space import TopicSpace

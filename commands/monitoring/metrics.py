@@ -21,10 +21,10 @@ from prometheus_client.registry import Collector
 from commands.broker.counts import SubscriptionCounts, TopicCounts
 from commands.broker.objects import UNLIMITED_DEPTH
 from commands.broker.outcome import Outcome
+from commands.broker.subscription_attributes import sub_type
 from commands.monitoring.catalogue import BY_NAME, METRICS, PLATFORM, RULE_FILTER, RULE_REFUSED, Kind, Source
 from commands.monitoring.health import Health, Signs
 from commands.monitoring.steps import STAGES, Steps
-from commands.mqsc.subscription_display import sub_type
 from commands.qmgr.link_port import ManagedLink
 from commands.qmgr.observer import Committed, Ending
 from commands.qmgr.store import Overview, QueueManagerStore

@@ -8,7 +8,7 @@ from typing import Final
 from commands.broker.attribute_kinds import Shown
 from commands.broker.counts import SubscriptionCounts
 from commands.broker.lifetime import tenths_until
-from commands.broker.subscription_attributes import BY_KEYWORD, SUB_ID, values_of
+from commands.broker.subscription_attributes import BY_KEYWORD, SUB_ID, sub_type, values_of
 from commands.mqsc import answers
 from commands.mqsc.administration import Administration
 from commands.mqsc.answers import Answer, displayed
@@ -71,13 +71,6 @@ def display_status(command: Command, administration: Administration) -> Answer:
 def shown_sub_id(subscription: Subscription) -> str:
     """SUBID as DISPLAY prints it: 48 hexadecimal digits."""
     return subscription.sub_id.hex().upper()
-
-
-def sub_type(subscription: Subscription) -> str:
-    """ADMIN for what an administrator made or changed, API for what a program asked for, PROXY for a neighbour's."""
-    if subscription.is_proxy:
-        return "PROXY"
-    return "ADMIN" if subscription.admin else "API"
 
 
 def _durable(subscription: Subscription) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from extension.markdown import NOTHING, Table, code, escape
 from rfh2.constants import REASON_NAMES
-from rfh2.explain.reasons import reason_text
+from rfh2.reasons import reason_text
 from tests.rules import rules
 
 CONFORMANCE = Path(__file__).parents[1] / "conformance.md"

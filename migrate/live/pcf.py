@@ -21,11 +21,11 @@ from migrate.live.administrator import AdministrationError, Outcome, Row, displa
 from rfh2.ccsid import UTF8_CCSID
 from rfh2.constants import MQMT_REQUEST, MQRCCF_COMMAND_FAILED
 from rfh2.errors import CommandError, DecodeError
-from rfh2.explain.reasons import reason_name
 from rfh2.message import decode
 from rfh2.mqmd import Mqmd
 from rfh2.pcf import Pcf, decode_pcf
 from rfh2.pcf_names import MQCFC_LAST
+from rfh2.reasons import reason_name
 
 MODEL_QUEUE: Final = "SYSTEM.DEFAULT.MODEL.QUEUE"
 _FORMAT: Final = "MQADMIN"

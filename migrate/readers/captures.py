@@ -22,11 +22,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from commands import Broker, Completion, Outcome
 from commands.broker.objects import ADMIN_STREAM, CONTROL_QUEUE, Objects, QueueManager, is_object_name
+from commands.broker.outcome import Outcome
 from commands.broker.reading import natural_queue
 from commands.headers.psc import split_psc
 from commands.headers.registry import parse
+from commands.headers.response import Completion
 from commands.model import (
     Command,
     DeregisterPublisher,
@@ -34,6 +35,7 @@ from commands.model import (
     RegisterPublisher,
     RegOpt,
 )
+from commands.mqsc.broker import Broker
 from migrate.legacy_state import (
     Item,
     LegacyRetained,

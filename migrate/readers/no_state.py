@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from commands import Outcome
+from commands.broker.outcome import Outcome
 from migrate.legacy_state import Source, Unread
 from rfh2.constants import REASON_NAMES
 

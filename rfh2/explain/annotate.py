@@ -27,7 +27,6 @@ from rfh2.explain.meanings import (
     tag_meaning,
 )
 from rfh2.explain.reading import Located, PartialMessage
-from rfh2.explain.reasons import reason_text
 from rfh2.explain.salvage import Salvage, Salvaged, salvage, whole_fields
 from rfh2.folders import Folder
 from rfh2.layouts import MQCFH, Layout
@@ -36,6 +35,7 @@ from rfh2.mqmd import name_of
 from rfh2.pcf import Pcf
 from rfh2.pcf_names import COMMAND_NAMES, PARAMETER_NAMES, TYPE_NAMES
 from rfh2.pcf_parameters import Cfgr, Parameter
+from rfh2.reasons import reason_text
 from rfh2.rfh1 import Rfh1
 from rfh2.rfh2 import FIXED_LENGTH, Rfh2
 from rfh2.terminal_escape import visible

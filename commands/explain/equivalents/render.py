@@ -19,7 +19,7 @@ from commands.headers.response import Completion
 from commands.model import Command
 from commands.mqsc.equivalents import OperationContext, to_mqsc
 from commands.mqsc.script import comment
-from rfh2.explain.reasons import reason_text
+from rfh2.reasons import reason_text
 from streams.operations import Operation
 from streams.topic_strings import add_prefix
 

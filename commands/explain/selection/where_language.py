@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from typing import Final
 
 from commands.explain.selection.values import NAMES, moment
-from rfh2.explain.reasons import reason_number
+from rfh2.reasons import reason_number
 from streams.selectors.expressions import Literal, Refusal, ValueKind
 from streams.selectors.parse import Builder
 from streams.selectors.properties import canonical_name, kind_of_name

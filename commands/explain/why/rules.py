@@ -15,7 +15,7 @@ from commands.broker.objects import Objects
 from commands.explain.why.verdict import Reason
 from rfh2.captured import iso
 from rfh2.errors import QPubSubError
-from rfh2.explain.reasons import feedback_text
+from rfh2.reasons import feedback_text
 from streams.operations import PassedOver, Published, Rule
 from streams.selectors import Value, message_properties, registered_selector
 from streams.subscriptions import PublicationFormat, Subscription
