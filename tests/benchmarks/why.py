@@ -3,7 +3,7 @@
     python -m tests.benchmarks.why [--messages 100000] [--rounds 1]
 
 Both read the capture from a file and write to one, one process: ``replay`` its puts, ``why`` its answers (``--json``)
-and the sums. The last column is the ratio to ``replay`` in the same round, which was 1.97 with 100,000 messages.
+and the sums. The last column is the ratio to ``replay`` in the same round.
 """
 
 from __future__ import annotations
