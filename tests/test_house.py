@@ -45,7 +45,7 @@ def _modules() -> Iterator[Path]:
 @cache
 def _nodes(path: Path) -> tuple[ast.AST, ...]:
     """Those nodes of a module that a rule is about; a module is parsed once for all rules."""
-    kinds = ast.Import | ast.ImportFrom | ast.ClassDef | ast.Attribute | ast.Call
+    kinds = ast.Import | ast.ImportFrom | ast.ClassDef | ast.Attribute | ast.Call | ast.Starred
     return tuple(
         node
         for node in ast.walk(ast.parse(path.read_text()))
@@ -212,3 +212,14 @@ def test_no_file_has_a_name_that_others_can_know_in_the_temporary_directory() ->
         or (isinstance(node, ast.Attribute) and node.attr in ("gettempdir", "gettempdirb", "mktemp", "tempdir"))
     ]
     assert known == []
+
+
+def test_no_arguments_or_items_are_packed_to_be_unpacked() -> None:
+    """``f(*(a, b), *(c, d))`` hides which argument is which."""
+    packed = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in _modules()
+        for node in _nodes(path)
+        if isinstance(node, ast.Starred) and isinstance(node.value, ast.Tuple | ast.List)
+    ]
+    assert packed == []

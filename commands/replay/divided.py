@@ -71,8 +71,12 @@ def shares(messages: Iterable[CapturedMessage], processes: int) -> Iterator[Shar
     for message in messages:
         qmgr, arrival = arrivals.of(message)
         seq, now, queue, md, body, user = (
-            *(arrival.seq, arrival.now, arrival.queue),
-            *(arrival.md, arrival.body, arrival.user),
+            arrival.seq,
+            arrival.now,
+            arrival.queue,
+            arrival.md,
+            arrival.body,
+            arrival.user,
         )
         before = latest.get(qmgr)
         if before is not None and now < before:

@@ -151,8 +151,16 @@ def _of_subscription(
 ) -> Fact:
     s = subscription
     words = (
-        *(s.user, _subscriber(qmgr, s), written_topic(s), s.name, s.stream, s.sub_point, s.selector),
-        *(s.topic_string, s.wildcard.value, _options(s)),
+        s.user,
+        _subscriber(qmgr, s),
+        written_topic(s),
+        s.name,
+        s.stream,
+        s.sub_point,
+        s.selector,
+        s.topic_string,
+        s.wildcard.value,
+        _options(s),
     )
     return Fact(SUBSCRIPTIONS.name, (qmgr, s.sub_id.hex()), sums, seq, at, tuple(word or "" for word in words))
 

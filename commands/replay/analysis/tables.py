@@ -76,8 +76,16 @@ APPLICATIONS: Final = Table(
     "applications",
     {"qmgr": str, "application": str, "user": str},
     (
-        *("messages", "bytes", "publications", "registrations", "deregistrations", "requests", "deletions", "others"),
-        *("deliveries", "errors"),
+        "messages",
+        "bytes",
+        "publications",
+        "registrations",
+        "deregistrations",
+        "requests",
+        "deletions",
+        "others",
+        "deliveries",
+        "errors",
     ),
     ("messages",),
 )
@@ -89,8 +97,16 @@ SUBSCRIPTIONS: Final = Table(
     ("deliveries", "read"),
     ("deliveries", "read"),
     (
-        *("user", "subscriber", "topic", "sub_name", "stream", "sub_point", "filter"),
-        *("topic_string", "wildcards", "options"),
+        "user",
+        "subscriber",
+        "topic",
+        "sub_name",
+        "stream",
+        "sub_point",
+        "filter",
+        "topic_string",
+        "wildcards",
+        "options",
     ),
 )
 """Every subscription; first_seq is -1 if the setup defined it.

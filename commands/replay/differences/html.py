@@ -173,7 +173,13 @@ def _deliveries(report: DifferenceReport) -> Section:
     rows: list[list[Cell]] = [
         [
             f"{d.queue} on {d.qmgr}" if several else d.queue,
-            *(d.captured, d.old, d.new, d.missing_in_old, d.only_in_old, d.missing_in_new, d.only_in_new),
+            d.captured,
+            d.old,
+            d.new,
+            d.missing_in_old,
+            d.only_in_old,
+            d.missing_in_new,
+            d.only_in_new,
         ]
         for d in lines
     ]

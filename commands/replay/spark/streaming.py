@@ -90,7 +90,9 @@ def replay_stream(
         "seq",
         F.unix_micros("time").alias("at"),
         F.coalesce("queue", F.lit("")).alias("queue"),
-        *("user", "md", "body"),
+        "user",
+        "md",
+        "body",
         _problem(captured).alias("problem"),
     )
     processor = _Replay(setting, hold, idle_s, uuid.uuid4().hex)
