@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from markupsafe import Markup
 
 from commands.pages import (
     MOST_ROWS,
@@ -121,7 +122,7 @@ def test_a_script_that_is_not_ours_does_not_run(browser: Browser, tmp_path: Path
     """Were a text to escape from its place, the policy would still stop it."""
     page = tmp_path / "attacked.html"
     attack = "<script>document.title = 'attacked'</script><img src=x onerror=\"document.title = 'attacked'\">"
-    page.write_text(document("Safe", [], [], [Section("T", attack)]), encoding="utf-8")
+    page.write_text(document("Safe", [], [], [Section("T", Markup(attack))]), encoding="utf-8")
     browser.open(page)
     assert browser.ask("document.title") == "Safe"
     assert any("Content Security Policy" in text for text in browser.complaints)
