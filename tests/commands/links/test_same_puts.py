@@ -249,7 +249,7 @@ def _rows() -> Iterator[Any]:
             yield pytest.param(case, row.values[0], id=f"{case.name}-{row.id}", marks=marks)
 
 
-@pytest.mark.parametrize(("case", "adapter"), _rows())
+@pytest.mark.parametrize(("case", "adapter"), list(_rows()))
 def test_the_same_captures_give_the_same_puts(
     request: pytest.FixtureRequest, tmp_path: Path, name: str, case: Case, adapter: tuple[str, str]
 ) -> None:
