@@ -65,7 +65,6 @@ except SystemExit:
     return done.stderr.splitlines()[-1].split()
 
 
-_OF_THE_START = {"click"}
 # The help is shown before anything of the broker is needed. A module that is added here must be as cheap as these.
 _START = [
     *("commands", "commands.cli", "commands.options", "commands.options.verb"),
@@ -77,7 +76,7 @@ _START = [
 
 @pytest.mark.parametrize("option", ["--help", "--version"])
 def test_the_start_imports_click_and_few_modules(option: str) -> None:
-    assert [name for name in _imported_by(option) if name.split(".")[0] not in _OF_THE_START] == _START
+    assert [name for name in _imported_by(option) if name.split(".")[0] != "click"] == _START
 
 
 @pytest.mark.parametrize(
@@ -113,3 +112,36 @@ def test_decode_of_a_message_imports_few_modules() -> None:
     libraries = {name.split(".")[0] for name in found if not name.startswith(("_", "cython"))}
     assert libraries - _LIBRARIES - set(LAZY) == set()
     assert 50 < len(ours) <= _MOST_MODULES
+
+
+# What pyproject.toml installs without an extra, and what that needs.
+_BASE = {
+    *("annotated_types", "click", "construct", "dpkt", "ebcdic", "inotify_simple", "jinja2", "lark", "lxml"),
+    *("markupsafe", "pydantic", "pydantic_core", "typing_extensions", "typing_inspection"),
+}
+
+
+def test_every_verb_can_be_imported_without_an_extra() -> None:
+    """An extra's package is imported where it is needed, so that whoever lacks it reads which extra to install."""
+    program = f"""
+import sys
+from importlib import import_module
+from importlib.abc import MetaPathFinder
+
+class Base(MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        top = name.partition(".")[0]
+        ours = top in {_BASE | {*LAZY, "migrate"}!r} or top.startswith("_sysconfigdata")
+        if not ours and top not in sys.stdlib_module_names:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+sys.meta_path.insert(0, Base())
+from commands.cli import VERBS, module_of
+for verb in VERBS:
+    try:
+        import_module(module_of(verb))
+    except ImportError as error:
+        print(verb, error)
+"""
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == ""

@@ -145,7 +145,7 @@ def _here(
 ) -> tuple[AnalysisReport, int]:
     if output is not None:
         with importing(PYARROW_MISSING):
-            from commands.replay.analysis.tables import check_place, write_tables  # noqa: PLC0415 - pyarrow is an extra
+            from commands.replay.analysis.files import check_place, write_tables  # noqa: PLC0415 - pyarrow is an extra
         check_place(output)
 
     def analysed(messages: Iterable[CapturedMessage]) -> LocalAnalysis:

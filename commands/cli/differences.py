@@ -240,7 +240,7 @@ class _Rows:
         with importing(PYARROW_MISSING):
             from pyarrow import parquet  # noqa: PLC0415
 
-            from commands.replay.differences.model import DIFFERENCES, table_of  # noqa: PLC0415 - pyarrow is an extra
+            from commands.replay.differences.columns import DIFFERENCES, table_of  # noqa: PLC0415 - pyarrow is an extra
         self._table_of = table_of
         self._writer = parquet.ParquetWriter(file, DIFFERENCES)
         self._held: list[PutDifference] = []

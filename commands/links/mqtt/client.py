@@ -33,7 +33,7 @@ try:
     from paho.mqtt.properties import Properties
     from paho.mqtt.subscribeoptions import SubscribeOptions
 
-    from commands.links.mqtt.packets import publish_properties
+    from commands.links.mqtt.publish_properties import publish_properties
 except ImportError:  # pragma: no cover - the extra is not installed
     paho = None  # type: ignore[assignment]
 

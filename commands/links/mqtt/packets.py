@@ -21,10 +21,7 @@ The payload is never touched. User properties that begin with ``mq.`` say what M
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, cast
-
-from paho.mqtt.packettypes import PacketTypes
-from paho.mqtt.properties import Properties
+from typing import Final
 
 from commands.links.engine.command_from_native import NativePublication
 from commands.links.engine.message_for_tree import ForTree
@@ -37,7 +34,6 @@ from commands.links.engine.properties import (
     properties_of,
 )
 from commands.links.mqtt.topics import escaped, fits_name, unescaped, why_not_text
-from rfh2.bounded_cache import BoundedCache
 
 FENCE: Final = "mq.Fence"
 _MAX_EXPIRY: Final = 0xFFFF_FFFF
@@ -107,44 +103,3 @@ def native_of(packet: MqttPublication, prefix: str, bridge: str, default_format:
         default_format=default_format,
         more=tuple(more),
     )
-
-
-# The properties of a PUBLISH, as paho takes them: packed once for all publications that have the same.
-#
-# Importing this module needs paho.
-
-_Key = tuple[int | None, str | None, bool, Pairs]
-_KNOWN_ROOM: Final = 1 << 20
-_ENTRY_BYTES: Final = 1_500
-
-
-class _Packed(Properties):
-    """Properties that nobody changes any more."""
-
-    def pack(self) -> bytes:
-        packed = self.__dict__.get("packed")
-        if packed is None:
-            packed = self.__dict__["packed"] = super().pack()  # type: ignore[no-untyped-call]
-        return cast(bytes, packed)
-
-
-_KNOWN: Final[BoundedCache[_Key, Properties]] = BoundedCache(_KNOWN_ROOM)
-
-
-def publish_properties(expiry_s: int | None, content_type: str | None, is_text: bool, user: Pairs) -> Properties:
-    """Those of a publication, which the caller does not change. expiry_s: seconds, None for never."""
-    key = (expiry_s, content_type, is_text, user)
-    known = _KNOWN.get(key)
-    if known is not None:
-        return known
-    properties = _Packed(PacketTypes.PUBLISH)  # type: ignore[no-untyped-call]
-    if expiry_s is not None:
-        properties.MessageExpiryInterval = expiry_s
-    if content_type is not None:
-        properties.ContentType = content_type
-    if is_text:
-        properties.PayloadFormatIndicator = 1
-    if user:
-        properties.UserProperty = list(user)
-    _KNOWN.keep(key, properties, _ENTRY_BYTES + 12 * sum(len(name) + len(value) for name, value in user))
-    return properties

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
-import pyarrow as pa
 from pydantic import BaseModel, ConfigDict
 
 FINDING: Final = "finding"
@@ -56,30 +54,3 @@ class PutDifference(BaseModel):
     old: str
     new: str
     why: str
-
-
-DIFFERENCES: Final = pa.schema(
-    [
-        ("seq", pa.int64()),
-        ("time", pa.timestamp("us", tz="UTC")),
-        ("qmgr", pa.string()),
-        ("user", pa.string()),
-        ("program", pa.string()),
-        ("command", pa.string()),
-        ("rule", pa.string()),
-        ("since", pa.int64()),
-        ("change", pa.string()),
-        ("queue", pa.string()),
-        ("sub_name", pa.string()),
-        ("sub_user", pa.string()),
-        ("topic", pa.string()),
-        ("old", pa.string()),
-        ("new", pa.string()),
-        ("why", pa.string()),
-    ]
-)
-
-
-def table_of(differences: Sequence[PutDifference]) -> pa.Table:
-    """*differences* as a table of that schema."""
-    return pa.Table.from_pylist([difference.model_dump() for difference in differences], schema=DIFFERENCES)

@@ -26,19 +26,9 @@ from pyspark.sql.types import DataType, LongType, StringType, StructField, Struc
 from commands.broker.outcome import Arrival
 from commands.explain.selection import EVERYTHING, MessageSelection
 from commands.replay.analysis.facts import defined, facts_of
+from commands.replay.analysis.files import arrow_table_schema, fresh_beside, put_in_place
 from commands.replay.analysis.report import AnalysisReport, report_of
-from commands.replay.analysis.tables import (
-    COUNTED,
-    TABLES,
-    VIEWS,
-    Row,
-    Table,
-    TableCounts,
-    TableView,
-    arrow_table_schema,
-    fresh_beside,
-    put_in_place,
-)
+from commands.replay.analysis.tables import COUNTED, TABLES, VIEWS, Row, Table, TableCounts, TableView
 from commands.replay.spark.in_order import StagedCapture, staged
 from commands.replay.spark.prepare import prepared
 from commands.replay.spark.replay_setup import ReplaySetup
