@@ -106,13 +106,13 @@ class Counts:
             if latest.get(sub_id, now) <= now:
                 latest[sub_id] = now
 
-    def add_filtered(self, sub_id: bytes, times: int = 1) -> None:
-        """Publications that the selection string of a subscription kept away."""
-        self.filtered[sub_id] = self.filtered.get(sub_id, 0) + times
+    def add_filtered(self, sub_id: bytes) -> None:
+        """A publication that the selection string of a subscription kept away."""
+        self.filtered[sub_id] = self.filtered.get(sub_id, 0) + 1
 
-    def add_dead_letters(self, sub_id: bytes, times: int = 1) -> None:
-        """Publications for a subscription whose queue refused them."""
-        self.dead_letters[sub_id] = self.dead_letters.get(sub_id, 0) + times
+    def add_dead_letters(self, sub_id: bytes) -> None:
+        """A publication for a subscription whose queue refused it."""
+        self.dead_letters[sub_id] = self.dead_letters.get(sub_id, 0) + 1
 
     @property
     def sub_ids(self) -> set[bytes]:

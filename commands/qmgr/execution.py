@@ -314,8 +314,8 @@ class Execution:
             self._end(unit, broker, ended)
         tally, size_bytes = batch.tally, len(arrival.body)
         tally.commands += 1
-        # What a template makes is a Publish that was ok.
-        if self._observer is not None and (outcome.command is not None or outcome.completion is not Completion.OK):
+        # What a template makes is a Publish that was ok: it alone has topics and no command.
+        if self._observer is not None and (outcome.command is not None or not outcome.topics):
             name = "" if outcome.command is None else type(outcome.command).__name__
             batch.ended(name, outcome.completion, outcome.reason)
         tally.linked += len(outgoing)

@@ -31,7 +31,7 @@ from rfh2.constants import MQPER_PERSISTENT, MQRC_UNKNOWN_OBJECT_NAME
 from rfh2.errors import StoreError
 from rfh2.mqi_constants import MQRC_SYNCPOINT_LIMIT_REACHED
 from rfh2.mqmd import Mqmd, name_of
-from streams.operations import Delivery, Effect, Published, RetainedPublication, RetainedStored
+from streams.operations import Delivery, Effect, RetainedPublication
 
 _log = logging.getLogger("qpubsub.mq")
 
@@ -342,9 +342,6 @@ class MqWorkUnit(MqUnit):
         kept = [effect for effect in effects if not isinstance(effect, Delivery)]
         self._effects += kept
         return self._knowledge.save_effects(kept)
-
-    def retain(self, topics: Sequence[str], publication: Published) -> list[RetainedPublication]:
-        return self.save_effects([RetainedStored(RetainedPublication(topic, publication)) for topic in topics])
 
     def take_ended_subscriptions(self) -> list[bytes]:
         return []  # nobody says that a queue was deleted: the next put to it does

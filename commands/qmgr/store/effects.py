@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Final, assert_never
 
 from commands.broker.objects import LocalQueue
@@ -100,15 +100,6 @@ class EffectKeeper:
         if pending.is_much:
             self._settle()
         return list(retained.values())
-
-    def retain(self, topics: Sequence[str], publication: Published) -> list[RetainedPublication]:
-        """The same where *topics* retain *publication* from now on."""
-        pending, stored = self._pending, self._publish(publication)
-        for topic in topics:
-            pending.retain(topic, stored.number)
-        if pending.is_much:
-            self._settle()
-        return [RetainedPublication(topic, stored) for topic in topics]
 
     def discard_nonpersistent(self) -> int:
         """Delete the retained publications that do not survive a restart; how many topics had one."""

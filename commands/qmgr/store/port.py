@@ -22,7 +22,7 @@ from commands.broker.objects import Definition, LocalQueue, Objects
 from commands.broker.puts import Outgoing
 from commands.qmgr.store.neighbours import NeighbourRecords
 from rfh2.captured import CapturedMessage
-from streams.operations import Effect, Published, RetainedPublication
+from streams.operations import Effect, RetainedPublication
 from streams.subscriptions import Subscription
 
 
@@ -142,9 +142,6 @@ class Knowledge(Protocol):
         Returns what is retained because of these effects as ``load_state`` would: for the topic space to hold instead
         of the messages themselves. Effects that follow one another and store one publication keep it once.
         """
-
-    def retain(self, topics: Sequence[str], publication: Published) -> list[RetainedPublication]:
-        """The same for *topics* that retain *publication* from now on."""
 
     def take_ended_subscriptions(self) -> list[bytes]:
         """The sub_ids of subscriptions whose temporary dynamic queue was deleted since the last call.

@@ -51,7 +51,7 @@ from commands.qmgr.store.write_buffer import Settling, WriteBuffer
 from rfh2.constants import MQRC_MSG_TOO_BIG_FOR_Q, MQRC_PUT_INHIBITED, MQRC_Q_FULL
 from rfh2.errors import StoreError
 from rfh2.mqi_constants import MQRC_GET_INHIBITED, MQRC_OBJECT_IN_USE, MQRC_Q_NOT_EMPTY
-from streams.operations import Delivery, Effect, Published, RetainedPublication
+from streams.operations import Delivery, Effect, RetainedPublication
 
 _COUNT_BACKOUT: Final = "UPDATE messages SET backout_count = backout_count + 1 WHERE seq = ?"
 _SAVE_VERSIONS: Final = "UPDATE state SET version = ?, definitions = ?"
@@ -369,12 +369,6 @@ class SqliteUnitOfWork:
             return []
         self._state_changed()
         return self._keeper.keep(kept)
-
-    @translate_sqlite_errors
-    def retain(self, topics: Sequence[str], publication: Published) -> list[RetainedPublication]:
-        self._require_open()
-        self._state_changed()
-        return self._keeper.retain(topics, publication)
 
     @translate_sqlite_errors
     def save_definition(self, definition: Definition) -> None:

@@ -16,6 +16,8 @@ from commands.qmgr.store import QueueManagerStore, UnitOfWork
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
 from rfh2.errors import StoreError
 from tests.commands.monitoring.traffic import CONTROL, STREAM, publish, put, queue_manager, register
+from tests.commands.network.live_world import LiveWorld
+from tests.commands.network.test_live_network import LINE, message
 from tests.commands.results_service import capture
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -109,6 +111,17 @@ def test_what_a_unit_of_work_did_is_counted(
     assert measured.value("qpubsub_unit_of_work_commands_sum") == done
     assert measured.value("qpubsub_commit_seconds_count") == measured.value("qpubsub_units_of_work_total") == 1
     assert measured.value("qpubsub_in_flight") == 0
+
+
+def test_what_a_neighbour_sends_is_no_publish_command(tmp_path: Path) -> None:
+    with LiveWorld(tmp_path, *LINE) as world:
+        world.settle()
+        world.put(message("RegSub", "QM2", "a", "BOARD"))
+        world.settle(["QM2"])
+        measured = Measured(world.queue_managers["QM1"].store)
+        assert measured.processor.drain() == 1
+    assert measured.value("qpubsub_commands_total", command="none", completion="ok") == 1
+    assert not measured.value("qpubsub_commands_total", command="Publish", completion="ok")
 
 
 class EachSampled(ProcessorMetrics):
