@@ -202,7 +202,7 @@ def _folders(
 # Several folders in one NameValueData: taking them apart without touching their bytes.
 #
 # An MQRFH2 has one folder in each NameValueData (guide 6.6.2); some programs put ``<mcd>...</mcd><psc>...</psc>``
-# into one. This module finds only where each begins and ends. ``folders.parse`` checks the text.
+# into one. Only where each begins and ends is found here. ``folders.parse`` checks the text.
 
 # A tag without its end matches too, and no quantifier gives back what it took (``++``, ``*+``): the search goes on
 # where the tag broke off, and looks at each character once. Backtracking takes the square of the length of "<aaa...".

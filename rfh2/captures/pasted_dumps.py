@@ -252,7 +252,7 @@ def _is_own(head: str) -> bool:
     return head.lstrip().startswith("** ") or any(pattern.search(head) for pattern in patterns)
 
 
-def _listing_joined(held: str, line: str) -> str:
+def _with_rest(held: str, line: str) -> str:
     """A line and the one that it goes on with; a log may have put something before a token."""
     if _CUT_TOKEN.search(held):
         return held + line
@@ -297,7 +297,7 @@ class _Message:
         held, self._wrapped = self._wrapped, None
         if held is not None:
             if self._goes_on(held, line):
-                line = _listing_joined(held.rstrip(), line.strip())
+                line = _with_rest(held.rstrip(), line.strip())
             else:
                 self._take(held)
         if self._is_wrapped(line):

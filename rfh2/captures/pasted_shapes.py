@@ -18,7 +18,7 @@ from rfh2.patterns import repeated
 from rfh2.rfh1 import Rfh1
 from rfh2.rfh2 import Rfh2
 
-# Plain hex, however it is grouped: ``5246 4820``, ``52:46:48:20``, ``52-46-48-20``, ``RF``, ``X'5246'``.
+# Plain hex, however it is grouped: ``5246 4820``, ``52:46:48:20``, ``52-46-48-20``, ``\x52\x46``, ``X'5246'``.
 #
 # A run begins where the digits of a StrucId stand, whatever is before them in the line. It goes on over lines that
 # hold nothing else than hex. Frames of a network, which have no StrucId at their beginning, are known by their

@@ -1,7 +1,7 @@
 """Packets out of pcap and pcapng files, one at a time.
 
 The files are read here rather than with dpkt, whose pcapng reader takes the first interface's link type and clock for
-all packets, and whose readers do not say that a packet was cut. dpkt reads what is in the packets (``tcp_flows``).
+all packets, and whose readers do not say that a packet was cut. dpkt reads what is in the packets (``pcap``).
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ def read_captures(
     A record that cannot be read is given with its problem, and reading goes on behind it. ``seq`` is the message's own
     where the format has it, else counted from 1 through all files, or by *numbering*, which several calls may share so
     that their messages differ. What a message does not say of its queue manager, queue or user, directories named
-    ``qmgr=NAME`` and the like say (``partitions``). Raises CaptureError for a path that is missing or
+    ``qmgr=NAME`` and the like say. Raises CaptureError for a path that is missing or
     unreadable and for an unknown format; and, as records are taken, for a format whose library is not installed.
 
     >>> from rfh2.captures import read_captures

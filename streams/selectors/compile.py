@@ -126,11 +126,6 @@ _NUMERIC: Final[dict[Comparison, Callable[[Any, Any], bool]]] = {
 }
 
 
-def is_true_of_nothing(condition: Condition) -> bool:
-    """Whether a condition without names, which is a constant, is not TRUE."""
-    return not compile_condition(condition)(lambda name: None)
-
-
 def compile_condition(condition: Condition, wanted: bool = True) -> Test:
     """A function that says of a message's properties whether *condition* has the outcome *wanted*."""
     match condition:

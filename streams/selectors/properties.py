@@ -22,13 +22,17 @@ from streams.selectors.expressions import Lookup, Refusal, Value, ValueKind
 
 # Which property a name in a selection string means, and which names are refused (guide 2.4.3).
 #
-# ========================== ======================================== ======================= written means canonical
-# ========================== ======================================== ======================= ``Root.MQMD.Priority``
-# the MQMD field, spelt as in C ``Root.MQMD.Priority`` ``Root.MQRFH2.usr.Colour`` element Colour of the MQRFH2 folder
-# usr ``usr.Colour`` ``Root.MQRFH2.Format`` the field of the MQRFH2, spelt as in C ``Root.MQRFH2.Format`` ``mqps.Top``
-# the same, as MQ writes it ``mqps.Top`` ``Colour`` a property of the application ``usr.Colour`` ``MQTopicString`` the
-# property's name in the MQI ``mqps.Top`` ``JMSPriority`` the JMS header field ``Root.MQMD.Priority``
-# ========================== ======================================== =======================
+# ==========================  ========================================  =======================
+# written                     means                                     canonical
+# ==========================  ========================================  =======================
+# ``Root.MQMD.Priority``      the MQMD field, spelt as in C             ``Root.MQMD.Priority``
+# ``Root.MQRFH2.usr.Colour``  element Colour of the MQRFH2 folder usr   ``usr.Colour``
+# ``Root.MQRFH2.Format``      the field of the MQRFH2, spelt as in C    ``Root.MQRFH2.Format``
+# ``mqps.Top``                the same, as MQ writes it                 ``mqps.Top``
+# ``Colour``                  a property of the application             ``usr.Colour``
+# ``MQTopicString``           the property's name in the MQI            ``mqps.Top``
+# ``JMSPriority``             the JMS header field                      ``Root.MQMD.Priority``
+# ==========================  ========================================  =======================
 #
 # A name that can mean nothing is refused. If it counted as a property that no message has, the filter would select
 # nothing, and the subscriber would not notice.
@@ -81,7 +85,7 @@ MQRFH2_FIELDS: Final = MappingProxyType(
     | {"Format": ValueKind.STRING}
 )
 
-# These are made of several fields, or are not worth what the field is; properties.py works them out.
+# These are made of several fields, or are not worth what the field is; they are worked out below.
 DERIVED: Final = MappingProxyType(
     {
         "JMSMessageID": ValueKind.STRING,

@@ -79,14 +79,15 @@ def _compile(text: str, language: type[Builder] | None = None) -> Selector:
     if not text.strip():
         return Selector(text, frozenset(), lambda lookup: True)
     # lark and the grammar are slow to load, and most programs have no selection string
-    from streams.selectors.compile import compile_condition, is_true_of_nothing  # noqa: PLC0415
+    from streams.selectors.compile import compile_condition  # noqa: PLC0415
     from streams.selectors.parse import parse  # noqa: PLC0415
 
     try:
         condition, names = parse(text) if language is None else parse(text, language)
-        if not names and is_true_of_nothing(condition):
+        test = compile_condition(condition)
+        if not names and not test(lambda name: None):  # it is a constant
             # MQ's MQRC_SELECTOR_ALWAYS_FALSE
             raise Refusal(1, "no message can meet this condition")
     except Refusal as refusal:
         raise filter_error(text, refusal) from refusal
-    return Selector(text, names, compile_condition(condition))
+    return Selector(text, names, test)

@@ -77,13 +77,14 @@ def compile_where(text: str) -> Where:
     """
     # Slow to import, and few calls of a verb have a condition.
     from commands.explain.selection.where_language import WhereLanguage  # noqa: PLC0415
-    from streams.selectors.compile import compile_condition, is_true_of_nothing  # noqa: PLC0415
+    from streams.selectors.compile import compile_condition  # noqa: PLC0415
     from streams.selectors.parse import parse  # noqa: PLC0415
 
     try:
         condition, names = parse(text, WhereLanguage)
-        if not names and is_true_of_nothing(condition):
+        test = compile_condition(condition)
+        if not names and not test(lambda name: None):  # it is a constant
             raise Refusal(1, "no message can meet this condition")
     except Refusal as refusal:
         raise SelectionError(text, refusal.at, refusal.why) from refusal
-    return Where(text, names, compile_condition(condition))
+    return Where(text, names, test)

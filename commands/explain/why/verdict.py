@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from enum import StrEnum
 
 from streams.operations import Rule
-from streams.subscriptions import Subscription, WildcardScheme
+from streams.subscriptions import Subscription
 from streams.topic_strings import SEPARATOR
 from streams.topic_wildcards import TopicPattern, parse_topic_pattern
 
@@ -127,10 +127,6 @@ class Verdict:
             "reason": self.reason.value,
             "detail": self.detail,
         }
-
-
-ANY_SCHEME = WildcardScheme.TOPIC
-"""The wildcards in ``topic``."""
 
 
 @dataclass(frozen=True, slots=True)
