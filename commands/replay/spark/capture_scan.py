@@ -224,8 +224,7 @@ def _facts(spark: SparkSession, raw: Broadcast[InFiles], setting: ReplaySetup) -
         parts = {role: _Part(Path(given.directory, name, _part(number))) for role, name in _KEPT.items()}
         for batch in given.files.batches(given.starts[number], given.starts[number + 1]):
             for role, found in surveyor.look(batch).items():
-                if role in parts:
-                    parts[role].add(found)
+                parts[role].add(found)
         for part in parts.values():
             part.close()
         yield pa.RecordBatch.from_pylist([{"facts": json.dumps(surveyor.facts())}], schema=_ARROW_FACTS)
@@ -280,7 +279,7 @@ class _Surveyor:
         self._roles = Roles()
 
     def look(self, batch: pa.RecordBatch) -> dict[FirstPassRole, pa.RecordBatch]:
-        """Survey *batch*. Returns its messages that a broker reads, by their role."""
+        """Survey *batch*. Returns its messages that have a role, by it."""
         read = pc.is_in(batch.column("queue"), self._queues)
         self._look_at_expiry(batch.filter(read))
         qmgrs, time = batch.column("qmgr"), batch.column("time")

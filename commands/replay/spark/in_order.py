@@ -3,10 +3,8 @@
 Row groups do not overlap in seq, so that a task finds its part by the footers and reads nothing else. All tasks and the
 driver see the same file system.
 
-A capture of any format as Parquet in the order of ``seq``, because it is read several times, and in parts.
-
-Parquet files that are in order already (``in_order``) are taken as they are. Anything else is written out once; where
-files overlap, in order.
+A capture is read several times, and in parts. Parquet files that are in order already (``in_order``) are therefore
+taken as they are, and a capture of any other form is written out once (``staged``); where files overlap, in order.
 """
 
 from __future__ import annotations

@@ -7,13 +7,11 @@ A message without a time comes when the last one of its queue manager came. Wher
 expires, the order in which things expire depends on every single message: ``Prepared.exact`` names the queue managers
 for which the replay has to take the longer way (``control``).
 
-The role of a message in the first pass, by its command. The message is parsed only if its bytes do not show enough.
+The first pass needs those messages that have a role in it (``FirstPassRole``), which their commands decide. A message
+is parsed only if neither its bytes show its role nor one of the same shape was parsed before.
 
-Programs put the same headers repeatedly, so most headers were parsed before.
-
-The messages that a replay keeps the results of, where a person selects some: a column of the messages.
-
-All messages are replayed. Up to the last one that a limit allows, the column says of which the results are kept.
+All messages are replayed. Where a person selects some, the column CHOSEN says, up to the last one that a limit allows,
+of which the results are kept.
 """
 
 from __future__ import annotations
@@ -86,10 +84,11 @@ class Roles:
         return role
 
     def split(self, batch: pa.RecordBatch) -> dict[FirstPassRole, pa.RecordBatch]:
-        """The messages of *batch* by their role."""
+        """The messages of *batch* that have a role, by it; the others, most of a batch, are not copied."""
         places: dict[FirstPassRole, list[int]] = {role: [] for role in FirstPassRole}
         for at, row in enumerate(columns(batch, "queue", "md", "body")):
             places[self.of(*row)].append(at)
+        del places[FirstPassRole.NONE]
         return {role: batch.take(pa.array(found, pa.int64())) for role, found in places.items() if found}
 
 

