@@ -158,4 +158,4 @@ def typed_property(option: str, text: str) -> tuple[str, Any]:
     try:
         return name, _TYPES[kind](value)
     except (ValueError, KeyError) as error:
-        raise click.UsageError(f"{option} {text}: {value!r} is no {kind}") from error
+        raise click.UsageError(f"{option} {text}: {value!r} is not a valid {kind}") from error
