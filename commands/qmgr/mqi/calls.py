@@ -15,6 +15,7 @@ from typing import Final
 
 from commands.broker.objects import DEFAULT_STREAM
 from commands.broker.puts import Outgoing, PutKind
+from commands.broker.state import to_microseconds
 from commands.broker.transmission import transmitted
 from commands.disk.errors import QueueError, UnknownQueueError
 from commands.headers.put_to_topic import publish_command
@@ -22,6 +23,7 @@ from commands.model import TopicPut
 from commands.qmgr.mqi.attributes import QueueUse, Values, changed_queue, of_queue, of_queue_manager
 from commands.qmgr.mqi.authority import OpenAuthority
 from commands.qmgr.mqi.context import OF_CONTEXT, put_descriptor, require_context
+from commands.qmgr.mqi.delay import delay_of, delayed
 from commands.qmgr.mqi.getting import GetOptions, Getting, Got
 from commands.qmgr.mqi.handles import AsyncPuts, ConnectedProgram, Handle, Handles
 from commands.qmgr.mqi.refusals import MqiError, check_put
@@ -96,13 +98,13 @@ NO_FIELDS: Final = PutFields()
 
 
 class Program:
-    """The calls of one connection."""
+    """The calls of one connection. has_delayed: whether it has put a message that is to be there later."""
 
     def __init__(self, connected: ConnectedProgram) -> None:
         self._connected, self.application = connected, connected.application
         self._handles, self._may = Handles(), OpenAuthority(connected.topics, connected.application.user)
         self._getting = Getting(connected)
-        self._in_syncpoint = self._defers = False
+        self._in_syncpoint = self._defers = self.has_delayed = False
         self.async_puts = AsyncPuts()
         self.subscriber = Subscriber(connected, self._handles)
 
@@ -279,12 +281,12 @@ class Program:
         deferred: bool = False,
     ) -> Mqmd:
         require_context(handle.options, options)
-        check_put(mqmd, options, body, on_topic=bool(handle.topic), leaves=bool(handle.qmgr))
+        check_put(mqmd, options, on_topic=bool(handle.topic), leaves=bool(handle.qmgr))
         if handle.topic:
             self._connected.topics.check_topic(unit, handle.topic)
         passed = self._passed(options, fields.context)
         mqmd = put_descriptor(mqmd, options, self.application, self._connected.new_id(), passed)
-        queue, described = handle.queue, mqmd
+        queue, described, delay_ms = handle.queue, mqmd, delay_of(mqmd, body)
         user: str | None = self.application.user
         if handle.topic:
             queue = DEFAULT_STREAM
@@ -299,6 +301,8 @@ class Program:
         application = self.application.name
         if options & MQPMO_NO_CONTEXT and not handle.topic:
             user, application = None, ""  # nobody is named; who publishes is known all the same
+        if delay_ms:
+            queue, described, body = self._delayed(unit, queue, described, body, delay_ms)
         seq = unit.put(queue, described.encode(), body, user=user, application=application)
         row = unit.uncommitted.message(seq)
         if deferred:
@@ -317,6 +321,16 @@ class Program:
             put_date=kept.put_date,
             put_time=kept.put_time,
         )
+
+    def _delayed(
+        self, unit: SqliteUnitOfWork, queue: str, mqmd: Mqmd, body: bytes, delay_ms: int
+    ) -> tuple[str, Mqmd, bytes]:
+        """What is put now, and where, for a message that goes to *queue* later."""
+        self.has_delayed = True
+        put = Outgoing(PutKind.PUBLICATION, self._connected.qmgr, queue, mqmd.encode(), body)
+        due_us = to_microseconds(self._connected.clock()) + delay_ms * 1000
+        kept = delayed(put, due_us, unit.ensure_queue(queue).def_persistent)
+        return kept.queue, kept.mqmd, kept.body
 
     def _passed(self, options: int, number: int) -> Mqmd | None:
         """The descriptor whose context is passed on; None where none is. Raises MqiError 2097, 2098."""
