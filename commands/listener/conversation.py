@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from commands.broker.objects import DELAY_QUEUE
 from commands.disk.errors import QueueError
@@ -45,6 +45,7 @@ from rfh2.mqi_constants import (
 from rfh2.mqmd import Mqmd
 from rfh2.pcf_admin_names import MQOT_Q_MGR, MQOT_TOPIC
 
+_Result = TypeVar("_Result")
 _log: Final = logging.getLogger("qpubsub.listener")
 _ANY_NAME: Final = ("", "*")
 _CONNECTION_ID_BYTES: Final = 24
@@ -448,6 +449,15 @@ class Conversation:
     async def backout(self) -> None:
         """MQBACK."""
         await self._end(self._connected().backout)
+
+    async def transact(
+        self, work: Callable[[Program, SqliteUnitOfWork], tuple[_Result, Iterable[str]]], lasting: bool
+    ) -> _Result:
+        """An XA call: its result. *work* gives it with the queues that have more messages. Raises StoreError."""
+        program = self._connected()
+        result, queues = await self._shared.worker.do(lambda unit: work(program, unit), lasting)
+        self._shared.waiters.wake(queues)
+        return result
 
     async def _end(self, end: Callable[[SqliteUnitOfWork], list[str]]) -> None:
         self._shared.waiters.wake(await self._shared.worker.do(end))

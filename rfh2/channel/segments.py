@@ -127,6 +127,16 @@ class SegmentType(IntEnum):
     MQSTAT = 0x8D
     MQSUB = 0x8E
     MQSUBRQ = 0x8F
+    XA_START = 0xA1
+    XA_END = 0xA2
+    XA_OPEN = 0xA3
+    XA_CLOSE = 0xA4
+    XA_PREPARE = 0xA5
+    XA_COMMIT = 0xA6
+    XA_ROLLBACK = 0xA7
+    XA_FORGET = 0xA8
+    XA_RECOVER = 0xA9
+    XA_COMPLETE = 0xAA
 
 
 _TYPES: Final = frozenset(SegmentType)

@@ -28,6 +28,7 @@ from commands.qmgr.mqi.getting import GetOptions, Getting, Got
 from commands.qmgr.mqi.handles import AsyncPuts, ConnectedProgram, Handle, Handles
 from commands.qmgr.mqi.refusals import MqiError, check_put
 from commands.qmgr.mqi.subscriptions import Subscriber
+from commands.qmgr.mqi.transactions import Transactions, XaCall
 from commands.qmgr.store.dynamic_queues import Close
 from commands.qmgr.store.messages import MD, QUEUE
 from commands.qmgr.store.sqlite import QueueManagerStore
@@ -56,6 +57,7 @@ from rfh2.mqi_constants import (
     MQPMO_SYNCPOINT,
     MQRC_CONTEXT_HANDLE_ERROR,
     MQRC_CONTEXT_NOT_AVAILABLE,
+    MQRC_ENVIRONMENT_ERROR,
     MQRC_NOT_OPEN_FOR_INQUIRE,
     MQRC_NOT_OPEN_FOR_OUTPUT,
     MQRC_NOT_OPEN_FOR_SET,
@@ -103,8 +105,9 @@ class Program:
     def __init__(self, connected: ConnectedProgram) -> None:
         self._connected, self.application = connected, connected.application
         self._handles, self._may = Handles(), OpenAuthority(connected.topics, connected.application.user)
-        self._getting = Getting(connected)
-        self._in_syncpoint = self._defers = self.has_delayed = False
+        self.transactions = Transactions(connected)
+        self._getting = Getting(connected, self.transactions)
+        self._defers = self.has_delayed = False
         self.async_puts = AsyncPuts()
         self.subscriber = Subscriber(connected, self._handles)
 
@@ -216,7 +219,7 @@ class Program:
         Returns the queues that have more messages. Raises StoreError.
         """
         queues: list[str] = []
-        if self._in_syncpoint or self._defers or self.subscriber.defers:
+        if self.transactions.disconnect() or self.transactions.in_syncpoint or self._defers or self.subscriber.defers:
             with unit_of_work() as unit:
                 if commit:
                     queues += self.commit(unit)
@@ -309,8 +312,8 @@ class Program:
             self._defers = True
             unit.uncommitted.defer(row[QUEUE], seq, self._connected.owner(unit))
         elif options & MQPMO_SYNCPOINT:
-            self._in_syncpoint = True
-            unit.uncommitted.put(row[QUEUE], seq, self._connected.owner(unit))
+            self.transactions.worked()
+            unit.uncommitted.put(row[QUEUE], seq, self.transactions.owner(unit))
         kept = Mqmd.decode(row[MD])
         return replace(
             mqmd,
@@ -372,10 +375,16 @@ class Program:
         seq: the message that ``look`` has found.
         """
         got, in_syncpoint = self._getting.get(unit, self.handle(number), asked, seq)
-        self._in_syncpoint |= in_syncpoint
+        if in_syncpoint:
+            self.transactions.worked()
         return got
 
     # Units of work
+
+    def transact(self, call: XaCall, unit: SqliteUnitOfWork, xid: bytes, flags: int) -> tuple[int, list[str]]:
+        """An XA call: what it returns, and the queues that have more messages. Raises StoreError."""
+        value, came = call(self.transactions, unit, xid, flags)
+        return value, self._came(came)
 
     def commit(self, unit: SqliteUnitOfWork) -> list[str]:
         """MQCMIT; returns the queues that have more messages. Raises StoreError."""
@@ -386,10 +395,12 @@ class Program:
         return self._ended(unit, commit=False)
 
     def _ended(self, unit: SqliteUnitOfWork, commit: bool) -> list[str]:
-        if not self._in_syncpoint:
+        if self.transactions.current is not None:
+            raise MqiError(MQRC_ENVIRONMENT_ERROR, "the unit of work is a global transaction's")
+        if not self.transactions.in_syncpoint:
             return []
-        owner = self._connected.owner(unit)
-        self._in_syncpoint = False
+        owner = self.transactions.owner(unit)
+        self.transactions.in_syncpoint = False
         return self._came(unit.uncommitted.commit(owner) if commit else unit.uncommitted.backout(owner))
 
     def _came(self, came: Came) -> list[str]:
