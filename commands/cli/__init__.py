@@ -44,6 +44,7 @@ VERBS: Final[dict[str, str]] = {
     "pub": "Publish on a topic.",
     "sub": "Subscribe to topics and print the publications.",
     "check": "Try the brokers that run would work with.",
+    "dev": "Run a queue manager for tests, with IBM's developer defaults.",
     "run": "Process queued commands.",
     "shares": "Share one workload among several bridges.",
     "config": "Check the file of run --config.",
