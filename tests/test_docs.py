@@ -1,4 +1,4 @@
-"""The documents are true where a machine can tell: links lead somewhere, and every verb is in the README."""
+"""The documents are true where a machine can tell: links lead somewhere, and every verb is in the table of verbs."""
 
 from __future__ import annotations
 
@@ -70,9 +70,9 @@ def test_every_page_is_in_the_index(page: Path) -> None:
     assert f"]({page.relative_to(DOCS)})" in (DOCS / "index.md").read_text()
 
 
-def test_every_verb_is_in_the_readme() -> None:
-    there = main.list_commands(click.Context(main))
-    assert [verb for verb in there if f"{verb}" not in PAGES[0].read_text()] == []
+def test_every_verb_is_in_the_table_of_verbs() -> None:
+    table = (DOCS / "command-line.md").read_text().partition("## Input and output")[0]
+    assert [verb for verb in main.list_commands(click.Context(main)) if verb not in table] == []
 
 
 @pytest.mark.parametrize("entry", FORMATS.values(), ids=FORMATS)
