@@ -46,10 +46,11 @@ def listener_of(
     if security.requires_passwords and is_right is None:
         raise ConfigError("[listener]", "passwords are required, but there is no users_file")
     tls = None if config.tls is None else tls_context(config.tls, "[listener.tls]")
-    if security.reads_passwords and tls is None and not is_loopback(host):
+    if security.reads_passwords and tls is None and not (config.plain_passwords or is_loopback(host)):
         raise ConfigError(
             "[listener]",
-            "passwords are sent as they are: add [listener.tls], listen on 127.0.0.1, or set chckclnt to none",
+            "passwords are sent as they are: add [listener.tls], listen on 127.0.0.1, set chckclnt to none, or "
+            "plain_passwords to true",
         )
     options = ListenerOptions(
         host,
