@@ -207,6 +207,12 @@ class QueueManagerStore:
             return repository_in(connection, self.database.path)
 
     @translate_sqlite_errors
+    def load_objects(self) -> Objects:
+        """The definitions alone. Raises StoreDamagedError."""
+        with self.one_moment() as connection:
+            return reading.load_objects(connection, self.database.path)
+
+    @translate_sqlite_errors
     def repository_entry(self) -> RepositoryEntry:
         """What others that share a cluster have to know of this queue manager. Raises StoreDamagedError."""
         with self.one_moment() as connection:
