@@ -18,6 +18,8 @@ from commands.broker.state import to_microseconds
 from commands.disk.errors import QueueError, UnknownQueueError
 from commands.qmgr.mqi.handles import ConnectedProgram, Handle
 from commands.qmgr.mqi.refusals import MqiError, check_get
+from commands.qmgr.reports import COD
+from commands.qmgr.sending import report
 from commands.qmgr.store.messages import BODY, MD, RANK, SEQ, MessageRow, message_of
 from commands.qmgr.store.sqlite import QueueManagerStore
 from commands.qmgr.store.uncommitted import BEFORE_ALL, Match, Search
@@ -59,6 +61,7 @@ from rfh2.mqi_constants import (
     MQRC_NOT_OPEN_FOR_INPUT,
     MQRC_TRUNCATED_MSG_ACCEPTED,
     MQRC_TRUNCATED_MSG_FAILED,
+    MQRO_COD,
 )
 from rfh2.mqmd import Mqmd, name_of
 from rfh2.rfh2 import Rfh2
@@ -237,6 +240,10 @@ class Getting:
                 self._open_queues.locks[message.seq] = handle
         elif got.reason != MQRC_TRUNCATED_MSG_FAILED:
             in_syncpoint = self._take(unit, queue.name, got, options)
+            if mqmd.report & MQRO_COD:
+                whole, now = Mqmd.decode(message.md), self._connected.clock()
+                confirmed = report(unit, COD, whole, message.body, message.user, now)
+                self._connected.sent(unit, confirmed, in_syncpoint)
             if handle.options & MQOO_SAVE_ALL_CONTEXT:
                 handle.passed = mqmd
         return got, in_syncpoint

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
@@ -70,10 +70,19 @@ class ConnectedProgram:
     topics: TopicDefinitions  # of all programs
     new_id: Callable[[], bytes]  # gives 24 bytes that no other message has
     clock: Callable[[], datetime]  # UTC
+    more: list[str] = field(default_factory=list)  # queues that have messages beside those that its calls name
 
     def owner(self, unit: SqliteUnitOfWork) -> str:
         """The owner of its uncommitted messages."""
         return f"{self.holder.number(unit)} {self.number}"
+
+    def sent(self, unit: SqliteUnitOfWork, messages: Iterable[tuple[str, int]], in_syncpoint: bool) -> None:
+        """The queue manager has sent *messages*, queues and numbers, because of a call."""
+        for queue, seq in messages:
+            if in_syncpoint:
+                unit.uncommitted.put(queue, seq, self.owner(unit))
+            else:
+                self.more.append(queue)
 
 
 @dataclass(slots=True)
