@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
@@ -87,3 +88,24 @@ def test_what_contributing_names_is_there() -> None:
     made_up = re.compile(r"NAME|VERB|SUFFIX")
     assert len(named) > 40
     assert [path for path in named if not made_up.search(path) and not (ROOT / path).exists()] == []
+
+
+_DARK = re.compile(
+    r"(?<!here )\b(?:is|are) no (?!longer\b|such\b|one\b)\w|\bmade anew\b|\b(?:is|are) told\b|\bso often\b"
+)
+
+
+def test_what_a_user_reads_is_said_plainly() -> None:
+    """Strings of the program, but docstrings: "is not a" for "is no", and no dark words."""
+    dark = []
+    for package in ("rfh2", "streams", "commands", "migrate"):
+        for path in (ROOT / package).rglob("*.py"):
+            tree = ast.parse(path.read_text())
+            docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+            dark += [
+                f"{path}:{node.lineno}: {node.value}"
+                for node in ast.walk(tree)
+                if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings
+                if _DARK.search(node.value)
+            ]
+    assert dark == []
