@@ -101,11 +101,12 @@ def groups_of_developer(user: str) -> tuple[str, ...]:
 def passing_home() -> Iterator[Path]:
     """A home for as long as this process is inside: in memory where there is room, else a temporary directory.
 
-    A process that ended by force left its own behind; the next one removes it.
+    In memory, a process that ended by force left its own behind; the next one removes it.
     """
-    directory = _MEMORY if _has_room(_MEMORY) else Path(tempfile.gettempdir())
-    _sweep(directory)
-    home, owner = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=directory)), os.getpid()
+    in_memory = _has_room(_MEMORY)
+    if in_memory:
+        _sweep(_MEMORY)
+    home, owner = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=_MEMORY if in_memory else None)), os.getpid()
     lock = HolderLock(home / _LOCK)
     lock.take()
     try:

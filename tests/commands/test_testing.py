@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from commands.testing import DevError, DevQueueManager
+from mq_qpubsub import DevError, DevQueueManager
 from rfh2 import Mqmd
 from rfh2.errors import StoreError
 from tests.ibm_java import JARS, PEERS, needs_ibm_java
