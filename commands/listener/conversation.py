@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
+from commands.broker.channel_authentication import ChannelRules
 from commands.broker.objects import DELAY_QUEUE
 from commands.disk.errors import QueueError
 from commands.listener.gate import Gate, MessageWaiters, Signal, new_signal
-from commands.listener.limits import Held, Memory
+from commands.listener.limits import Held, Instances, Memory
 from commands.listener.request import ObjectDescriptor
 from commands.listener.security import Admission, Identity, Security
 from commands.listener.worker import Worker
@@ -77,8 +78,13 @@ class Shared:
     open_queues: OpenQueues = field(default_factory=OpenQueues)
     topics: TopicDefinitions = field(default_factory=TopicDefinitions)
     holder: ProgramConnection | None = None
+    instances: Instances = field(default_factory=Instances)
     numbers: int = 0
     connected: dict[bytes, Conversation] = field(default_factory=dict)
+
+    async def rules(self) -> ChannelRules:
+        """What the definitions say now of clients. Raises StoreError."""
+        return self.security.rules(await self.worker.do(self.topics.objects, lasting=False))
 
     def next_number(self) -> int:
         """The number of a new conversation, unique in this process."""
@@ -221,7 +227,7 @@ class Conversation:
         async with self._attempts.turn:
             if self._attempts.has_failed:
                 return Admission("", MQRC_NOT_AUTHORIZED, why="a password on this connection was wrong")
-            admission = await self._shared.security.admission(self.identity)
+            admission = await self._shared.security.admission(self.identity, await self._shared.rules())
             self._attempts.has_failed = admission.is_wrong_password and not self._attempts.connected
         return admission
 
