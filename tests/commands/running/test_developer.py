@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from commands.config.settings import Config, ConnAuth, ListenerConfig
+from commands.config.settings import Config, ConfigError, ConnAuth, ListenerConfig
 from commands.disk.lock import HolderLock
 from commands.listener.opening import listener_of
-from commands.listener.server import ListenerThread
+from commands.listener.server import Listener, ListenerThread
 from commands.qmgr.store import Durability, QueueManagerStore
 from commands.running import developer
 from commands.running.developer import Developer, passing_home
@@ -26,7 +27,6 @@ CASES: list[tuple[dict[str, str], str, str, str, str, int]] = [
     ({}, APP, "anybody", "any", OWN, 0),
     ({}, APP, "app", "", OTHER, MQRC_NOT_AUTHORIZED),
     ({}, APP, "admin", "", OTHER, MQRC_NOT_AUTHORIZED),
-    ({}, "OTHER.SVRCONN", "admin", "", OWN, 2540),
     ({}, ADMIN, "app", "", OWN, MQRC_NOT_AUTHORIZED),
     ({}, ADMIN, "admin", "any", OTHER, 0),
     ({"app": "secret"}, APP, "app", "secret", OWN, 0),
@@ -49,6 +49,24 @@ def test_who_may_what(
     with ListenerThread(made) as port, MqiClient(port, channel=channel) as client:
         connected = client.connect(user, password=given)
         assert (connected or client.open(queue, MQOO_OUTPUT).reason) == reason
+
+
+def test_without_defaults_the_scripts_say_who_may_connect(tmp_path: Path) -> None:
+    scripts = tmp_path / "mqsc"
+    scripts.mkdir()
+    asked = Developer(listen="0.0.0.0:0", passwords={}, defaults=False, mqsc=scripts)
+
+    def listener() -> Callable[[], Listener] | None:
+        settings = asked.settings(tmp_path, Config())
+        return listener_of(settings.config.listener, None, tmp_path, "QM1", Durability.NORMAL)
+
+    with pytest.raises(ConfigError, match="can be reached from other machines"):
+        listener()
+    (scripts / "1.mqsc").write_text("DEFINE CHANNEL(OWN) CHLTYPE(SVRCONN) MCAUSER('somebody')\n")
+    made = listener()
+    assert made is not None
+    with ListenerThread(made) as port, MqiClient(port, channel="OWN") as client:
+        assert client.connect("anybody") == 0
 
 
 def test_the_objects_are_defined_once_more_at_each_start(tmp_path: Path) -> None:
