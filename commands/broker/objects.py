@@ -35,6 +35,8 @@ DEAD_LETTER_QUEUE = "SYSTEM.DEAD.LETTER.QUEUE"
 INTER_QMGR_PUBS = "SYSTEM.INTER.QMGR.PUBS"
 """Where publications of neighbours arrive (guide 3.7): the destination of proxy subscriptions."""
 ADMIN_COMMAND_QUEUE = "SYSTEM.ADMIN.COMMAND.QUEUE"
+DELAY_QUEUE = "SYSTEM.DDELAY.LOCAL.QUEUE"
+"""Where messages with a delivery delay wait."""
 SYSTEM_QUEUES = (CONTROL_QUEUE, DEFAULT_STREAM, ADMIN_STREAM, DEAD_LETTER_QUEUE, ADMIN_COMMAND_QUEUE)
 UNLIMITED_DEPTH = 999_999_999
 # DEFTYPE: how a local queue was created.
@@ -255,6 +257,7 @@ DEFAULT_MODELS: Final = (
     ModelQueue("SYSTEM.JMS.MODEL.QUEUE", "JMS subscriber queues", definition_type=PERMANENT[0]),
 )
 DEFAULT_QUEUES: Final = (
+    LocalQueue(DELAY_QUEUE, "Messages with a delivery delay"),
     LocalQueue("SYSTEM.JMS.ADMIN.QUEUE", "JMS publish/subscribe: administration", def_persistent=True),
     LocalQueue("SYSTEM.JMS.PS.STATUS.QUEUE", "JMS publish/subscribe: subscriber status", def_persistent=True),
     LocalQueue("SYSTEM.JMS.REPORT.QUEUE", "JMS publish/subscribe: responses", def_persistent=True),

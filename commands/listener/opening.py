@@ -51,10 +51,12 @@ def listener_of(
     if where is not None and requires_passwords(rules) and security.compares(rules) is None:
         raise ConfigError("[listener]", "passwords are required, but there is no users_file")
     tls = None if config.tls is None else tls_context(config.tls, "[listener.tls]")
-    if host is not None and security.reads_passwords(rules) and tls is None and not is_loopback(host):
+    is_safe = tls is not None or config.plain_passwords or host is None or is_loopback(host)
+    if security.reads_passwords(rules) and not is_safe:
         raise ConfigError(
             "[listener]",
-            "passwords are sent as they are: add [listener.tls], listen on 127.0.0.1, or set chckclnt to none",
+            "passwords are sent as they are: add [listener.tls], listen on 127.0.0.1, set chckclnt to none, or "
+            "plain_passwords to true",
         )
     options = ListenerOptions(
         host,

@@ -15,7 +15,7 @@ from typing import Final
 from commands.broker.authority import GroupsOf, no_groups
 from commands.broker.objects import Objects
 from commands.disk.open_files import Acceptor, OutOfFiles, carried, listening_sockets, open_files
-from commands.listener.conversation import Shared
+from commands.listener.conversation import Shared, deliver_delayed
 from commands.listener.gate import MessageWaiters, give
 from commands.listener.limits import Connections, Memory
 from commands.listener.places import Places, forget_stops, place_of
@@ -96,10 +96,11 @@ class Listener:
         self._acceptor: Acceptor | None = None
         self._places = Places(self._listen)
         self._obeyed: Objects | None = None
-        self._turn = asyncio.Lock()
+        self._turn, self._is_ending = asyncio.Lock(), False
         self._obeying: asyncio.Task[None] | None = None
         self._worker: Worker | None = None
         self._shared: Shared | None = None
+        self._delayed: asyncio.Task[None] | None = None
 
     @property
     def where(self) -> str:
@@ -123,6 +124,7 @@ class Listener:
             memory=memory,
             topics=self._topics,
         )
+        self._delayed = asyncio.get_running_loop().create_task(deliver_delayed(self._shared))
         most = self._connections.most
         if most < options.connections:
             text = "at most %d connections instead of %d: this process may have %s open files (LimitNOFILE)"
@@ -160,6 +162,7 @@ class Listener:
         """
         if self._acceptor is not None:
             self._acceptor.close()
+        self._is_ending = True
         if self._obeying is not None:
             await asyncio.wait((self._obeying,))
         self._places.close()
@@ -171,7 +174,11 @@ class Listener:
             if session is not None:
                 session.terminate()
             task.cancel()
-        await asyncio.gather(*self._sessions, return_exceptions=True)
+        ending = [*self._sessions]
+        if self._delayed is not None:
+            self._delayed.cancel()
+            ending.append(self._delayed)
+        await asyncio.gather(*ending, return_exceptions=True)
         if self._worker is not None and self._worker.is_running:
             holder = None if self._shared is None else self._shared.holder
             if holder is not None:
@@ -180,7 +187,8 @@ class Listener:
 
     def _arrived(self, queues: Iterable[str] | None) -> None:
         self._waiters.wake(queues)
-        if self._options.host is None and queues is None and (self._obeying is None or self._obeying.done()):
+        is_free = not self._is_ending and (self._obeying is None or self._obeying.done())
+        if self._options.host is None and queues is None and is_free:
             self._obeying = asyncio.get_running_loop().create_task(self._obey())
 
     # Connections
