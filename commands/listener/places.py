@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from commands.broker.channel_authentication import ChannelRules
 from commands.broker.channel_objects import TcpListener
 from commands.broker.objects import Objects
 from commands.config.urls import is_loopback
@@ -27,18 +26,19 @@ class Place(NamedTuple):
     why: str = ""
 
 
-def place_of(listener: TcpListener, rules: ChannelRules, reads_passwords: bool, has_tls: bool) -> Place:
+def place_of(listener: TcpListener, accepts_any: bool, is_safe: bool) -> Place:
     """Where *listener* is to listen.
 
     One without IPADDR listens at all addresses, but at the loopback address alone as long as no channel is defined, or
-    where passwords would come unprotected. An IPADDR that is given is meant; then only the first holds.
+    where passwords would come as they are. An IPADDR that is given is meant; then only the first holds. accepts_any: of
+    ``ChannelRules``. is_safe: whether no password comes as it is.
     """
     host = "" if listener.address in _ALL else listener.address
     if host and is_loopback(host):
         return Place(host, listener.port)
-    if rules.accepts_any:
+    if accepts_any:
         return Place(_LOOPBACK, listener.port, "no channel is defined, so only programs of this machine may connect")
-    if reads_passwords and not has_tls:
+    if not is_safe:
         if not listener.address:
             return Place(_LOOPBACK, listener.port, "passwords come as they are: add [listener.tls], or give IPADDR")
         return Place(host, listener.port, "passwords come as they are, without TLS")

@@ -45,7 +45,7 @@ class ListenerOptions:
     connections: the most at a time; of_address: of one address.
 
     memory_bytes: for messages that are received or sent at a time. quiesce_s: how long programs may go on when the
-    listener is asked to end.
+    listener is asked to end. plain_passwords: whether they may come without TLS from other machines.
     """
 
     host: str | None = "127.0.0.1"
@@ -56,6 +56,7 @@ class ListenerOptions:
     memory_bytes: int = 512_000_000
     quiesce_s: float = 5.0
     tls: ssl.SSLContext | None = None
+    plain_passwords: bool = False
 
 
 class _Arrival(asyncio.Protocol):
@@ -151,9 +152,10 @@ class Listener:
             if objects is self._obeyed:
                 return
             self._obeyed, rules = objects, self._security.rules(objects)
-            reads, tls = self._security.reads_passwords(rules), self._options.tls is not None
+            is_safe = self._options.tls is not None or self._options.plain_passwords
+            is_safe |= not self._security.reads_passwords(rules)
             started = (each for each in objects.listeners.values() if each.is_wanted)
-            await self._places.obey({each.name: place_of(each, rules, reads, tls) for each in started})
+            await self._places.obey({each.name: place_of(each, rules.accepts_any, is_safe) for each in started})
 
     async def stop(self) -> None:
         """Take no more connections, let programs end, break the connections that are left, let go of the queue manager.

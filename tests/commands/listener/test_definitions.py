@@ -18,7 +18,6 @@ from pathlib import Path
 import pytest
 
 from commands.broker.authority import no_groups
-from commands.broker.channel_authentication import ChannelRules
 from commands.broker.channel_objects import ServerChannel, TcpListener
 from commands.broker.objects import Objects, QueueManager
 from commands.config.settings import ChannelRule, ConfigError, ConnAuth, ListenerConfig
@@ -256,21 +255,19 @@ def test_a_port_that_is_taken_is_logged_and_the_others_are_served(home: Path, ca
 
 
 @pytest.mark.parametrize(
-    ("address", "accepts_any", "reads", "tls", "host"),
+    ("address", "accepts_any", "is_safe", "host"),
     [
-        ("", True, False, False, "127.0.0.1"),
-        ("10.1.2.3", True, False, False, "127.0.0.1"),
-        ("::1", True, False, False, "::1"),
-        ("", False, False, False, ""),
-        ("", False, True, False, "127.0.0.1"),
-        ("*", False, True, False, ""),
-        ("10.1.2.3", False, True, False, "10.1.2.3"),
-        ("", False, True, True, ""),
+        ("", True, True, "127.0.0.1"),
+        ("10.1.2.3", True, True, "127.0.0.1"),
+        ("::1", True, False, "::1"),
+        ("", False, True, ""),
+        ("", False, False, "127.0.0.1"),
+        ("*", False, False, ""),
+        ("10.1.2.3", False, False, "10.1.2.3"),
     ],
 )
-def test_where_a_listener_listens(address: str, accepts_any: bool, reads: bool, tls: bool, host: str) -> None:
-    rules = ChannelRules({}, accepts_any=accepts_any)
-    assert place_of(TcpListener("L", address=address), rules, reads, tls)[:2] == (host, 1414)
+def test_where_a_listener_listens(address: str, accepts_any: bool, is_safe: bool, host: str) -> None:
+    assert place_of(TcpListener("L", address=address), accepts_any, is_safe)[:2] == (host, 1414)
 
 
 @pytest.mark.parametrize(
