@@ -110,7 +110,7 @@ class DynamicQueues:
             raise QueueError(MQRC_OPTION_NOT_VALID_FOR_TYPE, queue.name, "only the program that made it may delete it")
         row = self._connection.execute("SELECT 1 FROM dynamic_queues WHERE name = ?", (queue.name,)).fetchone()
         if row is None:
-            raise QueueError(MQRC_OPTION_NOT_VALID_FOR_TYPE, queue.name, "it is no dynamic queue; see DELETE QLOCAL")
+            raise QueueError(MQRC_OPTION_NOT_VALID_FOR_TYPE, queue.name, "it is not a dynamic queue; see DELETE QLOCAL")
         if option is Close.DELETE and not self._messages.is_empty(queue.name):
             raise QueueError(MQRC_Q_NOT_EMPTY, queue.name, "it holds messages")
         self._delete(queue)

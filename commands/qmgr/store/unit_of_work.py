@@ -20,6 +20,7 @@ from commands.qmgr.store.dynamic_queues import DynamicQueues
 from commands.qmgr.store.message_table import MessageTable
 from commands.qmgr.store.neighbours import NeighbourRecords
 from commands.qmgr.store.owed import OwedMessages
+from commands.qmgr.store.prepared import Prepared
 from commands.qmgr.store.state_table import StateTable
 from commands.qmgr.store.uncommitted import Uncommitted
 from commands.qmgr.store.write_buffer import WriteBuffer
@@ -38,6 +39,7 @@ class Tables:
         "neighbours",
         "owed",
         "pending",
+        "prepared",
         "state",
         "uncommitted",
     )
@@ -50,6 +52,7 @@ class Tables:
         self.messages = MessageTable(pending, self.definitions, self.counters, clock)
         self.owed = OwedMessages(pending, self.messages)
         self.uncommitted = Uncommitted(pending, self.messages)
+        self.prepared = Prepared(database, self.uncommitted, lambda name: self.definitions.find(name) is not None)
         self.dynamic = DynamicQueues(pending, self.definitions, self.messages, self.owed, clock)
         self.state = StateTable(pending, self.definitions, self.counters, self.dynamic, self.messages, self.uncommitted)
         self.neighbours = NeighbourRecords(database, pending.settle, self.state.changed)
@@ -182,6 +185,11 @@ class SqliteUnitOfWork:
     def owed(self) -> OwedMessages:
         """What could be put nowhere."""
         return self._require_open().owed
+
+    @property
+    def prepared(self) -> Prepared:
+        """Branches of global transactions that are in doubt."""
+        return self._require_open().prepared
 
     @property
     def uncommitted(self) -> Uncommitted:
