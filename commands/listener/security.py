@@ -25,6 +25,7 @@ from typing import Final, NamedTuple
 from commands.broker.authority import ADMINISTRATOR, GroupsOf, no_groups
 from commands.config.settings import ChannelRule, ConnAuth
 from commands.listener.passwords import IsRight
+from commands.qmgr.event_numbers import ADDRESS_BLOCKED, LOGIN_REFUSED, NO_PASSWORD, USER_BLOCKED, WRONG_PASSWORD
 from rfh2.constants import MQRC_NOT_AUTHORIZED
 
 _MOST_PASSWORD_BYTES: Final = 256
@@ -56,13 +57,14 @@ class Identity:
 class Admission(NamedTuple):
     """The user with whose authority a program works; 0, or the reason for which it may not connect.
 
-    is_wrong_password: whether that is the reason. why: for the log.
+    is_wrong_password: whether that is the reason. why, number: for the log, the number of IBM MQ's message.
     """
 
     user: str
     reason: int = 0
     is_wrong_password: bool = False
     why: str = ""
+    number: int = LOGIN_REFUSED
 
 
 @dataclass(slots=True)
@@ -112,20 +114,24 @@ class Security:
         credentials = identity.credentials
         user = _name(credentials.user if credentials is not None and self._connauth.adoptctx else identity.user)
         if rule is None or not _is_among(identity.address, rule.addresses):
-            return Admission(user, MQRC_NOT_AUTHORIZED, why="its address is not among those of the channel")
+            why = "its address is not among those of the channel"
+            return Admission(user, MQRC_NOT_AUTHORIZED, why=why, number=ADDRESS_BLOCKED)
         blocked = {word.lower() for word in rule.block_users}
         matters = _ALL_PRIVILEGED.lower() in blocked or self._connauth.chckclnt == "reqdadm"
         privileged = matters and await self._is_privileged(user)
         if self._is_compared(rule, privileged, credentials) and not await self._is_authentic(identity):
             await asyncio.sleep(self._connauth.faildlay)
-            return Admission(user, MQRC_NOT_AUTHORIZED, True, "the password is missing or wrong")
+            number = WRONG_PASSWORD if credentials is not None and credentials.password else NO_PASSWORD
+            return Admission(user, MQRC_NOT_AUTHORIZED, True, "the password is missing or wrong", number)
         works_as = rule.mcauser or user
         if works_as and (len(works_as) > _LONGEST_USER or not _USER.fullmatch(works_as)):
             why = f"a user has 1 to {_LONGEST_USER} characters and no blanks; MCAUSER names one for other names"
             return Admission(works_as, MQRC_NOT_AUTHORIZED, why=why)
         is_blocked = user in blocked or (privileged and _ALL_PRIVILEGED.lower() in blocked)
         if not works_as or is_blocked or (not rule.mcauser and works_as in blocked):
-            return Admission(works_as, MQRC_NOT_AUTHORIZED, why="the user is blocked" if works_as else "there is none")
+            if not works_as:
+                return Admission("", MQRC_NOT_AUTHORIZED, why="there is none")
+            return Admission(works_as, MQRC_NOT_AUTHORIZED, why="the user is blocked", number=USER_BLOCKED)
         return Admission(works_as)
 
     async def _is_privileged(self, user: str) -> bool:

@@ -17,10 +17,12 @@ from commands.disk.open_files import Acceptor, OutOfFiles, carried, listening_so
 from commands.listener.conversation import Shared
 from commands.listener.gate import MessageWaiters, give
 from commands.listener.limits import Connections, Memory
+from commands.listener.presence import Presence
 from commands.listener.security import Security
 from commands.listener.session import Bounds, Session
 from commands.listener.wire import CHANNEL_UNAVAILABLE, Wire, status
 from commands.listener.worker import Worker
+from commands.qmgr.event_numbers import TOO_MANY_CHANNELS
 from commands.qmgr.mqi.authority import TopicDefinitions
 from commands.qmgr.store import QueueManagerStore
 from rfh2.channel.segments import CLOSE, ERROR, SegmentHeader, SegmentType
@@ -92,6 +94,7 @@ class Listener:
         self._acceptor: Acceptor | None = None
         self._worker: Worker | None = None
         self._shared: Shared | None = None
+        self._presence: Presence | None = None
 
     @property
     def where(self) -> str:
@@ -123,6 +126,8 @@ class Listener:
             _log.warning(text, most, options.connections, self._files)
         out_of_files = OutOfFiles(_log, f"the listener on {options.host}:{port}", loop.time)
         self._acceptor = Acceptor(sockets, lambda: _Arrival(self._admit), out_of_files)
+        self._presence = Presence(options.host, self._shared, lambda: self._sessions)
+        await self._presence.serve(await self._worker.alone(lambda store: store.directory), port)
         _log.info("listening on %s:%d for queue manager %s", options.host, port, self._name)
         return port
 
@@ -142,6 +147,8 @@ class Listener:
                 session.terminate()
             task.cancel()
         await asyncio.gather(*self._sessions, return_exceptions=True)
+        if self._presence is not None:
+            self._presence.close()
         if self._worker is not None and self._worker.is_running:
             holder = None if self._shared is None else self._shared.holder
             if holder is not None:
@@ -160,7 +167,7 @@ class Listener:
         refusal = self._connections.refusal(address)
         if refusal is not None:
             if not self._is_full:
-                _log.warning("connections are refused: %s", refusal)
+                _log.warning("connections are refused: %s", refusal, extra={"numbers": (TOO_MANY_CHANNELS,)})
             self._is_full = True
             self._refuse(transport)
             return
@@ -185,7 +192,9 @@ class Listener:
         asyncio.get_running_loop().call_later(_REFUSED_S, end)
 
     def _ended(self, task: asyncio.Task[None], address: str) -> None:
-        del self._sessions[task]
+        session = self._sessions.pop(task)
+        if session is not None and self._presence is not None:
+            self._presence.ended(session)
         self._connections.end(address)
         self._is_full = False
         if not task.cancelled() and (error := task.exception()) is not None:

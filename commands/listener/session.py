@@ -37,7 +37,7 @@ from commands.listener.wire import (
     Wire,
     status,
 )
-from commands.qmgr.event_numbers import NO_CHANNEL
+from commands.qmgr.event_numbers import CHANNEL_DISABLED, NO_CHANNEL
 from commands.qmgr.mqi.refusals import MqiError
 from rfh2.ccsid import ENCODINGS, ByteOrder
 from rfh2.channel.layouts import API_HEADER, CAUT, NOTIFICATION, SOCKET_ACTION, UID, UID_LONG
@@ -66,6 +66,7 @@ _CAUT_NEW_BYTES: Final = 8
 _SHORT_BYTES: Final = 4_096
 # After a wrong password, until the connection is closed.
 _LINGER_S: Final = 0.5
+_NUMBERS: Final = {NO_SUCH_CHANNEL: NO_CHANNEL, CHANNEL_UNAVAILABLE: CHANNEL_DISABLED}
 _OF_STRANGERS: Final = frozenset({SegmentType.MQCONN, SegmentType.MQDISC})
 
 
@@ -103,6 +104,7 @@ class Session:
         self._identity = Identity("", wire.address)
         self._terms: Terms | None = None
         self._lines: dict[int | None, Line] = {}
+        self.calls = 0
         self._pulse: Pulse | None = None
         self._had_program = False
         self._attempts = Attempts()
@@ -122,7 +124,8 @@ class Session:
                     break
         except (DecodeError, ProtocolError, MqiError) as error:
             code = error.code if isinstance(error, ProtocolError) else BAD_SEGMENT
-            numbers = (NO_CHANNEL,) if code == NO_SUCH_CHANNEL else ()
+            number = _NUMBERS.get(code)
+            numbers = () if number is None else (number,)
             level, text = logging.ERROR if numbers else logging.WARNING, "%s: %s; the connection is closed"
             _log.log(level, text, self._wire.trace, error, extra={"numbers": numbers})
             await self._wire.send_status(self._wire.latest, ERROR | CLOSE, code)
@@ -130,6 +133,28 @@ class Session:
             _log.info("%s: the connection broke: %s", self._wire.trace, error)
         finally:
             await self._end()
+
+    @property
+    def wire(self) -> Wire:
+        """The segments, in and out."""
+        return self._wire
+
+    @property
+    def terms(self) -> Terms | None:
+        """What was agreed; None before that."""
+        return self._terms
+
+    @property
+    def done(self) -> tuple[int, int]:
+        """How many messages all its programs have put and got."""
+        programs = [program for each in self.conversations if (program := each.program) is not None]
+        puts, gets = sum(program.puts for program in programs), sum(program.gets for program in programs)
+        return self._attempts.puts + puts, self._attempts.gets + gets
+
+    @property
+    def conversations(self) -> list[Conversation]:
+        """Those whose programs are connected."""
+        return [line.conversation for line in self._lines.values() if line.conversation.is_connected]
 
     def terminate(self) -> None:
         """Tell the client that the queue manager ends, without waiting for a client that reads nothing."""
@@ -205,6 +230,8 @@ class Session:
                 raise ProtocolError(WRONG_CHANNEL_TYPE, "the other end is a queue manager's channel, not a client")
             if self._shared.security.rule(reply.terms.channel) is None:
                 raise ProtocolError(NO_SUCH_CHANNEL, f"there is no channel {reply.terms.channel!r}")
+            if reply.terms.channel in self._shared.stopped:
+                raise ProtocolError(CHANNEL_UNAVAILABLE, f"channel {reply.terms.channel} was stopped (STOP CHANNEL)")
             encoding = ENCODINGS["big" if reply.flags & ERROR else order]
             sent = SegmentHeader(header.kind, reply.flags, 0, order, encoding, CCSID, header.conversation)
             await self._wire.send(sent.write(reply.payload))
@@ -244,10 +271,12 @@ class Session:
         elif kind == SegmentType.STATUS:
             return not header.flags & CLOSE
         elif not line.conversation.was_connected:
+            self.calls += 1
             self._collect_first(line, header, payload)
         elif kind == SegmentType.NOTIFICATION:
             await self._notified(line, header, payload)
         elif kind == SegmentType.REQUEST_MSGS:
+            self.calls += 1
             self._pull(line, Request(header, bytearray(payload), Held(self._shared.memory)))
         elif kind >= _FIRST_CALL:
             self._collect(line, header, payload)
@@ -278,6 +307,7 @@ class Session:
         if len(line.partial.data) > self._terms.longest_message + _MARGIN_BYTES:
             raise ProtocolError(BAD_SEGMENT, "a call is longer than the longest message")
         if header.flags & LAST:
+            self.calls += 1
             request, line.partial = line.partial, None
             line.add(request)
 

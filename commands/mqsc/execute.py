@@ -29,6 +29,7 @@ from commands.mqsc import (
     answers,
     authority_records,
     clusters,
+    connections,
     definitions,
     status,
     subscription_display,
@@ -46,11 +47,10 @@ Handler = Callable[[Command, Administration], Answer]
 
 # Objects of IBM MQ that the bridge does not have: a command on them is correct, and is not carried out.
 _OTHER_OBJECTS: Final = frozenset(
-    {"AUTHINFO", "BUFFPOOL", "CFSTRUCT", "CHLAUTH", "CHSTATUS", "COMMINFO", "CONN"}
+    {"AUTHINFO", "BUFFPOOL", "CFSTRUCT", "CHLAUTH", "COMMINFO"}
     | {
         "LISTENER",
         "LOG",
-        "LSSTATUS",
         "POLICY",
         "PROCESS",
         "PSID",
@@ -139,10 +139,16 @@ _HANDLERS: Final[Mapping[str, Mapping[str, Handler]]] = {
         "SBSTATUS": subscription_display.display_status,
         "TPSTATUS": status.display_topic_status,
         "PUBSUB": status.display_pubsub,
+        "CONN": connections.display_connections,
+        "CHSTATUS": connections.display_channel_status,
+        "LSSTATUS": connections.display_listener_status,
+        "QMSTATUS": connections.display_queue_manager_status,
         "AUTHREC": authority_records.display_records,
     },
     "CLEAR": {"QLOCAL": definitions.clear_queue, "TOPICSTR": status.clear_topic_string},
     "SET": {"AUTHREC": authority_records.set_record},
+    "START": {"CHANNEL": connections.start_channel},
+    "STOP": {"CHANNEL": connections.stop_channel, "CONN": connections.stop_connection},
     "PING": {"QMGR": _ping},
     "REFRESH": {
         "SECURITY": _refresh_security,

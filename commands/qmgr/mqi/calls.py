@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Final
 
 from commands.broker.objects import DEFAULT_STREAM
@@ -37,6 +38,7 @@ from rfh2.mqi_constants import (
     MQCO_DELETE,
     MQCO_DELETE_PURGE,
     MQCO_REMOVE_SUB,
+    MQGMO_ANY_BROWSE,
     MQOO_ALTERNATE_USER_AUTHORITY,
     MQOO_ANY_INPUT,
     MQOO_BROWSE,
@@ -96,7 +98,10 @@ NO_FIELDS: Final = PutFields()
 
 
 class Program:
-    """The calls of one connection."""
+    """The calls of one connection.
+
+    since, unit_of_work: since when it is connected, and has a unit of work. puts, gets: how many messages.
+    """
 
     def __init__(self, connected: ConnectedProgram) -> None:
         self._connected, self.application = connected, connected.application
@@ -104,6 +109,9 @@ class Program:
         self._getting = Getting(connected)
         self._in_syncpoint = self._defers = False
         self.async_puts = AsyncPuts()
+        self.since = connected.clock()
+        self.unit_of_work: datetime | None = None
+        self.puts = self.gets = 0
         self.subscriber = Subscriber(connected, self._handles)
 
     # Opening and closing: each in a unit of work of its own
@@ -187,6 +195,11 @@ class Program:
     def handle(self, number: int) -> Handle:
         """The object open under *number*. Raises MqiError 2019."""
         return self._handles[number]
+
+    @property
+    def handles(self) -> list[tuple[int, Handle]]:
+        """The open objects, by number. Any thread may ask."""
+        return self._handles.all()
 
     def close(self, number: int, options: int) -> None:
         """MQCLOSE; a dynamic queue goes as its kind and *options* say (MQCO_*). Raises MqiError, StoreError."""
@@ -305,8 +318,9 @@ class Program:
             self._defers = True
             unit.uncommitted.defer(row[QUEUE], seq, self._connected.owner(unit))
         elif options & MQPMO_SYNCPOINT:
-            self._in_syncpoint = True
+            self._work_in_syncpoint()
             unit.uncommitted.put(row[QUEUE], seq, self._connected.owner(unit))
+        self.puts += 1
         kept = Mqmd.decode(row[MD])
         return replace(
             mqmd,
@@ -358,8 +372,15 @@ class Program:
         seq: the message that ``look`` has found.
         """
         got, in_syncpoint = self._getting.get(unit, self.handle(number), asked, seq)
-        self._in_syncpoint |= in_syncpoint
+        if in_syncpoint:
+            self._work_in_syncpoint()
+        if got.seq and not asked.options & MQGMO_ANY_BROWSE:
+            self.gets += 1
         return got
+
+    def _work_in_syncpoint(self) -> None:
+        if not self._in_syncpoint:
+            self._in_syncpoint, self.unit_of_work = True, self._connected.clock()
 
     # Units of work
 
@@ -375,7 +396,7 @@ class Program:
         if not self._in_syncpoint:
             return []
         owner = self._connected.owner(unit)
-        self._in_syncpoint = False
+        self._in_syncpoint, self.unit_of_work = False, None
         return self._came(unit.uncommitted.commit(owner) if commit else unit.uncommitted.backout(owner))
 
     def _came(self, came: Came) -> list[str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from datetime import datetime
+from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
@@ -140,6 +141,11 @@ class SqliteUnitOfWork:
         self._versions = self._versions_before = reading.versions(database)
         cache.at(self._versions[1])
         self._open = True
+
+    @property
+    def directory(self) -> Path:
+        """That of the queue manager."""
+        return Path(self.database.path).parent
 
     # Messages
 
