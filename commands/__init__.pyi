@@ -31,3 +31,5 @@ from .replay.frames import (
     captures_to_pandas as captures_to_pandas,
     read_captures as read_captures,
 )
+
+__version__: str

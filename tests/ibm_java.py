@@ -1,6 +1,6 @@
 """IBM's MQ classes for Java, as they come from Maven Central: what CI fetches, and programs compiled with them.
 
-They are no part of the project. Where they or Java cannot be had, tests with them are skipped.
+They are not part of the project. Where they or Java cannot be had, tests with them are skipped.
 """
 
 from __future__ import annotations

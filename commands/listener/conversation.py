@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
+from commands.broker.objects import DELAY_QUEUE
 from commands.disk.errors import QueueError
 from commands.listener.gate import Gate, MessageWaiters, Signal, new_signal
 from commands.listener.limits import Held, Memory
@@ -20,6 +21,7 @@ from commands.qmgr.mqi.attributes import Values, identifier
 from commands.qmgr.mqi.authority import OpenAuthority, TopicDefinitions
 from commands.qmgr.mqi.calls import NO_FIELDS, Program, PutFields
 from commands.qmgr.mqi.context import Application
+from commands.qmgr.mqi.delay import DelayedMessages
 from commands.qmgr.mqi.getting import GetOptions, Got
 from commands.qmgr.mqi.handles import AsyncPuts, ConnectedProgram, OpenQueues
 from commands.qmgr.mqi.refusals import MqiError
@@ -29,6 +31,7 @@ from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.connection import ProgramConnection
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
 from rfh2.constants import MQPER_NOT_PERSISTENT, MQRC_NOT_AUTHORIZED, MQRC_RESOURCE_PROBLEM
+from rfh2.errors import StoreError
 from rfh2.mqi_constants import (
     MQGMO_ANY_BROWSE,
     MQGMO_FAIL_IF_QUIESCING,
@@ -43,11 +46,13 @@ from rfh2.mqi_constants import (
 from rfh2.mqmd import Mqmd
 from rfh2.pcf_admin_names import MQOT_Q_MGR, MQOT_TOPIC
 
+_Result = TypeVar("_Result")
 _log: Final = logging.getLogger("qpubsub.listener")
 _ANY_NAME: Final = ("", "*")
 _CONNECTION_ID_BYTES: Final = 24
 # Beside the time for which a request may wait: to carry it out.
 _ANSWERED_S: Final = 10
+_DELAYED_AGAIN_S: Final = 5.0
 
 
 async def _first_of(seconds: float | None, *signals: asyncio.Future[Any] | None) -> None:
@@ -81,6 +86,20 @@ class Shared:
         """The number of a new conversation, unique in this process."""
         self.numbers += 1
         return self.numbers
+
+
+async def deliver_delayed(shared: Shared) -> None:
+    """Put each delayed message when it is due, until it is cancelled."""
+    delayed = DelayedMessages(shared.open_queues)
+    while True:
+        arrived = shared.waiters.expect(DELAY_QUEUE)
+        try:
+            queues, wait_s = await shared.worker.alone(delayed.move)
+            shared.waiters.wake(queues)
+        except Exception as error:
+            _log.error("delayed messages wait: %s", error, exc_info=not isinstance(error, StoreError))
+            wait_s = _DELAYED_AGAIN_S
+        await _first_of(wait_s, arrived)
 
 
 @dataclass(slots=True)
@@ -381,7 +400,7 @@ class Conversation:
                 lambda unit: program.put(unit, handle, mqmd, options, body, deferred, fields), lasting
             )
             queue = opened.queue or opened.name
-        self._shared.waiters.wake((queue,))
+        self._shared.waiters.wake((queue, DELAY_QUEUE) if program.has_delayed else (queue,))
         return put, queue
 
     async def put_unanswered(
@@ -477,6 +496,15 @@ class Conversation:
     async def backout(self) -> None:
         """MQBACK."""
         await self._end(self._connected().backout)
+
+    async def transact(
+        self, work: Callable[[Program, SqliteUnitOfWork], tuple[_Result, Iterable[str]]], lasting: bool
+    ) -> _Result:
+        """An XA call: its result. *work* gives it with the queues that have more messages. Raises StoreError."""
+        program = self._connected()
+        result, queues = await self._shared.worker.do(lambda unit: work(program, unit), lasting)
+        self._shared.waiters.wake(queues)
+        return result
 
     async def _end(self, end: Callable[[SqliteUnitOfWork], list[str]]) -> None:
         self._shared.waiters.wake(await self._shared.worker.do(end))

@@ -85,7 +85,7 @@ def valid_user(name: str) -> str:
     """*name* as the file has it. Raises ValueError where no user can have this name."""
     user = name.strip().lower()
     if not user or len(user) > _LONGEST_USER or user.startswith("#") or not user.isprintable() or ":" in user:
-        raise ValueError(f"{name!r} is no user: 1 to {_LONGEST_USER} characters without a colon, and no # in front")
+        raise ValueError(f"{name!r} is not a user: 1 to {_LONGEST_USER} characters without a colon, and no # in front")
     return user
 
 

@@ -233,7 +233,7 @@ def _connection(conversation: Conversation) -> Connection:
         asserted=conversation.identity.user,
         application=program.application.name,
         since=program.since,
-        unit_of_work=program.unit_of_work,
+        unit_of_work=program.transactions.since,
         puts=program.puts,
         gets=program.gets,
         handles=handles,

@@ -14,7 +14,7 @@ from typing import Final
 
 from commands.broker.authority import GroupsOf, no_groups
 from commands.disk.open_files import Acceptor, OutOfFiles, carried, listening_sockets, open_files
-from commands.listener.conversation import Shared
+from commands.listener.conversation import Shared, deliver_delayed
 from commands.listener.gate import MessageWaiters, give
 from commands.listener.limits import Connections, Memory
 from commands.listener.presence import Presence
@@ -95,6 +95,7 @@ class Listener:
         self._worker: Worker | None = None
         self._shared: Shared | None = None
         self._presence: Presence | None = None
+        self._delayed: asyncio.Task[None] | None = None
 
     @property
     def where(self) -> str:
@@ -118,6 +119,7 @@ class Listener:
             memory=memory,
             topics=self._topics,
         )
+        self._delayed = asyncio.get_running_loop().create_task(deliver_delayed(self._shared))
         sockets = await listening_sockets(options.host, options.port, _HANDSHAKES_WAITING)
         port: int = sockets[0].getsockname()[1]
         most = self._connections.most
@@ -146,7 +148,11 @@ class Listener:
             if session is not None:
                 session.terminate()
             task.cancel()
-        await asyncio.gather(*self._sessions, return_exceptions=True)
+        ending = [*self._sessions]
+        if self._delayed is not None:
+            self._delayed.cancel()
+            ending.append(self._delayed)
+        await asyncio.gather(*ending, return_exceptions=True)
         if self._presence is not None:
             self._presence.close()
         if self._worker is not None and self._worker.is_running:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from commands.disk.errors import QueueError
-from commands.listener import calls, spi, streaming
+from commands.listener import calls, spi, streaming, xa
 from commands.listener.conversation import Attempts, Conversation, Shared
 from commands.listener.gate import Gate
 from commands.listener.limits import Held, Memory
@@ -356,6 +356,8 @@ class Session:
         try:
             if request.header.kind == SegmentType.SPI:
                 payload = await spi.answered(line.conversation, request)
+            elif request.header.kind in xa.CALLS:
+                payload = await xa.answered(line.conversation, request)
             else:
                 payload = await calls.answered(line.conversation, request)
         except (MqiError, QueueError) as error:

@@ -17,7 +17,7 @@ from commands.mqsc import answers
 from commands.mqsc.administration import Administration
 from commands.mqsc.answers import Answer, displayed, done
 from commands.mqsc.attributes import unexpected_keyword
-from commands.mqsc.display import matches_name, select
+from commands.mqsc.display import is_generic, matches_name, select
 from commands.mqsc.model import Command, Keyword, MqscError
 from commands.mqsc.values import shown_moment, single, word_of
 from rfh2 import mqi_constants
@@ -47,7 +47,7 @@ OPEN_OPTIONS: Final = Bits(
     }
 )
 LISTENER: Final = "SYSTEM.DEFAULT.LISTENER.TCP"
-"""The name under which a listener is shown."""
+"""The name under which a listener is shown that no definition names."""
 _MOST: Final = 999_999_999
 _TYPES: Final = {MQOT_Q_MGR: "QMGR", MQOT_TOPIC: "TOPIC"}
 
@@ -269,14 +269,14 @@ def _no_status(_name: str) -> MqscError:
 
 
 def display_listener_status(command: Command, administration: Administration) -> Answer:
-    """DISPLAY LSSTATUS: a row for each listener that runs."""
+    """DISPLAY LSSTATUS: a row for each listener that runs, with the name of the definition that has its port."""
     if command.name is None:
         raise answers.missing_keyword(command.target)
-    name = command.name.text
-    reports = administration.listeners.reports() if matches_name(name, LISTENER) else ()
+    pattern = command.name.text
+    names = {each.port: each.name for each in administration.objects.listeners.values()}
     rows: list[dict[str, Shown]] = [
         {
-            "LISTENER": LISTENER,
+            "LISTENER": name,
             "STATUS": "RUNNING",
             "PID": report.pid,
             **shown_moment("STARTDA", "STARTTI", report.started),
@@ -284,12 +284,13 @@ def display_listener_status(command: Command, administration: Administration) ->
             "IPADDR": report.host,
             "PORT": report.port,
         }
-        for report in reports
+        for report in administration.listeners.reports()
+        if matches_name(pattern, name := names.get(report.port, LISTENER))
     ]
     known = _keywords("STATUS PID STARTDA STARTTI TRPTYPE IPADDR PORT")
     blank = _keywords("ADAPTER BACKLOG COMMANDS CONTROL DESCR LOCLNAME NTBNAMES SESSIONS SOCKET TPNAME")
     found = select(
-        command, rows, ("LISTENER", "STATUS", "PID"), known=known, without_effect=blank, brief=name.endswith("*")
+        command, rows, ("LISTENER", "STATUS", "PID"), known=known, without_effect=blank, brief=is_generic(pattern)
     )
     return displayed(answers.LSSTATUS_DISPLAY, found)
 
@@ -327,7 +328,7 @@ def stop_channel(command: Command, administration: Administration) -> Answer:
 
     STATUS(STOPPED) is the default, without CONNAME. Raises MqscError AMQ9533 where nothing is to be stopped.
     """
-    channel = _server_connection(command, administration, "CONNAME", "MODE", "STATUS", "CHLTYPE")
+    channel = _server_connection(command, administration, "CONNAME", "MODE", "STATUS", "CHLTYPE", "CMDSCOPE", "CHLDISP")
     mode, status = command.keyword("MODE"), command.keyword("STATUS")
     address = command.keyword("CONNAME")
     if mode is not None:
@@ -344,22 +345,28 @@ def stop_channel(command: Command, administration: Administration) -> Answer:
 
 
 def start_channel(command: Command, administration: Administration) -> Answer:
-    """START CHANNEL of a server-connection channel: programs may connect by it again."""
-    channel = _server_connection(command, administration, "CHLTYPE")
-    if not administration.listeners.obey(Order(channel=channel, stopped=False)):
-        raise answers.failed("No listener is running: a server-connection channel is started by its programs.")
+    """START CHANNEL of a server-connection channel: programs may connect by it again; of one that was not, nothing."""
+    channel = _server_connection(command, administration, "CHLTYPE", "CMDSCOPE", "CHLDISP")
+    objects = administration.objects
+    obeyed = administration.listeners.obey(Order(channel=channel, stopped=False))
+    if not obeyed and channel not in objects.channels and channel not in objects.server_channels:
+        raise answers.not_found(channel)
+    if not any(each.changed for each in obeyed):
+        return done(answers.CHANNEL_STARTED, notes=("nothing to do: the channel is not stopped",))
     return done(answers.CHANNEL_STARTED)
 
 
 def _server_connection(command: Command, administration: Administration, *keywords: str) -> str:
-    """The channel that is named. Raises MqscError for a keyword that is not among *keywords*, and another type."""
+    """The channel that is named. Raises MqscError for a keyword that is not among *keywords*.
+
+    STOP of a channel between queue managers is refused.
+    """
     for keyword in command.keywords:
         if keyword.name not in keywords:
             raise unexpected_keyword(command, keyword)
     name = _channel(command, generic=False)
-    defined = administration.objects.channels.get(name)
-    if defined is not None and defined.channel_type != "SVRCONN":
-        raise answers.failed(f"{name} is no server-connection channel: it starts and stops with the queue manager.")
+    if command.verb == "STOP" and name in administration.objects.channels:
+        raise answers.failed(f"{name} is not a server-connection channel: it starts and stops with the queue manager.")
     return name
 
 

@@ -18,6 +18,7 @@ OBJECT_SYNONYMS: Final = {
     "CHL": "CHANNEL",
     "CHS": "CHSTATUS",
     "QS": "QSTATUS",
+    "LSTR": "LISTENER",
     "PS": "PUBSUB",
     "SBS": "SBSTATUS",
     "TPS": "TPSTATUS",

@@ -34,7 +34,16 @@ _RATE_S: Final = 2.0
 _SIGN_OF_LIFE_S: Final = 5.0
 # The fields of an event that the processor gives beside its text.
 _ABOUT: Final = (
-    *("seq", "queue", "reason", "count", "next_try_s", "address", "channel", "user", "asserted", "program"),
+    "seq",
+    "queue",
+    "reason",
+    "count",
+    "next_try_s",
+    "address",
+    "channel",
+    "user",
+    "asserted",
+    "program",
 )
 
 

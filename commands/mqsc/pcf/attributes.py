@@ -13,7 +13,7 @@ from commands.broker.subscription_attributes import (
     SUB_TYPE,
     SUB_USER,
 )
-from commands.mqsc import attributes as mqsc
+from commands.mqsc import attributes as mqsc, channel_attributes as of_channels
 from commands.mqsc.attributes import ObjectKind
 from commands.mqsc.connections import OPEN_OPTIONS
 from rfh2 import pcf_admin_names as c
@@ -43,7 +43,33 @@ TOPIC_SHOWN: Final = (
 )
 
 CHANNEL_NAME: Final = Attribute("CHANNEL", "", Name(filled_to=20), c.MQCACH_CHANNEL_NAME)
-CHANNEL: Final = (CHANNEL_NAME, *_parameters(mqsc.CHANNEL))
+_OF_CLUSTER: Final = _parameters(of_channels.CHANNEL)
+CHANNEL: Final = (
+    CHANNEL_NAME,
+    *_OF_CLUSTER,
+    *(each for each in _parameters(of_channels.SERVER_CHANNEL) if each.keyword not in ("CHLTYPE", "DESCR")),
+)
+AUTHINFO: Final = (
+    Attribute("AUTHINFO", "", _NAME, c.MQCA_AUTH_INFO_NAME),
+    *_parameters(of_channels.AUTHINFO),
+)
+LISTENER: Final = (Attribute("LISTENER", "", _NAME, c.MQCACH_LISTENER_NAME), *_parameters(of_channels.LISTENER))
+CHANNEL_RULE: Final = (
+    Attribute("CHLAUTH", "", Name(filled_to=20), c.MQCACH_CHANNEL_NAME),
+    *_parameters(of_channels.CHLAUTH),
+)
+RULE_ACTION: Final = Attribute(
+    "ACTION",
+    "",
+    words(ADD=c.MQACT_ADD, REPLACE=c.MQACT_REPLACE, REMOVE=c.MQACT_REMOVE, REMOVEALL=c.MQACT_REMOVEALL),
+    c.MQIACF_ACTION,
+)
+RULE_MATCH: Final = Attribute(
+    "MATCH",
+    "",
+    words(GENERIC=c.MQMATCH_GENERIC, RUNCHECK=c.MQMATCH_RUNCHECK, EXACT=c.MQMATCH_EXACT, ALL=c.MQMATCH_ALL),
+    c.MQIACH_MATCH,
+)
 
 CLUSTER_QMGR: Final = (
     CLUSTER_QMGR_NAME,
@@ -68,7 +94,7 @@ CLUSTER_QMGR: Final = (
         c.MQIACH_CHANNEL_STATUS,
     ),
     Attribute("SUSPEND", "", words(YES=c.MQSUS_YES, NO=c.MQSUS_NO), c.MQIACF_SUSPEND),
-    *mqsc.CONNECTION,
+    *of_channels.CONNECTION,
 )
 SUSPEND_MODE: Final = Attribute("MODE", "", words(QUIESCE=c.MQMODE_QUIESCE, FORCE=c.MQMODE_FORCE), c.MQIACF_MODE)
 REFRESH_REPOSITORY: Final = Attribute(
@@ -95,8 +121,8 @@ QUEUE: Final = (
 
 # Who is connected, and what of queues they have open.
 _NO_OR_YES: Final = words(NO=c.MQQSO_NO, YES=c.MQQSO_YES)
-_CONNECTION_NAME: Final = mqsc.CONNECTION[0]
-_CHANNEL_TYPE: Final = mqsc.CHANNEL_TYPE
+_CONNECTION_NAME: Final = of_channels.CONNECTION[0]
+_CHANNEL_TYPE: Final = of_channels.CHANNEL_TYPE
 _PROGRAM: Final = (
     Attribute("PID", "", _NUMBER, c.MQIACF_PROCESS_ID),
     Attribute("APPLTAG", "", Text(28, filled_to=28), c.MQCACF_APPL_TAG),

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Final
 
 from commands.broker.objects import DEFAULT_STREAM
 from commands.broker.puts import Outgoing, PutKind
+from commands.broker.state import to_microseconds
 from commands.broker.transmission import transmitted
 from commands.disk.errors import QueueError, UnknownQueueError
 from commands.headers.put_to_topic import publish_command
@@ -23,10 +23,12 @@ from commands.model import TopicPut
 from commands.qmgr.mqi.attributes import QueueUse, Values, changed_queue, of_queue, of_queue_manager
 from commands.qmgr.mqi.authority import OpenAuthority
 from commands.qmgr.mqi.context import OF_CONTEXT, put_descriptor, require_context
+from commands.qmgr.mqi.delay import delay_of, delayed
 from commands.qmgr.mqi.getting import GetOptions, Getting, Got
 from commands.qmgr.mqi.handles import AsyncPuts, ConnectedProgram, Handle, Handles
 from commands.qmgr.mqi.refusals import MqiError, check_put
 from commands.qmgr.mqi.subscriptions import Subscriber
+from commands.qmgr.mqi.transactions import Transactions, XaCall
 from commands.qmgr.store.dynamic_queues import Close
 from commands.qmgr.store.messages import MD, QUEUE
 from commands.qmgr.store.sqlite import QueueManagerStore
@@ -56,6 +58,7 @@ from rfh2.mqi_constants import (
     MQPMO_SYNCPOINT,
     MQRC_CONTEXT_HANDLE_ERROR,
     MQRC_CONTEXT_NOT_AVAILABLE,
+    MQRC_ENVIRONMENT_ERROR,
     MQRC_NOT_OPEN_FOR_INQUIRE,
     MQRC_NOT_OPEN_FOR_OUTPUT,
     MQRC_NOT_OPEN_FOR_SET,
@@ -100,17 +103,18 @@ NO_FIELDS: Final = PutFields()
 class Program:
     """The calls of one connection.
 
-    since, unit_of_work: since when it is connected, and has a unit of work. puts, gets: how many messages.
+    has_delayed: whether it has put a message that is to be there later. since: since when it is connected, UTC. puts,
+    gets: how many messages.
     """
 
     def __init__(self, connected: ConnectedProgram) -> None:
         self._connected, self.application = connected, connected.application
         self._handles, self._may = Handles(), OpenAuthority(connected.topics, connected.application.user)
-        self._getting = Getting(connected)
-        self._in_syncpoint = self._defers = False
+        self.transactions = Transactions(connected)
+        self._getting = Getting(connected, self.transactions)
+        self._defers = self.has_delayed = False
         self.async_puts = AsyncPuts()
         self.since = connected.clock()
-        self.unit_of_work: datetime | None = None
         self.puts = self.gets = 0
         self.subscriber = Subscriber(connected, self._handles)
 
@@ -227,7 +231,7 @@ class Program:
         Returns the queues that have more messages. Raises StoreError.
         """
         queues: list[str] = []
-        if self._in_syncpoint or self._defers or self.subscriber.defers:
+        if self.transactions.disconnect() or self.transactions.in_syncpoint or self._defers or self.subscriber.defers:
             with unit_of_work() as unit:
                 if commit:
                     queues += self.commit(unit)
@@ -292,12 +296,12 @@ class Program:
         deferred: bool = False,
     ) -> Mqmd:
         require_context(handle.options, options)
-        check_put(mqmd, options, body, on_topic=bool(handle.topic), leaves=bool(handle.qmgr))
+        check_put(mqmd, options, on_topic=bool(handle.topic), leaves=bool(handle.qmgr))
         if handle.topic:
             self._connected.topics.check_topic(unit, handle.topic)
         passed = self._passed(options, fields.context)
         mqmd = put_descriptor(mqmd, options, self.application, self._connected.new_id(), passed)
-        queue, described = handle.queue, mqmd
+        queue, described, delay_ms = handle.queue, mqmd, delay_of(mqmd, body)
         user: str | None = self.application.user
         if handle.topic:
             queue = DEFAULT_STREAM
@@ -312,14 +316,16 @@ class Program:
         application = self.application.name
         if options & MQPMO_NO_CONTEXT and not handle.topic:
             user, application = None, ""  # nobody is named; who publishes is known all the same
+        if delay_ms:
+            queue, described, body = self._delayed(unit, queue, described, body, delay_ms)
         seq = unit.put(queue, described.encode(), body, user=user, application=application)
         row = unit.uncommitted.message(seq)
         if deferred:
             self._defers = True
             unit.uncommitted.defer(row[QUEUE], seq, self._connected.owner(unit))
         elif options & MQPMO_SYNCPOINT:
-            self._work_in_syncpoint()
-            unit.uncommitted.put(row[QUEUE], seq, self._connected.owner(unit))
+            self.transactions.worked()
+            unit.uncommitted.put(row[QUEUE], seq, self.transactions.owner(unit))
         self.puts += 1
         kept = Mqmd.decode(row[MD])
         return replace(
@@ -331,6 +337,16 @@ class Program:
             put_date=kept.put_date,
             put_time=kept.put_time,
         )
+
+    def _delayed(
+        self, unit: SqliteUnitOfWork, queue: str, mqmd: Mqmd, body: bytes, delay_ms: int
+    ) -> tuple[str, Mqmd, bytes]:
+        """What is put now, and where, for a message that goes to *queue* later."""
+        self.has_delayed = True
+        put = Outgoing(PutKind.PUBLICATION, self._connected.qmgr, queue, mqmd.encode(), body)
+        due_us = to_microseconds(self._connected.clock()) + delay_ms * 1000
+        kept = delayed(put, due_us, unit.ensure_queue(queue).def_persistent)
+        return kept.queue, kept.mqmd, kept.body
 
     def _passed(self, options: int, number: int) -> Mqmd | None:
         """The descriptor whose context is passed on; None where none is. Raises MqiError 2097, 2098."""
@@ -373,16 +389,17 @@ class Program:
         """
         got, in_syncpoint = self._getting.get(unit, self.handle(number), asked, seq)
         if in_syncpoint:
-            self._work_in_syncpoint()
+            self.transactions.worked()
         if got.seq and not asked.options & MQGMO_ANY_BROWSE:
             self.gets += 1
         return got
 
-    def _work_in_syncpoint(self) -> None:
-        if not self._in_syncpoint:
-            self._in_syncpoint, self.unit_of_work = True, self._connected.clock()
-
     # Units of work
+
+    def transact(self, call: XaCall, unit: SqliteUnitOfWork, xid: bytes, flags: int) -> tuple[int, list[str]]:
+        """An XA call: what it returns, and the queues that have more messages. Raises StoreError."""
+        value, came = call(self.transactions, unit, xid, flags)
+        return value, self._came(came)
 
     def commit(self, unit: SqliteUnitOfWork) -> list[str]:
         """MQCMIT; returns the queues that have more messages. Raises StoreError."""
@@ -393,10 +410,12 @@ class Program:
         return self._ended(unit, commit=False)
 
     def _ended(self, unit: SqliteUnitOfWork, commit: bool) -> list[str]:
-        if not self._in_syncpoint:
+        if self.transactions.current is not None:
+            raise MqiError(MQRC_ENVIRONMENT_ERROR, "the unit of work is a global transaction's")
+        if not self.transactions.in_syncpoint:
             return []
-        owner = self._connected.owner(unit)
-        self._in_syncpoint, self.unit_of_work = False, None
+        owner = self.transactions.owner(unit)
+        self.transactions.leave()
         return self._came(unit.uncommitted.commit(owner) if commit else unit.uncommitted.backout(owner))
 
     def _came(self, came: Came) -> list[str]:

@@ -18,6 +18,7 @@ from commands.broker.state import to_microseconds
 from commands.disk.errors import QueueError, UnknownQueueError
 from commands.qmgr.mqi.handles import ConnectedProgram, Handle
 from commands.qmgr.mqi.refusals import MqiError, check_get
+from commands.qmgr.mqi.transactions import Transactions
 from commands.qmgr.store.messages import BODY, MD, RANK, SEQ, MessageRow, message_of
 from commands.qmgr.store.sqlite import QueueManagerStore
 from commands.qmgr.store.uncommitted import BEFORE_ALL, Match, Search
@@ -173,7 +174,8 @@ def as_asked(mqmd: Mqmd, body: bytes, asked: GetOptions, queue: str, seq: int) -
 class Getting:
     """MQGET of one program."""
 
-    def __init__(self, connected: ConnectedProgram) -> None:
+    def __init__(self, connected: ConnectedProgram, transactions: Transactions) -> None:
+        self._transactions = transactions
         self._connected, self._open_queues = connected, connected.open_queues
 
     def _now_us(self) -> int:
@@ -275,7 +277,7 @@ class Getting:
             or (options & MQGMO_SYNCPOINT_IF_PERSISTENT and got.mqmd.persistence == MQPER_PERSISTENT)
         )
         if in_syncpoint:
-            unit.uncommitted.got(queue, got.seq, self._connected.owner(unit))
+            unit.uncommitted.got(queue, got.seq, self._transactions.owner(unit))
         else:
             unit.uncommitted.remove(queue, got.seq)
         # Counted when it is got, as a put is; LGETDATE is that of the last MQGET, whatever becomes of it.

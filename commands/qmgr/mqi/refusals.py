@@ -9,9 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from rfh2.chain import decode_chain
-from rfh2.constants import MQFMT_RF_HEADER_2, MQRO_NAN, MQRO_PAN
-from rfh2.errors import DecodeError, QPubSubError
+from rfh2.constants import MQRO_NAN, MQRO_PAN
+from rfh2.errors import QPubSubError
 from rfh2.mqi_constants import (
     MQCC_FAILED,
     MQGMO_ALL_MSGS_AVAILABLE,
@@ -55,7 +54,6 @@ from rfh2.mqi_constants import (
     MQRO_EXPIRATION,
 )
 from rfh2.mqmd import Mqmd, name_of
-from rfh2.rfh2 import Rfh2
 
 
 class MqiError(QPubSubError):
@@ -117,13 +115,10 @@ OF_MATCH: Final = (
     Refusal("MQMO_MATCH_MSG_SEQ_NUMBER", MQMO_MATCH_MSG_SEQ_NUMBER, MQRC_MATCH_OPTIONS_ERROR, _NO_GROUPS),
     Refusal("MQMO_MATCH_OFFSET", MQMO_MATCH_OFFSET, MQRC_MATCH_OPTIONS_ERROR, _NO_SEGMENTS),
 )
-DELAY: Final = Refusal(
-    "JMS setDeliveryDelay (mqext.Dly)", 0, MQRC_FUNCTION_NOT_SUPPORTED, "a message is there as soon as it is committed"
-)
 DISTRIBUTION_LIST: Final = Refusal(
     "a distribution list (MQOD RecsPresent)", 0, MQRC_FUNCTION_NOT_SUPPORTED, "a put goes to one queue"
 )
-ALL: Final = (*OF_PUT, *OF_REPORT, *OF_REPORT_ELSEWHERE, *OF_FLAGS, DELAY, *OF_GET, *OF_MATCH, DISTRIBUTION_LIST)
+ALL: Final = (*OF_PUT, *OF_REPORT, *OF_REPORT_ELSEWHERE, *OF_FLAGS, *OF_GET, *OF_MATCH, DISTRIBUTION_LIST)
 
 # What IBM's queue managers refuse too.
 _ON_TOPICS: Final = (
@@ -154,10 +149,9 @@ _REQUEST: Final = 1
 _MESSAGE_TYPES: Final = frozenset({_REQUEST, 2, 4, 8, 112, 113})
 _OF_APPLICATIONS: Final = range(65_536, 1_000_000_000)
 _NEEDS_REPLY_TO: Final = MQRO_PAN | MQRO_NAN | MQRO_ACTIVITY | MQRO_EXCEPTION
-_DELAY_FOLDER, _DELAY_TAG = "mqext", "Dly"
 
 
-def check_put(mqmd: Mqmd, options: int, body: bytes, *, on_topic: bool, leaves: bool) -> None:
+def check_put(mqmd: Mqmd, options: int, *, on_topic: bool, leaves: bool) -> None:
     """Raises MqiError for what MQPUT refuses. on_topic: a publication. leaves: for another queue manager.
 
     The reasons are those of the rows, 2046 for options that exclude each other, 2029 for a MsgType, 2061 for a report
@@ -173,8 +167,6 @@ def check_put(mqmd: Mqmd, options: int, body: bytes, *, on_topic: bool, leaves: 
         raise MqiError(MQRC_MISSING_REPLY_TO_Q, "a request has no ReplyToQ")
     if options & MQPMO_SUPPRESS_REPLYTO and mqmd.report & _NEEDS_REPLY_TO:
         raise MqiError(MQRC_MISSING_REPLY_TO_Q, "a report needs the ReplyToQ that MQPMO_SUPPRESS_REPLYTO removes")
-    if _is_delayed(mqmd, body):
-        raise MqiError(DELAY.reason, f"{DELAY.option}: {DELAY.why}")
 
 
 def check_get(options: int, match: int) -> None:
@@ -201,16 +193,3 @@ def _exclude(options: int, groups: tuple[tuple[int, ...], ...]) -> None:
         given = [option for option in group if options & option]
         if len(given) > 1:
             raise MqiError(MQRC_OPTIONS_ERROR, f"options {given[0]:#x} and {given[1]:#x} exclude each other")
-
-
-def _is_delayed(mqmd: Mqmd, body: bytes) -> bool:
-    """Whether a JMS client asks for a delay: it says so in a folder of the message, and nowhere else."""
-    if name_of(mqmd.format) != name_of(MQFMT_RF_HEADER_2) or b"<Dly" not in body:
-        return False
-    try:
-        headers, _ = decode_chain(body, mqmd.format, mqmd.coded_char_set_id)
-        first = headers[0] if headers else None
-        folder = first.folder(_DELAY_FOLDER) if isinstance(first, Rfh2) else None
-        return folder is not None and any(tag == _DELAY_TAG and text.strip("0 ") for tag, text in folder.pairs())
-    except DecodeError:
-        return False

@@ -182,14 +182,15 @@ class Database:
     def _in_words(self, error: sqlite3.Error | UnicodeDecodeError) -> StoreError:
         code = getattr(error, "sqlite_errorcode", None)
         if isinstance(error, UnicodeDecodeError) or (code is None and "decode" in str(error)):
-            return StoreDamagedError(self.path, f"holds what is no text: {DAMAGED}")
+            return StoreDamagedError(self.path, f"holds what is not text: {DAMAGED}")
         primary = None if code is None else code & 0xFF
         if primary in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             return StoreBusyError(self.path, self.patience_s)
         if primary == sqlite3.SQLITE_FULL:
             return StoreFullError(self.path)
         if primary == sqlite3.SQLITE_NOTADB:
-            return StoreDamagedError(self.path, "is no SQLite database; it was left as it is; restore it from a backup")
+            why = "is not an SQLite database; it was left as it is; restore it from a backup"
+            return StoreDamagedError(self.path, why)
         if primary == sqlite3.SQLITE_CORRUPT:
             return StoreDamagedError(self.path, DAMAGED)
         if primary == sqlite3.SQLITE_ERROR:

@@ -103,7 +103,7 @@ def test_base_classes(port: int, client: str) -> None:
     ]
 
 
-@pytest.mark.rule("LSN-8", "LSN-41")
+@pytest.mark.rule("LSN-8", "LSN-41", "LSN-44")
 def test_jms_point_to_point(port: int, client: str) -> None:
     assert java(client, "PointToPoint", port) == [
         "browsed 3",
@@ -115,6 +115,7 @@ def test_jms_point_to_point(port: int, client: str) -> None:
         "committed in a transaction",
         "again in a transaction, redelivered true",
         "listener true heard0 heard1 heard2",
+        "delayed, due true, true",
         "temporary true",
         "closed",
     ]

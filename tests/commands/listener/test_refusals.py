@@ -74,19 +74,9 @@ def test_each_option_is_refused_and_nothing_is_put_or_got(client: MqiClient, hom
     assert leaving == expected(rows.OF_REPORT_ELSEWHERE)
     assert reasons(rows.OF_GET, lambda bit: client.get(queue, bit).reason) == expected(rows.OF_GET)
     assert reasons(rows.OF_MATCH, lambda bit: client.get(queue, match=bit).reason) == expected(rows.OF_MATCH)
-    assert client.put(queue, delayed(b"2000"), format="MQHRF2", coded_char_set_id=1208)[0] == 2298
     two = client.structure(*(MQOD[2], "OD  ", 2), ObjectType=1, RecsPresent=2, ObjectName="", ObjectQMgrName="")
     assert client.call(SegmentType.MQOPEN, bytes(two) + client.long(OUT)).reason == 2298
     assert [client.get(queue).body, client.get(queue).reason] == [b"here", 2033]
-
-
-def delayed(milliseconds: bytes) -> bytes:
-    """A message as IBM's JMS client writes it for a producer with a delivery delay."""
-    folder = b"<mqext><Dly>" + milliseconds + b"</Dly><Dtm>1795527104127</Dtm></mqext>"
-    folder += b" " * (-len(folder) % 4)
-    numbers = (2, 40 + len(folder), 273, 1208)
-    head = b"RFH " + b"".join(number.to_bytes(4, "big") for number in numbers) + b"MQSTR   "
-    return head + b"".join(number.to_bytes(4, "big") for number in (0, 1208, len(folder))) + folder + b"text"
 
 
 GROUPED = {"msg_flags": 0x8, "group_id": b"gg".ljust(24, b"\0"), "msg_seq_number": 3}
@@ -97,7 +87,6 @@ OF_JMS: list[tuple[str, Callable[[], None]]] = [
     ("connection consumer", lambda: check_get(0x0320_2055, 0x3)),
     ("server session", lambda: check_get(0x0200_3000, 0x20)),
     ("send", lambda: put(options=0x2_2044)),
-    ("send, no delay", lambda: put(delayed(b"0"), format="MQHRF2", coded_char_set_id=1208)),
     ("JMSXGroupID", lambda: put(**GROUPED)),
     ("JMSReplyTo", lambda: put(msg_type=1, reply_to_q="R.Q")),
     ("a report of its own queue manager", lambda: put(report=0x0100_0000, **REPLY_TO)),
@@ -105,8 +94,8 @@ OF_JMS: list[tuple[str, Callable[[], None]]] = [
 ]
 
 
-def put(body: bytes = b"", options: int = 0, on_topic: bool = False, **fields: Any) -> None:
-    check_put(Mqmd(version=2, **fields), options, body, on_topic=on_topic, leaves=False)
+def put(options: int = 0, on_topic: bool = False, **fields: Any) -> None:
+    check_put(Mqmd(version=2, **fields), options, on_topic=on_topic, leaves=False)
 
 
 @pytest.mark.rule("LSN-17")
