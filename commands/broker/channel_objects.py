@@ -90,7 +90,7 @@ class AuthenticationInfo:
     check_client: str = "REQDADM"
     check_local: str = "OPTIONAL"
     adopts: bool = True
-    delay: int = 1
+    delay: float = 1
     method: str = "OS"
 
 

@@ -103,12 +103,22 @@ class ChannelTotals(_Told):
     sent_bytes: int = 0
 
 
+class ListeningPlace(_Told):
+    """Where a listener listens. name: of its LISTENER object, "" where an option says where. host: "" for all."""
+
+    name: str = ""
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"{self.host or '*'}:{self.port}"
+
+
 class ListenerReport(_Told):
     """What one listener tells. totals: by channel. stopped: channels by which no program may connect."""
 
     pid: int
-    host: str
-    port: int
+    places: tuple[ListeningPlace, ...]
     started: datetime
     instances: tuple[ChannelInstance, ...] = ()
     totals: Mapping[str, ChannelTotals] = {}

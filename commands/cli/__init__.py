@@ -47,6 +47,7 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
         "capture": "Capture the messages on IBM MQ's queues.",
     },
     "Run": {
+        "dev": "Run a queue manager for tests, with IBM's developer defaults.",
         "create": "Create a queue manager.",
         "list": "List the queue managers of the home.",
         "run": "Process queued commands.",

@@ -30,7 +30,7 @@ def connections(state: State, query: Query) -> dict[str, Any]:
         reverse=wanted.descending,
     )
     shown = rows[wanted.first : wanted.first + ROWS]
-    listening = [f"{report.host}:{report.port}" for report in reports]
+    listening = [str(place) for report in reports for place in report.places]
     return {"rows": shown, "pager": pager(wanted, len(rows), len(shown)), "listening": listening}
 
 

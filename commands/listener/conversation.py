@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
+from commands.broker.channel_authentication import ChannelRules
 from commands.broker.objects import DELAY_QUEUE
 from commands.disk.errors import QueueError
 from commands.listener.gate import Gate, MessageWaiters, Signal, new_signal
-from commands.listener.limits import Held, Memory
+from commands.listener.limits import Held, Instances, Memory
 from commands.listener.request import ObjectDescriptor
 from commands.listener.security import Admission, Identity, Security
 from commands.listener.worker import Worker
@@ -78,9 +79,14 @@ class Shared:
     open_queues: OpenQueues = field(default_factory=OpenQueues)
     topics: TopicDefinitions = field(default_factory=TopicDefinitions)
     holder: ProgramConnection | None = None
+    instances: Instances = field(default_factory=Instances)
     numbers: int = 0
     connected: dict[bytes, Conversation] = field(default_factory=dict)
     stopped: set[str] = field(default_factory=set)
+
+    async def rules(self) -> ChannelRules:
+        """What the definitions say now of clients. Raises StoreError."""
+        return self.security.rules(await self.worker.do(self.topics.objects, lasting=False))
 
     def next_number(self) -> int:
         """The number of a new conversation, unique in this process."""
@@ -256,7 +262,7 @@ class Conversation:
         async with self._attempts.turn:
             if self._attempts.has_failed:
                 return Admission("", MQRC_NOT_AUTHORIZED, why="a password on this connection was wrong")
-            admission = await self._shared.security.admission(self.identity)
+            admission = await self._shared.security.admission(self.identity, await self._shared.rules())
             self._attempts.has_failed = admission.is_wrong_password and not self._attempts.connected
         return admission
 
@@ -400,7 +406,9 @@ class Conversation:
                 lambda unit: program.put(unit, handle, mqmd, options, body, deferred, fields), lasting
             )
             queue = opened.queue or opened.name
-        self._shared.waiters.wake((queue, DELAY_QUEUE) if program.has_delayed else (queue,))
+        self._shared.waiters.wake((queue,))
+        if program.more:
+            self._wake_more(program)
         return put, queue
 
     async def put_unanswered(
@@ -468,7 +476,10 @@ class Conversation:
                             continue
                         if seq is None:
                             raise MqiError(MQRC_NO_MSG_AVAILABLE, f"{queue} has no such message")
-                    return await worker.do(_taking(program, handle, asked, seq, held), lasting)
+                    got = await worker.do(_taking(program, handle, asked, seq, held), lasting)
+                    if program.more:
+                        self._wake_more(program)
+                    return got
                 except MqiError as error:
                     left = None if end is None else end - time.monotonic()
                     if error.reason != MQRC_NO_MSG_AVAILABLE or (seq is None and left is not None and left <= 0):
@@ -488,6 +499,11 @@ class Conversation:
                     raise MqiError(cancelled.result(), "the program has ended the wait")
         finally:
             del self._getting[cancelled]
+
+    def _wake_more(self, program: Program) -> None:
+        queues = program.more[:]
+        del program.more[: len(queues)]
+        self._shared.waiters.wake(queues)
 
     async def commit(self) -> None:
         """MQCMIT."""

@@ -23,6 +23,7 @@ from commands.broker.connections import (
     ChannelTotals,
     Connection,
     ListenerReport,
+    ListeningPlace,
     Obeyed,
     OpenHandle,
     Order,
@@ -44,19 +45,21 @@ Sessions = Callable[[], Mapping[asyncio.Task[None], Session | None]]
 
 
 class Presence:
-    """Those of one listener. sessions: the connections that there are, each with the task that serves it."""
+    """Those of one listener. sessions: the connections that there are, each with the task that serves it.
 
-    def __init__(self, host: str, shared: Shared, sessions: Sessions) -> None:
-        self._host, self._shared, self._sessions = host, shared, sessions
-        self._port, self._started = 0, datetime.now(UTC)
+    places: where it listens.
+    """
+
+    def __init__(self, shared: Shared, sessions: Sessions, places: Callable[[], list[ListeningPlace]]) -> None:
+        self._shared, self._sessions, self._places = shared, sessions, places
+        self._started = datetime.now(UTC)
         self._gone: dict[str, ChannelTotals] = {}
         self._path: Path | None = None
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
-    async def serve(self, directory: Path, port: int) -> None:
+    async def serve(self, directory: Path) -> None:
         """Answer on a socket in *directory* until ``close``. What listeners have left that died is removed."""
-        self._port = port
         for path in directory.glob(SOCKETS.format("*")):
             try:
                 answer(path, b"")
@@ -108,8 +111,7 @@ class Presence:
             totals[session.terms.channel] = _sum(totals.get(session.terms.channel, ChannelTotals()), session)
         return ListenerReport(
             pid=os.getpid(),
-            host=self._host,
-            port=self._port,
+            places=tuple(self._places()),
             started=self._started,
             instances=tuple(_instance(session) for session in sessions),
             totals=totals,
@@ -203,7 +205,7 @@ def _instance(session: Session) -> ChannelInstance:
         heartbeat_s=terms.heartbeat_s,
         sharing=terms.conversations,
         longest_message=terms.longest_message,
-        cipher=wire.cipher,
+        cipher="" if wire.cipher is None else wire.cipher[0],
         programs=programs,
     )
 

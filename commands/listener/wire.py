@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import islice
-from typing import Final
+from typing import Any, Final
 
 from rfh2.ccsid import ENCODINGS
 from rfh2.channel.segments import (
@@ -40,15 +40,12 @@ class Wire:
         peer = writer.get_extra_info("peername")
         self.address, self.port = (str(peer[0]), int(peer[1])) if peer else ("", 0)
         self.trace = f"{peer[0]}:{peer[1]}" if peer else "connection"
+        cipher = writer.get_extra_info("cipher")
+        self.cipher: tuple[str, str] | None = None if cipher is None else (cipher[0], cipher[1])
+        self.certificate: dict[str, Any] = writer.get_extra_info("peercert") or {}
         self.latest = SegmentHeader(SegmentType.INITIAL_DATA)
         self.started_s = self.heard_s = time.time()
         self.received_segments = self.received_bytes = self.sent_segments = self.sent_bytes = 0
-
-    @property
-    def cipher(self) -> str:
-        """What TLS encrypts with, by OpenSSL's name; "" without TLS."""
-        cipher = self._writer.get_extra_info("cipher")
-        return cipher[0] if cipher else ""
 
     async def receive(self, longest: Callable[[], int]) -> tuple[SegmentHeader, bytes] | None:
         """The next segment, of at most *longest* bytes when it comes; None where the client has ended.

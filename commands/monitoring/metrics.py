@@ -283,7 +283,7 @@ def connected(families: Families, reports: Sequence[ListenerReport], choice: Cho
     """The programs that are connected, and what was done by each channel."""
     inputs, outputs = open_counts(reports)
     families.add("ibmmq_qmgr_connection_count", sum(1 for _ in programs(reports)))
-    families.add("ibmmq_qmgr_active_listeners", len(reports))
+    families.add("ibmmq_qmgr_active_listeners", sum(len(report.places) for report in reports))
     for name in [each for each in sorted(inputs | outputs) if each and chosen(each, choice.queues)][:MOST_SERIES]:
         families.add("ibmmq_queue_input_handles", inputs[name], name)
         families.add("ibmmq_queue_output_handles", outputs[name], name)

@@ -281,11 +281,12 @@ def display_listener_status(command: Command, administration: Administration) ->
             "PID": report.pid,
             **shown_moment("STARTDA", "STARTTI", report.started),
             "TRPTYPE": "TCP",
-            "IPADDR": report.host,
-            "PORT": report.port,
+            "IPADDR": place.host or "*",
+            "PORT": place.port,
         }
         for report in administration.listeners.reports()
-        if matches_name(pattern, name := names.get(report.port, LISTENER))
+        for place in report.places
+        if matches_name(pattern, name := place.name or names.get(place.port, LISTENER))
     ]
     known = _keywords("STATUS PID STARTDA STARTTI TRPTYPE IPADDR PORT")
     blank = _keywords("ADAPTER BACKLOG COMMANDS CONTROL DESCR LOCLNAME NTBNAMES SESSIONS SOCKET TPNAME")

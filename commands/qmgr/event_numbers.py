@@ -36,6 +36,8 @@ CHANNEL_STOPPED: Final = 9528
 """Somebody asked that a program, or a channel, be stopped."""
 CHANNEL_DISABLED: Final = 9534
 """A program connected by a channel that was stopped."""
+TOO_MANY_INSTANCES: Final = 9489
+"""A channel has as many connections as it may have (MAXINST)."""
 TOO_MANY_CHANNELS: Final = 9513
 """There are as many connections as there may be."""
 WRONG_PASSWORD: Final = 5534

@@ -175,7 +175,7 @@ def connected(reports: Sequence[ListenerReport]) -> dict[str, Any]:
     """How many programs are connected, in all and by each channel, and where listeners are."""
     channels = Counter(each.channel for each in programs(reports))
     return {
-        "listeners": [f"{report.host}:{report.port}" for report in reports],
+        "listeners": [str(place) for report in reports for place in report.places],
         "programs": channels.total(),
         "channels": dict(channels.most_common()),
     }

@@ -73,9 +73,9 @@ def test_what_need_not_last(home: Path, monkeypatch: pytest.MonkeyPatch) -> None
     begun: list[bool] = []
     unit_of_work = QueueManagerStore.unit_of_work
 
-    def noted(store: QueueManagerStore, lasting: bool = True) -> object:
+    def noted(store: QueueManagerStore, lasting: bool = True, waits: bool = True) -> object:
         begun.append(lasting)
-        return unit_of_work(store, lasting)
+        return unit_of_work(store, lasting, waits)
 
     monkeypatch.setattr(QueueManagerStore, "unit_of_work", noted)
     found: list[tuple[str, bool]] = []
