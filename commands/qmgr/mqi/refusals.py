@@ -14,7 +14,6 @@ from rfh2.constants import MQRO_NAN, MQRO_PAN
 from rfh2.errors import QPubSubError
 from rfh2.mqi_constants import (
     MQCC_FAILED,
-    MQGMO_ALL_MSGS_AVAILABLE,
     MQGMO_ALL_SEGMENTS_AVAILABLE,
     MQGMO_COMPLETE_MSG,
     MQGMO_LOGICAL_ORDER,
@@ -30,7 +29,6 @@ from rfh2.mqi_constants import (
     MQMO_MATCH_MSG_SEQ_NUMBER,
     MQMO_MATCH_OFFSET,
     MQPMO_DEFAULT_CONTEXT,
-    MQPMO_LOGICAL_ORDER,
     MQPMO_NO_CONTEXT,
     MQPMO_NO_SYNCPOINT,
     MQPMO_PASS_ALL_CONTEXT,
@@ -78,11 +76,9 @@ class Refusal:
     why: str
 
 
-_NO_GROUPS: Final = "groups are not kept in order, nor together"
 _NO_SEGMENTS: Final = "messages are not put together from segments"
 
 OF_PUT: Final = (
-    Refusal("MQPMO_LOGICAL_ORDER", MQPMO_LOGICAL_ORDER, MQRC_OPTIONS_ERROR, _NO_GROUPS),
     Refusal(
         "MQPMO_WARN_IF_NO_SUBS_MATCHED",
         MQPMO_WARN_IF_NO_SUBS_MATCHED,
@@ -109,15 +105,10 @@ OF_FLAGS: Final = (
 OF_GET: Final = (
     Refusal("MQGMO_SET_SIGNAL", MQGMO_SET_SIGNAL, MQRC_OPTIONS_ERROR, "no signal is sent"),
     Refusal("MQGMO_MARK_SKIP_BACKOUT", MQGMO_MARK_SKIP_BACKOUT, MQRC_OPTIONS_ERROR, "a backout leaves nothing out"),
-    Refusal("MQGMO_LOGICAL_ORDER", MQGMO_LOGICAL_ORDER, MQRC_OPTIONS_ERROR, _NO_GROUPS),
-    Refusal("MQGMO_ALL_MSGS_AVAILABLE", MQGMO_ALL_MSGS_AVAILABLE, MQRC_OPTIONS_ERROR, _NO_GROUPS),
     Refusal("MQGMO_COMPLETE_MSG", MQGMO_COMPLETE_MSG, MQRC_OPTIONS_ERROR, _NO_SEGMENTS),
     Refusal("MQGMO_ALL_SEGMENTS_AVAILABLE", MQGMO_ALL_SEGMENTS_AVAILABLE, MQRC_OPTIONS_ERROR, _NO_SEGMENTS),
 )
-OF_MATCH: Final = (
-    Refusal("MQMO_MATCH_MSG_SEQ_NUMBER", MQMO_MATCH_MSG_SEQ_NUMBER, MQRC_MATCH_OPTIONS_ERROR, _NO_GROUPS),
-    Refusal("MQMO_MATCH_OFFSET", MQMO_MATCH_OFFSET, MQRC_MATCH_OPTIONS_ERROR, _NO_SEGMENTS),
-)
+OF_MATCH: Final = (Refusal("MQMO_MATCH_OFFSET", MQMO_MATCH_OFFSET, MQRC_MATCH_OPTIONS_ERROR, _NO_SEGMENTS),)
 DISTRIBUTION_LIST: Final = Refusal(
     "a distribution list (MQOD RecsPresent)", 0, MQRC_FUNCTION_NOT_SUPPORTED, "a put goes to one queue"
 )
@@ -179,6 +170,8 @@ def check_get(options: int, match: int) -> None:
     _exclude(options, _ONE_OF_GET)
     _refuse(options, OF_GET)
     _refuse(match, OF_MATCH)
+    if options & MQGMO_LOGICAL_ORDER and match & MQMO_MATCH_MSG_SEQ_NUMBER:
+        raise MqiError(MQRC_MATCH_OPTIONS_ERROR, "MQGMO_LOGICAL_ORDER says which MsgSeqNumber is next")
 
 
 def check_destinations(records: int) -> None:
