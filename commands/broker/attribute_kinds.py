@@ -84,7 +84,12 @@ class Name:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """A list of object names, up to 256; an empty string in it, alone, is the empty list."""
+    """A list of object names, up to 256; an empty string in it, alone, is the empty list.
+
+    of_objects: whether they are names of objects, and not of users or addresses.
+    """
+
+    of_objects: bool = True
 
     def show(self, value: Any) -> Shown:
         return tuple(value)

@@ -220,7 +220,8 @@ def _normalised(
     struc_id, charset, blank = _ASCII if md[:4] == _ASCII[0] else _EBCDIC
     found = _VERSIONS.get(md[4:8])
     if md[:4] != struc_id or found is None or len(md) < found[2]:
-        raise MessageRefusedError(MQRC_MD_ERROR, queue, "what stands before the message is no MQMD of version 1 or 2")
+        why = "what stands before the message is not an MQMD of version 1 or 2"
+        raise MessageRefusedError(MQRC_MD_ERROR, queue, why)
     long, reader, _ = found
     fields = reader.unpack_from(md)
     expiry, ccsid, priority, persistence, msg_id, backout_count, reply_to_q, reply_to_qmgr, named, *_put = fields

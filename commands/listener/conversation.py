@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
+from commands.broker.channel_authentication import ChannelRules
 from commands.broker.objects import DELAY_QUEUE
 from commands.disk.errors import QueueError
 from commands.listener.gate import Gate, MessageWaiters, Signal, new_signal
-from commands.listener.limits import Held, Memory
+from commands.listener.limits import Held, Instances, Memory
 from commands.listener.request import ObjectDescriptor
 from commands.listener.security import Admission, Identity, Security
 from commands.listener.worker import Worker
@@ -45,6 +46,7 @@ from rfh2.mqi_constants import (
 from rfh2.mqmd import Mqmd
 from rfh2.pcf_admin_names import MQOT_Q_MGR, MQOT_TOPIC
 
+_Result = TypeVar("_Result")
 _log: Final = logging.getLogger("qpubsub.listener")
 _ANY_NAME: Final = ("", "*")
 _CONNECTION_ID_BYTES: Final = 24
@@ -76,8 +78,13 @@ class Shared:
     open_queues: OpenQueues = field(default_factory=OpenQueues)
     topics: TopicDefinitions = field(default_factory=TopicDefinitions)
     holder: ProgramConnection | None = None
+    instances: Instances = field(default_factory=Instances)
     numbers: int = 0
     connected: dict[bytes, Conversation] = field(default_factory=dict)
+
+    async def rules(self) -> ChannelRules:
+        """What the definitions say now of clients. Raises StoreError."""
+        return self.security.rules(await self.worker.do(self.topics.objects, lasting=False))
 
     def next_number(self) -> int:
         """The number of a new conversation, unique in this process."""
@@ -220,7 +227,7 @@ class Conversation:
         async with self._attempts.turn:
             if self._attempts.has_failed:
                 return Admission("", MQRC_NOT_AUTHORIZED, why="a password on this connection was wrong")
-            admission = await self._shared.security.admission(self.identity)
+            admission = await self._shared.security.admission(self.identity, await self._shared.rules())
             self._attempts.has_failed = admission.is_wrong_password and not self._attempts.connected
         return admission
 
@@ -458,6 +465,15 @@ class Conversation:
     async def backout(self) -> None:
         """MQBACK."""
         await self._end(self._connected().backout)
+
+    async def transact(
+        self, work: Callable[[Program, SqliteUnitOfWork], tuple[_Result, Iterable[str]]], lasting: bool
+    ) -> _Result:
+        """An XA call: its result. *work* gives it with the queues that have more messages. Raises StoreError."""
+        program = self._connected()
+        result, queues = await self._shared.worker.do(lambda unit: work(program, unit), lasting)
+        self._shared.waiters.wake(queues)
+        return result
 
     async def _end(self, end: Callable[[SqliteUnitOfWork], list[str]]) -> None:
         self._shared.waiters.wake(await self._shared.worker.do(end))

@@ -17,15 +17,26 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
+from commands.broker.channel_authentication import distinguished_name
+from commands.broker.channel_objects import SVRCONN, ServerChannel
 from commands.disk.errors import QueueError
-from commands.listener import calls, spi, streaming
+from commands.listener import calls, spi, streaming, xa
 from commands.listener.conversation import Attempts, Conversation, Shared
 from commands.listener.gate import Gate
 from commands.listener.limits import Held, Memory
 from commands.listener.line import MOST_WAITING, Line
-from commands.listener.negotiation import CCSID, FAP_OF_PLAIN_PASSWORDS, HIGHEST_FAP, Most, Terms, answer, turned
+from commands.listener.negotiation import (
+    CCSID,
+    FAP_OF_PLAIN_PASSWORDS,
+    HIGHEST_FAP,
+    Most,
+    Terms,
+    answer,
+    channel_of,
+    turned,
+)
 from commands.listener.request import Request
-from commands.listener.security import Credentials, Identity
+from commands.listener.security import Credentials, Identity, tls_refusal
 from commands.listener.wire import (
     BAD_SEGMENT,
     CHANNEL_UNAVAILABLE,
@@ -66,6 +77,7 @@ _CAUT_NEW_BYTES: Final = 8
 _SHORT_BYTES: Final = 4_096
 # After a wrong password, until the connection is closed.
 _LINGER_S: Final = 0.5
+NO_LIMITS: Final = ServerChannel("", SVRCONN)
 _OF_STRANGERS: Final = frozenset({SegmentType.MQCONN, SegmentType.MQDISC})
 
 
@@ -100,8 +112,10 @@ class Session:
 
     def __init__(self, wire: Wire, shared: Shared, bounds: Bounds, random: Callable[[int], bytes]) -> None:
         self._wire, self._shared, self._bounds, self._random = wire, shared, bounds, random
-        self._identity = Identity("", wire.address)
+        subject, issuer = (distinguished_name(wire.certificate.get(which, ())) for which in ("subject", "issuer"))
+        self._identity = Identity("", wire.address, subject=subject, issuer=issuer)
         self._terms: Terms | None = None
+        self._instance: str | None = None
         self._lines: dict[int | None, Line] = {}
         self._pulse: Pulse | None = None
         self._had_program = False
@@ -173,6 +187,8 @@ class Session:
         for line in list(self._lines.values()):
             await self._end_line(line)
         self._lines.clear()
+        if self._instance is not None:
+            self._shared.instances.end(self._instance, self._wire.address)
         self._wire.close()
 
     async def _end_line(self, line: Line) -> None:
@@ -189,7 +205,11 @@ class Session:
     # Negotiation
 
     async def _agree(self) -> None:
-        highest = FAP_OF_PLAIN_PASSWORDS if self._shared.security.reads_passwords else HIGHEST_FAP
+        rules = await self._shared.rules()
+        blocking = rules.blocking(self._wire.address)
+        if blocking is not None and not blocking.warns:
+            raise ProtocolError(CHANNEL_UNAVAILABLE, "its address is blocked (BLOCKADDR)")
+        highest = FAP_OF_PLAIN_PASSWORDS if self._shared.security.reads_passwords(rules) else HIGHEST_FAP
         while self._terms is None:
             received = await self._wire.receive(self._longest)
             if received is None:
@@ -199,12 +219,18 @@ class Session:
                 raise ProtocolError(BAD_SEGMENT, f"segment type {header.kind:#04x} came before INITIAL_DATA")
             order: ByteOrder = "little"
             offer = turned(payload, header.order, order)
-            most = Most(self._bounds.sharing, highest, self._bounds.longest_message, self._bounds.heartbeat_s)
+            name = channel_of(offer, order)
+            channel = rules.channel(name, self._wire.address) or NO_LIMITS
+            most = self._most(channel, highest)
             reply = answer(offer, order, self._shared.name, self._random(12), most)
             if not reply.terms.is_client:
                 raise ProtocolError(WRONG_CHANNEL_TYPE, "the other end is a queue manager's channel, not a client")
-            if self._shared.security.rule(reply.terms.channel) is None:
-                raise ProtocolError(NO_SUCH_CHANNEL, f"there is no channel {reply.terms.channel!r}")
+            if channel is NO_LIMITS:
+                raise ProtocolError(NO_SUCH_CHANNEL, f"there is no channel {name!r}")
+            if why := tls_refusal(channel, self._wire.cipher, self._identity.subject):
+                raise ProtocolError(CHANNEL_UNAVAILABLE, f"channel {name}: {why}")
+            if reply.is_agreed:
+                self._begin_instance(channel, name)
             encoding = ENCODINGS["big" if reply.flags & ERROR else order]
             sent = SegmentHeader(header.kind, reply.flags, 0, order, encoding, CCSID, header.conversation)
             await self._wire.send(sent.write(reply.payload))
@@ -214,6 +240,19 @@ class Session:
         first = 1 if self._terms.conversations else None
         self._begin_line(first)
         self._begin_heartbeats(self._terms.heartbeat_s)
+
+    def _most(self, channel: ServerChannel, fap: int) -> Most:
+        """What *channel* and the configuration allow; the configuration's heartbeat where HBINT has its default."""
+        bounds = self._bounds
+        longest = min(bounds.longest_message, channel.max_message_length)
+        heartbeat = bounds.heartbeat_s if channel.heartbeat == NO_LIMITS.heartbeat else channel.heartbeat
+        return Most(min(bounds.sharing, channel.sharing), fap, longest, heartbeat)
+
+    def _begin_instance(self, channel: ServerChannel, name: str) -> None:
+        address = self._wire.address
+        if not self._shared.instances.begin(name, address, channel.instances, channel.instances_of_client):
+            raise ProtocolError(CHANNEL_UNAVAILABLE, f"channel {name} has as many connections as it may have")
+        self._instance = name
 
     def _begin_line(self, number: int | None) -> Line:
         line = self._lines[number] = Line(Conversation(self._shared, self._identity, self._wire.trace, self._attempts))
@@ -326,6 +365,8 @@ class Session:
         try:
             if request.header.kind == SegmentType.SPI:
                 payload = await spi.answered(line.conversation, request)
+            elif request.header.kind in xa.CALLS:
+                payload = await xa.answered(line.conversation, request)
             else:
                 payload = await calls.answered(line.conversation, request)
         except (MqiError, QueueError) as error:

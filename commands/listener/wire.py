@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import islice
-from typing import Final
+from typing import Any, Final
 
 from rfh2.ccsid import ENCODINGS
 from rfh2.channel.segments import (
@@ -39,6 +39,9 @@ class Wire:
         peer = writer.get_extra_info("peername")
         self.address = str(peer[0]) if peer else ""
         self.trace = f"{peer[0]}:{peer[1]}" if peer else "connection"
+        cipher = writer.get_extra_info("cipher")
+        self.cipher: tuple[str, str] | None = None if cipher is None else (cipher[0], cipher[1])
+        self.certificate: dict[str, Any] = writer.get_extra_info("peercert") or {}
         self.latest = SegmentHeader(SegmentType.INITIAL_DATA)
 
     async def receive(self, longest: Callable[[], int]) -> tuple[SegmentHeader, bytes] | None:

@@ -16,6 +16,7 @@ OBJECT_SYNONYMS: Final = {
     "Q": "QUEUE",
     "NL": "NAMELIST",
     "CHL": "CHANNEL",
+    "LSTR": "LISTENER",
     "PS": "PUBSUB",
     "SBS": "SBSTATUS",
     "TPS": "TPSTATUS",

@@ -23,8 +23,9 @@ from commands.mqsc import answers
 from commands.mqsc.administration import Administration
 from commands.mqsc.answers import Answer, displayed
 from commands.mqsc.attributes import TOPIC, unexpected_keyword
-from commands.mqsc.definitions import TOPIC as TOPIC_FAMILY, rows_of
+from commands.mqsc.definitions import rows_of
 from commands.mqsc.display import matches_name, select
+from commands.mqsc.families import TOPIC as TOPIC_FAMILY
 from commands.mqsc.model import Command
 from commands.mqsc.subscription_display import STATUS_BLANK, STATUS_KEYWORDS, counts_of_subscriptions, status_row
 from commands.mqsc.values import shown_moment, single, word_of

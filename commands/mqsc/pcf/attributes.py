@@ -13,7 +13,7 @@ from commands.broker.subscription_attributes import (
     SUB_TYPE,
     SUB_USER,
 )
-from commands.mqsc import attributes as mqsc
+from commands.mqsc import attributes as mqsc, channel_attributes as of_channels
 from commands.mqsc.attributes import ObjectKind
 from rfh2 import pcf_admin_names as c
 from rfh2.pcf_names import MQCA_Q_MGR_NAME, MQCA_Q_NAME
@@ -42,7 +42,33 @@ TOPIC_SHOWN: Final = (
 )
 
 CHANNEL_NAME: Final = Attribute("CHANNEL", "", Name(filled_to=20), c.MQCACH_CHANNEL_NAME)
-CHANNEL: Final = (CHANNEL_NAME, *_parameters(mqsc.CHANNEL))
+_OF_CLUSTER: Final = _parameters(of_channels.CHANNEL)
+CHANNEL: Final = (
+    CHANNEL_NAME,
+    *_OF_CLUSTER,
+    *(each for each in _parameters(of_channels.SERVER_CHANNEL) if each.keyword not in ("CHLTYPE", "DESCR")),
+)
+AUTHINFO: Final = (
+    Attribute("AUTHINFO", "", _NAME, c.MQCA_AUTH_INFO_NAME),
+    *_parameters(of_channels.AUTHINFO),
+)
+LISTENER: Final = (Attribute("LISTENER", "", _NAME, c.MQCACH_LISTENER_NAME), *_parameters(of_channels.LISTENER))
+CHANNEL_RULE: Final = (
+    Attribute("CHLAUTH", "", Name(filled_to=20), c.MQCACH_CHANNEL_NAME),
+    *_parameters(of_channels.CHLAUTH),
+)
+RULE_ACTION: Final = Attribute(
+    "ACTION",
+    "",
+    words(ADD=c.MQACT_ADD, REPLACE=c.MQACT_REPLACE, REMOVE=c.MQACT_REMOVE, REMOVEALL=c.MQACT_REMOVEALL),
+    c.MQIACF_ACTION,
+)
+RULE_MATCH: Final = Attribute(
+    "MATCH",
+    "",
+    words(GENERIC=c.MQMATCH_GENERIC, RUNCHECK=c.MQMATCH_RUNCHECK, EXACT=c.MQMATCH_EXACT, ALL=c.MQMATCH_ALL),
+    c.MQIACH_MATCH,
+)
 
 CLUSTER_QMGR: Final = (
     CLUSTER_QMGR_NAME,
@@ -67,7 +93,7 @@ CLUSTER_QMGR: Final = (
         c.MQIACH_CHANNEL_STATUS,
     ),
     Attribute("SUSPEND", "", words(YES=c.MQSUS_YES, NO=c.MQSUS_NO), c.MQIACF_SUSPEND),
-    *mqsc.CONNECTION,
+    *of_channels.CONNECTION,
 )
 SUSPEND_MODE: Final = Attribute("MODE", "", words(QUIESCE=c.MQMODE_QUIESCE, FORCE=c.MQMODE_FORCE), c.MQIACF_MODE)
 REFRESH_REPOSITORY: Final = Attribute(

@@ -8,7 +8,8 @@ from typing import Final
 
 from commands.broker.attribute_kinds import Attribute, words
 from commands.broker.subscription_attributes import DISPLAY_TYPE, DURABLE, SUB_ID, SUB_TYPE
-from commands.mqsc.attributes import CHANNEL_TYPE, CLUSTER, CLUSTER_NAMELIST
+from commands.mqsc.attributes import CLUSTER, CLUSTER_NAMELIST
+from commands.mqsc.channel_attributes import CHANNEL_TYPE
 from commands.mqsc.pcf import attributes as a
 from rfh2 import pcf_admin_names as c
 from rfh2.pcf_names import MQCA_Q_NAME, MQCA_TOPIC_STRING, MQCMD_CLEAR_TOPIC_STRING
@@ -98,6 +99,7 @@ _CLEAR: Final = (
     Attribute("SCOPE", "", words(LOCAL=c.MQCLRS_LOCAL, GLOBAL=c.MQCLRS_GLOBAL), c.MQIACF_CLEAR_SCOPE),
 )
 
+_OF_CLIENT: Final = ("TYPE", "ADDRESS", "CLNTUSER", "SSLPEER", "SSLCERTI")
 _CLUSTERS: Final = (CLUSTER, CLUSTER_NAMELIST)
 
 COMMANDS: Final[dict[int, PcfCommand]] = {
@@ -174,6 +176,36 @@ COMMANDS: Final[dict[int, PcfCommand]] = {
         shown=a.CHANNEL,
         selectors=c.MQIACF_CHANNEL_ATTRS,
         not_found=_CHANNEL_NOT_FOUND,
+    ),
+    **_objects(
+        "AUTHINFO",
+        c.MQCA_AUTH_INFO_NAME,
+        a.AUTHINFO,
+        Copy(c.MQCACF_FROM_AUTH_INFO_NAME, c.MQCACF_TO_AUTH_INFO_NAME),
+        (c.MQCMD_CHANGE_AUTH_INFO, c.MQCMD_COPY_AUTH_INFO, c.MQCMD_CREATE_AUTH_INFO, c.MQCMD_DELETE_AUTH_INFO),
+    ),
+    c.MQCMD_INQUIRE_AUTH_INFO: PcfCommand(
+        "DISPLAY", "AUTHINFO", c.MQCA_AUTH_INFO_NAME, (), a.AUTHINFO, c.MQIACF_AUTH_INFO_ATTRS
+    ),
+    **_objects(
+        "LISTENER",
+        c.MQCACH_LISTENER_NAME,
+        a.LISTENER,
+        Copy(c.MQCACF_FROM_LISTENER_NAME, c.MQCACF_TO_LISTENER_NAME),
+        (c.MQCMD_CHANGE_LISTENER, c.MQCMD_COPY_LISTENER, c.MQCMD_CREATE_LISTENER, c.MQCMD_DELETE_LISTENER),
+    ),
+    c.MQCMD_INQUIRE_LISTENER: PcfCommand(
+        "DISPLAY", "LISTENER", c.MQCACH_LISTENER_NAME, (), a.LISTENER, c.MQIACF_LISTENER_ATTRS
+    ),
+    c.MQCMD_SET_CHLAUTH_REC: PcfCommand("SET", "CHLAUTH", c.MQCACH_CHANNEL_NAME, (*a.CHANNEL_RULE[1:], a.RULE_ACTION)),
+    c.MQCMD_INQUIRE_CHLAUTH_RECS: PcfCommand(
+        "DISPLAY",
+        "CHLAUTH",
+        c.MQCACH_CHANNEL_NAME,
+        (a.RULE_MATCH, *(each for each in a.CHANNEL_RULE if each.keyword in _OF_CLIENT)),
+        a.CHANNEL_RULE,
+        c.MQIACF_CHLAUTH_ATTRS,
+        not_found=c.MQRCCF_CHLAUTH_NOT_FOUND,
     ),
     c.MQCMD_INQUIRE_CLUSTER_Q_MGR: PcfCommand(
         "DISPLAY",

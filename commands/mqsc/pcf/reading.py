@@ -216,7 +216,7 @@ class _Reader:
                 self._keywords.setdefault(known[number], Keyword(known[number], None))
             elif not 0 < number < _BEYOND_SELECTORS:
                 tags = (("Selector", str(number)),)
-                raise CommandError(MQRCCF_CFIL_PARM_ID_ERROR, why=f"{number} is no selector", tags=tags)
+                raise CommandError(MQRCCF_CFIL_PARM_ID_ERROR, why=f"{number} is not a selector", tags=tags)
             else:
                 self._passed_over.append(number)
 

@@ -29,6 +29,7 @@ from commands.qmgr.mqi.groups import Current, numbered
 from commands.qmgr.mqi.handles import AsyncPuts, ConnectedProgram, Handle, Handles
 from commands.qmgr.mqi.refusals import MqiError, check_put
 from commands.qmgr.mqi.subscriptions import Subscriber
+from commands.qmgr.mqi.transactions import Transactions, XaCall
 from commands.qmgr.sending import confirm_arrival
 from commands.qmgr.store.dynamic_queues import Close
 from commands.qmgr.store.messages import MD, QUEUE
@@ -60,6 +61,7 @@ from rfh2.mqi_constants import (
     MQPMO_SYNCPOINT,
     MQRC_CONTEXT_HANDLE_ERROR,
     MQRC_CONTEXT_NOT_AVAILABLE,
+    MQRC_ENVIRONMENT_ERROR,
     MQRC_INCOMPLETE_GROUP,
     MQRC_NOT_OPEN_FOR_INQUIRE,
     MQRC_NOT_OPEN_FOR_OUTPUT,
@@ -109,8 +111,9 @@ class Program:
     def __init__(self, connected: ConnectedProgram) -> None:
         self._connected, self.application = connected, connected.application
         self._handles, self._may = Handles(), OpenAuthority(connected.topics, connected.application.user)
-        self._getting, self.more = Getting(connected), connected.more
-        self._in_syncpoint = self._defers = False
+        self.transactions = Transactions(connected)
+        self._getting, self.more = Getting(connected, self.transactions), connected.more
+        self._defers = False
         self.async_puts = AsyncPuts()
         self.subscriber = Subscriber(connected, self._handles)
 
@@ -224,7 +227,7 @@ class Program:
         Returns the queues that have more messages. Raises StoreError.
         """
         queues: list[str] = []
-        if self._in_syncpoint or self._defers or self.subscriber.defers:
+        if self.transactions.disconnect() or self.transactions.in_syncpoint or self._defers or self.subscriber.defers:
             with unit_of_work() as unit:
                 if commit:
                     queues += self.commit(unit)
@@ -330,11 +333,11 @@ class Program:
             self._defers = True
             unit.uncommitted.defer(row[QUEUE], seq, self._connected.owner(unit))
         elif options & MQPMO_SYNCPOINT:
-            self._in_syncpoint = True
-            unit.uncommitted.put(row[QUEUE], seq, self._connected.owner(unit))
+            self.transactions.worked()
+            unit.uncommitted.put(row[QUEUE], seq, self.transactions.owner(unit))
         if mqmd.report & MQRO_COA and not (handle.qmgr or delay_ms or deferred):
             confirmed = confirm_arrival(unit, seq, self._connected.clock())
-            self._connected.sent(unit, confirmed, bool(options & MQPMO_SYNCPOINT))
+            self._connected.sent(unit, confirmed, self.transactions.owner(unit) if options & MQPMO_SYNCPOINT else None)
         kept = Mqmd.decode(row[MD])
         return replace(
             mqmd,
@@ -402,10 +405,16 @@ class Program:
         seq: the message that ``look`` has found.
         """
         got, in_syncpoint = self._getting.get(unit, self.handle(number), asked, seq)
-        self._in_syncpoint |= in_syncpoint
+        if in_syncpoint:
+            self.transactions.worked()
         return got
 
     # Units of work
+
+    def transact(self, call: XaCall, unit: SqliteUnitOfWork, xid: bytes, flags: int) -> tuple[int, list[str]]:
+        """An XA call: what it returns, and the queues that have more messages. Raises StoreError."""
+        value, came = call(self.transactions, unit, xid, flags)
+        return value, self._came(came)
 
     def commit(self, unit: SqliteUnitOfWork) -> list[str]:
         """MQCMIT; returns the queues that have more messages. Raises StoreError."""
@@ -416,10 +425,12 @@ class Program:
         return self._ended(unit, commit=False)
 
     def _ended(self, unit: SqliteUnitOfWork, commit: bool) -> list[str]:
-        if not self._in_syncpoint:
+        if self.transactions.current is not None:
+            raise MqiError(MQRC_ENVIRONMENT_ERROR, "the unit of work is a global transaction's")
+        if not self.transactions.in_syncpoint:
             return []
-        owner = self._connected.owner(unit)
-        self._in_syncpoint = False
+        owner = self.transactions.owner(unit)
+        self.transactions.in_syncpoint = False
         for number in self._handles:
             self._handles[number].groups.ended(commit)
         return self._came(unit.uncommitted.commit(owner) if commit else unit.uncommitted.backout(owner))

@@ -20,6 +20,7 @@ from commands.qmgr.mqi.group_turns import BY_GROUPS, Turn
 from commands.qmgr.mqi.groups import Member
 from commands.qmgr.mqi.handles import ConnectedProgram, Handle
 from commands.qmgr.mqi.refusals import MqiError, check_get
+from commands.qmgr.mqi.transactions import Transactions
 from commands.qmgr.reports import COD
 from commands.qmgr.sending import report
 from commands.qmgr.store.messages import BODY, MD, RANK, SEQ, MessageRow, message_of
@@ -180,7 +181,8 @@ def as_asked(mqmd: Mqmd, body: bytes, asked: GetOptions, queue: str, seq: int) -
 class Getting:
     """MQGET of one program."""
 
-    def __init__(self, connected: ConnectedProgram) -> None:
+    def __init__(self, connected: ConnectedProgram, transactions: Transactions) -> None:
+        self._transactions = transactions
         self._connected, self._open_queues = connected, connected.open_queues
 
     def _now_us(self) -> int:
@@ -255,7 +257,7 @@ class Getting:
             if mqmd.report & MQRO_COD:
                 whole, now = Mqmd.decode(message.md), self._connected.clock()
                 confirmed = report(unit, COD, whole, message.body, message.user, now)
-                self._connected.sent(unit, confirmed, in_syncpoint)
+                self._connected.sent(unit, confirmed, self._transactions.owner(unit) if in_syncpoint else None)
             if handle.options & MQOO_SAVE_ALL_CONTEXT:
                 handle.passed = mqmd
         return got, in_syncpoint
@@ -291,7 +293,7 @@ class Getting:
         """Take the message off its queue; whether that has to be committed by the program."""
         in_syncpoint = _is_in_syncpoint(got, options)
         if in_syncpoint:
-            unit.uncommitted.got(queue, got.seq, self._connected.owner(unit))
+            unit.uncommitted.got(queue, got.seq, self._transactions.owner(unit))
         else:
             unit.uncommitted.remove(queue, got.seq)
         # Counted when it is got, as a put is; LGETDATE is that of the last MQGET, whatever becomes of it.

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import Enum, auto
 from typing import Final
 from weakref import WeakSet
 
@@ -74,16 +75,34 @@ class ConnectedProgram:
     more: list[str] = field(default_factory=list)  # queues that have messages beside those that its calls name
 
     def owner(self, unit: SqliteUnitOfWork) -> str:
-        """The owner of its uncommitted messages."""
+        """The owner of its deferred messages, and with words behind it of its units of work."""
         return f"{self.holder.number(unit)} {self.number}"
 
-    def sent(self, unit: SqliteUnitOfWork, messages: Iterable[tuple[str, int]], in_syncpoint: bool) -> None:
-        """The queue manager has sent *messages*, queues and numbers, because of a call."""
+    def sent(self, unit: SqliteUnitOfWork, messages: Iterable[tuple[str, int]], owner: str | None) -> None:
+        """The queue manager has sent *messages*, queues and numbers, because of a call; owner: of its unit of work."""
         for queue, seq in messages:
-            if in_syncpoint:
-                unit.uncommitted.put(queue, seq, self.owner(unit))
+            if owner is not None:
+                unit.uncommitted.put(queue, seq, owner)
             else:
                 self.more.append(queue)
+
+
+class BranchState(Enum):
+    """Whether calls of its program belong to a branch: now, after xa_start with TMRESUME, or after TMJOIN."""
+
+    ACTIVE = auto()
+    SUSPENDED = auto()
+    ENDED = auto()
+
+
+@dataclass(slots=True)
+class Branch:
+    """A branch of a global transaction, not prepared. owner: of its messages. failed: it can only be backed out."""
+
+    program: int
+    owner: str
+    state: BranchState = BranchState.ACTIVE
+    failed: bool = False
 
 
 @dataclass(slots=True)
@@ -193,7 +212,7 @@ class Handles:
 class OpenQueues:
     """What all programs together have open: OpenInputCount and OpenOutputCount of queues, exclusive use, locks.
 
-    subscriptions: named ones, by name.
+    subscriptions: named ones, by name. branches: of global transactions, those that are not prepared, by their XIDs.
     """
 
     def __init__(self) -> None:
@@ -201,6 +220,7 @@ class OpenQueues:
         self.outputs: Counter[str] = Counter()
         self._exclusive: set[str] = set()
         self.subscriptions: dict[str, SubscriptionUse] = {}
+        self.branches: dict[bytes, Branch] = {}
         self._searches: WeakSet[Search] = WeakSet()
         self.locks: dict[int, Handle] = {}  # messages that a program has browsed with MQGMO_LOCK, by seq
         self._marks: dict[int, int] = {}  # when marks end that programs share, in microseconds, by seq, the first first

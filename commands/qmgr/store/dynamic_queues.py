@@ -113,7 +113,7 @@ class DynamicQueues:
             raise QueueError(MQRC_OPTION_NOT_VALID_FOR_TYPE, queue.name, "only the program that made it may delete it")
         row = self._connection.execute("SELECT 1 FROM dynamic_queues WHERE name = ?", (queue.name,)).fetchone()
         if row is None:
-            raise QueueError(MQRC_OPTION_NOT_VALID_FOR_TYPE, queue.name, "it is no dynamic queue; see DELETE QLOCAL")
+            raise QueueError(MQRC_OPTION_NOT_VALID_FOR_TYPE, queue.name, "it is not a dynamic queue; see DELETE QLOCAL")
         if option is Close.DELETE:
             self._settle()
             holds = self._connection.execute("SELECT 1 FROM messages WHERE queue = ? LIMIT 1", (queue.name,)).fetchone()

@@ -149,15 +149,15 @@ class QueueManagerStore:
         return self.database.is_replaced
 
     @translate_sqlite_errors
-    def unit_of_work(self, lasting: bool = True) -> SqliteUnitOfWork:
+    def unit_of_work(self, lasting: bool = True, waits: bool = True) -> SqliteUnitOfWork:
         """Begin one. Raises StoreError where the last one is still open, StoreBusyError where another process's is.
 
-        lasting: as ``Database.begin`` says.
+        lasting, waits: as ``Database.begin`` says.
         """
         if self._unit is not None and self._unit.is_open:
             raise StoreError("a unit of work is open; end it before the next one")
         connection = self.database.connection
-        self.database.begin(lasting)
+        self.database.begin(lasting, waits)
         try:
             self._data_version = self._read_data_version()
             self._unit = SqliteUnitOfWork(self.database, self._cache, self._messages, self.clock)
@@ -205,6 +205,12 @@ class QueueManagerStore:
         """What is known of others that share a cluster, by name. Raises StoreDamagedError."""
         with self.one_moment() as connection:
             return repository_in(connection, self.database.path)
+
+    @translate_sqlite_errors
+    def load_objects(self) -> Objects:
+        """The definitions alone. Raises StoreDamagedError."""
+        with self.one_moment() as connection:
+            return reading.load_objects(connection, self.database.path)
 
     @translate_sqlite_errors
     def repository_entry(self) -> RepositoryEntry:

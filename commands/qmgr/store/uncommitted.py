@@ -59,6 +59,7 @@ _LANES: Final = "SELECT queue, min(seq) FROM messages WHERE queue >= ? AND queue
 _BACK: Final = "UPDATE messages SET queue = substr(queue, ?), backout_count = backout_count + ? WHERE queue = ?"
 _DEFERRED_OF_ID: Final = "SELECT seq, queue FROM messages WHERE queue >= ? AND queue < ? AND substr(md, 49, 24) = ?"
 _BACK_ONE: Final = "UPDATE messages SET queue = ? WHERE seq = ?"
+_PASS_ON: Final = "UPDATE messages SET queue = ? || substr(queue, ?) WHERE queue >= ? AND queue < ?"
 _DELETE: Final = "DELETE FROM messages WHERE queue >= ? AND queue < ?"
 BEFORE_ALL: Final = (-1, -1)
 Came = dict[str, int]
@@ -182,6 +183,23 @@ class Uncommitted:
         for queue, seq in self._returned(_DEFERRED, owner, 0).items():
             came[queue] = min(seq, came.get(queue, seq))
         return came
+
+    def pass_on(self, owner: str, heir: str) -> bool:
+        """Have the unit of work belong to *heir*; whether there is anything in it."""
+        self._settle()
+        found = 0
+        for lane in (_GOT, _PUT):
+            values = (lane.format(heir), len(lane.format(owner)) + 1, *_range(lane, owner))
+            found += self._connection.execute(_PASS_ON, values).rowcount
+        return found > 0
+
+    def discard(self, owner: str, exists: Callable[[str], bool]) -> None:
+        """Delete what is in the unit of work and belongs to queues that there are not."""
+        self._settle()
+        for lane in (_GOT, _PUT):
+            for name, _ in self._connection.execute(_LANES, _range(lane, owner)).fetchall():
+                if not exists(name.rpartition(" ")[2]):
+                    self._connection.execute("DELETE FROM messages WHERE queue = ?", (name,))
 
     def commit(self, owner: str) -> Came:
         """End the unit of work; returns the queues that have new messages."""

@@ -45,6 +45,7 @@ from commands.qmgr.store.messages import (
 from commands.qmgr.store.neighbours import NeighbourRecords
 from commands.qmgr.store.owed import OwedMessages
 from commands.qmgr.store.port import LoadedState, StoredMessage
+from commands.qmgr.store.prepared import Prepared
 from commands.qmgr.store.reading import KeptMessages
 from commands.qmgr.store.uncommitted import Uncommitted
 from commands.qmgr.store.write_buffer import Settling, WriteBuffer
@@ -103,6 +104,7 @@ class SqliteUnitOfWork:
         "dynamic",
         "neighbours",
         "owed",
+        "prepared",
         "uncommitted",
     )
 
@@ -114,6 +116,7 @@ class SqliteUnitOfWork:
         self._cache = cache
         self._queues = QueueDefinitions(database, cache, self.settle, self.is_gone)
         self.uncommitted = Uncommitted(database, self.settle, self._emptied)
+        self.prepared = Prepared(database, self.uncommitted, lambda name: self.find_queue(name) is not None)
         self.dynamic = DynamicQueues(database, self._queues, clock, self.settle, self._emptied)
         self._arrivals = Arrivals()
         self._clock = clock

@@ -1,7 +1,16 @@
-"""Servers that all tests of links share."""
+"""Servers that all tests of links share, and links that look for work often."""
 
 from __future__ import annotations
 
+import pytest
+
+from commands.links.engine import pumps
 from tests.commands.links.shared_servers import name, shared_kafka, shared_mosquitto, shared_nats
 
 __all__ = ["name", "shared_kafka", "shared_mosquitto", "shared_nats"]
+
+
+@pytest.fixture(autouse=True)
+def _no_pump_waits_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A link has settled when each pump has found nothing twice; and it ends behind the wait of each."""
+    monkeypatch.setattr(pumps, "IDLE_S", 0.03)

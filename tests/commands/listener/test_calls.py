@@ -345,7 +345,7 @@ def test_calls_that_fail_change_nothing(client: MqiClient, home: Path) -> None:
         "set without MQOO_SET": client.set(output, {10: 1}),
         "set what cannot be set": client.set(settable, {3: 1}),
         "set to no value": client.set(settable, {10: 0, 9: 2}),
-        "XA": client.call(0xA1).reason,
+        "XA that nobody asks for": client.call(0xAA).reason,
     }
     assert reasons == {
         "get from what is open for output": 2037,
@@ -367,7 +367,7 @@ def test_calls_that_fail_change_nothing(client: MqiClient, home: Path) -> None:
         "set without MQOO_SET": 2040,
         "set what cannot be set": 2067,
         "set to no value": 2020,
-        "XA": 2298,
+        "XA that nobody asks for": 2298,
     }
     assert client.put(short, b"1")[0] == 0
     assert client.put(short, b"2")[0] == 2053

@@ -27,6 +27,8 @@ from tests.migrate.legacy_messages import NOW
 
 USER, PASSWORD = "mqadmin", "passw0rd"
 _REASONS = {"AMQ8147": 2085, "AMQ8150": 4001, "AMQ8143": 2055}
+# How soon a server that is to end notices.
+_LOOK_S = 0.02
 
 
 class RestStub(ThreadingHTTPServer):
@@ -130,6 +132,8 @@ def _whole(responses: list[dict[str, Any]], answer: Answer) -> dict[str, Any]:
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    # Header and body leave together: two small segments would wait for an acknowledgement each time.
+    wbufsize = -1
     server: RestStub
 
     def do_POST(self) -> None:
@@ -174,7 +178,7 @@ class _Handler(BaseHTTPRequestHandler):
 def rest_stub(home: Path, qmgr: str = "QM1") -> Iterator[RestStub]:
     """The server, running."""
     server = RestStub(home, qmgr)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(_LOOK_S,), daemon=True)
     thread.start()
     try:
         yield server
@@ -202,7 +206,7 @@ def rest_servers(home: Path, qmgrs: Sequence[str]) -> Iterator[dict[str, str]]:
 def _serve(home: Path, qmgrs: Sequence[str]) -> None:
     servers = [RestStub(home, qmgr) for qmgr in qmgrs]
     for server in servers:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(_LOOK_S,), daemon=True).start()
     print(json.dumps({server.qmgr: server.url for server in servers}), flush=True)
     # Whoever started it closes this end when it ends, however that is.
     sys.stdin.read()
