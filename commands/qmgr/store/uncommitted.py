@@ -46,6 +46,10 @@ ID_CONDITIONS: Final = {
     "seq": "seq = :seq",
 }
 """By the names of ``Match``."""
+_OF_GROUP: Final = (
+    "SELECT md FROM messages WHERE queue = :queue AND (expires_at IS NULL OR expires_at > :now)"
+    f" AND {ID_CONDITIONS['group_id']}"
+)
 _FIND: Final = (
     "SELECT {columns} FROM messages WHERE queue = :queue AND (expires_at IS NULL OR expires_at > :now)"
     " AND {place}{conditions} ORDER BY rank, seq LIMIT 1"
@@ -83,6 +87,15 @@ class Match:
 
 
 ANY: Final = Match()
+
+
+def descriptors_of_group(database: Database, queue: str, group_id: bytes, now_us: int) -> list[bytes]:
+    """The descriptors of the messages of a group that are on a local queue. Raises StoreError."""
+    values = {"queue": queue, "group_id": group_id, "now": now_us}
+    try:
+        return [md for (md,) in database.connection.execute(_OF_GROUP, values).fetchall()]
+    except FAILURES as error:
+        raise database.translated(error) from error
 
 
 class Uncommitted:
