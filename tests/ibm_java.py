@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 
 import pytest
 
-_PEERS: Final = Path(__file__).parents[1] / ".venv" / "peers"
+PEERS: Final = Path(__file__).parents[1] / ".venv" / "peers"
 _JSON: Final = "org.json:json:20240303"
 
 
@@ -40,7 +40,7 @@ class Client(NamedTuple):
     def jars(self) -> tuple[Path, ...]:
         """Where it is; nothing where it is missing."""
         names = (f"{name}-{version}.jar" for _, name, version in (each.split(":") for each in self.artifacts))
-        paths = tuple(_PEERS / self.folder / name for name in names)
+        paths = tuple(PEERS / self.folder / name for name in names)
         return paths if all(path.exists() for path in paths) else ()
 
 

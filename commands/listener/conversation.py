@@ -359,7 +359,9 @@ class Conversation:
                 lambda unit: program.put(unit, handle, mqmd, options, body, deferred, fields), lasting
             )
             queue = opened.queue or opened.name
-        self._shared.waiters.wake((queue, DELAY_QUEUE) if program.has_delayed else (queue,))
+        self._shared.waiters.wake((queue,))
+        if program.more:
+            self._wake_more(program)
         return put, queue
 
     async def put_unanswered(
@@ -427,7 +429,10 @@ class Conversation:
                             continue
                         if seq is None:
                             raise MqiError(MQRC_NO_MSG_AVAILABLE, f"{queue} has no such message")
-                    return await worker.do(_taking(program, handle, asked, seq, held), lasting)
+                    got = await worker.do(_taking(program, handle, asked, seq, held), lasting)
+                    if program.more:
+                        self._wake_more(program)
+                    return got
                 except MqiError as error:
                     left = None if end is None else end - time.monotonic()
                     if error.reason != MQRC_NO_MSG_AVAILABLE or (seq is None and left is not None and left <= 0):
@@ -447,6 +452,11 @@ class Conversation:
                     raise MqiError(cancelled.result(), "the program has ended the wait")
         finally:
             self._getting.discard(cancelled)
+
+    def _wake_more(self, program: Program) -> None:
+        queues = program.more[:]
+        del program.more[: len(queues)]
+        self._shared.waiters.wake(queues)
 
     async def commit(self) -> None:
         """MQCMIT."""

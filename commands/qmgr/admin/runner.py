@@ -17,6 +17,7 @@ from commands.mqsc.administration import Administration, Alone, Neighbour, Neigh
 from commands.mqsc.answers import Answer, DefinitionDeleted, DefinitionStored, failed, refusal
 from commands.mqsc.execute import execute
 from commands.mqsc.model import Statement
+from commands.mqsc.script import lines_of, statements
 from commands.network.repository import RepositoryEntry
 from commands.network.topology import Refresh, Relation
 from commands.qmgr.backlog import Backlog
@@ -165,6 +166,10 @@ class StatementRunner:
         if self._known is not None:
             self._known = (version, self._known[1])
         return answers
+
+    def run_script(self, text: str) -> list[tuple[Statement, Answer]]:
+        """All statements of a script in one unit of work."""
+        return self.run(list(statements(lines_of(text))))
 
     def _one(self, unit: UnitOfWork, statement: Statement) -> Answer:
         administration = self._administration(unit)

@@ -119,8 +119,8 @@ class Queues(Protocol):
     def is_gone(self, name: str) -> bool:
         """Whether *name* is known as that of a deleted dynamic queue, for which a put makes no new queue."""
 
-    def discard_expired(self) -> int:
-        """Remove every expired message of every queue; returns how many there were."""
+    def discard_expired(self, now: datetime | None = None) -> int:
+        """Remove every message that has expired at *now*, from all queues; returns how many there were."""
 
 
 class Knowledge(Protocol):

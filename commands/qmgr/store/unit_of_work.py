@@ -13,7 +13,7 @@ from datetime import datetime
 from types import TracebackType
 from typing import Final, Self
 
-from commands.broker.descriptor import default_descriptor
+from commands.broker.descriptor import default_descriptor, reports_expiration
 from commands.broker.objects import (
     DEFAULT_STREAM,
     TEMPORARY,
@@ -55,6 +55,7 @@ from rfh2.mqi_constants import MQRC_GET_INHIBITED, MQRC_OBJECT_IN_USE, MQRC_Q_NO
 from streams.operations import Delivery, Effect, RetainedPublication
 
 _COUNT_BACKOUT: Final = "UPDATE messages SET backout_count = backout_count + 1 WHERE seq = ?"
+_EXPIRED: Final = "SELECT seq, substr(md, 1, 12) FROM messages WHERE expires_at <= ?"
 _SAVE_VERSIONS: Final = "UPDATE state SET version = ?, definitions = ?"
 
 
@@ -289,12 +290,20 @@ class SqliteUnitOfWork:
         return self._connection.executemany("DELETE FROM messages WHERE seq = ? AND queue = ?", rows).rowcount
 
     @translate_sqlite_errors
-    def discard_expired(self) -> int:
+    def expired(self, now: datetime) -> list[MessageRow]:
+        """The messages that have expired at *now* and ask for a report of that. Raises StoreDamagedError."""
+        self._require_open()
+        self.settle()
+        found = self._connection.execute(_EXPIRED, (to_microseconds(now),)).fetchall()
+        return [self.uncommitted.message(seq) for seq, md in found if reports_expiration(md)]
+
+    @translate_sqlite_errors
+    def discard_expired(self, now: datetime | None = None) -> int:
         self._require_open()
         self._depths.clear()
         self._read_ahead.forget()
         self.settle()
-        now_us = to_microseconds(self._clock())
+        now_us = to_microseconds(now or self._clock())
         return self._connection.execute("DELETE FROM messages WHERE expires_at <= ?", (now_us,)).rowcount
 
     # Queues
@@ -531,9 +540,12 @@ class SqliteUnitOfWork:
 
     def _is_given(self, row: MessageRow, now_us: int) -> bool:
         """Whether the caller gets the message in *row*, just removed: it does unless the message has expired."""
-        seq, queue, _, _, _, _, expires_at, _, _, _ = row
+        seq, queue, _, _, _, _, expires_at, md, _, _ = row
+        is_expired = expires_at is not None and expires_at <= now_us
+        if is_expired and reports_expiration(md):
+            return False  # it stays for ``discard_expired``, before which there is a report
         self._pending.take(seq)
-        if expires_at is not None and expires_at <= now_us:
+        if is_expired:
             # It may or may not have been among those counted.
             self._depths.pop(queue, None)
             return False

@@ -227,7 +227,7 @@ def test_what_programs_print(
             else:
                 lines.append(line)
         expected = {program: list(lines) for program, lines in programs.items()}
-        if client.version < "9.3" and "Topics PORT" in expected:
+        if client.version[:3] in ("9.0", "9.1", "9.2") and "Topics PORT" in expected:
             expected["Topics PORT"][3] = _MISREAD
         assert printed == expected
         assert subscriptions(tmp_path) == []
