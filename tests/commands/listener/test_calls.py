@@ -593,4 +593,4 @@ def eventually(holds: Callable[[], object]) -> bool:
 def test_another_queue_manager_is_not_here(port: int) -> None:
     with MqiClient(port) as client:
         assert client.connect(qmgr="QM2") == 2058
-        assert client.connect(qmgr="*QM1") == 0
+        assert client.connect(qmgr="*GROUP.OF.A.CCDT") == 0
