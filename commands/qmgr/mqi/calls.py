@@ -25,6 +25,7 @@ from commands.qmgr.mqi.authority import OpenAuthority
 from commands.qmgr.mqi.context import OF_CONTEXT, put_descriptor, require_context
 from commands.qmgr.mqi.delay import delay_of, delayed
 from commands.qmgr.mqi.getting import NO_ID, GetOptions, Getting, Got
+from commands.qmgr.mqi.groups import Current, numbered
 from commands.qmgr.mqi.handles import AsyncPuts, ConnectedProgram, Handle, Handles
 from commands.qmgr.mqi.refusals import MqiError, check_put
 from commands.qmgr.mqi.subscriptions import Subscriber
@@ -38,9 +39,11 @@ from commands.qmgr.store.unit_of_work import Begin, SqliteUnitOfWork
 from rfh2.constants import MQRC_UNKNOWN_REMOTE_Q_MGR
 from rfh2.errors import CommandError
 from rfh2.mqi_constants import (
+    MQCC_WARNING,
     MQCO_DELETE,
     MQCO_DELETE_PURGE,
     MQCO_REMOVE_SUB,
+    MQGMO_ANY_BROWSE,
     MQOO_ALTERNATE_USER_AUTHORITY,
     MQOO_ANY_INPUT,
     MQOO_BROWSE,
@@ -48,6 +51,7 @@ from rfh2.mqi_constants import (
     MQOO_OUTPUT,
     MQOO_SAVE_ALL_CONTEXT,
     MQOO_SET,
+    MQPMO_LOGICAL_ORDER,
     MQPMO_NO_CONTEXT,
     MQPMO_NOT_OWN_SUBS,
     MQPMO_PASS_ALL_CONTEXT,
@@ -59,6 +63,7 @@ from rfh2.mqi_constants import (
     MQRC_CONTEXT_HANDLE_ERROR,
     MQRC_CONTEXT_NOT_AVAILABLE,
     MQRC_ENVIRONMENT_ERROR,
+    MQRC_INCOMPLETE_GROUP,
     MQRC_NOT_OPEN_FOR_INQUIRE,
     MQRC_NOT_OPEN_FOR_OUTPUT,
     MQRC_NOT_OPEN_FOR_SET,
@@ -102,7 +107,11 @@ NO_FIELDS: Final = PutFields()
 
 
 class Program:
-    """The calls of one connection. more: queues that have messages beside those that the calls name."""
+    """The calls of one connection.
+
+    more: queues that have messages beside those that the calls name. since: since when it is connected, UTC. puts,
+    gets: how many messages.
+    """
 
     def __init__(self, connected: ConnectedProgram) -> None:
         self._connected, self.application = connected, connected.application
@@ -111,6 +120,8 @@ class Program:
         self._getting, self.more = Getting(connected, self.transactions), connected.more
         self._defers = False
         self.async_puts = AsyncPuts()
+        self.since = connected.clock()
+        self.puts = self.gets = 0
         self.subscriber = Subscriber(connected, self._handles)
 
     # Opening and closing: each in a unit of work of its own
@@ -195,6 +206,11 @@ class Program:
         """The object open under *number*. Raises MqiError 2019."""
         return self._handles[number]
 
+    @property
+    def handles(self) -> list[tuple[int, Handle]]:
+        """The open objects, by number. Any thread may ask."""
+        return self._handles.all()
+
     def close(self, number: int, options: int) -> None:
         """MQCLOSE; a dynamic queue goes as its kind and *options* say (MQCO_*). Raises MqiError, StoreError."""
         handle = self.handle(number)
@@ -214,6 +230,8 @@ class Program:
         if handle.managed is not None:
             with suppress(QueueError):  # it may have been deleted by other means
                 handle.managed.release()
+        if handle.groups.putting.group_id:
+            raise MqiError(MQRC_INCOMPLETE_GROUP, f"a group on {handle.name} has no last message", MQCC_WARNING)
 
     def disconnect(self, unit_of_work: Begin, commit: bool) -> list[str]:
         """MQDISC, or the end of a broken connection: what is uncommitted is committed or backed out.
@@ -228,7 +246,8 @@ class Program:
                 queues += self._came(unit.uncommitted.end(self._connected.owner(unit)))
         self.subscriber.abandon()
         for number in self._handles:
-            self._forget(number)
+            with suppress(MqiError):  # a warning
+                self._forget(number)
         self._connected.connection.disconnect()
         return queues
 
@@ -266,6 +285,8 @@ class Program:
         fields: PutFields = NO_FIELDS,
     ) -> Mqmd:
         """MQPUT1; the descriptor as it was put. Raises MqiError, QueueError, StoreError."""
+        if options & MQPMO_LOGICAL_ORDER:
+            raise MqiError(MQRC_OPTIONS_ERROR, "MQPUT1 puts no more than one message of a group")
         opened = MQOO_OUTPUT | options & (OF_CONTEXT | MQOO_ALTERNATE_USER_AUTHORITY)
         if target.object_type == MQOT_TOPIC:
             handle = self._of_topic(unit, target, opened)
@@ -291,6 +312,12 @@ class Program:
             self._connected.topics.check_topic(unit, handle.topic)
         passed = self._passed(options, fields.context)
         mqmd = put_descriptor(mqmd, options, self.application, self._connected.new_id(), passed)
+        putting: Current | None = None
+        if options & MQPMO_LOGICAL_ORDER:
+            putting = replace(handle.groups.putting)
+            mqmd = putting.put(mqmd, bool(options & MQPMO_SYNCPOINT), self._connected.new_id())
+        elif mqmd.msg_flags:
+            mqmd = numbered(mqmd, self._connected.new_id())
         queue, described, delay_ms = handle.queue, mqmd, delay_of(mqmd, body)
         user: str | None = self.application.user
         if handle.topic:
@@ -310,6 +337,9 @@ class Program:
         if delay_ms:
             queue, described, body = self._delayed(unit, queue, described, body, delay_ms)
         seq = unit.put(queue, described.encode(), body, user=user, application=application)
+        if putting is not None:
+            handle.groups.changing(bool(options & MQPMO_SYNCPOINT))
+            handle.groups.putting = putting
         row = unit.uncommitted.message(seq)
         if deferred:
             self._defers = True
@@ -320,6 +350,7 @@ class Program:
         if mqmd.report & MQRO_COA and not (handle.qmgr or delay_ms or deferred):
             confirmed = confirm_arrival(unit, seq, self._connected.clock())
             self._connected.sent(unit, confirmed, self.transactions.owner(unit) if options & MQPMO_SYNCPOINT else None)
+        self.puts += 1
         kept = Mqmd.decode(row[MD])
         return replace(
             mqmd,
@@ -389,6 +420,8 @@ class Program:
         got, in_syncpoint = self._getting.get(unit, self.handle(number), asked, seq)
         if in_syncpoint:
             self.transactions.worked()
+        if got.seq and not asked.options & MQGMO_ANY_BROWSE:
+            self.gets += 1
         return got
 
     # Units of work
@@ -412,7 +445,9 @@ class Program:
         if not self.transactions.in_syncpoint:
             return []
         owner = self.transactions.owner(unit)
-        self.transactions.in_syncpoint = False
+        self.transactions.leave()
+        for number in self._handles:
+            self._handles[number].groups.ended(commit)
         return self._came(unit.uncommitted.commit(owner) if commit else unit.uncommitted.backout(owner))
 
     def _came(self, came: Came) -> list[str]:

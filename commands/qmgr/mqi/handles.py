@@ -12,6 +12,7 @@ from weakref import WeakSet
 
 from commands.qmgr.mqi.authority import TopicDefinitions
 from commands.qmgr.mqi.context import Application
+from commands.qmgr.mqi.groups import Groups
 from commands.qmgr.mqi.refusals import MqiError
 from commands.qmgr.store.connection import OpenQueue, ProgramConnection
 from commands.qmgr.store.dynamic_queues import Close
@@ -173,6 +174,7 @@ class Handle:
     sub_id: bytes = b""
     marks: set[int] = field(default_factory=set)
     search: Search | None = None
+    groups: Groups = field(default_factory=Groups)
 
     def requires(self, options: int, reason: int) -> None:
         """Raises MqiError with *reason* where the object was opened with none of *options*."""
@@ -195,6 +197,10 @@ class Handles:
 
     def __iter__(self) -> Iterator[int]:
         return iter(list(self._open))
+
+    def all(self) -> list[tuple[int, Handle]]:
+        """The open objects, with their numbers. Any thread may ask."""
+        return list(self._open.items())
 
     def add(self, handle: Handle) -> int:
         """The number of a new handle."""

@@ -63,6 +63,8 @@ def test_each_option_is_refused_and_nothing_is_put_or_got(client: MqiClient, hom
     rows = refusals
     for handle in (queue, topic):
         assert reasons(rows.OF_PUT, lambda bit, at=handle: client.put(at, b"x", bit)[0]) == expected(rows.OF_PUT)
+    report = reasons(rows.OF_ANY_REPORT, lambda bit: client.put(queue, b"x", report=bit, **REPLY_TO)[0])
+    assert report == expected(rows.OF_ANY_REPORT)
     report = reasons(rows.OF_REPORT, lambda bit: client.put(topic, b"x", report=bit, **REPLY_TO)[0])
     assert report == expected(rows.OF_REPORT)
     flags = reasons(rows.OF_FLAGS, lambda bit: client.put(queue, b"x", msg_flags=bit, offset=0)[0])
@@ -102,6 +104,8 @@ def test_what_ibms_clients_ask_for_is_not_refused(call: Callable[[], None]) -> N
 WRONG: list[tuple[str, Callable[[], None], int]] = [
     ("both kinds of syncpoint, put", lambda: put(options=MQPMO_SYNCPOINT | MQPMO_NO_SYNCPOINT), 2046),
     ("both kinds of syncpoint, get", lambda: check_get(MQGMO_SYNCPOINT | MQGMO_NO_SYNCPOINT, 0), 2046),
+    ("an option of MQPUT that nobody knows", lambda: put(options=0x8), 2046),
+    ("an option of MQGET that nobody knows", lambda: check_get(0x2000_0000, 0), 2046),
     ("two contexts", lambda: put(options=MQPMO_NO_CONTEXT | MQPMO_PASS_ALL_CONTEXT), 2046),
     ("a type of message", lambda: put(msg_type=600), 2029),
     ("a report that nobody knows", lambda: put(report=0x0008_0000), 2061),
@@ -124,3 +128,29 @@ def test_the_page_names_each_refusal() -> None:
     section = PAGE.read_text().split("## What is refused\n")[1].split("\n## ")[0]
     rows = re.findall(r"^\| (.+?) \| (\d{4}) \| (.+?) \|$", section, re.MULTILINE)
     assert rows == [(row.option, str(row.reason), row.why) for row in refusals.ALL]
+
+
+# All options of IBM MQ 9.4: the sum of the bits of each family (com.ibm.mq.constants.CMQC).
+OF_IBM = {
+    "MQOPEN": 0x007F_FFFF,
+    "MQCLOSE": 0x2F,
+    "MQPUT": 0x1CAF_FFE6,
+    "MQMD Report": 0x0FE0_7FC7,
+    "MQMD MsgFlags": 0x1F,
+    "MQGET": 0x1FF7_FFFF,
+    "MQGET MatchOptions": 0x3F,
+    "MQSUB": 0x1C74_3BFF,
+}
+
+
+@pytest.mark.rule("LSN-47")
+def test_each_option_of_ibm_mq_is_done_or_refused() -> None:
+    assert {family: hex(refusals.known(family)) for family in OF_IBM} == {a: hex(b) for a, b in OF_IBM.items()}
+
+
+@pytest.mark.rule("LSN-47")
+def test_the_page_has_the_table_of_options() -> None:
+    section = PAGE.read_text().split("## Options\n")[1].split("\n## ")[0]
+    assert re.findall(r"^\| (MQ[^|]+?) \| (.+?) \| (.*?) \|$", section, re.MULTILINE) == [
+        (family, ", ".join(done), ", ".join(refused) or "none") for family, done, refused in refusals.coverage()
+    ]
