@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from commands.broker.channel_objects import TcpListener
+from commands.broker.connections import ListeningPlace
 from commands.broker.objects import Objects
 from commands.config.urls import is_loopback
 from commands.disk.open_files import Acceptor
@@ -87,6 +88,11 @@ class Places:
             self._open[name] = (place, acceptor, port)
             if place.why:
                 _log.warning("listener %s: %s", name, place.why)
+
+    @property
+    def told(self) -> list[ListeningPlace]:
+        """Where it listens now."""
+        return [ListeningPlace(name=name, host=at.host, port=at.port) for name, (at, _, _) in self._open.items()]
 
     def close(self) -> None:
         """Take no more connections."""

@@ -13,16 +13,19 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from commands.broker.authority import GroupsOf, no_groups
+from commands.broker.connections import ListeningPlace
 from commands.broker.objects import Objects
 from commands.disk.open_files import Acceptor, OutOfFiles, carried, listening_sockets, open_files
 from commands.listener.conversation import Shared, deliver_delayed
 from commands.listener.gate import MessageWaiters, give
 from commands.listener.limits import Connections, Memory
 from commands.listener.places import Places, forget_stops, place_of
+from commands.listener.presence import Presence
 from commands.listener.security import Security
 from commands.listener.session import Bounds, Session
 from commands.listener.wire import CHANNEL_UNAVAILABLE, Wire, status
 from commands.listener.worker import Worker
+from commands.qmgr.event_numbers import TOO_MANY_CHANNELS
 from commands.qmgr.mqi.authority import TopicDefinitions
 from commands.qmgr.store import QueueManagerStore
 from rfh2.channel.segments import CLOSE, ERROR, SegmentHeader, SegmentType
@@ -101,6 +104,8 @@ class Listener:
         self._obeying: asyncio.Task[None] | None = None
         self._worker: Worker | None = None
         self._shared: Shared | None = None
+        self._presence: Presence | None = None
+        self._port = 0
         self._delayed: asyncio.Task[None] | None = None
 
     @property
@@ -130,12 +135,20 @@ class Listener:
         if most < options.connections:
             text = "at most %d connections instead of %d: this process may have %s open files (LimitNOFILE)"
             _log.warning(text, most, options.connections, self._files)
+        self._presence = Presence(self._shared, lambda: self._sessions, self._listening)
+        await self._presence.serve(await self._worker.alone(lambda store: store.directory))
         if options.host is None:
             await self._worker.do(lambda unit: forget_stops(unit, self._topics.objects(unit)))
             await self._obey()
             return self._places.port
         self._acceptor, port = await self._listen(options.host, options.port)
+        self._port = port
         return port
+
+    def _listening(self) -> list[ListeningPlace]:
+        if self._options.host is None:
+            return self._places.told
+        return [ListeningPlace(host=self._options.host, port=self._port)] if self._acceptor is not None else []
 
     async def _listen(self, host: str, port: int) -> tuple[Acceptor, int]:
         sockets = await listening_sockets(host, port, _HANDSHAKES_WAITING)
@@ -181,6 +194,8 @@ class Listener:
             self._delayed.cancel()
             ending.append(self._delayed)
         await asyncio.gather(*ending, return_exceptions=True)
+        if self._presence is not None:
+            self._presence.close()
         if self._worker is not None and self._worker.is_running:
             holder = None if self._shared is None else self._shared.holder
             if holder is not None:
@@ -202,7 +217,7 @@ class Listener:
         refusal = self._connections.refusal(address)
         if refusal is not None:
             if not self._is_full:
-                _log.warning("connections are refused: %s", refusal)
+                _log.warning("connections are refused: %s", refusal, extra={"numbers": (TOO_MANY_CHANNELS,)})
             self._is_full = True
             self._refuse(transport)
             return
@@ -227,7 +242,9 @@ class Listener:
         asyncio.get_running_loop().call_later(_REFUSED_S, end)
 
     def _ended(self, task: asyncio.Task[None], address: str) -> None:
-        del self._sessions[task]
+        session = self._sessions.pop(task)
+        if session is not None and self._presence is not None:
+            self._presence.ended(session)
         self._connections.end(address)
         self._is_full = False
         if not task.cancelled() and (error := task.exception()) is not None:

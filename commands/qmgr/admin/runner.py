@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Final
 
 from commands.broker.authority import GroupsOf
+from commands.broker.connections import Listeners, NoListeners
 from commands.broker.counts import Counting, Counts
 from commands.broker.forward import Forwarder
 from commands.broker.identifiers import Origin
@@ -24,8 +25,9 @@ from commands.qmgr.backlog import Backlog
 from commands.qmgr.delivery import Cause, Deliverer
 from commands.qmgr.processor import LONGEST_PAUSE_S
 from commands.qmgr.store import QueueManagerStore
+from commands.qmgr.store.listeners import AskedListeners
 from commands.qmgr.store.neighbours import NeighbourRecord, NeighbourRecords
-from commands.qmgr.store.port import CountsMessages, KnowsNeighbours, UnitOfWork
+from commands.qmgr.store.port import CountsMessages, HasDirectory, KnowsNeighbours, UnitOfWork
 from rfh2.errors import StoreError
 from streams.operations import Delivery
 from streams.topic_space import TopicSpace
@@ -96,6 +98,11 @@ class Keeper:
 def neighbours_of(unit: UnitOfWork) -> Neighbours:
     """Those of the queue manager that *unit* works on."""
     return RecordedNeighbours(unit.neighbours) if isinstance(unit, KnowsNeighbours) else Alone()
+
+
+def listeners_of(unit: UnitOfWork) -> Listeners:
+    """Those of the queue manager that *unit* works on."""
+    return AskedListeners(unit.directory) if isinstance(unit, HasDirectory) else NoListeners()
 
 
 def recorded(qmgr: QueueManager, records: Iterable[NeighbourRecord]) -> tuple[Neighbour, ...]:
@@ -194,5 +201,5 @@ class StatementRunner:
         else:
             administration = self._known[1]
             administration.now, administration.queues = now, UnitQueues(unit)
-        administration.neighbours = neighbours_of(unit)
+        administration.neighbours, administration.listeners = neighbours_of(unit), listeners_of(unit)
         return administration

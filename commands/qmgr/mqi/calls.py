@@ -43,6 +43,7 @@ from rfh2.mqi_constants import (
     MQCO_DELETE,
     MQCO_DELETE_PURGE,
     MQCO_REMOVE_SUB,
+    MQGMO_ANY_BROWSE,
     MQOO_ALTERNATE_USER_AUTHORITY,
     MQOO_ANY_INPUT,
     MQOO_BROWSE,
@@ -106,7 +107,11 @@ NO_FIELDS: Final = PutFields()
 
 
 class Program:
-    """The calls of one connection. more: queues that have messages beside those that the calls name."""
+    """The calls of one connection.
+
+    more: queues that have messages beside those that the calls name. since: since when it is connected, UTC. puts,
+    gets: how many messages.
+    """
 
     def __init__(self, connected: ConnectedProgram) -> None:
         self._connected, self.application = connected, connected.application
@@ -115,6 +120,8 @@ class Program:
         self._getting, self.more = Getting(connected, self.transactions), connected.more
         self._defers = False
         self.async_puts = AsyncPuts()
+        self.since = connected.clock()
+        self.puts = self.gets = 0
         self.subscriber = Subscriber(connected, self._handles)
 
     # Opening and closing: each in a unit of work of its own
@@ -198,6 +205,11 @@ class Program:
     def handle(self, number: int) -> Handle:
         """The object open under *number*. Raises MqiError 2019."""
         return self._handles[number]
+
+    @property
+    def handles(self) -> list[tuple[int, Handle]]:
+        """The open objects, by number. Any thread may ask."""
+        return self._handles.all()
 
     def close(self, number: int, options: int) -> None:
         """MQCLOSE; a dynamic queue goes as its kind and *options* say (MQCO_*). Raises MqiError, StoreError."""
@@ -338,6 +350,7 @@ class Program:
         if mqmd.report & MQRO_COA and not (handle.qmgr or delay_ms or deferred):
             confirmed = confirm_arrival(unit, seq, self._connected.clock())
             self._connected.sent(unit, confirmed, self.transactions.owner(unit) if options & MQPMO_SYNCPOINT else None)
+        self.puts += 1
         kept = Mqmd.decode(row[MD])
         return replace(
             mqmd,
@@ -407,6 +420,8 @@ class Program:
         got, in_syncpoint = self._getting.get(unit, self.handle(number), asked, seq)
         if in_syncpoint:
             self.transactions.worked()
+        if got.seq and not asked.options & MQGMO_ANY_BROWSE:
+            self.gets += 1
         return got
 
     # Units of work
@@ -430,7 +445,7 @@ class Program:
         if not self.transactions.in_syncpoint:
             return []
         owner = self.transactions.owner(unit)
-        self.transactions.in_syncpoint = False
+        self.transactions.leave()
         for number in self._handles:
             self._handles[number].groups.ended(commit)
         return self._came(unit.uncommitted.commit(owner) if commit else unit.uncommitted.backout(owner))

@@ -198,6 +198,10 @@ class Handles:
     def __iter__(self) -> Iterator[int]:
         return iter(list(self._open))
 
+    def all(self) -> list[tuple[int, Handle]]:
+        """The open objects, with their numbers. Any thread may ask."""
+        return list(self._open.items())
+
     def add(self, handle: Handle) -> int:
         """The number of a new handle."""
         number = next(n for n in range(2, 2 * len(self._open) + 4, 2) if n not in self._open)

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self, runtime_checkable
 
@@ -245,6 +246,14 @@ class KnowsNeighbours(Protocol):
 
     @property
     def neighbours(self) -> NeighbourRecords: ...
+
+
+@runtime_checkable
+class HasDirectory(Protocol):
+    """A unit of work of a queue manager in a directory, where its listeners can be asked."""
+
+    @property
+    def directory(self) -> Path: ...
 
 
 @runtime_checkable

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from datetime import datetime
 from functools import wraps
+from pathlib import Path
 from types import TracebackType
 from typing import Concatenate, ParamSpec, Self, TypeVar
 
@@ -166,6 +167,11 @@ class SqliteUnitOfWork:
 
     save_definition = _of("state", StateTable.save_definition)
     delete_definition = _of("state", StateTable.delete_definition)
+
+    @property
+    def directory(self) -> Path:
+        """That of the queue manager."""
+        return Path(self.database.path).parent
 
     @property
     def counters(self) -> Counters:
