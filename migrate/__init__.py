@@ -5,5 +5,7 @@ from migrate.legacy_state import LegacyState
 from migrate.plan import MigrationPlan, Phase, PlanOptions, Tool
 from migrate.readers import read_sources
 from migrate.target import Target
+from rfh2.distribution import VERSION
 
+__version__ = VERSION
 __all__ = ["LegacyState", "MigrationPlan", "Phase", "PlanOptions", "Target", "Tool", "fingerprint", "read_sources"]

@@ -39,7 +39,7 @@ _RESPONSE: Final = ("DLQNonPersistentResponse", "DiscardNonPersistentResponse")
 _SWITCHES: Final = ("DiscardNonPersistentInputMsg", "SyncPointIfPersistent", *_RESPONSE)
 _EXIT_WORDS: Final = "RoutingExit"
 _GONE: Final = {
-    "StreamsPerProcess": "streams are no processes any more",
+    "StreamsPerProcess": "streams are not processes any more",
     "OpenCacheSize": "the queue manager itself keeps queues open",
     "OpenCacheExpiry": "the queue manager itself keeps queues open",
     "PublishBatchSize": "publications are batched by the queue manager",
@@ -155,7 +155,7 @@ def plan_relations(draft: Draft) -> None:
             parent = (key, relation)
         elif parent[1].qmgr == relation.qmgr:
             draft.ledger.becomes(key, f"PARENT({relation.qmgr})")
-            draft.ledger.note(key, "two sources tell of it")
+            draft.ledger.note(key, "two sources name it")
         else:
             why = f"{parent[1].qmgr} is the parent already, and there can be only one"
             draft.ledger.report(key, why, "P25", severity=Severity.ERROR)

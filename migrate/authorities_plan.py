@@ -67,7 +67,7 @@ def _plan_one(draft: Draft, key: Key, authority: LegacyAuthority) -> None:
     if becomes:
         draft.ledger.becomes(key, "; ".join(becomes))
     else:
-        draft.ledger.report(key, f"{authority.profile!r} is no queue and no stream")
+        draft.ledger.report(key, f"{authority.profile!r} is neither a queue nor a stream")
 
 
 def _expanded(words: tuple[str, ...]) -> tuple[str, ...]:

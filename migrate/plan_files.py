@@ -227,7 +227,7 @@ def _overwrites(name: str) -> Iterator[str]:
     yield f"ATTENTION: the next command replaces all names of {name}."
     yield "It has the names that the list had when the plan was made: those of --existing, or of a new queue manager."
     yield f"Before you run it: DISPLAY NAMELIST({name}) NAMES. Add each name that is there and not here"
-    yield "(SYSTEM.FTE, for example): what is not in the list is no stream or subscription point any more."
+    yield "(SYSTEM.FTE, for example): what is not in the list is not a stream or subscription point any more."
     yield "qpubsub apply reads the list, and sends it with the names that it has."
 
 

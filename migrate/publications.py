@@ -71,7 +71,7 @@ def published_again(message: Message, topic: str, sub_point: str | None, *, loca
     """
     delivered = delivered_publication(message)
     if delivered is None:
-        raise CommandError(0, topic, "the message is no publication in an MQRFH or MQRFH2")
+        raise CommandError(0, topic, "the message is not a publication in an MQRFH or MQRFH2")
     mqmd = replace(
         message.mqmd,
         msg_type=MQMT_DATAGRAM,

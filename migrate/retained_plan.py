@@ -160,7 +160,7 @@ def _message(draft: Draft, key: Key, legacy: LegacyRetained) -> Message:
             why = "a copy that the broker delivered: who published it and its own identifiers are not known"
             draft.ledger.change(key, why)
         elif not isinstance(parse(message), Publish):
-            raise _RefusedError("its message is no publication")
+            raise _RefusedError("its message is not a publication")
     except QPubSubError as error:
         raise _RefusedError(f"its message cannot be read: {error}") from error
     if name_of(message.mqmd.reply_to_qmgr) == draft.state.qmgr != draft.qmgr:

@@ -41,7 +41,7 @@ def plan_streams(draft: Draft) -> None:
         key = (stream.kind, number)
         if stream.name in seen:
             draft.ledger.becomes(key, f"the stream of {draft.state.streams[seen[stream.name][1] - 1].source}")
-            draft.ledger.note(key, "two sources tell of it")
+            draft.ledger.note(key, "two sources name it")
         elif stream.name == DEFAULT_STREAM:
             draft.ledger.becomes(key, "the root of the topic tree")
         elif stream.name == ADMIN_STREAM:
@@ -161,7 +161,7 @@ def plan_sub_points(draft: Draft) -> None:
         key = (point.kind, number)
         if point.name in seen:
             draft.ledger.becomes(key, "the subscription point of another source")
-            draft.ledger.note(key, "two sources tell of it")
+            draft.ledger.note(key, "two sources name it")
         elif point.name not in used:
             why = "nobody subscribes to it and nothing is retained at it: add it by hand if it will be used (guide 6.2)"
             draft.ledger.report(key, why, "P19")

@@ -213,8 +213,8 @@ def _check_kind(draft: Draft, legacy: LegacySubscription) -> None:
         raise _RefusedError(f"it expired at {legacy.expires_at:%Y-%m-%d %H:%M:%S} UTC", severity=Severity.INFO)
     if legacy.client_id:
         why = (
-            f"clientId {legacy.client_id} is no client with a queue (mqrfh2, mqrfh): no queue manager can deliver to "
-            "it. Its program has to subscribe again"
+            f"clientId {legacy.client_id} is not a client with a queue (mqrfh2, mqrfh): no queue manager can deliver "
+            "to it. Its program has to subscribe again"
         )
         raise _RefusedError(why, "P29", severity=Severity.ERROR)
     if legacy.temp_dynamic:
@@ -335,7 +335,7 @@ def _selector(draft: Draft, key: Key, legacy: LegacySubscription) -> str | None:
     try:
         compile_selector(legacy.filter)
     except CommandError as error:
-        raise _RefusedError(f"its filter is no selector: {error.why}", "D30", severity=Severity.ERROR) from error
+        raise _RefusedError(f"its filter is not a selector: {error.why}", "D30", severity=Severity.ERROR) from error
     if of_wmb:
         why = "its filter is a selector on message properties now; version 7.0.1 had none at all (guide 8)"
         draft.ledger.change(key, why, "D30", severity=Severity.WARNING)

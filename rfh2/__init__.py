@@ -1,5 +1,7 @@
 """The wire: bytes to typed values and back."""
 
+from rfh2.distribution import VERSION
 from rfh2.exports import exports_of
 
+__version__ = VERSION
 __getattr__, __dir__, __all__ = exports_of(__name__)

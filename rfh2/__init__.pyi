@@ -20,3 +20,5 @@ from .prologue import SteppedHeader as SteppedHeader
 from .rfh1 import Rfh1 as Rfh1
 from .rfh2 import Rfh2 as Rfh2
 from .xqh import Xqh as Xqh
+
+__version__: str

@@ -89,3 +89,5 @@ from .topic_wildcards import (
     has_topic_wildcards as has_topic_wildcards,
     parse_topic_pattern as parse_topic_pattern,
 )
+
+__version__: str

@@ -18,7 +18,7 @@ from rfh2.distribution import NAME, VERSION, how_to_install
 
 ROOT = Path(__file__).parents[1]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-PACKAGES = ("rfh2", "streams", "commands", "migrate")
+PACKAGES = ("rfh2", "streams", "commands", "migrate", "mq_qpubsub")
 README = (ROOT / "README.md").read_text()
 # An argument of pip's that is the distribution which is somebody else's, with extras or without.
 STRANGER = re.compile(r"pip3? +(?:install|download)\b(?:(?!\n\n)[^`;|])*?[ '\"]qpubsub(?![\w-])")
@@ -32,7 +32,7 @@ def _texts() -> list[Path]:
 
 def test_the_name_is_ours() -> None:
     assert (PROJECT["name"], NAME) == (NAME, "mq-qpubsub")
-    assert PROJECT["scripts"] == {"qpubsub": "commands.cli:main"}
+    assert PROJECT["scripts"] == {"qpubsub": "mq_qpubsub.__main__:main"}
 
 
 @pytest.mark.parametrize(
@@ -62,6 +62,21 @@ def test_every_extra_that_a_message_names_exists() -> None:
     assert named == {"console", "delta", "kafka", "mq", "mqtt", "nats", "pam", "pandas", "parquet", "spark", "step"}
     assert named <= PROJECT["optional-dependencies"].keys()
     assert "pip install '.[mqtt]'" in how_to_install("mqtt")
+
+
+@pytest.mark.parametrize(("file", "package"), [("commands.py", "commands"), ("streams/__init__.py", "streams")])
+def test_a_file_that_hides_a_package_is_named(file: str, package: str, tmp_path: Path) -> None:
+    (tmp_path / file).parent.mkdir(exist_ok=True)
+    (tmp_path / file).touch()
+    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
+
+    done = subprocess.run(
+        [sys.executable, "-m", "mq_qpubsub"], env=environment, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+
+    assert (done.returncode, done.stdout) == (1, "")
+    said = f"qpubsub: {tmp_path / file} is imported as {package}, instead of {ROOT / package}; rename it"
+    assert done.stderr.startswith(said)
 
 
 @pytest.fixture(scope="module")

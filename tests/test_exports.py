@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from rfh2.distribution import VERSION
+
 ROOT = Path(__file__).parents[1]
 LAZY = ("rfh2", "streams", "commands")
 
@@ -34,6 +36,16 @@ def test_a_type_checker_sees_what_a_program_gets(package: str) -> None:
     for name, home in typed.items():
         assert getattr(module, name) is getattr(import_module(home), name)
     assert set(module.__all__) <= set(dir(module))
+
+
+def test_the_name_of_the_distribution_has_what_the_packages_export() -> None:
+    packages = [import_module(package) for package in (*LAZY, "migrate")]
+    module = import_module("mq_qpubsub")
+
+    assert dir(module) == sorted({"__version__"}.union(*(package.__all__ for package in packages)))
+    for package in packages:
+        assert package.__version__ == module.__version__ == VERSION
+        assert all(getattr(module, name) is getattr(package, name) for name in package.__all__)
 
 
 @pytest.mark.parametrize("package", LAZY)

@@ -1,4 +1,4 @@
-"""The README's table of systems: without fcntl, grp, pwd and fork, as on Windows, what needs no queue manager works."""
+"""docs/install.md: without fcntl, grp, pwd and fork, as on Windows, what needs no queue manager works."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ ROOMS: Final[Mapping[str, Room]] = {
     "estate": Room(("migrate.estate",), (*_CORE, "qmgr", "plan", "live")),
     # Over all.
     "cli": Room(
-        ("commands.cli", "commands.options", "migrate.cli"),
+        ("commands.cli", "commands.options", "commands.testing", "migrate.cli"),
         (
             *_CORE,
             "annotation",

@@ -84,7 +84,12 @@ class Name:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """A list of object names, up to 256; an empty string in it, alone, is the empty list."""
+    """A list of object names, up to 256; an empty string in it, alone, is the empty list.
+
+    of_objects: whether they are names of objects, and not of users or addresses.
+    """
+
+    of_objects: bool = True
 
     def show(self, value: Any) -> Shown:
         return tuple(value)
@@ -110,7 +115,17 @@ class WordList:
         return tuple(value)
 
 
-Kind = Choice | Number | Text | Custom | Name | Names | Hexadecimal | WordList
+@dataclass(frozen=True, slots=True)
+class Bits:
+    """Options: an integer, of which each bit has a name. DISPLAY lists the names, PCF has the integer."""
+
+    numbers: Mapping[str, int]
+
+    def show(self, value: Any) -> tuple[str, ...]:
+        return tuple(name for name, bit in self.numbers.items() if value & bit)
+
+
+Kind = Choice | Number | Text | Custom | Name | Names | Hexadecimal | WordList | Bits
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,24 @@ manager.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any, Final
 
 from pydantic import TypeAdapter
 
+from commands.broker.channel_objects import (
+    DEFAULT_AUTHENTICATION,
+    DEFAULT_CHANNELS,
+    DEFAULT_CONNAUTH,
+    DEFAULT_LISTENERS,
+    DEFAULT_RULES,
+    AuthenticationInfo,
+    ChannelAuthentication,
+    ServerChannel,
+    TcpListener,
+)
 from streams.topic_objects import DEFAULT_NAMELISTS, Namelist, TopicObject, TopicObjects
 
 CONTROL_QUEUE = "SYSTEM.BROKER.CONTROL.QUEUE"
@@ -24,6 +35,8 @@ DEAD_LETTER_QUEUE = "SYSTEM.DEAD.LETTER.QUEUE"
 INTER_QMGR_PUBS = "SYSTEM.INTER.QMGR.PUBS"
 """Where publications of neighbours arrive (guide 3.7): the destination of proxy subscriptions."""
 ADMIN_COMMAND_QUEUE = "SYSTEM.ADMIN.COMMAND.QUEUE"
+DELAY_QUEUE = "SYSTEM.DDELAY.LOCAL.QUEUE"
+"""Where messages with a delivery delay wait."""
 SYSTEM_QUEUES = (CONTROL_QUEUE, DEFAULT_STREAM, ADMIN_STREAM, DEAD_LETTER_QUEUE, ADMIN_COMMAND_QUEUE)
 UNLIMITED_DEPTH = 999_999_999
 # DEFTYPE: how a local queue was created.
@@ -51,7 +64,9 @@ class QueueManager:
     """A queue manager's own attributes (guide 6.3, 6.5.1, 7.3). strict: a command that names a queue never creates it.
 
     custom: IBM's place for attributes of others, ``NAME(VALUE)``; ``PSCTAGS(STRICT)`` is the bridge's. suspended: the
-    clusters of SUSPEND QMGR: where a cluster topic has other hosts, these get its publications.
+    clusters of SUSPEND QMGR: where a cluster topic has other hosts, these get its publications. chlauth: whether
+    channel authentication records count; has_rules: whether its own do, in place of the default ones. connauth: the
+    AUTHINFO that says when passwords are compared.
     """
 
     name: str
@@ -67,6 +82,9 @@ class QueueManager:
     parent: str = ""
     custom: str = ""
     suspended: tuple[str, ...] = ()
+    chlauth: bool = True
+    has_rules: bool = False
+    connauth: str = DEFAULT_CONNAUTH
 
     @property
     def strict_tags(self) -> bool:
@@ -179,7 +197,18 @@ class ClusterChannel:
 
 
 Definition = (
-    QueueManager | LocalQueue | AliasQueue | ModelQueue | Namelist | TopicObject | AuthorityRecord | ClusterChannel
+    QueueManager
+    | LocalQueue
+    | AliasQueue
+    | ModelQueue
+    | Namelist
+    | TopicObject
+    | AuthorityRecord
+    | ClusterChannel
+    | ServerChannel
+    | ChannelAuthentication
+    | AuthenticationInfo
+    | TcpListener
 )
 
 _KINDS: dict[str, type[Any]] = {
@@ -191,6 +220,24 @@ _KINDS: dict[str, type[Any]] = {
     "topic": TopicObject,
     "authrec": AuthorityRecord,
     "channel": ClusterChannel,
+    "svrconn": ServerChannel,
+    "chlauth": ChannelAuthentication,
+    "authinfo": AuthenticationInfo,
+    "listener": TcpListener,
+}
+
+# Where they are kept in ``Objects``.
+_PLACES: Final = {
+    "qlocal": "queues",
+    "qalias": "aliases",
+    "qmodel": "models",
+    "namelist": "namelists",
+    "authrec": "authorities",
+    "channel": "channels",
+    "svrconn": "own_channels",
+    "chlauth": "own_rules",
+    "authinfo": "own_authentication",
+    "listener": "own_listeners",
 }
 
 
@@ -210,6 +257,7 @@ DEFAULT_MODELS: Final = (
     ModelQueue("SYSTEM.JMS.MODEL.QUEUE", "JMS subscriber queues", definition_type=PERMANENT[0]),
 )
 DEFAULT_QUEUES: Final = (
+    LocalQueue(DELAY_QUEUE, "Messages with a delivery delay"),
     LocalQueue("SYSTEM.JMS.ADMIN.QUEUE", "JMS publish/subscribe: administration", def_persistent=True),
     LocalQueue("SYSTEM.JMS.PS.STATUS.QUEUE", "JMS publish/subscribe: subscriber status", def_persistent=True),
     LocalQueue("SYSTEM.JMS.REPORT.QUEUE", "JMS publish/subscribe: responses", def_persistent=True),
@@ -247,6 +295,10 @@ class Objects:
         self.topics = TopicObjects()
         self.authorities: dict[str, AuthorityRecord] = {}
         self.channels: dict[str, ClusterChannel] = {}
+        self.own_channels: dict[str, ServerChannel] = {}
+        self.own_rules: dict[str, ChannelAuthentication] = {}
+        self.own_authentication: dict[str, AuthenticationInfo] = {}
+        self.own_listeners: dict[str, TcpListener] = {}
 
     @property
     def clusters(self) -> tuple[str, ...]:
@@ -269,18 +321,8 @@ class Objects:
         """Define or replace."""
         if isinstance(definition, QueueManager):
             self.qmgr = definition
-        elif isinstance(definition, LocalQueue):
-            self.queues[definition.name] = definition
-        elif isinstance(definition, AliasQueue):
-            self.aliases[definition.name] = definition
-        elif isinstance(definition, ModelQueue):
-            self.models[definition.name] = definition
-        elif isinstance(definition, Namelist):
-            self.namelists[definition.name] = definition
-        elif isinstance(definition, AuthorityRecord):
-            self.authorities[definition.name] = definition
-        elif isinstance(definition, ClusterChannel):
-            self.channels[definition.name] = definition
+        elif not isinstance(definition, TopicObject):
+            self.of_kind(kind_of(definition))[definition.name] = definition
         elif definition.name not in self.topics or self.topics.is_copy(definition.name):
             self.topics.define(definition)
         else:
@@ -291,18 +333,44 @@ class Objects:
         if kind == "topic":
             self.topics.delete(name)
         else:
-            del self._of_kind(kind)[name]
+            del self.of_kind(kind)[name]
 
-    def _of_kind(self, kind: str) -> dict[str, Any]:
-        by_kind: dict[str, dict[str, Any]] = {
-            "qlocal": self.queues,
-            "qalias": self.aliases,
-            "qmodel": self.models,
-            "namelist": self.namelists,
-            "authrec": self.authorities,
-            "channel": self.channels,
-        }
-        return by_kind[kind]
+    def of_kind(self, kind: str) -> dict[str, Any]:
+        """The definitions of a kind that has names, but for topic objects."""
+        found: dict[str, Any] = getattr(self, _PLACES[kind])
+        return found
+
+    @property
+    def named(self) -> Iterator[Definition]:
+        """All definitions that have names, but for topic objects."""
+        for place in _PLACES.values():
+            yield from getattr(self, place).values()
+
+    # What clients connect by: a default object is there until one of its name is defined.
+
+    @property
+    def server_channels(self) -> Mapping[str, ServerChannel]:
+        """The channels of clients, by name."""
+        return _with_defaults(DEFAULT_CHANNELS, self.own_channels)
+
+    @property
+    def authentication(self) -> Mapping[str, AuthenticationInfo]:
+        """The authentication information objects, by name."""
+        return _with_defaults(DEFAULT_AUTHENTICATION, self.own_authentication)
+
+    @property
+    def listeners(self) -> Mapping[str, TcpListener]:
+        """The listeners, by name."""
+        return _with_defaults(DEFAULT_LISTENERS, self.own_listeners)
+
+    @property
+    def channel_records(self) -> tuple[ChannelAuthentication, ...]:
+        """The channel authentication records: those of a new queue manager until there are others."""
+        return tuple(self.own_rules.values()) if self.qmgr.has_rules else DEFAULT_RULES
+
+
+def _with_defaults(defaults: Iterable[Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    return {each.name: each for each in defaults} | dict(own)
 
 
 def _cluster_channels(channels: Iterable[ClusterChannel], namelists: Mapping[str, Namelist]) -> dict[str, str]:
@@ -317,10 +385,7 @@ def _cluster_channels(channels: Iterable[ClusterChannel], namelists: Mapping[str
 
 
 def kind_of(definition: Definition) -> str:
-    """The kind under which the store keeps *definition*.
-
-    One of ``qmgr``, ``qlocal``, ``qalias``, ``qmodel``, ``namelist``, ``topic``, ``authrec`` and ``channel``.
-    """
+    """The kind under which the store keeps *definition*."""
     return next(kind for kind, cls in _KINDS.items() if isinstance(definition, cls))
 
 

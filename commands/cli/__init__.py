@@ -28,46 +28,67 @@ from commands.terminal.stopping import deferring_interrupts, noting_interrupts
 from rfh2.distribution import VERSION
 from rfh2.errors import QPubSubError
 
-# Verb and what it does, in the order in which a user meets them; the module has the verb's name.
-VERBS: Final[dict[str, str]] = {
-    "demo": "Show what the program does, on captures that come with it.",
-    "decode": "Explain captured messages, exactly.",
-    "encode": "Make captured messages from what decode printed.",
-    "convert": "Convert a capture to another format.",
-    "translate": "Show the modern equivalent of queued commands.",
-    "create": "Create a queue manager.",
-    "mqsc": "Administer a queue manager with MQSC.",
-    "put": "Put captured messages on a queue.",
-    "get": "Take messages off a queue.",
-    "browse": "Show the messages on a queue.",
-    "capture": "Capture the messages on IBM MQ's queues.",
-    "pub": "Publish on a topic.",
-    "sub": "Subscribe to topics and print the publications.",
-    "check": "Try the brokers that run would work with.",
-    "run": "Process queued commands.",
-    "shares": "Share one workload among several bridges.",
-    "config": "Check the file of run --config.",
-    "passwd": "Make the passwords of programs that connect.",
-    "cleanup": "Remove what JMS subscribers left behind.",
-    "topics": "Show the topic tree.",
-    "status": "Show what a queue manager is doing.",
-    "console": "Show a queue manager in the browser.",
-    "replay": "Run captured commands through the bridge.",
-    "why": "Explain why publications did or did not reach a subscriber.",
-    "inspect": "Show the broker before and after one message of a capture.",
-    "differences": "Show what version 7 does differently from version 6, and who would notice.",
-    "analyse": "Report what is in a capture: traffic, subscriptions, retained publications, errors.",
-    "generate": "Generate a capture of an artificial workload.",
-    "strmqbrk": "Migrate a version 6 broker's state.",
-    "migmbbrk": "Migrate an Event or Message Broker's state.",
-    "extract": "Take the state of a live queue manager or broker.",
-    "apply": "Send a migration's plan to a live queue manager.",
-    "verify": "Compare a migration's plan with what is live.",
-    "estate": "Plan, rehearse and apply the migration of many brokers.",
+# What the verbs are for, and what each does, in the order in which a user meets them; the module has the verb's name.
+GROUPS: Final[dict[str, dict[str, str]]] = {
+    "Look": {
+        "demo": "Show what the program does, on captures that come with it.",
+        "decode": "Explain captured messages, exactly.",
+        "why": "Explain why publications did or did not reach a subscriber.",
+        "inspect": "Show the broker before and after one message of a capture.",
+        "replay": "Run captured commands through the bridge.",
+        "analyse": "Report what is in a capture: traffic, subscriptions, retained publications, errors.",
+        "differences": "Show what version 7 does differently from version 6, and who would notice.",
+    },
+    "Make": {
+        "encode": "Make captured messages from what decode printed.",
+        "convert": "Convert a capture to another format.",
+        "translate": "Show the modern equivalent of queued commands.",
+        "generate": "Generate a capture of an artificial workload.",
+        "capture": "Capture the messages on IBM MQ's queues.",
+    },
+    "Run": {
+        "dev": "Run a queue manager for tests, with IBM's developer defaults.",
+        "create": "Create a queue manager.",
+        "list": "List the queue managers of the home.",
+        "run": "Process queued commands.",
+        "stop": "End the run of a queue manager.",
+        "delete": "Delete a queue manager.",
+        "mqsc": "Administer a queue manager with MQSC.",
+        "status": "Show what a queue manager is doing.",
+        "topics": "Show the topic tree.",
+        "console": "Show a queue manager in the browser.",
+        "put": "Put captured messages on a queue.",
+        "get": "Take messages off a queue.",
+        "browse": "Show the messages on a queue.",
+        "pub": "Publish on a topic.",
+        "sub": "Subscribe to topics and print the publications.",
+        "check": "Try the brokers that run would work with.",
+        "config": "Check the file of run --config.",
+        "shares": "Share one workload among several bridges.",
+        "passwd": "Make the passwords of programs that connect.",
+        "cleanup": "Remove what JMS subscribers left behind.",
+    },
+    "Migrate": {
+        "strmqbrk": "Migrate a version 6 broker's state.",
+        "migmbbrk": "Migrate an Event or Message Broker's state.",
+        "extract": "Take the state of a live queue manager or broker.",
+        "apply": "Send a migration's plan to a live queue manager.",
+        "verify": "Compare a migration's plan with what is live.",
+        "estate": "Plan, rehearse and apply the migration of many brokers.",
+    },
 }
+VERBS: Final = {verb: does for group in GROUPS.values() for verb, does in group.items()}
 
-# What people type who know other programs, or American English.
-SYNONYMS: Final[dict[str, str]] = {"analyze": "analyse"}
+# What people type who know IBM MQ, or American English.
+SYNONYMS: Final[dict[str, str]] = {
+    "analyze": "analyse",
+    "crtmqm": "create",
+    "dspmq": "list",
+    "strmqm": "run",
+    "endmqm": "stop",
+    "dltmqm": "delete",
+    "runmqsc": "mqsc",
+}
 
 # Verbs of packages that this one must not import: found by name when they are called, if they are there.
 ELSEWHERE: Final[dict[str, str]] = {
@@ -137,8 +158,10 @@ class Verbs(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         # click's own would import every verb to ask for its first line.
-        with formatter.section("Commands"):
-            formatter.write_dl([(verb, VERBS[verb]) for verb in self.list_commands(ctx)])
+        there = self.list_commands(ctx)
+        for title, verbs in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([(verb, verbs[verb]) for verb in verbs if verb in there])
 
     def invoke(self, ctx: click.Context) -> Any:
         # click would end the process itself for these two, with other words and another code.

@@ -59,7 +59,7 @@ _LONGEST_PAUSE_S: Final = 30.0
     default=1.0,
     show_default=True,
     metavar="SECONDS",
-    help="With --follow, look so often for messages when there was none.",
+    help="With --follow, wait this long after a look that found no message.",
 )
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Capture at most N messages.")
 @click.option(
@@ -172,7 +172,7 @@ def _names(queues: Sequence[str]) -> dict[str, str]:
         queue, _, name = each.partition("=")
         for one in (queue, name or queue):
             if not is_object_name(one):
-                raise click.UsageError(f"{each}: {one!r} is no name of a queue")
+                raise click.UsageError(f"{each}: {one!r} is not the name of a queue")
         if queue in names:
             raise click.UsageError(f"{each}: queue {queue} is given twice")
         names[queue] = name or queue

@@ -13,7 +13,7 @@ import click
 
 from commands.mqsc import Answer, ScriptTally, Statement, echo, statements
 from commands.mqsc.script import lines_of
-from commands.options.queue_manager import only_queue_manager, queue_manager_for_script
+from commands.options.queue_manager import only_queue_manager, queue_manager_or_none
 from commands.options.verb import verb
 from commands.qmgr.admin.runner import StatementRunner
 from commands.qmgr.store import QueueManagerStore
@@ -29,7 +29,7 @@ _BATCH: Final = 100
     prints=True,
     exit_codes={1: "a command failed"},
 )
-@queue_manager_for_script
+@queue_manager_or_none("for a script of DISPLAY commands ")
 @click.argument(
     "script", default="-", type=click.Path(path_type=Path, dir_okay=False, allow_dash=True), metavar="[SCRIPT|-]"
 )

@@ -17,7 +17,7 @@ from commands.explain.selection import MessageSelection, SeqRanges
 from commands.explain.why import Asked, Verdict
 from commands.explain.why.text import Summary, lines_of, lines_of_each, subscription_words
 from commands.options.captures import SEQ_RANGES, format_option, selection_options
-from commands.options.queue_manager import only_queue_manager, queue_manager_for_script, typed_property
+from commands.options.queue_manager import only_queue_manager, queue_manager_or_none, typed_property
 from commands.options.replays import (
     CaptureReader,
     ReplayOptions,
@@ -68,8 +68,10 @@ _FAREWELL_S: Final = 5
 @setup_option()
 @exit_option
 @network_option("Explain the queue managers of this estate.toml as one network.")
-@queue_manager_for_script
-@click.option("--publish", metavar="TOPIC", help="With -m: explain a publication on TOPIC that nobody makes.")
+@queue_manager_or_none("")
+@click.option(
+    "--publish", metavar="TOPIC", help="With -m: explain who would receive a publication on TOPIC (a dry run)."
+)
 @click.option("--data", metavar="TEXT", help="The data of this publication.")
 @click.option("--property", "properties", multiple=True, metavar="NAME[:TYPE]=VALUE", help="A property of it.")
 @click.option("--stream", metavar="QUEUE", help=f"Its stream queue. The default is {DEFAULT_STREAM}.")
@@ -145,6 +147,8 @@ def command(
         raise click.UsageError("--data, --property and --stream need --publish TOPIC")
     if count is not None and not follow:
         raise click.UsageError("--count needs --follow")
+    if qmgr is None and queue is not None and Path(queue).exists():
+        raise click.UsageError(f"{queue} is a file; to explain a capture: qpubsub why --input {queue}")
     if qmgr is None:
         qmgr = only_queue_manager(click.get_current_context(), home)
     with QueueManagerStore.open(home, qmgr) as store:

@@ -228,10 +228,11 @@ class ListenerTls(BaseModel):
 class ListenerConfig(BaseModel):
     """Table [listener]: programs that connect as MQ clients.
 
-    listen: HOST:PORT, or a port on the loopback address. users_file: one ``user:hash`` on each line. sharing: the most
-    conversations on a connection (SHARECNV). connections: the most at a time. connections_of_address: of one address;
-    None: a quarter of all. longest_message: bytes (MAXMSGL). memory_megabytes: of all messages that are received or
-    sent at a time. heartbeat: seconds (HBINT); the longer one, this or the client's, is agreed.
+    listen: HOST:PORT, or a port on the loopback address. users_file: one ``user:hash`` on each line. plain_passwords:
+    whether passwords may come over a network without TLS. sharing: the most conversations on a connection (SHARECNV).
+    connections: the most at a time. connections_of_address: of one address; None: a quarter of all. longest_message:
+    bytes (MAXMSGL). memory_megabytes: of all messages that are received or sent at a time. heartbeat: seconds (HBINT);
+    the longer one, this or the client's, is agreed.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -240,6 +241,7 @@ class ListenerConfig(BaseModel):
     channels: dict[str, ChannelRule] = {}
     users_file: Path | None = None
     connauth: ConnAuth = ConnAuth()
+    plain_passwords: bool = False
     tls: ListenerTls | None = None
     sharing: Annotated[int, Field(ge=0, le=999)] = 10
     connections: Annotated[int, Field(ge=1, le=100_000)] = 1_000
@@ -258,6 +260,14 @@ class ListenerConfig(BaseModel):
         """The files that nobody else may read."""
         keys = () if self.tls is None else (self.tls.key_file,)
         return keys if self.users_file is None else (*keys, self.users_file)
+
+
+class MqscConfig(BaseModel):
+    """Table [mqsc]. directory: of scripts ``*.mqsc`` that ``run`` applies at its start, and again when they change."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    directory: Path | None = None
 
 
 class AdminConfig(Secret):
@@ -404,6 +414,7 @@ class Config(BaseModel):
     topics: TopicsConfig = TopicsConfig()
     admin: AdminConfig = AdminConfig()
     listener: ListenerConfig = ListenerConfig()
+    mqsc: MqscConfig = MqscConfig()
     metrics: MetricsConfig = MetricsConfig()
     tracing: TracingConfig = TracingConfig()
     publish_exit: PublishExitConfig = PublishExitConfig()

@@ -131,7 +131,7 @@ def _wildcards(topic: str, levels: list[str], header: PublicationFormat) -> Iter
     else:
         mqtt = next((level for level in levels if level in ("#", "+")), None)
         if mqtt is not None:
-            why = f"'{mqtt}' is no wildcard in an {'MQRFH' if header is PublicationFormat.RFH1 else 'PCF command'}"
+            why = f"'{mqtt}' is not a wildcard in an {'MQRFH' if header is PublicationFormat.RFH1 else 'PCF command'}"
             yield "other-wildcards", f"{why}: topic '{topic}' matches '{mqtt}' itself; '*' and '?' are wildcards there"
 
 

@@ -20,9 +20,6 @@ from commands.links.engine.spool import EmbeddedSpool, LinkStores
 from commands.links.ibmmq.adapter import MqAdapter
 from commands.links.ibmmq.manager import MqMessages, MqQueueManager
 from commands.links.ibmmq.spool import MqSpool
-from commands.links.kafka.adapter import KafkaAdapter
-from commands.links.mqtt.adapter import MqttAdapter
-from commands.links.nats.adapter import NatsAdapter
 from commands.network.topology import Relation
 from commands.qmgr.link_port import ManagedLink
 from commands.qmgr.store import Durability, QueueManagerStore
@@ -170,11 +167,18 @@ class Places:
         if topics.kind == "ibmmq":
             how = self.tree_config()
             return MqAdapter(lambda: MqMessages(topics, how), config, stores.putter, self.together, self.qmgr)
+        # The clients of trees are slow to load.
         with self.store() as known:
             if topics.kind == "kafka":
+                from commands.links.kafka.adapter import KafkaAdapter  # noqa: PLC0415
+
                 return KafkaAdapter(topics, config, self.qmgr, known.directory, self.epoch)
             if topics.kind == "nats":
+                from commands.links.nats.adapter import NatsAdapter  # noqa: PLC0415
+
                 return NatsAdapter(topics, config, self.qmgr, known.directory)
+            from commands.links.mqtt.adapter import MqttAdapter  # noqa: PLC0415
+
             queues = "embedded" if self.queues is None else str(self.queues)
             return MqttAdapter(topics, config, self.qmgr, known.directory, queues, self.epoch)
 

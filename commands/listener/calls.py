@@ -29,6 +29,8 @@ from rfh2.mqi_constants import (
     MQCC_FAILED,
     MQCC_WARNING,
     MQGMO_WAIT,
+    MQMF_LAST_MSG_IN_GROUP,
+    MQMF_MSG_IN_GROUP,
     MQMO_MATCH_CORREL_ID,
     MQMO_MATCH_MSG_ID,
     MQPMO_ASYNC_RESPONSE,
@@ -46,6 +48,7 @@ from rfh2.pcf_admin_names import MQOT_Q_MGR
 Call = Callable[[Conversation, Request], Awaitable[bytes]]
 _START: Final = API_HEADER.size
 _LONG: Final = 4
+_IN_GROUP: Final = MQMF_MSG_IN_GROUP | MQMF_LAST_MSG_IN_GROUP
 _MOST_SELECTORS: Final = 256
 NO_REPLY: Final = b""
 """Of a put whose program does not wait for an answer."""
@@ -177,6 +180,7 @@ def asked_for(mqmd: Mqmd, gmo: Structure, longest: int) -> tuple[GetOptions, int
         longest=max(0, longest),
         ccsid=mqmd.coded_char_set_id,
         encoding=mqmd.encoding,
+        number=mqmd.msg_seq_number,
     )
     return asked, gmo["WaitInterval"] if gmo["Options"] & MQGMO_WAIT else 0
 
@@ -184,6 +188,9 @@ def asked_for(mqmd: Mqmd, gmo: Structure, longest: int) -> tuple[GetOptions, int
 def got_written(request: Request, gmo: Structure, version: int, got: Got) -> bytes:
     """The descriptor, in *version*, and the MQGMO, as the reply to a get has them."""
     gmo.put_text("ResolvedQName", got.queue)
+    if got.mqmd.msg_flags & _IN_GROUP and gmo["Version"] >= 2:
+        status = "L" if got.mqmd.msg_flags & MQMF_LAST_MSG_IN_GROUP else "G"
+        gmo["GroupStatus"] = status.encode(request.header.charset)
     if gmo["Version"] >= 3:
         gmo["MsgToken"], gmo["ReturnedLength"] = got.seq.to_bytes(16, "big"), len(got.body)
     return request.in_own_terms(got.mqmd, version) + bytes(gmo)

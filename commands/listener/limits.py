@@ -48,6 +48,28 @@ class Connections:
             del self.of_address[address]
 
 
+class Instances:
+    """The connections of each channel, which may have limits (MAXINST, MAXINSTC)."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[tuple[str, str]] = Counter()
+
+    def begin(self, channel: str, address: str, most: int, most_of_address: int) -> bool:
+        """Count one of *address* more; false, and nothing is counted, where a limit is reached."""
+        keys = ((channel, ""), (channel, address))
+        if any(self._counts[key] >= limit for key, limit in zip(keys, (most, most_of_address), strict=True)):
+            return False
+        self._counts.update(keys)
+        return True
+
+    def end(self, channel: str, address: str) -> None:
+        """One of *address* has gone."""
+        for key in ((channel, ""), (channel, address)):
+            self._counts[key] -= 1
+            if not self._counts[key]:
+                del self._counts[key]
+
+
 class Memory:
     """Bytes that all connections together may hold. It is used by several threads."""
 

@@ -70,6 +70,11 @@ class Most:
     heartbeat_s: int = 300
 
 
+def channel_of(offer: bytes, order: ByteOrder) -> str:
+    """The channel that a client names. Raises DecodeError."""
+    return Structure(ID_BEGIN, bytearray(offer), 0, order).text("ChannelName")
+
+
 def answer(offer: bytes, order: ByteOrder, qmgr: str, random: bytes, most: Most) -> NegotiationAnswer:
     """The answer to *offer*, in *order*. Raises DecodeError."""
     data = bytearray(offer)

@@ -55,11 +55,9 @@ def is_password(password: str, stored: str) -> bool:
     return hmac.compare_digest(made, wanted)
 
 
-_NOBODY: Final = password_hash("", bytes(_SALT_BYTES))
-
-
 def in_users_file(path: Path) -> IsRight:
     """Compares with the hashes in the file, which is read again each time; nobody's is right where there is no file."""
+    nobody = password_hash("", bytes(_SALT_BYTES))
 
     def is_right(user: str, password: str) -> bool:
         try:
@@ -68,7 +66,7 @@ def in_users_file(path: Path) -> IsRight:
             lines = []
         stored = next((hash_of for name, hash_of in map(_entry, lines) if name == user), None)
         # An unknown user takes as long as a known one.
-        return is_password(password, stored or _NOBODY) and bool(user and stored)
+        return is_password(password, stored or nobody) and bool(user and stored)
 
     return is_right
 
@@ -85,7 +83,7 @@ def valid_user(name: str) -> str:
     """*name* as the file has it. Raises ValueError where no user can have this name."""
     user = name.strip().lower()
     if not user or len(user) > _LONGEST_USER or user.startswith("#") or not user.isprintable() or ":" in user:
-        raise ValueError(f"{name!r} is no user: 1 to {_LONGEST_USER} characters without a colon, and no # in front")
+        raise ValueError(f"{name!r} is not a user: 1 to {_LONGEST_USER} characters without a colon, and no # in front")
     return user
 
 

@@ -1,11 +1,11 @@
 """Who may connect, and as which user their programs work: the rules of channels, users, passwords.
 
-The rules have the words of IBM's channel authentication records (CHLAUTH): a channel may be limited to addresses, block
-users, and say which user its programs work as (MCAUSER). When passwords are compared, and what follows from a right
-one, has the words of connection authentication (CONNAUTH).
+The definitions of the queue manager say it (``commands.broker.channel_authentication``): its channels, its channel
+authentication records (CHLAUTH), and when passwords are compared (CONNAUTH). The tables of the configuration say the
+same in other words; where [listener.channels] is given, it takes the place of the channels and records.
 
-    address  ->  password, where one is required or given  ->  its user (ADOPTCTX), else that of the program
-             ->  MCAUSER  ->  blocked users
+    record of the channel, address, user, certificate  ->  password, where one is required or given
+        ->  its user (ADOPTCTX), else that of the program  ->  MCAUSER  ->  blocked users
 
 A program works as a user of 1 to 12 characters, none of them blank: the descriptor of a message has room for no more,
 and what is left of a longer name may be another user.
@@ -14,21 +14,43 @@ and what is left of a longer name may be another user.
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
 from collections.abc import AsyncIterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
-from ipaddress import ip_address, ip_network
-from typing import Final, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, NamedTuple
 
 from commands.broker.authority import ADMINISTRATOR, GroupsOf, no_groups
+from commands.broker.channel_authentication import (
+    ChannelRules,
+    Client,
+    DistinguishedName,
+    is_blocked,
+    is_peer,
+    user_of,
+)
+from commands.broker.channel_objects import (
+    ADDRESSMAP,
+    ALL_PRIVILEGED,
+    BLOCKUSER,
+    DEFAULT_CONNAUTH,
+    AuthenticationInfo,
+    ChannelAuthentication,
+    ServerChannel,
+)
+from commands.broker.objects import Objects
 from commands.config.settings import ChannelRule, ConnAuth
 from commands.listener.passwords import IsRight
+from commands.qmgr.event_numbers import ADDRESS_BLOCKED, LOGIN_REFUSED, NO_PASSWORD, USER_BLOCKED, WRONG_PASSWORD
 from rfh2.constants import MQRC_NOT_AUTHORIZED
 
 _MOST_PASSWORD_BYTES: Final = 256
-_ALL_PRIVILEGED: Final = "*MQADMIN"
+_log: Final = logging.getLogger("qpubsub.listener")
+# Of the words for several ciphers, those that are for one version; nothing below TLS 1.2 connects here.
+_ONLY: Final = {"ANY_TLS12": "TLSv1.2", "ANY_TLS13": "TLSv1.3", "ANY_TLS13_OR_HIGHER": "TLSv1.3"}
+_METHODS: Final = {"file": "OS", "pam": "PAM"}
 _USER: Final = re.compile(r"[!-~\xa1-\xff]+")
 _LONGEST_USER: Final = 12
 # A comparison takes 16 MB and as much processor time as is to deter guessing: others wait.
@@ -45,24 +67,30 @@ class Credentials:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What a client says of itself. user: of USERID, as which its program runs. address: of its socket."""
+    """What a client says of itself. user: of USERID, as which its program runs. address: of its socket.
+
+    subject, issuer: of its certificate.
+    """
 
     channel: str
     address: str
     user: str = ""
     credentials: Credentials | None = None
+    subject: DistinguishedName = ()
+    issuer: DistinguishedName = ()
 
 
 class Admission(NamedTuple):
     """The user with whose authority a program works; 0, or the reason for which it may not connect.
 
-    is_wrong_password: whether that is the reason. why: for the log.
+    is_wrong_password: whether that is the reason. why, number: for the log, the number of IBM MQ's message.
     """
 
     user: str
     reason: int = 0
     is_wrong_password: bool = False
     why: str = ""
+    number: int = LOGIN_REFUSED
 
 
 @dataclass(slots=True)
@@ -74,10 +102,10 @@ class _Turns:
 
 
 class Security:
-    """The answers of a queue manager's channels. channels: by name; ``*`` for all others.
+    """The answers of a queue manager's channels. channels: of the configuration, by name; ``*`` for all others.
 
-    is_right: compares passwords; without it, only a channel that requires one is refused. groups_of: the groups of a
-    user; those in group mqm are privileged.
+    is_right, pam: compare passwords with AUTHENMD(OS), and with AUTHENMD(PAM); without them, only who must give one is
+    refused. groups_of: the groups of a user; those in group mqm are privileged.
     """
 
     def __init__(
@@ -86,47 +114,80 @@ class Security:
         is_right: IsRight | None = None,
         connauth: ConnAuth | None = None,
         groups_of: GroupsOf = no_groups,
+        pam: IsRight | None = None,
     ) -> None:
-        self._channels, self._is_right, self._connauth = channels, is_right, connauth or ConnAuth()
+        self._compare, self._connauth = {"OS": is_right, "PAM": pam}, connauth or ConnAuth()
+        self._given = rules_of(channels) if channels else None
+        self._defined: tuple[Objects, ChannelRules] | None = None
         self._groups_of = groups_of
         self._threads = ThreadPoolExecutor(_COMPARED_AT_A_TIME, "passwords")
         self._turns: dict[str, _Turns] = {}
 
-    @property
-    def reads_passwords(self) -> bool:
+    def rules(self, objects: Objects | None = None) -> ChannelRules:
+        """What counts while the definitions are *objects*; None: those of a new queue manager."""
+        if self._defined is not None and self._defined[0] is objects:
+            return self._defined[1]
+        rules = ChannelRules({}) if objects is None else ChannelRules.of(objects)
+        if self._given is not None:
+            rules = replace(self._given, authentication=rules.authentication)
+        rules = replace(rules, authentication=self._authentication(rules.authentication))
+        if objects is not None:
+            self._defined = (objects, rules)
+        return rules
+
+    def _authentication(self, defined: AuthenticationInfo | None) -> AuthenticationInfo | None:
+        """What CONNAUTH says, with what [listener.connauth] gives in its place."""
+        given = self._connauth
+        words = {
+            "chckclnt": ("check_client", given.chckclnt.upper()),
+            "adoptctx": ("adopts", given.adoptctx),
+            "faildlay": ("delay", given.faildlay),
+            "authenmd": ("method", _METHODS[given.authenmd]),
+        }
+        changed: dict[str, Any] = dict(words[name] for name in given.model_fields_set & words.keys())
+        return replace(defined or AuthenticationInfo(DEFAULT_CONNAUTH), **changed) if changed else defined
+
+    def compares(self, rules: ChannelRules) -> IsRight | None:
+        """What compares passwords; None where nothing is there to compare them with."""
+        return self._compare["OS" if rules.authentication is None else rules.authentication.method]
+
+    def reads_passwords(self, rules: ChannelRules) -> bool:
         """Whether passwords are compared, which must then come as they are."""
-        return (self._is_right is not None and self._connauth.chckclnt != "none") or self.requires_passwords
+        compares = rules.authentication is not None and rules.authentication.check_client != "NONE"
+        return (compares and self.compares(rules) is not None) or requires_passwords(rules)
 
-    @property
-    def requires_passwords(self) -> bool:
-        """Whether a channel, or all of them, require a password."""
-        return self._connauth.chckclnt == "required" or any(rule.password for rule in self._channels.values())
-
-    def rule(self, channel: str) -> ChannelRule | None:
-        """The rule of a channel; None where there is no such channel."""
-        return self._channels.get(channel) or self._channels.get("*")
-
-    async def admission(self, identity: Identity) -> Admission:
+    async def admission(self, identity: Identity, rules: ChannelRules | None = None) -> Admission:
         """Whether the program may connect, and as which user it works."""
-        rule = self.rule(identity.channel)
-        credentials = identity.credentials
-        user = _name(credentials.user if credentials is not None and self._connauth.adoptctx else identity.user)
-        if rule is None or not _is_among(identity.address, rule.addresses):
-            return Admission(user, MQRC_NOT_AUTHORIZED, why="its address is not among those of the channel")
-        blocked = {word.lower() for word in rule.block_users}
-        matters = _ALL_PRIVILEGED.lower() in blocked or self._connauth.chckclnt == "reqdadm"
-        privileged = matters and await self._is_privileged(user)
-        if self._is_compared(rule, privileged, credentials) and not await self._is_authentic(identity):
-            await asyncio.sleep(self._connauth.faildlay)
-            return Admission(user, MQRC_NOT_AUTHORIZED, True, "the password is missing or wrong")
-        works_as = rule.mcauser or user
+        rules = rules or self.rules()
+        credentials, authentication = identity.credentials, rules.authentication
+        adopts = authentication is not None and authentication.adopts
+        user = _name(credentials.user if credentials is not None and adopts else identity.user)
+        channel = rules.channel(identity.channel, identity.address)
+        if channel is None:
+            return Admission(user, MQRC_NOT_AUTHORIZED, why=f"there is no channel {identity.channel}")
+        client = Client(identity.channel, identity.address, user, identity.subject, identity.issuer)
+        record = rules.mapping(client)
+        if record is not None and record.user_source == "NOACCESS" and not _only_warns(record, client):
+            return Admission(user, MQRC_NOT_AUTHORIZED, why=f"{_told(record)} lets nobody in", number=ADDRESS_BLOCKED)
+        check = _check(rules, record)
+        if await self._is_compared(check, user, rules, credentials) and not await self._is_authentic(identity, rules):
+            await asyncio.sleep(1 if authentication is None else authentication.delay)
+            number = WRONG_PASSWORD if credentials is not None and credentials.password else NO_PASSWORD
+            return Admission(user, MQRC_NOT_AUTHORIZED, True, "the password is missing or wrong", number)
+        works_as = user_of(record, channel.mcauser, user)
         if works_as and (len(works_as) > _LONGEST_USER or not _USER.fullmatch(works_as)):
             why = f"a user has 1 to {_LONGEST_USER} characters and no blanks; MCAUSER names one for other names"
             return Admission(works_as, MQRC_NOT_AUTHORIZED, why=why)
-        is_blocked = user in blocked or (privileged and _ALL_PRIVILEGED.lower() in blocked)
-        if not works_as or is_blocked or (not rule.mcauser and works_as in blocked):
-            return Admission(works_as, MQRC_NOT_AUTHORIZED, why="the user is blocked" if works_as else "there is none")
+        if not works_as:
+            return Admission(works_as, MQRC_NOT_AUTHORIZED, why="there is none")
+        blocking = rules.blocked_users(identity.channel)
+        if blocking is not None and await self._is_blocked(blocking, works_as) and not _only_warns(blocking, client):
+            return Admission(works_as, MQRC_NOT_AUTHORIZED, why="the user is blocked", number=USER_BLOCKED)
         return Admission(works_as)
+
+    async def _is_blocked(self, record: ChannelAuthentication, user: str) -> bool:
+        matters = ALL_PRIVILEGED in (each.upper() for each in record.user_list)
+        return is_blocked(record, user, matters and await self._is_privileged(_name(user)))
 
     async def _is_privileged(self, user: str) -> bool:
         """Whether *user* is mqm, or in that group. To look that up may take a while."""
@@ -136,26 +197,25 @@ class Security:
             return False  # the system knows no such user
         return ADMINISTRATOR in await asyncio.to_thread(self._groups_of, user)
 
-    def _is_compared(self, rule: ChannelRule, privileged: bool, credentials: Credentials | None) -> bool:
+    async def _is_compared(self, check: str, user: str, rules: ChannelRules, credentials: Credentials | None) -> bool:
         """Whether the password is compared; it is wrong where none was given."""
-        check = self._connauth.chckclnt
-        if rule.password or check == "required":
+        if check == "REQUIRED":
             return True
-        if self._is_right is None or check == "none":
+        if self.compares(rules) is None or check == "NONE":
             return False
         is_given = credentials is not None and credentials.password != ""
-        return is_given or (check == "reqdadm" and privileged)
+        return is_given or (check == "REQDADM" and await self._is_privileged(user))
 
-    async def _is_authentic(self, identity: Identity) -> bool:
-        credentials = identity.credentials
-        if credentials is None or self._is_right is None:
+    async def _is_authentic(self, identity: Identity, rules: ChannelRules) -> bool:
+        credentials, is_right = identity.credentials, self.compares(rules)
+        if credentials is None or is_right is None:
             return False
         user, password = _name(credentials.user), credentials.password
         if not user or not password or "\0" in user + password or len(password.encode()) > _MOST_PASSWORD_BYTES:
             return False
         loop = asyncio.get_running_loop()
         async with self._turn_of(identity.address):
-            return await loop.run_in_executor(self._threads, self._is_right, user, password)
+            return await loop.run_in_executor(self._threads, is_right, user, password)
 
     @asynccontextmanager
     async def _turn_of(self, address: str) -> AsyncIterator[None]:
@@ -175,11 +235,68 @@ def _name(user: str) -> str:
     return user.strip().lower()
 
 
-def _is_among(address: str, networks: tuple[str, ...]) -> bool:
-    if not networks:
+def _told(record: ChannelAuthentication) -> str:
+    return f"CHLAUTH({record.profile}) TYPE({record.type})"
+
+
+def _only_warns(record: ChannelAuthentication, client: Client) -> bool:
+    """Whether a record that would refuse *client* is WARN(YES): the log says so, and the client goes on."""
+    if record.warns:
+        text = "%s: %s would refuse user %r at channel %s"
+        _log.warning(text, client.address, _told(record), client.user, client.channel)
+    return record.warns
+
+
+def _check(rules: ChannelRules, record: ChannelAuthentication | None) -> str:
+    """CHCKCLNT: of the record, else of the queue manager."""
+    if record is not None and record.check_client != "ASQMGR":
+        return record.check_client
+    return "NONE" if rules.authentication is None else rules.authentication.check_client
+
+
+def requires_passwords(rules: ChannelRules) -> bool:
+    """Whether a channel, or all of them, require a password."""
+    of_all = rules.authentication is not None and rules.authentication.check_client == "REQUIRED"
+    return of_all or any(record.check_client == "REQUIRED" for record in rules.records)
+
+
+def rules_of(channels: Mapping[str, ChannelRule]) -> ChannelRules:
+    """What [listener.channels] says, as definitions."""
+    records: list[ChannelAuthentication] = []
+    for name, rule in channels.items():
+        check = "REQUIRED" if rule.password else "ASQMGR"
+        records.append(ChannelAuthentication(name, BLOCKUSER, user_list=rule.block_users))
+        if rule.addresses:
+            records.append(ChannelAuthentication(name, ADDRESSMAP, address="*", user_source="NOACCESS"))
+        records += (
+            ChannelAuthentication(name, ADDRESSMAP, address=each, user_source="CHANNEL", check_client=check)
+            for each in rule.addresses or ("*",)
+        )
+    return ChannelRules(
+        {name: ServerChannel(name, mcauser=rule.mcauser) for name, rule in channels.items()}, tuple(records)
+    )
+
+
+def tls_refusal(channel: ServerChannel, cipher: tuple[str, str] | None, subject: DistinguishedName) -> str:
+    """Why the TLS of a connection is not what its channel asks for; "" where it is. cipher: its name, its version."""
+    if channel.cipher and (cipher is None or not _is_cipher(channel.cipher, cipher)):
+        return f"SSLCIPH is {channel.cipher}, and the connection has {'no TLS' if cipher is None else cipher[0]}"
+    if channel.cipher and channel.needs_certificate and not subject:
+        return "SSLCAUTH is REQUIRED, and the client showed no certificate that ca_file verifies"
+    if channel.peer and not is_peer(subject, channel.peer):
+        return "SSLPEER is not the subject of the client's certificate"
+    return ""
+
+
+def _is_cipher(wanted: str, cipher: tuple[str, str]) -> bool:
+    name, version = cipher
+    if wanted in _ONLY:
+        return version == _ONLY[wanted]
+    if wanted.startswith("ANY"):
         return True
-    try:
-        asked = ip_address(address)
-    except ValueError:
-        return False
-    return any(asked in ip_network(network, strict=False) for network in networks)
+    return _plain(wanted) == _plain(name)
+
+
+def _plain(cipher: str) -> str:
+    """A cipher's name as IBM MQ and OpenSSL both have it once their marks are left out."""
+    return re.sub(r"^TLSRSAWITH|^TLS(?=ECDHE)|WITH|[_-]", "", re.sub(r"[_-]", "", cipher.upper()))

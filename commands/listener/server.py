@@ -13,14 +13,19 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from commands.broker.authority import GroupsOf, no_groups
+from commands.broker.connections import ListeningPlace
+from commands.broker.objects import Objects
 from commands.disk.open_files import Acceptor, OutOfFiles, carried, listening_sockets, open_files
-from commands.listener.conversation import Shared
+from commands.listener.conversation import Shared, deliver_delayed
 from commands.listener.gate import MessageWaiters, give
 from commands.listener.limits import Connections, Memory
+from commands.listener.places import Places, forget_stops, place_of
+from commands.listener.presence import Presence
 from commands.listener.security import Security
 from commands.listener.session import Bounds, Session
 from commands.listener.wire import CHANNEL_UNAVAILABLE, Wire, status
 from commands.listener.worker import Worker
+from commands.qmgr.event_numbers import TOO_MANY_CHANNELS
 from commands.qmgr.mqi.authority import TopicDefinitions
 from commands.qmgr.store import QueueManagerStore
 from rfh2.channel.segments import CLOSE, ERROR, SegmentHeader, SegmentType
@@ -38,13 +43,15 @@ _FILES_OF_CONNECTION: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class ListenerOptions:
-    """Where to listen, and how much to bear. connections: the most at a time; of_address: of one address.
+    """Where to listen, and how much to bear. host: None where the LISTENER objects say it.
+
+    connections: the most at a time; of_address: of one address.
 
     memory_bytes: for messages that are received or sent at a time. quiesce_s: how long programs may go on when the
-    listener is asked to end.
+    listener is asked to end. plain_passwords: whether they may come without TLS from other machines.
     """
 
-    host: str = "127.0.0.1"
+    host: str | None = "127.0.0.1"
     port: int = 1414
     bounds: Bounds = field(default_factory=Bounds)
     connections: int = 1_000
@@ -52,6 +59,7 @@ class ListenerOptions:
     memory_bytes: int = 512_000_000
     quiesce_s: float = 5.0
     tls: ssl.SSLContext | None = None
+    plain_passwords: bool = False
 
 
 class _Arrival(asyncio.Protocol):
@@ -90,17 +98,24 @@ class Listener:
         self._is_full, self._refused = False, 0
         self._sessions: dict[asyncio.Task[None], Session | None] = {}
         self._acceptor: Acceptor | None = None
+        self._places = Places(self._listen)
+        self._obeyed: Objects | None = None
+        self._turn, self._is_ending = asyncio.Lock(), False
+        self._obeying: asyncio.Task[None] | None = None
         self._worker: Worker | None = None
         self._shared: Shared | None = None
+        self._presence: Presence | None = None
+        self._port = 0
+        self._delayed: asyncio.Task[None] | None = None
 
     @property
     def where(self) -> str:
         """HOST:PORT."""
-        return f"{self._options.host}:{self._options.port}"
+        return "*:0" if self._options.host is None else f"{self._options.host}:{self._options.port}"
 
     async def start(self) -> int:
-        """Listen; returns the port. Raises OSError, StoreError."""
-        options, loop = self._options, asyncio.get_running_loop()
+        """Listen; returns the port, 0 where no LISTENER is started. Raises OSError, StoreError."""
+        options = self._options
         self._worker = Worker(self._open_store, self._arrived)
         await self._worker.start()
         # A listener that was killed has left what its programs held open.
@@ -115,16 +130,45 @@ class Listener:
             memory=memory,
             topics=self._topics,
         )
-        sockets = await listening_sockets(options.host, options.port, _HANDSHAKES_WAITING)
-        port: int = sockets[0].getsockname()[1]
+        self._delayed = asyncio.get_running_loop().create_task(deliver_delayed(self._shared))
         most = self._connections.most
         if most < options.connections:
             text = "at most %d connections instead of %d: this process may have %s open files (LimitNOFILE)"
             _log.warning(text, most, options.connections, self._files)
-        out_of_files = OutOfFiles(_log, f"the listener on {options.host}:{port}", loop.time)
-        self._acceptor = Acceptor(sockets, lambda: _Arrival(self._admit), out_of_files)
-        _log.info("listening on %s:%d for queue manager %s", options.host, port, self._name)
+        self._presence = Presence(self._shared, lambda: self._sessions, self._listening)
+        await self._presence.serve(await self._worker.alone(lambda store: store.directory))
+        if options.host is None:
+            await self._worker.do(lambda unit: forget_stops(unit, self._topics.objects(unit)))
+            await self._obey()
+            return self._places.port
+        self._acceptor, port = await self._listen(options.host, options.port)
+        self._port = port
         return port
+
+    def _listening(self) -> list[ListeningPlace]:
+        if self._options.host is None:
+            return self._places.told
+        return [ListeningPlace(host=self._options.host, port=self._port)] if self._acceptor is not None else []
+
+    async def _listen(self, host: str, port: int) -> tuple[Acceptor, int]:
+        sockets = await listening_sockets(host, port, _HANDSHAKES_WAITING)
+        port = sockets[0].getsockname()[1]
+        out_of_files = OutOfFiles(_log, f"the listener on {host}:{port}", asyncio.get_running_loop().time)
+        _log.info("listening on %s:%d for queue manager %s", host or "*", port, self._name)
+        return Acceptor(sockets, lambda: _Arrival(self._admit), out_of_files), port
+
+    async def _obey(self) -> None:
+        """Listen where the started LISTENER objects say."""
+        assert self._worker is not None
+        async with self._turn:
+            objects = await self._worker.do(self._topics.objects, lasting=False)
+            if objects is self._obeyed:
+                return
+            self._obeyed, rules = objects, self._security.rules(objects)
+            is_safe = self._options.tls is not None or self._options.plain_passwords
+            is_safe |= not self._security.reads_passwords(rules)
+            started = (each for each in objects.listeners.values() if each.is_wanted)
+            await self._places.obey({each.name: place_of(each, rules.accepts_any, is_safe) for each in started})
 
     async def stop(self) -> None:
         """Take no more connections, let programs end, break the connections that are left, let go of the queue manager.
@@ -133,6 +177,10 @@ class Listener:
         """
         if self._acceptor is not None:
             self._acceptor.close()
+        self._is_ending = True
+        if self._obeying is not None:
+            await asyncio.wait((self._obeying,))
+        self._places.close()
         if self._shared is not None:
             give(self._shared.quiescing)
         if self._sessions:
@@ -141,7 +189,13 @@ class Listener:
             if session is not None:
                 session.terminate()
             task.cancel()
-        await asyncio.gather(*self._sessions, return_exceptions=True)
+        ending = [*self._sessions]
+        if self._delayed is not None:
+            self._delayed.cancel()
+            ending.append(self._delayed)
+        await asyncio.gather(*ending, return_exceptions=True)
+        if self._presence is not None:
+            self._presence.close()
         if self._worker is not None and self._worker.is_running:
             holder = None if self._shared is None else self._shared.holder
             if holder is not None:
@@ -150,6 +204,9 @@ class Listener:
 
     def _arrived(self, queues: Iterable[str] | None) -> None:
         self._waiters.wake(queues)
+        is_free = not self._is_ending and (self._obeying is None or self._obeying.done())
+        if self._options.host is None and queues is None and is_free:
+            self._obeying = asyncio.get_running_loop().create_task(self._obey())
 
     # Connections
 
@@ -160,7 +217,7 @@ class Listener:
         refusal = self._connections.refusal(address)
         if refusal is not None:
             if not self._is_full:
-                _log.warning("connections are refused: %s", refusal)
+                _log.warning("connections are refused: %s", refusal, extra={"numbers": (TOO_MANY_CHANNELS,)})
             self._is_full = True
             self._refuse(transport)
             return
@@ -185,7 +242,9 @@ class Listener:
         asyncio.get_running_loop().call_later(_REFUSED_S, end)
 
     def _ended(self, task: asyncio.Task[None], address: str) -> None:
-        del self._sessions[task]
+        session = self._sessions.pop(task)
+        if session is not None and self._presence is not None:
+            self._presence.ended(session)
         self._connections.end(address)
         self._is_full = False
         if not task.cancelled() and (error := task.exception()) is not None:

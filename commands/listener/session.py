@@ -17,15 +17,26 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
+from commands.broker.channel_authentication import distinguished_name
+from commands.broker.channel_objects import SVRCONN, ServerChannel
 from commands.disk.errors import QueueError
-from commands.listener import calls, spi, streaming
+from commands.listener import calls, spi, streaming, xa
 from commands.listener.conversation import Attempts, Conversation, Shared
 from commands.listener.gate import Gate
 from commands.listener.limits import Held, Memory
 from commands.listener.line import MOST_WAITING, Line
-from commands.listener.negotiation import CCSID, FAP_OF_PLAIN_PASSWORDS, HIGHEST_FAP, Most, Terms, answer, turned
+from commands.listener.negotiation import (
+    CCSID,
+    FAP_OF_PLAIN_PASSWORDS,
+    HIGHEST_FAP,
+    Most,
+    Terms,
+    answer,
+    channel_of,
+    turned,
+)
 from commands.listener.request import Request
-from commands.listener.security import Credentials, Identity
+from commands.listener.security import Credentials, Identity, tls_refusal
 from commands.listener.wire import (
     BAD_SEGMENT,
     CHANNEL_UNAVAILABLE,
@@ -37,7 +48,7 @@ from commands.listener.wire import (
     Wire,
     status,
 )
-from commands.qmgr.event_numbers import NO_CHANNEL
+from commands.qmgr.event_numbers import ADDRESS_BLOCKED, CHANNEL_DISABLED, NO_CHANNEL, TOO_MANY_INSTANCES
 from commands.qmgr.mqi.refusals import MqiError
 from rfh2.ccsid import ENCODINGS, ByteOrder
 from rfh2.channel.layouts import API_HEADER, CAUT, NOTIFICATION, SOCKET_ACTION, UID, UID_LONG
@@ -66,15 +77,19 @@ _CAUT_NEW_BYTES: Final = 8
 _SHORT_BYTES: Final = 4_096
 # After a wrong password, until the connection is closed.
 _LINGER_S: Final = 0.5
+NO_LIMITS: Final = ServerChannel("", SVRCONN)
 _OF_STRANGERS: Final = frozenset({SegmentType.MQCONN, SegmentType.MQDISC})
 
 
 class ProtocolError(QPubSubError):
-    """The other end does what the protocol does not allow. code: for the STATUS segment that says so."""
+    """The other end does what the protocol does not allow. code: for the STATUS segment that says so.
 
-    def __init__(self, code: int, why: str) -> None:
-        super().__init__(code, why)
-        self.code, self.why = code, why
+    number: of IBM MQ's message for it, 0 for none.
+    """
+
+    def __init__(self, code: int, why: str, number: int = 0) -> None:
+        super().__init__(code, why, number)
+        self.code, self.why, self.number = code, why, number
 
     def __str__(self) -> str:
         return self.why
@@ -100,9 +115,12 @@ class Session:
 
     def __init__(self, wire: Wire, shared: Shared, bounds: Bounds, random: Callable[[int], bytes]) -> None:
         self._wire, self._shared, self._bounds, self._random = wire, shared, bounds, random
-        self._identity = Identity("", wire.address)
+        subject, issuer = (distinguished_name(wire.certificate.get(which, ())) for which in ("subject", "issuer"))
+        self._identity = Identity("", wire.address, subject=subject, issuer=issuer)
         self._terms: Terms | None = None
+        self._instance: str | None = None
         self._lines: dict[int | None, Line] = {}
+        self.calls = 0
         self._pulse: Pulse | None = None
         self._had_program = False
         self._attempts = Attempts()
@@ -122,7 +140,8 @@ class Session:
                     break
         except (DecodeError, ProtocolError, MqiError) as error:
             code = error.code if isinstance(error, ProtocolError) else BAD_SEGMENT
-            numbers = (NO_CHANNEL,) if code == NO_SUCH_CHANNEL else ()
+            number = error.number if isinstance(error, ProtocolError) else 0
+            numbers = (number,) if number else ()
             level, text = logging.ERROR if numbers else logging.WARNING, "%s: %s; the connection is closed"
             _log.log(level, text, self._wire.trace, error, extra={"numbers": numbers})
             await self._wire.send_status(self._wire.latest, ERROR | CLOSE, code)
@@ -130,6 +149,28 @@ class Session:
             _log.info("%s: the connection broke: %s", self._wire.trace, error)
         finally:
             await self._end()
+
+    @property
+    def wire(self) -> Wire:
+        """The segments, in and out."""
+        return self._wire
+
+    @property
+    def terms(self) -> Terms | None:
+        """What was agreed; None before that."""
+        return self._terms
+
+    @property
+    def done(self) -> tuple[int, int]:
+        """How many messages all its programs have put and got."""
+        programs = [program for each in self.conversations if (program := each.program) is not None]
+        puts, gets = sum(program.puts for program in programs), sum(program.gets for program in programs)
+        return self._attempts.puts + puts, self._attempts.gets + gets
+
+    @property
+    def conversations(self) -> list[Conversation]:
+        """Those whose programs are connected."""
+        return [line.conversation for line in self._lines.values() if line.conversation.is_connected]
 
     def terminate(self) -> None:
         """Tell the client that the queue manager ends, without waiting for a client that reads nothing."""
@@ -173,6 +214,8 @@ class Session:
         for line in list(self._lines.values()):
             await self._end_line(line)
         self._lines.clear()
+        if self._instance is not None:
+            self._shared.instances.end(self._instance, self._wire.address)
         self._wire.close()
 
     async def _end_line(self, line: Line) -> None:
@@ -189,7 +232,11 @@ class Session:
     # Negotiation
 
     async def _agree(self) -> None:
-        highest = FAP_OF_PLAIN_PASSWORDS if self._shared.security.reads_passwords else HIGHEST_FAP
+        rules = await self._shared.rules()
+        blocking = rules.blocking(self._wire.address)
+        if blocking is not None and not blocking.warns:
+            raise ProtocolError(CHANNEL_UNAVAILABLE, "its address is blocked (BLOCKADDR)", ADDRESS_BLOCKED)
+        highest = FAP_OF_PLAIN_PASSWORDS if self._shared.security.reads_passwords(rules) else HIGHEST_FAP
         while self._terms is None:
             received = await self._wire.receive(self._longest)
             if received is None:
@@ -199,12 +246,20 @@ class Session:
                 raise ProtocolError(BAD_SEGMENT, f"segment type {header.kind:#04x} came before INITIAL_DATA")
             order: ByteOrder = "little"
             offer = turned(payload, header.order, order)
-            most = Most(self._bounds.sharing, highest, self._bounds.longest_message, self._bounds.heartbeat_s)
+            name = channel_of(offer, order)
+            channel = rules.channel(name, self._wire.address) or NO_LIMITS
+            most = self._most(channel, highest)
             reply = answer(offer, order, self._shared.name, self._random(12), most)
             if not reply.terms.is_client:
                 raise ProtocolError(WRONG_CHANNEL_TYPE, "the other end is a queue manager's channel, not a client")
-            if self._shared.security.rule(reply.terms.channel) is None:
-                raise ProtocolError(NO_SUCH_CHANNEL, f"there is no channel {reply.terms.channel!r}")
+            if channel is NO_LIMITS:
+                raise ProtocolError(NO_SUCH_CHANNEL, f"there is no channel {name!r}", NO_CHANNEL)
+            if name in self._shared.stopped:
+                raise ProtocolError(CHANNEL_UNAVAILABLE, f"channel {name} was stopped", CHANNEL_DISABLED)
+            if why := tls_refusal(channel, self._wire.cipher, self._identity.subject):
+                raise ProtocolError(CHANNEL_UNAVAILABLE, f"channel {name}: {why}")
+            if reply.is_agreed:
+                self._begin_instance(channel, name)
             encoding = ENCODINGS["big" if reply.flags & ERROR else order]
             sent = SegmentHeader(header.kind, reply.flags, 0, order, encoding, CCSID, header.conversation)
             await self._wire.send(sent.write(reply.payload))
@@ -214,6 +269,20 @@ class Session:
         first = 1 if self._terms.conversations else None
         self._begin_line(first)
         self._begin_heartbeats(self._terms.heartbeat_s)
+
+    def _most(self, channel: ServerChannel, fap: int) -> Most:
+        """What *channel* and the configuration allow; the configuration's heartbeat where HBINT has its default."""
+        bounds = self._bounds
+        longest = min(bounds.longest_message, channel.max_message_length)
+        heartbeat = bounds.heartbeat_s if channel.heartbeat == NO_LIMITS.heartbeat else channel.heartbeat
+        return Most(min(bounds.sharing, channel.sharing), fap, longest, heartbeat)
+
+    def _begin_instance(self, channel: ServerChannel, name: str) -> None:
+        address = self._wire.address
+        if not self._shared.instances.begin(name, address, channel.instances, channel.instances_of_client):
+            why = f"channel {name} has as many connections as it may have"
+            raise ProtocolError(CHANNEL_UNAVAILABLE, why, TOO_MANY_INSTANCES)
+        self._instance = name
 
     def _begin_line(self, number: int | None) -> Line:
         line = self._lines[number] = Line(Conversation(self._shared, self._identity, self._wire.trace, self._attempts))
@@ -244,10 +313,12 @@ class Session:
         elif kind == SegmentType.STATUS:
             return not header.flags & CLOSE
         elif not line.conversation.was_connected:
+            self.calls += 1
             self._collect_first(line, header, payload)
         elif kind == SegmentType.NOTIFICATION:
             await self._notified(line, header, payload)
         elif kind == SegmentType.REQUEST_MSGS:
+            self.calls += 1
             self._pull(line, Request(header, bytearray(payload), Held(self._shared.memory)))
         elif kind >= _FIRST_CALL:
             self._collect(line, header, payload)
@@ -278,6 +349,7 @@ class Session:
         if len(line.partial.data) > self._terms.longest_message + _MARGIN_BYTES:
             raise ProtocolError(BAD_SEGMENT, "a call is longer than the longest message")
         if header.flags & LAST:
+            self.calls += 1
             request, line.partial = line.partial, None
             line.add(request)
 
@@ -326,6 +398,8 @@ class Session:
         try:
             if request.header.kind == SegmentType.SPI:
                 payload = await spi.answered(line.conversation, request)
+            elif request.header.kind in xa.CALLS:
+                payload = await xa.answered(line.conversation, request)
             else:
                 payload = await calls.answered(line.conversation, request)
         except (MqiError, QueueError) as error:

@@ -1,20 +1,25 @@
-"""The thread that works on the queue manager, for all connections: one unit of work serves what waits by then.
+"""The work of all connections on the queue manager: one unit of work serves what waits by then.
 
 Connections hand it what to do and wait for the result. Whatever has come while the last unit of work was committed is
 done in the next one together, so that many connections share one wait for the disk. A call that fails is backed out
 alone. Nobody is answered before the commit.
+
+The work is done on the event loop itself: to hand each call to a thread and back costs more than most calls. What may
+wait is done on a thread, and the store is that thread's until it is done: a commit that waits for the disk, a unit of
+work that another process does not let begin, and work that begins units of work by itself.
 """
 
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from queue import Empty, SimpleQueue
 from typing import Any, Final, TypeVar
 
+from commands.disk.errors import StoreBusyError
+from commands.listener.gate import Signal, give, new_signal
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
 from rfh2.errors import QPubSubError
@@ -38,7 +43,7 @@ class _Job:
 
 
 class Worker:
-    """Runs on a thread of its own from ``start`` to ``stop``. store: to be used by that thread alone.
+    """Works from ``start`` to ``stop``. The store is used by nobody else.
 
     arrived: called on the event loop with the queues that have new messages, or None where any may have.
     """
@@ -47,26 +52,30 @@ class Worker:
         self, open_store: Callable[[], QueueManagerStore], arrived: Callable[[Iterable[str] | None], None]
     ) -> None:
         self._open_store, self._arrived = open_store, arrived
-        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
-        self._loop = asyncio.get_running_loop()
+        self._jobs: list[_Job] = []
+        self._given: Signal | None = None  # what the task waits for
+        self._is_ending = False
         self._version, self._look_at = -1, 0.0
-        self._thread = threading.Thread(target=self._run, name="listener", daemon=True)
-        self._ready: asyncio.Future[None] = self._loop.create_future()
+        self._thread = ThreadPoolExecutor(1, "listener")
+        self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         """Open the queue manager. Raises StoreError."""
-        self._thread.start()
-        await self._ready
+        store = await self._on_thread(self._open_store)
+        self._task = asyncio.create_task(self._run(store))
 
     @property
     def is_running(self) -> bool:
         """Whether the queue manager is open."""
-        return self._thread.is_alive() and self._ready.done() and self._ready.exception() is None
+        return self._task is not None and not self._task.done()
 
     async def stop(self) -> None:
         """Finish what was handed over, and close the queue manager."""
-        self._jobs.put(None)
-        await asyncio.to_thread(self._thread.join)
+        self._is_ending = True
+        self._wake()
+        if self._task is not None:
+            await self._task
+        self._thread.shutdown()
 
     async def do(self, work: Callable[[SqliteUnitOfWork], _Result], lasting: bool = True) -> _Result:
         """The result of *work* in a unit of work, when it is committed. Raises what *work* raises, or StoreError.
@@ -79,28 +88,51 @@ class Worker:
         """The result of *work*, which begins and ends units of work itself. Raises what *work* raises."""
         return await self._handed(work, True, True)  # type: ignore[no-any-return]
 
-    async def _handed(self, work: Callable[[Any], Any], alone: bool, lasting: bool) -> Any:
-        future: asyncio.Future[Any] = self._loop.create_future()
-        self._jobs.put(_Job(work, alone, lasting, future))
-        return await future
+    def _handed(self, work: Callable[[Any], Any], alone: bool, lasting: bool) -> asyncio.Future[Any]:
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._jobs.append(_Job(work, alone, lasting, future))
+        self._wake()
+        return future
 
-    # On the thread
+    def _wake(self) -> None:
+        if self._given is not None:
+            give(self._given)
 
-    def _run(self) -> None:
+    # The task
+
+    def _on_thread(self, work: Callable[[], _Result]) -> asyncio.Future[_Result]:
+        return asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+    async def _run(self, store: QueueManagerStore) -> None:
         try:
-            store = self._open_store()
-        except BaseException as error:
-            self._loop.call_soon_threadsafe(self._ready.set_exception, error)
-            return
-        self._loop.call_soon_threadsafe(self._ready.set_result, None)
-        with store:
-            while True:
-                jobs, ended = self._next(store)
+            while self._jobs or not self._is_ending:
+                if not self._jobs:
+                    await self._wait(store)
+                jobs, self._jobs = self._jobs[:_MOST_TOGETHER], self._jobs[_MOST_TOGETHER:]
                 for together in _groups(jobs):
-                    self._do(store, together)
+                    await self._do(store, together)
+                    _answer(together)
                 self._look_around(store)
-                if ended:
-                    return
+        finally:
+            await self._on_thread(store.close)
+
+    async def _wait(self, store: QueueManagerStore) -> None:
+        """Wait until there is something to do, and look around meanwhile."""
+        loop, given = asyncio.get_running_loop(), new_signal()
+        self._given = given
+        timer: asyncio.TimerHandle
+
+        def look() -> None:
+            nonlocal timer
+            self._look_around(store)
+            timer = loop.call_later(_POLL_S, look)
+
+        timer = loop.call_later(_POLL_S, look)
+        try:
+            await given
+        finally:
+            timer.cancel()
+            self._given = None
 
     def _look_around(self, store: QueueManagerStore) -> None:
         """Tell the connections that wait when another process has committed something, soon after it has."""
@@ -111,39 +143,26 @@ class Worker:
         version = store.data_version()
         if version != self._version:
             self._version = version
-            self._loop.call_soon_threadsafe(self._arrived, None)
+            self._arrived(None)
 
-    def _next(self, store: QueueManagerStore) -> tuple[list[_Job], bool]:
-        """What waits, once something does, and whether nothing comes after it."""
-        while True:
-            try:
-                first = self._jobs.get(timeout=_POLL_S)
-                break
-            except Empty:
-                self._look_around(store)
-        jobs: list[_Job] = []
-        while first is not None:
-            jobs.append(first)
-            if len(jobs) == _MOST_TOGETHER:
-                return jobs, False
-            try:
-                first = self._jobs.get_nowait()
-            except Empty:
-                return jobs, False
-        return jobs, True
-
-    def _do(self, store: QueueManagerStore, jobs: list[_Job]) -> None:
+    async def _do(self, store: QueueManagerStore, jobs: list[_Job]) -> None:
         try:
             if jobs[0].alone:
-                jobs[0].result = jobs[0].work(store)
-            else:
-                with store.unit_of_work(any(job.lasting for job in jobs)) as unit:
-                    for job in jobs:
-                        _do_part(unit, job)
+                jobs[0].result = await self._on_thread(lambda: jobs[0].work(store))
+                return
+            lasting = any(job.lasting for job in jobs)
+            try:
+                unit = store.unit_of_work(lasting, waits=False)
+            except StoreBusyError:
+                unit = await self._on_thread(lambda: store.unit_of_work(lasting))
+            with unit:
+                for job in jobs:
+                    _do_part(unit, job)
+                if lasting:
+                    await self._on_thread(unit.commit)
         except Exception as error:
             for job in jobs:
                 job.error = error
-        self._loop.call_soon_threadsafe(_answer, jobs)
 
 
 def _do_part(unit: SqliteUnitOfWork, job: _Job) -> None:

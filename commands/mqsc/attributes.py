@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from commands.broker.attribute_kinds import Attribute, Custom, Name, Names, Text, choice, members, number, words
-from commands.broker.objects import CLUSRCVR, CLUSSDR, PERMANENT, TEMPORARY
+from commands.broker.objects import PERMANENT, TEMPORARY
 from commands.broker.subscription_attributes import BY_KEYWORD
 from commands.mqsc.model import Command, Keyword, MqscError
 from commands.mqsc.script import syntax_error
@@ -24,7 +24,6 @@ from streams.topic_objects import ClusterRoute, MessageDelivery, ProxySubscripti
 MAX_MESSAGE_LENGTH: Final = 104_857_600
 MAX_TREE_LIFE_S: Final = 604_000
 DESCRIPTION_LENGTH: Final = 64
-CONNECTION_NAME_LENGTH: Final = 264
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +89,11 @@ def _segment(command: Command, keyword: Keyword) -> str:
     return f"{command.verb} {command.target}{name} {keyword.name}"
 
 
-def _keywords(text: str) -> frozenset[str]:
+def keywords(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_DESCRIPTION_TEXT: Final = Text(DESCRIPTION_LENGTH, filled_to=DESCRIPTION_LENGTH)
+DESCRIPTION_TEXT: Final = Text(DESCRIPTION_LENGTH, filled_to=DESCRIPTION_LENGTH)
 CLUSTER: Final = Attribute("CLUSTER", "cluster", Name(), c.MQCA_CLUSTER_NAME)
 CLUSTER_NAMELIST: Final = Attribute("CLUSNL", "cluster_namelist", Name(), c.MQCA_CLUSTER_NAMELIST)
 _DELIVERY: Final = members(
@@ -112,7 +111,7 @@ TOPIC: Final = ObjectKind(
     "LOCAL",
     (
         Attribute("TOPICSTR", "topic_string", Text(MQ_TOPIC_STR_LENGTH), MQCA_TOPIC_STRING),
-        Attribute("DESCR", "description", _DESCRIPTION_TEXT, c.MQCA_TOPIC_DESC),
+        Attribute("DESCR", "description", DESCRIPTION_TEXT, c.MQCA_TOPIC_DESC),
         CLUSTER,
         Attribute(
             "CLROUTE",
@@ -214,7 +213,7 @@ TOPIC: Final = ObjectKind(
     frozenset({"ALTDATE", "ALTTIME", "CAPEXPRY", "CLSTATE", "COMMINFO", "CUSTOM", "MCAST", "OTELPCTL", "OTELTRAC"}),
 )
 
-_QUEUE_WITHOUT_EFFECT: Final = _keywords(
+_QUEUE_WITHOUT_EFFECT: Final = keywords(
     """
     ACCTQ ALTDATE ALTTIME CAPEXPRY CFSTRUCT CLCHNAME CLUSDATE CLUSNL CLUSTER CLUSTIME CLWLPRTY CLWLRANK CLWLUSEQ CRDATE
     CRTIME CUSTOM DEFBIND DEFPRESP DEFREADA DEFSOPT DEFTYPE DISTL FORCE HARDENBO IMGRCOVQ INDXTYPE INITQ IPPROCS MONQ
@@ -224,7 +223,7 @@ _QUEUE_WITHOUT_EFFECT: Final = _keywords(
     """
 )
 
-_QUEUE_DESCRIPTION: Final = Attribute("DESCR", "description", _DESCRIPTION_TEXT, c.MQCA_Q_DESC)
+_QUEUE_DESCRIPTION: Final = Attribute("DESCR", "description", DESCRIPTION_TEXT, c.MQCA_Q_DESC)
 DEFINITION_TYPES: Final = {
     "PREDEFINED": c.MQQDT_PREDEFINED,
     "PERMDYN": c.MQQDT_PERMANENT_DYNAMIC,
@@ -296,58 +295,10 @@ NAMELIST: Final = ObjectKind(
     "NAMELIST",
     "",
     (
-        Attribute("DESCR", "description", _DESCRIPTION_TEXT, c.MQCA_NAMELIST_DESC),
+        Attribute("DESCR", "description", DESCRIPTION_TEXT, c.MQCA_NAMELIST_DESC),
         Attribute("NAMES", "names", Names(), c.MQCA_NAMES),
     ),
     frozenset({"ALTDATE", "ALTTIME", "CLUSNL", "CLUSTER", "NAMCOUNT", "NLTYPE"}),
-)
-
-CHANNEL_TYPE: Final = Attribute(
-    "CHLTYPE",
-    "channel_type",
-    words(
-        CLUSRCVR,
-        CLUSSDR,
-        CLUSRCVR=c.MQCHT_CLUSRCVR,
-        CLUSSDR=c.MQCHT_CLUSSDR,
-        SDR=c.MQCHT_SENDER,
-        SVR=c.MQCHT_SERVER,
-        RCVR=c.MQCHT_RECEIVER,
-        RQSTR=c.MQCHT_REQUESTER,
-        CLNTCONN=c.MQCHT_CLNTCONN,
-        SVRCONN=c.MQCHT_SVRCONN,
-        ALL=c.MQCHT_ALL,
-    ),
-    c.MQIACH_CHANNEL_TYPE,
-)
-CONNECTION: Final = (
-    Attribute(
-        "CONNAME",
-        "connection_name",
-        Text(CONNECTION_NAME_LENGTH, filled_to=CONNECTION_NAME_LENGTH),
-        c.MQCACH_CONNECTION_NAME,
-    ),
-    Attribute("DESCR", "description", _DESCRIPTION_TEXT, c.MQCACH_DESC),
-)
-CHANNEL: Final = ObjectKind(
-    "CHANNEL",
-    "CHANNEL",
-    "",
-    (
-        CHANNEL_TYPE,
-        CLUSTER,
-        CLUSTER_NAMELIST,
-        *CONNECTION,
-    ),
-    _keywords(
-        """
-        ALTDATE ALTTIME AMQPKA AUTOSTART BATCHHB BATCHINT BATCHLIM BATCHSZ CERTLABL CLWLPRTY CLWLRANK CLWLWGHT COMPHDR
-        COMPMSG CONVERT DISCINT HBINT KAINT LOCLADDR LONGRTY LONGTMR MAXMSGL MCANAME MCATYPE MCAUSER MODENAME MONCHL
-        MRDATA MREXIT MRRTY MRTMR MSGDATA MSGEXIT NETPRTY NPMSPEED PASSWORD PROPCTL PUTAUT RCVDATA RCVEXIT RESETSEQ
-        SCYDATA SCYEXIT SENDDATA SENDEXIT SEQWRAP SHORTRTY SHORTTMR SPLPROT SSLCAUTH SSLCIPH SSLPEER STATCHL TPNAME
-        TPROOT TRPTYPE USEDLQ USERID XMITQ
-        """
-    ),
 )
 
 QMGR: Final = ObjectKind(
@@ -355,7 +306,7 @@ QMGR: Final = ObjectKind(
     "QMNAME",
     "",
     (
-        Attribute("DESCR", "description", _DESCRIPTION_TEXT, c.MQCA_Q_MGR_DESC),
+        Attribute("DESCR", "description", DESCRIPTION_TEXT, c.MQCA_Q_MGR_DESC),
         Attribute("CUSTOM", "custom", Custom(), c.MQCA_CUSTOM),
         Attribute("DEADQ", "deadq", Name(), c.MQCA_DEAD_LETTER_Q_NAME),
         Attribute("PARENT", "parent", Name(), c.MQCA_PARENT),
@@ -387,12 +338,19 @@ QMGR: Final = ObjectKind(
             "PSSYNCPT", "pssyncpt", words(YES=c.MQSYNCPOINT_YES, IFPER=c.MQSYNCPOINT_IFPER), c.MQIA_PUBSUB_SYNC_PT
         ),
         Attribute("TREELIFE", "treelife", number(0, MAX_TREE_LIFE_S), c.MQIA_TREE_LIFE_TIME),
+        Attribute("CONNAUTH", "connauth", Name(), c.MQCA_CONN_AUTH),
+        Attribute(
+            "CHLAUTH",
+            "chlauth",
+            choice(ENABLED=(True, c.MQCHLA_ENABLED), DISABLED=(False, c.MQCHLA_DISABLED)),
+            c.MQIA_CHLAUTH_RECORDS,
+        ),
     ),
-    _keywords(
+    keywords(
         """
         ACCTCONO ACCTINT ACCTMQI ACCTQ ACTIVREC ACTVCONO ACTVTRC ADVCAP ALTDATE ALTTIME AUTHOREV BRIDGEEV CCSID CERTLABL
-        CERTVPOL CHAD CHADEV CHADEXIT CHLAUTH CHLEV CLWLDATA CLWLEXIT CLWLLEN CLWLMRUC CLWLUSEQ CMDEV CMDLEVEL COMMANDQ
-        CONFIGEV CONNAUTH CPILEVEL CRDATE CRTIME DEFCLXQ DEFXMITQ DISTL FORCE IMGINTVL IMGLOGLN IMGRCOVO IMGRCOVQ
+        CERTVPOL CHAD CHADEV CHADEXIT CHLEV CLWLDATA CLWLEXIT CLWLLEN CLWLMRUC CLWLUSEQ CMDEV CMDLEVEL COMMANDQ
+        CONFIGEV CPILEVEL CRDATE CRTIME DEFCLXQ DEFXMITQ DISTL FORCE IMGINTVL IMGLOGLN IMGRCOVO IMGRCOVQ
         IMGSCHED INHIBTEV INITKEY IPADDRV KEYRPWD LOCALEV LOGGEREV MARKINT MAXHANDS MAXMSGL MAXPRTY MAXPROPL MAXUMSGS
         MONACLS MONCHL MONQ OTELPCTL OTELTRAC PERFMEV PLATFORM QMID REMOTEEV REPOS REPOSNL REVDNS ROUTEREC SCHINIT
         SCMDSERV SPLCAP SSLCRLNL SSLCRYP SSLEV SSLFIPS SSLKEYR SSLRKEYC STATACLS STATCHL STATINT STATMQI STATQ STRSTPEV

@@ -52,10 +52,11 @@ def set_record(command: Command, administration: Administration) -> Answer:
     if command.keyword("AUTHADD") is None and command.keyword("AUTHRMV") is None:
         raise answers.missing_keyword("AUTHADD or AUTHRMV")
     added, removed = (_authorities(command, word, record.object_type) for word in ("AUTHADD", "AUTHRMV"))
-    if added & removed:
+    # AUTHRMV(ALL) with AUTHADD sets what there is.
+    if _named(command, "AUTHADD") & _named(command, "AUTHRMV"):
         raise MqscError("AMQ8425", "Attribute value error.", ("AUTHADD and AUTHRMV have values in common.",))
     before = objects.authorities.get(record.name, record)
-    made = replace(before, authorities=tuple(sorted((set(before.authorities) | added) - removed)))
+    made = replace(before, authorities=tuple(sorted(set(before.authorities) - removed | added)))
     first = not objects.authorities
     objects.put(made)
     notes = (_CHECKED_FROM_NOW_ON,) if first else ()
@@ -144,6 +145,11 @@ def _check_profile(object_type: str, name: str, profile: Keyword | None, objects
     }
     if not there[object_type]:
         raise answers.not_found(name)
+
+
+def _named(command: Command, word: str) -> set[str]:
+    keyword = command.keyword(word)
+    return set() if keyword is None else {value.text.upper() for value in keyword.values or ()}
 
 
 def _authorities(command: Command, word: str, object_type: str) -> set[str]:

@@ -1,7 +1,6 @@
-"""Clusters and their channels: REFRESH QMGR and CLUSTER, SUSPEND and RESUME, DISPLAY CLUSQMGR, and CHLTYPE (guide 8.6).
+"""Clusters and their channels: REFRESH QMGR and CLUSTER, SUSPEND and RESUME, DISPLAY CLUSQMGR (guide 8.6).
 
-As in IBM MQ, the type of a channel is never changed, and CLUSTER and CLUSNL are not given both. Channels of other types
-carry messages between machines, or to clients; the bridge has none.
+As in IBM MQ, CLUSTER and CLUSNL are not given both.
 
 Of the members of clusters, DISPLAY CLUSQMGR shows:
 
@@ -23,13 +22,14 @@ from commands.broker.objects import CLUSRCVR, CLUSSDR, ClusterChannel, Objects
 from commands.mqsc import answers
 from commands.mqsc.administration import Administration
 from commands.mqsc.answers import Answer, DefinitionStored, displayed, done
-from commands.mqsc.attributes import CHANNEL, unexpected_keyword
+from commands.mqsc.attributes import unexpected_keyword
+from commands.mqsc.channel_attributes import CHANNEL
 from commands.mqsc.display import matches_name, select
 from commands.mqsc.model import Command
 from commands.mqsc.values import read, single, word_of
 from commands.network.repository import RepositoryEntry
 from commands.network.topology import NeighbourStatus
-from rfh2.pcf_admin_names import MQRCCF_CHANNEL_TYPE_ERROR, MQRCCF_CLUSTER_NAME_CONFLICT
+from rfh2.pcf_admin_names import MQRCCF_CLUSTER_NAME_CONFLICT
 
 _TYPES: Final = ("PROXYSUB", "CONFIGEV", "EXPIRY", "EARLY")
 _OPTIONS: Final = {"CLUSTER", "CLUSNL", "MODE", "CMDSCOPE", "FACILITY", "LOG"}
@@ -112,23 +112,6 @@ def _require_member(cluster: str, objects: Objects) -> None:
         where = f"is in: {known}" if known else "is in no cluster"
         why = f"queue manager {objects.qmgr.name} is not in cluster {cluster}; it {where}: this command was not done."
         raise answers.failed(why)
-
-
-_OTHER_TYPES: Final = frozenset({"AMQP", "CLNTCONN", "MQTT", "RCVR", "RQSTR", "SDR", "SVR", "SVRCONN"})
-
-
-def check_type(command: Command, existing: ClusterChannel | None) -> None:
-    """Raise MqscError AMQ8404 where CHLTYPE is one that the bridge has not, or not that of the *existing* channel."""
-    keyword = command.keyword("CHLTYPE")
-    if keyword is None:
-        return
-    given = single(keyword).text.upper()
-    if given in _OTHER_TYPES:
-        why = f"The bridge has only channels of clusters, {CLUSRCVR} and {CLUSSDR}: this command was not done."
-        raise answers.failed(why, MQRCCF_CHANNEL_TYPE_ERROR)
-    if existing is not None and given != existing.channel_type:
-        why = f"Channel {existing.name} has CHLTYPE({existing.channel_type}), which cannot be changed; delete it first."
-        raise answers.failed(why, MQRCCF_CHANNEL_TYPE_ERROR)
 
 
 def channel_notes(channel: ClusterChannel, objects: Objects) -> tuple[str, ...]:

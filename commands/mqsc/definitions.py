@@ -7,19 +7,31 @@ note to figure 7). ALTER changes what it names.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from operator import itemgetter
 from typing import Any, Final
 
 from commands.broker.attribute_kinds import Choice, Shown, shown
-from commands.broker.objects import AliasQueue, AuthorityRecord, ClusterChannel, LocalQueue, ModelQueue, Objects
-from commands.mqsc import answers, attributes, clusters
+from commands.broker.channel_objects import AuthenticationInfo, ServerChannel, TcpListener
+from commands.broker.objects import AliasQueue, AuthorityRecord, ClusterChannel, Objects
+from commands.mqsc import answers, attributes, clients, clusters
 from commands.mqsc.administration import Administration
 from commands.mqsc.answers import Answer, Change, DefinitionDeleted, DefinitionStored, displayed, done
-from commands.mqsc.attributes import ObjectKind, Settings, read_settings
+from commands.mqsc.attributes import Settings, read_settings
 from commands.mqsc.authority_records import notes_after_deletion
 from commands.mqsc.display import matches_name, select
+from commands.mqsc.families import (
+    AUTHINFO,
+    LISTENER,
+    NAMELIST,
+    QALIAS,
+    QLOCAL,
+    QUEUES,
+    SERVER_CHANNEL,
+    TOPIC,
+    ObjectFamily,
+)
 from commands.mqsc.model import Command, MqscError
 from commands.mqsc.script import syntax_error
 from commands.mqsc.streams_in_use import (
@@ -30,10 +42,9 @@ from commands.mqsc.streams_in_use import (
     used_by_broker,
 )
 from commands.mqsc.values import object_name, read, single
-from rfh2.constants import MQ_CHANNEL_NAME_LENGTH, MQ_OBJECT_NAME_LENGTH
 from rfh2.errors import CommandError
 from rfh2.pcf_admin_names import MQRCCF_ATTR_VALUE_FIXED
-from streams.topic_objects import DEFAULT_TOPIC, QUEUE_NAMELIST, SUB_POINT_NAMELIST, Namelist, TopicObject
+from streams.topic_objects import QUEUE_NAMELIST, SUB_POINT_NAMELIST, Namelist, TopicObject
 
 _DEFINE_WORDS: Final = frozenset({"REPLACE", "NOREPLACE", "LIKE", "TYPE", "CMDSCOPE", "QSGDISP"})
 _ALTER_WORDS: Final = frozenset({"TYPE", "CMDSCOPE", "QSGDISP"})
@@ -41,79 +52,8 @@ _DELETE_WORDS: Final = {
     "QLOCAL": frozenset({"PURGE", "NOPURGE", "AUTHREC", "CMDSCOPE", "QSGDISP"}),
     "CHANNEL": frozenset({"CHLTABLE", "CHLTYPE", "IGNSTATE", "CMDSCOPE", "QSGDISP"}),
 }
+CLIENT_FAMILIES: Final = (SERVER_CHANNEL, AUTHINFO, LISTENER)
 _YES_NO: Final = Choice({"YES": True, "NO": False})
-_NO_SUCH_OBJECT: Final = ("", "")
-
-
-@dataclass(frozen=True, slots=True)
-class ObjectFamily:
-    """One kind of definition that has a name: where it is kept, how it is made, and its message numbers."""
-
-    kind: ObjectKind
-    stored_as: str
-    make: Callable[[str], Any]
-    of: Callable[[Objects], Mapping[str, Any]]
-    created: tuple[str, str]
-    changed: tuple[str, str]
-    deleted: tuple[str, str]
-    display: tuple[str, str]
-    required: tuple[str, str] = _NO_SUCH_OBJECT
-    longest_name: int = MQ_OBJECT_NAME_LENGTH
-
-
-def _topics(objects: Objects) -> Mapping[str, TopicObject]:
-    return {topic_object.name: topic_object for topic_object in objects.topics.own}
-
-
-_QUEUE_WORDS: Final = (answers.QUEUE_CREATED, answers.QUEUE_CHANGED, answers.QUEUE_DELETED, answers.QUEUE_DISPLAY)
-
-TOPIC: Final = ObjectFamily(
-    attributes.TOPIC,
-    "topic",
-    lambda name: TopicObject(name, ""),
-    _topics,
-    answers.TOPIC_CREATED,
-    answers.TOPIC_CHANGED,
-    answers.TOPIC_DELETED,
-    answers.TOPIC_DISPLAY,
-    required=("TOPICSTR", "topic_string"),
-)
-QLOCAL: Final = ObjectFamily(attributes.QLOCAL, "qlocal", LocalQueue, lambda objects: objects.queues, *_QUEUE_WORDS)
-QALIAS: Final = ObjectFamily(
-    attributes.QALIAS, "qalias", lambda name: AliasQueue(name, ""), lambda objects: objects.aliases, *_QUEUE_WORDS
-)
-QMODEL: Final = ObjectFamily(attributes.QMODEL, "qmodel", ModelQueue, lambda objects: objects.models, *_QUEUE_WORDS)
-QUEUES: Final = (QLOCAL, QALIAS, QMODEL)
-NAMELIST: Final = ObjectFamily(
-    attributes.NAMELIST,
-    "namelist",
-    Namelist,
-    lambda objects: objects.namelists,
-    answers.NAMELIST_CREATED,
-    answers.NAMELIST_CHANGED,
-    answers.NAMELIST_DELETED,
-    answers.NAMELIST_DISPLAY,
-)
-CHANNEL: Final = ObjectFamily(
-    attributes.CHANNEL,
-    "channel",
-    ClusterChannel,
-    lambda objects: objects.channels,
-    answers.CHANNEL_CREATED,
-    answers.CHANNEL_CHANGED,
-    answers.CHANNEL_DELETED,
-    answers.CHANNEL_DISPLAY,
-    required=("CHLTYPE", "channel_type"),
-    longest_name=MQ_CHANNEL_NAME_LENGTH,
-)
-FAMILIES: Final = {
-    "TOPIC": TOPIC,
-    "QLOCAL": QLOCAL,
-    "QALIAS": QALIAS,
-    "QMODEL": QMODEL,
-    "NAMELIST": NAMELIST,
-    "CHANNEL": CHANNEL,
-}
 
 
 def define(command: Command, administration: Administration, family: ObjectFamily) -> Answer:
@@ -122,29 +62,29 @@ def define(command: Command, administration: Administration, family: ObjectFamil
     existing = _existing(administration.objects, family, name)
     if existing is not None and command.keyword("REPLACE") is None:
         raise answers.already_exists(name)
-    if family is CHANNEL:
-        clusters.check_type(command, existing)
+    checked = clients.check(command, family)
     settings = _settings(command, family, _DEFINE_WORDS)
     keyword, field = family.required
     if keyword and field not in settings.fields:
         raise answers.missing_keyword(keyword)
     made = replace(_pattern(command, administration, family, name), **settings.fields)
+    if family is LISTENER and existing is not None:
+        made = replace(made, is_started=existing.is_started)
     notes = _store(administration, existing, made)
     if isinstance(made, TopicObject) and not made.topic_string:
         notes = (*notes, f"{name} has no TOPICSTR: its topics are at the root. IBM MQ refuses an empty TOPICSTR")
-    return done(family.created, DefinitionStored(made), notes=(*notes, *_ignored(settings)))
+    return done(family.created, DefinitionStored(made), notes=(*notes, *checked, *_ignored(settings)))
 
 
 def alter(command: Command, administration: Administration, family: ObjectFamily) -> Answer:
     """ALTER: the attributes that the command names."""
     name = _name(command, family)
     existing = _required(administration, family, name)
-    if family is CHANNEL:
-        clusters.check_type(command, existing)
+    checked = clients.check(command, family)
     settings = _settings(command, family, _ALTER_WORDS)
     made = replace(existing, **settings.fields)
     notes = _store(administration, existing, made)
-    return done(family.changed, DefinitionStored(made), notes=(*notes, *_ignored(settings)))
+    return done(family.changed, DefinitionStored(made), notes=(*notes, *checked, *_ignored(settings)))
 
 
 def delete(command: Command, administration: Administration, family: ObjectFamily) -> Answer:
@@ -153,8 +93,10 @@ def delete(command: Command, administration: Administration, family: ObjectFamil
     objects = administration.objects
     existing = _required(administration, family, name)
     _only(command, _DELETE_WORDS.get(family.kind.word, {"AUTHREC"}))
-    if family is CHANNEL:
-        clusters.check_type(command, existing)
+    if name not in family.of(objects) or (family in CLIENT_FAMILIES and name not in objects.of_kind(family.stored_as)):
+        raise answers.failed(f"{name} is a default object that nobody has altered: it is always there.")
+    if family is AUTHINFO and name == objects.qmgr.connauth:
+        raise answers.in_use(name)
     records = _records_of(name, family, objects) if _takes_authority(command) else []
     cleared = None
     if used_by_broker(name, family.stored_as, objects):
@@ -191,7 +133,7 @@ def display(command: Command, administration: Administration, families: Iterable
     known |= {"CURDEPTH", "DEFTYPE"} if QLOCAL in chosen else set()
     without_effect = frozenset(word for family in chosen for word in family.kind.without_effect)
     known |= {"NAMCOUNT"} if NAMELIST in chosen else set()
-    identity = (first.names, *(("CHLTYPE",) if CHANNEL in chosen else ("TYPE",) if first.type_word else ()))
+    identity = (first.names, *(_TYPED.get(first.word, ())), *(("TYPE",) if first.type_word else ()))
     passed_over = frozenset({"TYPE", *(each.name for each in typed)})
     selected = select(command, rows, identity, known=known, without_effect=without_effect, passed_over=passed_over)
     return displayed(chosen[0].display, selected)
@@ -201,10 +143,11 @@ def rows_of(
     administration: Administration, families: Iterable[ObjectFamily], pattern: str, wanted: str = "ALL"
 ) -> Iterator[dict[str, Shown]]:
     """What DISPLAY shows of the objects that are defined here, by name. wanted: of this type alone."""
+    objects = administration.objects
     definitions = [
         (name, family, definition)
         for family in families
-        for name, definition in family.of(administration.objects).items()
+        for name, definition in _shown(family, objects, pattern)
         if matches_name(pattern, name) and wanted in ("ALL", _type_of(family, definition))
     ]
     return (
@@ -212,13 +155,27 @@ def rows_of(
     )
 
 
+def _shown(family: ObjectFamily, objects: Objects, pattern: str) -> Iterable[tuple[str, Any]]:
+    """The objects of a family; a template that nobody has altered only by its full name."""
+    found = family.of(objects)
+    if pattern == family.template and pattern not in found and family is not TOPIC:
+        return ((pattern, family.make(pattern)),)
+    return found.items()
+
+
+# By which keywords DISPLAY shows objects of one type, beside TYPE; it shows them first.
+_TYPED: Final = {"CHANNEL": ("CHLTYPE",), "AUTHINFO": ("AUTHTYPE",), "LISTENER": ()}
+
+
 def _type_words(families: tuple[ObjectFamily, ...]) -> tuple[str, ...]:
-    """The keywords by which DISPLAY shows objects of one type; channels have two."""
-    return ("TYPE", "CHLTYPE") if CHANNEL in families else ("TYPE",)
+    return ("TYPE", *_TYPED.get(families[0].kind.word, ()))
 
 
 def _type_of(family: ObjectFamily, definition: Any) -> str:
-    return definition.channel_type if isinstance(definition, ClusterChannel) else family.kind.type_word
+    if family.kind.word not in _TYPED:
+        return family.kind.type_word
+    kind: str = getattr(definition, family.required[1])
+    return kind
 
 
 def alter_qmgr(command: Command, administration: Administration) -> Answer:
@@ -227,6 +184,8 @@ def alter_qmgr(command: Command, administration: Administration) -> Answer:
         raise _no_name_here(command)
     settings = read_settings(command, attributes.QMGR, frozenset())
     made = replace(administration.objects.qmgr, **settings.fields)
+    if made.connauth and made.connauth not in administration.objects.authentication:
+        raise answers.not_found(made.connauth, "CONNAUTH names an AUTHINFO object that is defined.")
     administration.objects.put(made)
     return done(answers.QMGR_CHANGED, DefinitionStored(made), notes=_ignored(settings))
 
@@ -260,7 +219,7 @@ def _name(command: Command, family: ObjectFamily) -> str:
 
 def _existing(objects: Objects, family: ObjectFamily, name: str) -> Any:
     """The object of this name and kind. Raises AMQ8151 where the name is a queue of another kind."""
-    found = family.of(objects).get(name)
+    found = family.existing(objects, name) if family is not TOPIC else family.of(objects).get(name)
     if found is None and family in QUEUES and any(name in other.of(objects) for other in QUEUES):
         raise answers.other_type(name)
     return found
@@ -289,11 +248,12 @@ def _settings(command: Command, family: ObjectFamily, words: frozenset[str]) -> 
 def _pattern(command: Command, administration: Administration, family: ObjectFamily, name: str) -> Any:
     """The source of attributes that DEFINE does not give. A topic string never comes from LIKE."""
     like = command.keyword("LIKE")
-    if like is None:
-        default = administration.objects.topics.get(DEFAULT_TOPIC) if family is TOPIC else None
-        return family.make(name) if default is None else replace(default, name=name, topic_string="")
-    source = object_name(single(like).text, topic=family is TOPIC)
+    source = family.template if like is None else object_name(single(like).text, topic=family is TOPIC)
+    if like is None and source not in family.of(administration.objects):
+        return family.make(name)
     existing = _required(administration, family, source)
+    if family is LISTENER:
+        return replace(existing, name=name, is_started=None)
     return replace(existing, name=name, topic_string="") if family is TOPIC else replace(existing, name=name)
 
 
@@ -309,13 +269,15 @@ def _store(administration: Administration, existing: Any, made: Any) -> tuple[st
         except CommandError as error:
             raise answers.failed_with(error) from error
         return topic_notes(before, objects)
-    if isinstance(made, AliasQueue) and not made.target:
+    if isinstance(made, AliasQueue) and not made.target and made.name != QALIAS.template:
         raise answers.missing_keyword("TARGET")
     notes: tuple[str, ...] = ()
     if isinstance(made, Namelist) and made.name in (QUEUE_NAMELIST, SUB_POINT_NAMELIST):
         notes = namelist_notes(existing, made, administration)
     if isinstance(made, ClusterChannel):
         notes = clusters.channel_notes(made, objects)
+    if isinstance(made, ServerChannel | AuthenticationInfo | TcpListener):
+        notes = clients.notes(made)
     objects.put(made)
     _renew_copies(administration, made)
     return notes

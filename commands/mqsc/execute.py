@@ -28,29 +28,33 @@ from commands.broker.objects import Objects
 from commands.mqsc import (
     answers,
     authority_records,
+    channel_records,
+    clients,
     clusters,
+    connections,
     definitions,
+    families,
     status,
     subscription_display,
     subscriptions,
 )
 from commands.mqsc.administration import Administration
 from commands.mqsc.answers import Answer, done, refusal
-from commands.mqsc.attributes import CHANNEL, NAMELIST, QMGR, TOPIC, unexpected_keyword
-from commands.mqsc.model import Command, MqscError, Statement
+from commands.mqsc.attributes import NAMELIST, QMGR, TOPIC, unexpected_keyword
+from commands.mqsc.channel_attributes import CHANNEL
+from commands.mqsc.model import Command, Keyword, MqscError, Statement, Value
 from commands.mqsc.script import parse, syntax_error
 from rfh2.errors import QPubSubError
 from streams.topic_space import TopicSpace
 
 Handler = Callable[[Command, Administration], Answer]
+_QMGR_NAME: Final = "+QMNAME+"
 
 # Objects of IBM MQ that the bridge does not have: a command on them is correct, and is not carried out.
 _OTHER_OBJECTS: Final = frozenset(
-    {"AUTHINFO", "BUFFPOOL", "CFSTRUCT", "CHLAUTH", "CHSTATUS", "COMMINFO", "CONN"}
+    {"BUFFPOOL", "CFSTRUCT", "COMMINFO"}
     | {
-        "LISTENER",
         "LOG",
-        "LSSTATUS",
         "POLICY",
         "PROCESS",
         "PSID",
@@ -66,8 +70,21 @@ def execute(statement: Statement, administration: Administration) -> Answer:
     """Carry one statement out. Never raises for what the statement says: the answer says so instead."""
     if statement.command is None:
         return refusal(statement.error or syntax_error(statement.text))
-    answer = carry_out(statement.command, administration)
+    answer = carry_out(_with_inserts(statement.command, administration.objects.qmgr.name), administration)
     return replace(answer, objects=tuple(answer.found), found=()) if answer.found else answer
+
+
+def _with_inserts(command: Command, qmgr: str) -> Command:
+    """*command* with the name of the queue manager where its values have ``+QMNAME+``."""
+
+    def filled(value: Value) -> Value:
+        return replace(value, text=value.text.replace(_QMGR_NAME, qmgr)) if _QMGR_NAME in value.text else value
+
+    def given(keyword: Keyword) -> Keyword:
+        return keyword if keyword.values is None else replace(keyword, values=tuple(map(filled, keyword.values)))
+
+    name = None if command.name is None else filled(command.name)
+    return replace(command, name=name, keywords=tuple(map(given, command.keywords)))
 
 
 def carry_out(command: Command, administration: Administration) -> Answer:
@@ -108,18 +125,21 @@ def _refresh_security(command: Command, _administration: Administration) -> Answ
     for keyword in command.keywords:
         if keyword.name not in {"TYPE", "CMDSCOPE"}:
             raise unexpected_keyword(command, keyword)
-    return done(answers.SECURITY_REFRESHED, notes=("nothing is cached here: authority records count at once",))
+    return done(answers.SECURITY_REFRESHED, notes=("nothing is cached here: what is defined counts at once",))
 
 
-def _of_families(act: Callable[[Command, Administration, definitions.ObjectFamily], Answer]) -> dict[str, Handler]:
-    def bound(family: definitions.ObjectFamily) -> Handler:
+def _of_families(act: Callable[[Command, Administration, families.ObjectFamily], Answer]) -> dict[str, Handler]:
+    def bound(family: families.ObjectFamily) -> Handler:
         return lambda command, administration: act(command, administration, family)
 
-    return {word: bound(family) for word, family in definitions.FAMILIES.items()}
+    def channel(command: Command, administration: Administration) -> Answer:
+        return act(command, administration, clients.channel_family(command, administration.objects))
+
+    return {word: bound(family) for word, family in families.FAMILIES.items()} | {"CHANNEL": channel}
 
 
-def _display(*families: definitions.ObjectFamily) -> Handler:
-    return partial(definitions.display, families=families)
+def _display(*shown: families.ObjectFamily) -> Handler:
+    return partial(definitions.display, families=shown)
 
 
 _HANDLERS: Final[Mapping[str, Mapping[str, Handler]]] = {
@@ -127,22 +147,34 @@ _HANDLERS: Final[Mapping[str, Mapping[str, Handler]]] = {
     "ALTER": _of_families(definitions.alter) | {"SUB": subscriptions.alter, "QMGR": definitions.alter_qmgr},
     "DELETE": _of_families(definitions.delete)
     | {"SUB": subscriptions.delete, "AUTHREC": authority_records.delete_record},
-    "DISPLAY": {word: _display(family) for word, family in definitions.FAMILIES.items()}
+    "DISPLAY": {word: _display(family) for word, family in families.FAMILIES.items()}
     | {
+        "CHANNEL": _display(*families.CHANNELS),
+        "CHLAUTH": channel_records.display_records,
         "TOPIC": status.display_topic,
         "TCLUSTER": status.display_cluster_topics,
         "CLUSQMGR": clusters.display_members,
-        "QUEUE": _display(*definitions.QUEUES),
+        "QUEUE": _display(*families.QUEUES),
         "QMGR": definitions.display_qmgr,
         "SUB": subscription_display.display,
         "QSTATUS": status.display_queue_status,
         "SBSTATUS": subscription_display.display_status,
         "TPSTATUS": status.display_topic_status,
         "PUBSUB": status.display_pubsub,
+        "CONN": connections.display_connections,
+        "CHSTATUS": connections.display_channel_status,
+        "LSSTATUS": connections.display_listener_status,
+        "QMSTATUS": connections.display_queue_manager_status,
         "AUTHREC": authority_records.display_records,
     },
     "CLEAR": {"QLOCAL": definitions.clear_queue, "TOPICSTR": status.clear_topic_string},
-    "SET": {"AUTHREC": authority_records.set_record},
+    "SET": {"AUTHREC": authority_records.set_record, "CHLAUTH": channel_records.set_record},
+    "START": {"LISTENER": clients.control_listener, "CHANNEL": connections.start_channel},
+    "STOP": {
+        "LISTENER": clients.control_listener,
+        "CHANNEL": connections.stop_channel,
+        "CONN": connections.stop_connection,
+    },
     "PING": {"QMGR": _ping},
     "REFRESH": {
         "SECURITY": _refresh_security,

@@ -163,9 +163,9 @@ def comment(text: str) -> str:
     return "* " + "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
-VERBS: Final = ("ALTER", "CLEAR", "DEFINE", "DELETE", "DISPLAY", "PING", "REFRESH", "RESUME", "SET", "SUSPEND")
-# Correct in IBM MQ, but for things that the bridge does not have: channels, listeners, clusters, logs.
-OTHER_VERBS: Final = ("ARCHIVE", "BACKUP", "MOVE", "RECOVER", "RESET", "RESOLVE", "START", "STOP")
+VERBS: Final = tuple("ALTER CLEAR DEFINE DELETE DISPLAY PING REFRESH RESUME SET START STOP SUSPEND".split())  # noqa: SIM905
+# Correct in IBM MQ, but for things that the bridge does not have: structures of z/OS, logs.
+OTHER_VERBS: Final = ("ARCHIVE", "BACKUP", "MOVE", "RECOVER", "RESET", "RESOLVE")
 
 SYNTAX_ERROR: Final = "AMQ8405"
 UNEXPECTED_END: Final = "AMQ8406"

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from commands.broker.attribute_kinds import (
+    Bits,
     Choice,
     Custom,
     Hexadecimal,
@@ -93,13 +94,13 @@ def read(kind: Kind, keyword: Keyword) -> Any:
             text = single(keyword).text
             return object_name(text) if text.strip(" ") else kind.absent
         case Names():
-            return _names(keyword)
+            return _names(keyword, kind.of_objects)
         case Hexadecimal():
             text = single(keyword).text.strip(" ")
             if re.fullmatch(r"(?:[0-9A-Fa-f]{2})*", text) is None or len(text) > 2 * kind.size:
                 raise value_error(keyword, f"up to {2 * kind.size} hexadecimal digits")
             return bytes.fromhex(text).ljust(kind.size, b"\0") if text else b""
-        case WordList():
+        case WordList() | Bits():
             return tuple(value.text.upper() for value in keyword.values or ())
 
 
@@ -143,10 +144,11 @@ def _custom(keyword: Keyword) -> str:
     return " ".join(pairs)
 
 
-def _names(keyword: Keyword) -> tuple[str, ...]:
+def _names(keyword: Keyword, of_objects: bool) -> tuple[str, ...]:
     if not keyword.values:
         raise syntax_error(f"{keyword.name}()")
-    names = tuple(object_name(value.text, topic=True) for value in keyword.values if value.text.strip(" "))
+    given = [value.text for value in keyword.values if value.text.strip(" ")]
+    names = tuple(object_name(text, topic=True) if of_objects else text.strip(" ") for text in given)
     if len(names) > MOST_NAMES:
         detail = f"{keyword.name} has {len(names)} names, more than {MOST_NAMES}."
         raise MqscError("AMQ8554", "String List String Count Error.", (detail,))

@@ -100,7 +100,7 @@ def _not_asked(here: NetworkQueueManager, place: Place, neighbour: str, came_by:
                 why = f"the cluster: nothing goes from cluster {came_by.cluster} to cluster {cluster} (guide 3.2.1.3)"
                 return why, Rule.SCOPE
             if resolved.cluster not in clusters:
-                return f"the cluster: {place} is no topic of cluster {cluster} (guide 3.3.4)", Rule.SCOPE
+                return f"the cluster: {place} is not a topic of cluster {cluster} (guide 3.3.4)", Rule.SCOPE
     return f"the stream: {neighbour} does not have that of {place} (guide 3.3.4)", Rule.STREAM
 
 

@@ -96,10 +96,10 @@ def queue_manager_to_read(function: F) -> F:
     return _option(text, _given_or_only, required=False)(HOME(function))
 
 
-def queue_manager_for_script(function: F) -> F:
-    """The same for a verb that reads or changes, as its input says: *qmgr* is None without ``-m``."""
-    text = "The queue manager. You can omit it for a script of DISPLAY commands if the home has only one."
-    return _option(text, None, required=False)(HOME(function))
+def queue_manager_or_none(when: str) -> Callable[[F], F]:
+    """The same for a verb that needs none with some of its input: *qmgr* is None without ``-m``."""
+    text = f"The queue manager. You can omit it {when}if the home has only one."
+    return lambda function: _option(text, None, required=False)(HOME(function))
 
 
 # What the verbs that put captured messages share: in which batches, and as whom.
@@ -158,4 +158,4 @@ def typed_property(option: str, text: str) -> tuple[str, Any]:
     try:
         return name, _TYPES[kind](value)
     except (ValueError, KeyError) as error:
-        raise click.UsageError(f"{option} {text}: {value!r} is no {kind}") from error
+        raise click.UsageError(f"{option} {text}: {value!r} is not a valid {kind}") from error

@@ -22,7 +22,8 @@ _NARROWEST, _WIDEST = 60, 120
 EXIT_CODES: Final[Mapping[int, str]] = {0: "done", 2: "usage, or something is missing or in use"}
 """Those of a verb that says nothing else. 70 (a fault in qpubsub), 130 (Ctrl-C) and 141 (closed pipe) are common."""
 
-COMMON_OPTIONS: Final = ("quiet", "debug", "colour", "output_to")
+_EXPLAINED_ONCE: Final = ("quiet", "debug", "colour")
+COMMON_OPTIONS: Final = (*_EXPLAINED_ONCE, "output_to")
 
 
 def _set_quiet(ctx: click.Context, _parameter: click.Parameter, given: bool) -> None:
@@ -139,18 +140,12 @@ class Verb(click.Command):
             return super().invoke(ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        own: list[tuple[str, str]] = []
-        common: list[tuple[str, str]] = []
-        for parameter in self.get_params(ctx):
-            if not isinstance(parameter, click.Option):
-                continue
-            record = parameter.get_help_record(ctx)
-            if record is not None:
-                (common if parameter.name in (*COMMON_OPTIONS, "help") else own).append(record)
-        for title, records in (("Options", own), ("Common options", common)):
-            if records:
-                with formatter.section(title):
-                    formatter.write_dl(records)
+        explained = [one for one in self.get_params(ctx) if one.name not in _EXPLAINED_ONCE]
+        if records := [record for one in explained if (record := one.get_help_record(ctx))]:
+            with formatter.section("Options"):
+                formatter.write_dl(records)
+        formatter.write_paragraph()
+        formatter.write_text("Common options: --quiet, --debug and --color; qpubsub --help explains them.")
 
 
 def verb(

@@ -213,7 +213,7 @@ class Deliverer:
             self._unit.save_definition(queue)
             self._objects.put(queue)
         elif not queue.transmission:
-            why = f"it is no transmission queue, so nothing can be sent to queue manager {name}"
+            why = f"it is not a transmission queue, so nothing can be sent to queue manager {name}"
             raise QueueError(MQRC_XMIT_Q_USAGE_ERROR, name, why)
         if queue.description == _MADE_FOR_TRANSMISSION and name not in self._warned:
             self._warned.add(name)

@@ -24,6 +24,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
+from commands.broker.authority import GroupsOf
 from commands.broker.budget import Budget
 from commands.config.settings import Config, exposed_secrets
 from commands.disk import permissions
@@ -44,6 +45,7 @@ from commands.running.instances import Plan, Worker, instance
 from commands.running.journal import Events, Journal, last_status, reporting
 from commands.running.listening import Beside, listener_beside
 from commands.running.log_file import LogFile, LogFormat
+from commands.running.mqsc_scripts import ScriptDirectory
 from commands.running.publish_exits import PublishExits
 from commands.running.recorder import Recorder
 from commands.running.supervisor import SupervisedWatchdog
@@ -79,6 +81,7 @@ class RunSettings:
     listen: str | None = None  # [HOST:]PORT for MQ clients
     metrics: str | None = None  # [HOST:]PORT for metrics and probes
     tracing: str | None = None  # URL of a collector, or ``console``
+    groups_of: GroupsOf = groups_of  # the groups of a user
 
 
 class Bridge:
@@ -91,7 +94,7 @@ class Bridge:
     def __init__(self, console: Console, settings: RunSettings, also: Sequence[Beside] = ()) -> None:
         self._console, self._settings = console, settings
         given, config = settings, settings.config
-        listener = listener_of(config.listener, given.listen, given.home, given.qmgr, given.durability, groups_of)
+        listener = listener_of(config.listener, given.listen, given.home, given.qmgr, given.durability, given.groups_of)
         reported = partial(reporting, console, given.log, given.log_format)
         beside = also if listener is None else (listener_beside(listener), *also)
         self._servers = tuple(replace(each, reported=reported) for each in beside)
@@ -179,7 +182,7 @@ class Bridge:
                 budget=given.budget,
                 longest_pause_s=LONGEST_PAUSE_S if is_embedded else given.config.queues.reconnect_s,
             ),
-            groups_of=groups_of,
+            groups_of=given.groups_of,
             committed=journal.batch,
             link=link,
             watchdog=watchdog,
@@ -189,9 +192,12 @@ class Bridge:
         )
         if link is not None:
             journal.watch(link)
-        self._channels = places.channels(groups_of)
+        self._channels = places.channels(given.groups_of)
         stack.enter_context(journal.following())
         stack.enter_context(stopping(self.stop))
+        scripts = given.config.mqsc.directory
+        if scripts is not None:
+            stack.enter_context(ScriptDirectory(scripts, places.store, given.groups_of).watched())
         self._start_channels(stack)
         self._start_link(stack)
         if watchdog is not None:
@@ -224,6 +230,11 @@ class Bridge:
         end = time.monotonic() + self._settings.config.topics.patience_s
         while not self.stop.is_set() and not self.link.wait_up(0.1) and time.monotonic() < end:
             pass
+
+    @property
+    def listening(self) -> tuple[str, ...]:
+        """HOST:PORT of each server beside the worker of an instance: of MQ clients first, where there is --listen."""
+        return () if self._worker is None else self._worker.listening
 
     def serve(self) -> None:
         """Process commands, and wait for more, until ``stop`` is set."""

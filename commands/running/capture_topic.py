@@ -217,5 +217,5 @@ class CaptureTopic:
             return CapturedMessage.model_validate_json(record.value() or b"")
         except ValidationError as error:
             where = f"record {record.offset()} of partition {record.partition()}"
-            why = f"topic {self._topic}: {where} is no captured message; give a topic of its own"
+            why = f"topic {self._topic}: {where} is not a captured message; give a topic of its own"
             raise ConfigError("--to", why) from error

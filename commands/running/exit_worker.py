@@ -58,7 +58,7 @@ def by_path(path: Path, function: str) -> ExitFunction:
     """The function of that name in a Python file; modules beside it can be imported. Raises PublishExitError."""
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None or not path.is_file():
-        raise PublishExitError(f"{path} is no Python file")
+        raise PublishExitError(f"{path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.path.insert(0, str(path.resolve().parent))
     sys.modules[spec.name] = module
@@ -75,7 +75,7 @@ def by_entry_point(name: str) -> ExitFunction:
     if not found:
         raise PublishExitError(f"no installed package has an entry point {name} in group {GROUP}")
     try:
-        return _callable(found[0].load(), f"entry point {name} is no function")
+        return _callable(found[0].load(), f"entry point {name} is not a function")
     except (ImportError, AttributeError) as error:
         raise PublishExitError(f"entry point {name} cannot be loaded: {error}") from error
 

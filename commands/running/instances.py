@@ -63,11 +63,15 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """What the worker of an active instance gets. took_over: a line about the instance before; "" for none."""
+    """What the worker of an active instance gets. took_over: a line about the instance before; "" for none.
+
+    listening: HOST:PORT of each server beside it.
+    """
 
     page: WorkPage
     epoch: int
     took_over: str
+    listening: tuple[str, ...] = ()
 
 
 def instance(console: Console, plan: Plan) -> Worker | int:
@@ -86,13 +90,14 @@ def instance(console: Console, plan: Plan) -> Worker | int:
         if tenure is None:
             return ExitCode.DONE
         try:
+            listening: list[str] = []
             with ExitStack() as servers:
                 for server in plan.servers:
-                    where = servers.enter_context(beside(server, tenure.renew))
-                    console.say(f"queue manager {plan.qmgr}: {server.told.format(where)}")
+                    listening.append(servers.enter_context(beside(server, tenure.renew)))
+                    console.say(f"queue manager {plan.qmgr}: {server.told.format(listening[-1])}")
                 outcome = supervised(console, directory, plan.time_s, plan.takes_hangup, tenure)
                 if isinstance(outcome, WorkPage):
-                    return Worker(outcome, tenure.epoch, tenure.took_over)
+                    return Worker(outcome, tenure.epoch, tenure.took_over, tuple(listening))
             return outcome
         except SupersededError as error:
             plan.lost(error)

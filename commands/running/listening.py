@@ -165,7 +165,8 @@ class _Guardian:
 
         def started(port: int) -> None:
             if says is not None:
-                _say(says, f"{service.where.rpartition(':')[0]}:{port}")
+                host = service.where.rpartition(":")[0]
+                _say(says, f"{host}:{port}" if port else "no port, as no LISTENER is started")
 
         async def run() -> None:
             ended = asyncio.Event()

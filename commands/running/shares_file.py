@@ -87,7 +87,7 @@ def read_shares(path: Path) -> Shares:
 
 def _require_name(name: str, where: Callable[[], str]) -> None:
     if not is_object_name(name):
-        raise TableFileError(where(), f"{name!r} is no name: 1 to 48 of A-Z a-z 0-9 . _ / %")
+        raise TableFileError(where(), f"{name!r} is not a name: 1 to 48 of A-Z a-z 0-9 . _ / %")
 
 
 # The share that a message is for. Pure.

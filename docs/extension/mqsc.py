@@ -17,7 +17,7 @@ from commands.broker.attribute_kinds import (
     shown,
 )
 from commands.broker.objects import QueueManager
-from commands.mqsc import attributes, definitions
+from commands.mqsc import attributes, channel_attributes, families
 from commands.mqsc.attributes import ObjectKind
 from commands.mqsc.execute import objects_by_verb
 from commands.mqsc.model import OBJECT_SYNONYMS, VERB_SYNONYMS
@@ -26,13 +26,15 @@ from extension.markdown import Table, code
 from rfh2.constants import MQ_OBJECT_NAME_LENGTH
 
 KINDS: dict[str, ObjectKind] = {
-    **{word: family.kind for word, family in definitions.FAMILIES.items()},
+    **{word: family.kind for word, family in families.FAMILIES.items()},
+    "SVRCONN": families.SERVER_CHANNEL.kind,
+    "CHLAUTH": channel_attributes.CHLAUTH,
     "SUB": attributes.SUB,
     "QMGR": attributes.QMGR,
 }
 _MAKERS: dict[str, Callable[[str], object]] = {
     "QMGR": QueueManager,
-    **{word: family.make for word, family in definitions.FAMILIES.items()},
+    **{word: family.make for word, family in families.FAMILIES.items()},
 }
 
 
@@ -69,7 +71,7 @@ def takes(kind: Kind) -> str:
         case Name():
             return f"a name, up to {MQ_OBJECT_NAME_LENGTH} characters"
         case Names():
-            return f"names, up to {MOST_NAMES}"
+            return f"{'names' if kind.of_objects else 'texts'}, up to {MOST_NAMES}"
         case Hexadecimal():
             return f"up to {2 * kind.size} hexadecimal digits"
         case Custom():

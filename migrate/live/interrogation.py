@@ -55,7 +55,7 @@ class Interrogation:
         about = [answer for question in questions_about_streams(self.qmgr) for answer in self._answers(question)]
         found = [name for name in _streams_in(about) if name not in (DEFAULT_STREAM, ADMIN_STREAM)]
         if not found and not any(_is_metatopic(message) for message in about):
-            why = "it publishes nothing on metatopics: it is no version 6 broker. Run extract without --metatopics"
+            why = "it publishes nothing on metatopics: it is not a version 6 broker. Run extract without --metatopics"
             raise MigrationError(f"queue manager {self.qmgr}: {why}")
         refused: list[str] = []
         answers = list(about)

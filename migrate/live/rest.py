@@ -74,7 +74,7 @@ class RestAdministrator:
             found = self._posted(body)
         parts = [each["parameters"] for each in _responses(found) if each.get("parameters")]
         if not all(isinstance(part, dict) for part in parts):
-            raise AdministrationError(f"{self.where}: DISPLAY {target}: the answer has parameters that are no object")
+            raise AdministrationError(f"{self.where}: DISPLAY {target}: its parameters are not an object")
         rows: list[Row] = [_row(part) for part in parts]
         return whole(rows, _failures(found), f"{self.where}: DISPLAY {target}")
 

@@ -326,7 +326,7 @@ class _Reading:
                 authorities=tuple(sorted(authorities(row))),
             )
         if passed_over:
-            why = "channels, processes and the like are no part of publish/subscribe"
+            why = "channels, processes and the like are not part of publish/subscribe"
             said = "authority records of other objects"
             yield Unread(source=self._source("AUTHREC"), text=said, why=why, count=passed_over, is_state=False)
 

@@ -129,7 +129,7 @@ class _PassedOver:
             source = Source(file=self._file, position=line)
             text = f"{count} {kind}" if count > 1 else kind
             yield Unread(
-                source=source, text=text, why="it is no authority that is migrated", count=count, is_state=False
+                source=source, text=text, why="it is not an authority that is migrated", count=count, is_state=False
             )
 
 
@@ -159,7 +159,7 @@ def _mqsc(text: str, file: str, passed_over: _PassedOver) -> tuple[set[int], lis
         source = Source(file=file, position=start)
         for statement in parse(piece):
             if statement.command is None:
-                items.append(unread(file, start, statement.text, "this is no SET AUTHREC that can be carried out"))
+                items.append(unread(file, start, statement.text, "this is not a SET AUTHREC that can be carried out"))
             else:
                 items += _authrec(statement.command, statement.text, source, passed_over)
     return lines, items
@@ -183,7 +183,7 @@ def _authrec(command: Command, text: str, source: Source, passed_over: _PassedOv
     elif profile[:1] == (_CLASS,):
         passed_over.add("authority to create objects (@class)", line)
     elif len(entities) != 1 or len(object_type) != 1 or len(profile) > 1:
-        yield unread(source.file, line, text, "this is no SET AUTHREC that can be carried out")
+        yield unread(source.file, line, text, "this is not a SET AUTHREC that can be carried out")
     else:
         yield LegacyAuthority(
             source=source,
@@ -216,7 +216,7 @@ def _setmqaut(line: SourceLine, file: str, passed_over: _PassedOver) -> Iterator
         elif word[:1] in "+-" and len(word) > 1:
             (added if word[0] == "+" else removed).append(word[1:].upper())
         else:
-            yield unread(file, line.number, line.text, f"{word!r} is no parameter of setmqaut")
+            yield unread(file, line.number, line.text, f"{word!r} is not a parameter of setmqaut")
             return
     word = values.get("-t", "").lower()
     if word in _OTHER_OBJECTS:

@@ -233,13 +233,13 @@ class _Replay:
         queue = one.message.queue
         is_refused = _is_refused_command(one)
         if queue in ("", CONTROL_QUEUE, DEFAULT_STREAM, ADMIN_STREAM) or is_refused:
-            why = f"it is no command that a broker takes: {error}"
+            why = f"it is not a command that a broker takes: {error}"
             state = not queue or is_refused or _is_damaged(one)
             text = f"a message on {queue or 'no queue'}"
             yield Unread(source=one.source, text=text, why=why, is_state=state, warns=True)
         else:
             self.left.add(
-                one.source, f"messages on {queue}", "they are no commands: messages, which stay where they are"
+                one.source, f"messages on {queue}", "they are not commands: messages, which stay where they are"
             )
 
     def rest(self) -> Iterator[Item]:

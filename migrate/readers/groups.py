@@ -52,7 +52,7 @@ def read(text: str, file: str) -> Iterator[Item]:
             primary[user[1]] = user[2]
         else:
             is_elsewhere = line.text.startswith(_ELSEWHERE)
-            why = "it stands for entries of a directory service" if is_elsewhere else "it is no group and no user"
+            why = "it stands for entries of a directory service" if is_elsewhere else "it is neither a group nor a user"
             source = Source(file=file, position=line.number)
             yield Unread(source=source, text=line.text, why=why, is_state=False, warns=True)
     for name, number in groups.items():

@@ -75,7 +75,7 @@ class _Reading:
         found: dict[str, Any] = {}
         if self._next() != "{":
             self._value()
-            self.faults.append((".".join(map(str, place)), "it is no JSON object"))
+            self.faults.append((".".join(map(str, place)), "it is not a JSON object"))
             return found
         for _ in self._elements("}"):
             key = self._value()

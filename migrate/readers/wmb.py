@@ -76,7 +76,7 @@ class Registry:
         if element in ("RetainedPublication", "Retained"):
             self._retain(action, topic, attributes, line)
             return ""
-        return f"{element} is no part of a topic that is known"
+        return f"{element} is not part of a topic that is known"
 
     def _subscription(self, action: str, topic: str, attributes: Mapping[str, str], line: int) -> str:
         client = attributes.get("clientId", "")

@@ -112,6 +112,16 @@ def _api(long: Any) -> tuple[Any, ...]:
     return ("ReplyLength" / c.Bytes(4), "CompCode" / long, "Reason" / long, "ObjectHandle" / long)
 
 
+def _xa(long: Any) -> tuple[Any, ...]:
+    # In place of the API header.
+    return ("ReplyLength" / c.Bytes(4), "ReturnValue" / long, "Flags" / long, "ResourceManager" / long)
+
+
+def _xid(long: Any) -> tuple[Any, ...]:
+    # The two identifiers follow, and zeros up to a multiple of 4.
+    return ("FormatId" / long, "GlobalLength" / c.Int8ub, "BranchLength" / c.Int8ub)
+
+
 def _conn(long: Any) -> tuple[Any, ...]:
     return (
         "QMgrName" / c.Bytes(48),
@@ -369,6 +379,8 @@ UID = Layout("UID", _uid)
 UID_LONG = Layout("UID", _uid_long)
 CAUT = Layout("CAUT", _caut)
 API_HEADER = Layout("API header", _api)
+XA = Layout("XA header", _xa)
+XID = Layout("XID", _xid)
 MQCONN = Layout("MQCONN", _conn)
 FCNO = Layout("FCNO", _fcno)
 MQOD = {1: Layout("MQOD", _od1), 2: Layout("MQOD", _od2), 3: Layout("MQOD", _od3), 4: Layout("MQOD", _od4)}

@@ -127,6 +127,16 @@ class SegmentType(IntEnum):
     MQSTAT = 0x8D
     MQSUB = 0x8E
     MQSUBRQ = 0x8F
+    XA_START = 0xA1
+    XA_END = 0xA2
+    XA_OPEN = 0xA3
+    XA_CLOSE = 0xA4
+    XA_PREPARE = 0xA5
+    XA_COMMIT = 0xA6
+    XA_ROLLBACK = 0xA7
+    XA_FORGET = 0xA8
+    XA_RECOVER = 0xA9
+    XA_COMPLETE = 0xAA
 
 
 _TYPES: Final = frozenset(SegmentType)
@@ -201,7 +211,7 @@ class SegmentHeader:
 def segment_length(prefix: bytes) -> int:
     """How many bytes the segment has that begins with *prefix*. Raises DecodeError where none begins so."""
     if prefix[:4] not in HEADER_BYTES:
-        raise DecodeError(0, "TSH", f"StrucId is {prefix[:4].hex()}: this is no transmission segment")
+        raise DecodeError(0, "TSH", f"StrucId is {prefix[:4].hex()}: this is not a transmission segment")
     length = int.from_bytes(prefix[4:8], "big")
     if not TSH.size <= length <= LARGEST_SEGMENT:
         raise DecodeError(4, "TSH", f"SegmentLength is {length}, not {TSH.size} to {LARGEST_SEGMENT}")
@@ -213,7 +223,7 @@ def read_header(data: bytes | bytearray) -> SegmentHeader:
     struc_id = bytes(data[:4])
     form = _FORMS.get(struc_id)
     if form is None:
-        raise DecodeError(0, "TSH", f"StrucId is {struc_id.hex()}: this is no transmission segment")
+        raise DecodeError(0, "TSH", f"StrucId is {struc_id.hex()}: this is not a transmission segment")
     layout, charset, order_at, of_connection = form
     if len(data) < layout.size:
         raise DecodeError(len(data), "TSH", f"{len(data)} of {layout.size} bytes are there")

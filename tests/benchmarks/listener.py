@@ -32,9 +32,9 @@ from commands.qmgr.store import QueueManagerStore
 from rfh2.mqi_constants import MQOO_INPUT_SHARED, MQOO_OUTPUT
 from rfh2.mqmd import Mqmd
 from tests.commands.listener.mqi_client import MqiClient
+from tests.ibm_java import JARS
 
 JAVA = Path(__file__).parents[1] / "commands" / "listener" / "java"
-JARS = sorted((Path(__file__).parents[2] / ".venv" / "peers" / "java").glob("*.jar"))
 SIZE_BYTES = 1_024
 
 

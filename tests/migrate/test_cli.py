@@ -202,7 +202,7 @@ def test_files_for_a_queue_manager_that_has_objects(tmp_path: Path) -> None:
 
 
 def test_existing_takes_a_script_of_dmpmqcfg_whole(tmp_path: Path) -> None:
-    """What is no part of publish/subscribe is passed over, and the report says so."""
+    """What is not part of publish/subscribe is passed over, and the report says so."""
     out, there = tmp_path / "out", LEGACY / "listings" / "dmpmqcfg.mqsc"
     arguments = ("--target", "files", "--existing", str(there), "--out", str(out), "--source", *SOURCES)
     ran = Ran("strmqbrk", tmp_path, *arguments)

@@ -109,7 +109,7 @@ REFUSED = [
     ("ebcdic-listing", _bytes(OUTFILE.encode("cp037")), "EBCDIC"),
     ("cut-capture", _cut_capture, "could not be read"),
     ("cut-unload", _cut_unload, "could not be read"),
-    ("damaged-command", _damaged_command, "no command that a broker takes"),
+    ("damaged-command", _damaged_command, "not a command that a broker takes"),
     ("counted-and-not-listed", _bytes(AMQSPSD.encode(), "amqspsd.txt"), "3 registrations are counted, 1 are listed"),
     ("nothing-of-a-broker", _bytes(b"# setmqaut -m QM1\nprofile: x\n"), "not complete"),
     ("no-state-at-all", _bytes(b"Broker:\n", "qm.ini"), "no state of the broker at all"),

@@ -48,13 +48,13 @@ BAD = [
     ("no-comma", f'{HEAD}, "streams": [{ITEM} {ITEM}]}}', ["no JSON: Expecting ',' delimiter"]),
     ("no-colon", f'{HEAD}, "streams" [{ITEM}]}}', ["no JSON: Expecting a name and ':'"]),
     ("nested", f'{HEAD}, "streams": ' + "[" * 100_000, ["no JSON: nested too deeply"]),
-    ("an-array", "[1]", ["it is no JSON object"]),
+    ("an-array", "[1]", ["it is not a JSON object"]),
     ("unknown-field", f'{HEAD}, "odd": 1}}', ["there is no such field"]),
     ("unknown-field-of-an-item", f'{HEAD}, "streams": [{ITEM[:-1]}, "odd": 1}}]}}', ["there is no such field"]),
     ("no-list", f'{HEAD}, "streams": {ITEM}}}', ["Input should be a valid tuple"]),
     ("no-item", f'{HEAD}, "streams": [7]}}', ["Input should be a dictionary or an instance of Stream"]),
     ("beside-states", f'{HEAD}, "states": [{HEAD}}}]}}', ["there is no such field"] * 3),
-    ("no-state", '{"states": [7]}', ["it is no JSON object", "Field required"]),
+    ("no-state", '{"states": [7]}', ["it is not a JSON object", "Field required"]),
     ("no-states", '{"states": []}', ["Tuple should have at least 1 item after validation, not 0"]),
 ]
 

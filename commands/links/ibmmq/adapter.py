@@ -297,7 +297,7 @@ class MqReceiver:
         except Exception as error:
             # A fault of ours, unless it is a DecodeError: it must not keep what is behind it waiting.
             expected = isinstance(error, DecodeError)
-            text = "a message on %s is no publication, and is put on the dead-letter queue: %s"
+            text = "a message on %s is not a publication, and is put on the dead-letter queue: %s"
             _log.error(text, message.queue, error, exc_info=None if expected else error)
             reason = error.reason if isinstance(error, DecodeError) else MQRCCF_COMMAND_FAILED
             self._putter.set_aside(unit, Mqmd.decode(message.md), message.body, reason, message.queue)

@@ -71,7 +71,7 @@ class Routes:
         wrong = [part for part in _PART.findall(route.key) if part != "topic" and _LEVEL.fullmatch(part) is None]
         wrong += [part for part in _PART.findall(route.native) if part != "key"]
         if wrong:
-            why = f"{{{wrong[0]}}} is no part of a topic string; key has {{topic}} or {{1}}, native has {{key}}"
+            why = f"{{{wrong[0]}}} is not part of a topic string; key has {{topic}} or {{1}}, native has {{key}}"
             raise ConfigError("[[topics.kafka.routes]]", why)
         try:
             return parse_pattern(route.pattern, WildcardScheme.TOPIC)

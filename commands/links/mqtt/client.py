@@ -318,7 +318,7 @@ class MqttClient:
             self._trouble(f"the connection to the MQTT broker at {self._address} is broken: {reason}")
         elif not connection.answered:
             # For one that was refused the reason is known already.
-            what = "it is no MQTT 5 broker, or wants TLS" if not self._address.secure else "it is no MQTT 5 broker"
+            what = "it is not an MQTT 5 broker" + ("" if self._address.secure else ", or wants TLS")
             self._trouble(f"what listens at {self._address} hangs up instead of answering: {what}")
         connection.end()
 

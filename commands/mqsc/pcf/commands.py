@@ -8,7 +8,8 @@ from typing import Final
 
 from commands.broker.attribute_kinds import Attribute, words
 from commands.broker.subscription_attributes import DISPLAY_TYPE, DURABLE, SUB_ID, SUB_TYPE
-from commands.mqsc.attributes import CHANNEL_TYPE, CLUSTER, CLUSTER_NAMELIST
+from commands.mqsc.attributes import CLUSTER, CLUSTER_NAMELIST
+from commands.mqsc.channel_attributes import CHANNEL_TYPE, CONNECTION
 from commands.mqsc.pcf import attributes as a
 from rfh2 import pcf_admin_names as c
 from rfh2.pcf_names import MQCA_Q_NAME, MQCA_TOPIC_STRING, MQCMD_CLEAR_TOPIC_STRING
@@ -98,6 +99,7 @@ _CLEAR: Final = (
     Attribute("SCOPE", "", words(LOCAL=c.MQCLRS_LOCAL, GLOBAL=c.MQCLRS_GLOBAL), c.MQIACF_CLEAR_SCOPE),
 )
 
+_OF_CLIENT: Final = ("TYPE", "ADDRESS", "CLNTUSER", "SSLPEER", "SSLCERTI")
 _CLUSTERS: Final = (CLUSTER, CLUSTER_NAMELIST)
 
 COMMANDS: Final[dict[int, PcfCommand]] = {
@@ -119,11 +121,40 @@ COMMANDS: Final[dict[int, PcfCommand]] = {
     ),
     c.MQCMD_INQUIRE_Q_STATUS: PcfCommand(
         "DISPLAY",
-        "QLOCAL",
+        "QSTATUS",
         MQCA_Q_NAME,
-        shown=a.QUEUE_STATUS,
-        selectors=c.MQIACF_Q_STATUS_ATTRS,
-        also=(Cfin(c.MQIACF_Q_STATUS_TYPE, c.MQIACF_Q_STATUS),),
+        (a.QUEUE_STATUS_TYPE, a.OPEN_TYPE),
+        a.QUEUE_STATUS,
+        c.MQIACF_Q_STATUS_ATTRS,
+    ),
+    c.MQCMD_INQUIRE_CONNECTION: PcfCommand(
+        "DISPLAY",
+        "CONN",
+        taken=(a.CONNECTION_ID, a.GENERIC_CONNECTION_ID, a.CONNECTION_TYPE),
+        shown=a.CONNECTION,
+        selectors=c.MQIACF_CONNECTION_ATTRS,
+    ),
+    c.MQCMD_STOP_CONNECTION: PcfCommand("STOP", "CONN", taken=(a.CONNECTION_ID,)),
+    c.MQCMD_INQUIRE_CHANNEL_STATUS: PcfCommand(
+        "DISPLAY",
+        "CHSTATUS",
+        c.MQCACH_CHANNEL_NAME,
+        (CONNECTION[0], a.CHANNEL_INSTANCE),
+        a.CHANNEL_STATUS,
+        c.MQIACH_CHANNEL_INSTANCE_ATTRS,
+        also=(Cfin(c.MQIACH_CHANNEL_INSTANCE_TYPE, c.MQOT_CURRENT_CHANNEL),),
+    ),
+    c.MQCMD_STOP_CHANNEL: PcfCommand("STOP", "CHANNEL", c.MQCACH_CHANNEL_NAME, a.CHANNEL_STOPPED),
+    c.MQCMD_START_CHANNEL: PcfCommand("START", "CHANNEL", c.MQCACH_CHANNEL_NAME, (CHANNEL_TYPE,)),
+    c.MQCMD_INQUIRE_LISTENER_STATUS: PcfCommand(
+        "DISPLAY",
+        "LSSTATUS",
+        c.MQCACH_LISTENER_NAME,
+        shown=a.LISTENER_STATUS,
+        selectors=c.MQIACF_LISTENER_STATUS_ATTRS,
+    ),
+    c.MQCMD_INQUIRE_Q_MGR_STATUS: PcfCommand(
+        "DISPLAY", "QMSTATUS", shown=a.QMGR_STATUS, selectors=c.MQIACF_Q_MGR_STATUS_ATTRS
     ),
     **_objects(
         "NAMELIST",
@@ -174,6 +205,36 @@ COMMANDS: Final[dict[int, PcfCommand]] = {
         shown=a.CHANNEL,
         selectors=c.MQIACF_CHANNEL_ATTRS,
         not_found=_CHANNEL_NOT_FOUND,
+    ),
+    **_objects(
+        "AUTHINFO",
+        c.MQCA_AUTH_INFO_NAME,
+        a.AUTHINFO,
+        Copy(c.MQCACF_FROM_AUTH_INFO_NAME, c.MQCACF_TO_AUTH_INFO_NAME),
+        (c.MQCMD_CHANGE_AUTH_INFO, c.MQCMD_COPY_AUTH_INFO, c.MQCMD_CREATE_AUTH_INFO, c.MQCMD_DELETE_AUTH_INFO),
+    ),
+    c.MQCMD_INQUIRE_AUTH_INFO: PcfCommand(
+        "DISPLAY", "AUTHINFO", c.MQCA_AUTH_INFO_NAME, (), a.AUTHINFO, c.MQIACF_AUTH_INFO_ATTRS
+    ),
+    **_objects(
+        "LISTENER",
+        c.MQCACH_LISTENER_NAME,
+        a.LISTENER,
+        Copy(c.MQCACF_FROM_LISTENER_NAME, c.MQCACF_TO_LISTENER_NAME),
+        (c.MQCMD_CHANGE_LISTENER, c.MQCMD_COPY_LISTENER, c.MQCMD_CREATE_LISTENER, c.MQCMD_DELETE_LISTENER),
+    ),
+    c.MQCMD_INQUIRE_LISTENER: PcfCommand(
+        "DISPLAY", "LISTENER", c.MQCACH_LISTENER_NAME, (), a.LISTENER, c.MQIACF_LISTENER_ATTRS
+    ),
+    c.MQCMD_SET_CHLAUTH_REC: PcfCommand("SET", "CHLAUTH", c.MQCACH_CHANNEL_NAME, (*a.CHANNEL_RULE[1:], a.RULE_ACTION)),
+    c.MQCMD_INQUIRE_CHLAUTH_RECS: PcfCommand(
+        "DISPLAY",
+        "CHLAUTH",
+        c.MQCACH_CHANNEL_NAME,
+        (a.RULE_MATCH, *(each for each in a.CHANNEL_RULE if each.keyword in _OF_CLIENT)),
+        a.CHANNEL_RULE,
+        c.MQIACF_CHLAUTH_ATTRS,
+        not_found=c.MQRCCF_CHLAUTH_NOT_FOUND,
     ),
     c.MQCMD_INQUIRE_CLUSTER_Q_MGR: PcfCommand(
         "DISPLAY",

@@ -6,7 +6,8 @@
     Delete               DLT
     Clear                CLR
     Set, Delete Auth Rec CHG of the queue manager
-    channels, clusters   to change anything CHG of the queue manager, which they make a member of a cluster
+    channels, clusters,  to change anything CHG of the queue manager: they make it a member of a cluster, and let
+    AUTHINFO, LISTENER   clients in
     and for any of them  DSP of the queue manager
 
 A subscription has no records of its own: what is asked for are DSP, and to make, change or delete one CTRL, of the
@@ -36,13 +37,14 @@ _OBJECT_TYPES: Final = {
     "NAMELIST": "NAMELIST",
     "QALIAS": "QUEUE",
     "QLOCAL": "QUEUE",
+    "QSTATUS": "QUEUE",
     "QMODEL": "QUEUE",
     "QREMOTE": "QUEUE",
     "QUEUE": "QUEUE",
     "TOPIC": "TOPIC",
 }
-_CHANGES_QMGR: Final = frozenset({"ALTER", "RESUME", "SET", "SUSPEND"})
-_OF_QMGR: Final = frozenset({"AUTHREC", "CHANNEL", "CLUSTER"})
+_CHANGES_QMGR: Final = frozenset({"ALTER", "RESUME", "SET", "START", "STOP", "SUSPEND"})
+_OF_QMGR: Final = frozenset({"AUTHINFO", "AUTHREC", "CHANNEL", "CHLAUTH", "CLUSTER", "LISTENER"})
 _AT_TOPICS: Final = frozenset({"SUB", "SBSTATUS", "TPSTATUS"})
 _WILD: Final = frozenset("#+*?")
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 from commands.broker.objects import ADMIN_COMMAND_QUEUE, PREDEFINED, LocalQueue, QueueManager
+from commands.qmgr.mqi.handles import MARKED_US
 from commands.qmgr.mqi.refusals import MqiError
-from rfh2 import pcf_admin_names as c
+from rfh2 import mqi_constants as m, pcf_admin_names as c
 from rfh2.inherited_ccsids import QMGR_CCSID
 from rfh2.mqi_constants import (
     MQIA_MSG_DELIVERY_SEQUENCE,
@@ -72,6 +73,71 @@ class QueueUse:
     outputs: int
 
 
+# What is not done here, as a queue manager says that it is off, or that there is none of it.
+_OFF_FOR_QUEUE_MANAGERS: Final = (
+    m.MQIA_AUTHORITY_EVENT,
+    m.MQIA_INHIBIT_EVENT,
+    m.MQIA_LOCAL_EVENT,
+    m.MQIA_REMOTE_EVENT,
+    m.MQIA_START_STOP_EVENT,
+    m.MQIA_PERFORMANCE_EVENT,
+    m.MQIA_CONFIGURATION_EVENT,
+    m.MQIA_CHANNEL_EVENT,
+    m.MQIA_CHANNEL_AUTO_DEF,
+    m.MQIA_CHANNEL_AUTO_DEF_EVENT,
+    m.MQIA_SSL_EVENT,
+    m.MQIA_LOGGER_EVENT,
+    m.MQIA_COMMAND_EVENT,
+    m.MQIA_CLUSTER_WORKLOAD_LENGTH,
+    m.MQIA_CLWL_MRU_CHANNELS,
+    m.MQIA_CLWL_USEQ,
+    m.MQIA_MONITORING_CHANNEL,
+    m.MQIA_MONITORING_Q,
+    m.MQIA_STATISTICS_MQI,
+    m.MQIA_STATISTICS_Q,
+    m.MQIA_STATISTICS_CHANNEL,
+    m.MQIA_STATISTICS_INTERVAL,
+    m.MQIA_ACCOUNTING_MQI,
+    m.MQIA_ACCOUNTING_Q,
+    m.MQIA_ACCOUNTING_INTERVAL,
+    m.MQIA_ACCOUNTING_CONN_OVERRIDE,
+    m.MQIA_TRACE_ROUTE_RECORDING,
+    m.MQIA_ACTIVITY_RECORDING,
+    m.MQIA_XR_CAPABILITY,
+    m.MQIA_TRIGGER_INTERVAL,
+)
+_NONE_FOR_QUEUE_MANAGERS: Final = {
+    m.MQCA_CHANNEL_AUTO_DEF_EXIT: 128,
+    m.MQCA_CLUSTER_WORKLOAD_EXIT: 128,
+    m.MQCA_CLUSTER_WORKLOAD_DATA: 32,
+    m.MQCA_REPOSITORY_NAME: _NAME,
+    m.MQCA_REPOSITORY_NAMELIST: _NAME,
+    m.MQCA_ALTERATION_DATE: _DATE,
+    m.MQCA_ALTERATION_TIME: _TIME,
+    c.MQCA_CREATION_DATE: _DATE,
+    c.MQCA_CREATION_TIME: _TIME,
+}
+_OFF_FOR_QUEUES: Final = (
+    m.MQIA_Q_DEPTH_MAX_EVENT,
+    m.MQIA_Q_DEPTH_HIGH_EVENT,
+    m.MQIA_Q_DEPTH_LOW_EVENT,
+    m.MQIA_Q_SERVICE_INTERVAL_EVENT,
+    m.MQIA_NPM_CLASS,
+    m.MQIA_CLWL_Q_RANK,
+    m.MQIA_CLWL_Q_PRIORITY,
+    m.MQIA_CLWL_USEQ,
+    m.MQIA_MONITORING_Q,
+    m.MQIA_STATISTICS_Q,
+    m.MQIA_ACCOUNTING_Q,
+    m.MQIA_DEF_READ_AHEAD,
+    m.MQIA_PROPERTY_CONTROL,  # COMPAT
+)
+_NONE_FOR_QUEUES: Final = {
+    c.MQCA_CLUSTER_NAMELIST: _NAME,
+    c.MQCA_CUSTOM: 128,
+    m.MQCA_ALTERATION_DATE: _DATE,
+    m.MQCA_ALTERATION_TIME: _TIME,
+}
 _OF_QUEUE_MANAGER: Final[Mapping[int, Callable[[QueueManager], int]]] = {
     MQIA_CODED_CHAR_SET_ID: lambda _: QMGR_CCSID,
     MQIA_COMMAND_LEVEL: lambda _: COMMAND_LEVEL,
@@ -82,12 +148,17 @@ _OF_QUEUE_MANAGER: Final[Mapping[int, Callable[[QueueManager], int]]] = {
     MQIA_MAX_PRIORITY: lambda _: 9,
     MQIA_MAX_UNCOMMITTED_MSGS: lambda _: 10_000,
     MQIA_ADVANCED_CAPABILITY: lambda _: 0,
+    **dict.fromkeys(_OFF_FOR_QUEUE_MANAGERS, lambda _: 0),
+    m.MQIA_MAX_PROPERTIES_LENGTH: lambda _: -1,
+    m.MQIA_MSG_MARK_BROWSE_INTERVAL: lambda _: MARKED_US // 1000,
     c.MQIA_MAX_MSG_LENGTH: lambda _: 104_857_600,
     c.MQIA_PUBSUB_MODE: lambda qmgr: {"DISABLED": 0, "COMPAT": 1}.get(qmgr.psmode, 2),
     c.MQIA_TREE_LIFE_TIME: lambda qmgr: qmgr.treelife,
     c.MQIA_PUBSUB_MAXMSG_RETRY_COUNT: lambda qmgr: qmgr.psrtycnt,
 }
 _TEXTS_OF_QUEUE_MANAGER: Final[Mapping[int, tuple[int, Callable[[QueueManager], str]]]] = {
+    **{each: (length, lambda _: "") for each, length in _NONE_FOR_QUEUE_MANAGERS.items()},
+    c.MQCA_CUSTOM: (128, lambda qmgr: qmgr.custom),
     MQCA_COMMAND_INPUT_Q_NAME: (_NAME, lambda _: ADMIN_COMMAND_QUEUE),
     c.MQCA_DEAD_LETTER_Q_NAME: (_NAME, lambda qmgr: qmgr.deadq),
     c.MQCA_Q_MGR_DESC: (_DESCRIPTION, lambda qmgr: qmgr.description),
@@ -97,6 +168,11 @@ _TEXTS_OF_QUEUE_MANAGER: Final[Mapping[int, tuple[int, Callable[[QueueManager], 
     c.MQCA_PARENT: (_NAME, lambda qmgr: qmgr.parent),
 }
 _OF_QUEUE: Final[Mapping[int, Callable[[QueueUse], int]]] = {
+    **dict.fromkeys(_OFF_FOR_QUEUES, lambda _: 0),
+    m.MQIA_Q_DEPTH_HIGH_LIMIT: lambda _: 80,
+    m.MQIA_Q_DEPTH_LOW_LIMIT: lambda _: 20,
+    m.MQIA_Q_SERVICE_INTERVAL: lambda _: 999_999_999,
+    c.MQIA_DEF_PUT_RESPONSE_TYPE: lambda _: c.MQPRT_SYNC_RESPONSE,
     c.MQIA_CURRENT_Q_DEPTH: lambda use: use.depth,
     MQIA_DEF_INPUT_OPEN_OPTION: lambda _: 2,
     c.MQIA_DEF_PERSISTENCE: lambda use: int(use.queue.def_persistent),
@@ -124,6 +200,7 @@ _OF_QUEUE: Final[Mapping[int, Callable[[QueueUse], int]]] = {
     MQIA_DIST_LISTS: lambda _: 0,
 }
 _TEXTS_OF_QUEUE: Final[Mapping[int, tuple[int, Callable[[QueueUse], str]]]] = {
+    **{each: (length, lambda _: "") for each, length in _NONE_FOR_QUEUES.items()},
     MQCA_Q_NAME: (_NAME, lambda use: use.queue.name),
     c.MQCA_Q_DESC: (_DESCRIPTION, lambda use: use.queue.description),
     c.MQCA_BACKOUT_REQ_Q_NAME: (_NAME, lambda use: use.queue.backout_queue),

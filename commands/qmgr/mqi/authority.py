@@ -73,6 +73,10 @@ class TopicDefinitions:
         if not resolved.pub:
             raise MqiError(MQRC_PUT_INHIBITED, f"topic object {resolved.object_name} has PUB(DISABLED)")
 
+    def objects(self, unit: SqliteUnitOfWork) -> Objects:
+        """All definitions; the same object as long as they are the same. Raises StoreError."""
+        return self._definitions(unit)[0]
+
     def topics(self, unit: SqliteUnitOfWork) -> TopicObjects:
         """The topic objects. Raises StoreError."""
         return self._definitions(unit)[0].topics

@@ -13,8 +13,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
 
-from commands.broker.objects import DEFAULT_STREAM
+from commands.broker.objects import DEFAULT_STREAM, DELAY_QUEUE
 from commands.broker.puts import Outgoing, PutKind
+from commands.broker.state import to_microseconds
 from commands.broker.transmission import transmitted
 from commands.disk.errors import QueueError, UnknownQueueError
 from commands.headers.put_to_topic import publish_command
@@ -22,10 +23,14 @@ from commands.model import TopicPut
 from commands.qmgr.mqi.attributes import QueueUse, Values, changed_queue, of_queue, of_queue_manager
 from commands.qmgr.mqi.authority import OpenAuthority
 from commands.qmgr.mqi.context import OF_CONTEXT, put_descriptor, require_context
-from commands.qmgr.mqi.getting import GetOptions, Getting, Got
+from commands.qmgr.mqi.delay import delay_of, delayed
+from commands.qmgr.mqi.getting import NO_ID, GetOptions, Getting, Got
+from commands.qmgr.mqi.groups import Current, numbered
 from commands.qmgr.mqi.handles import AsyncPuts, ConnectedProgram, Handle, Handles
 from commands.qmgr.mqi.refusals import MqiError, check_put
 from commands.qmgr.mqi.subscriptions import Subscriber
+from commands.qmgr.mqi.transactions import Transactions, XaCall
+from commands.qmgr.sending import confirm_arrival
 from commands.qmgr.store.dynamic_queues import Close
 from commands.qmgr.store.messages import MD, QUEUE
 from commands.qmgr.store.sqlite import QueueManagerStore
@@ -34,9 +39,11 @@ from commands.qmgr.store.unit_of_work import Begin, SqliteUnitOfWork
 from rfh2.constants import MQRC_UNKNOWN_REMOTE_Q_MGR
 from rfh2.errors import CommandError
 from rfh2.mqi_constants import (
+    MQCC_WARNING,
     MQCO_DELETE,
     MQCO_DELETE_PURGE,
     MQCO_REMOVE_SUB,
+    MQGMO_ANY_BROWSE,
     MQOO_ALTERNATE_USER_AUTHORITY,
     MQOO_ANY_INPUT,
     MQOO_BROWSE,
@@ -44,6 +51,7 @@ from rfh2.mqi_constants import (
     MQOO_OUTPUT,
     MQOO_SAVE_ALL_CONTEXT,
     MQOO_SET,
+    MQPMO_LOGICAL_ORDER,
     MQPMO_NO_CONTEXT,
     MQPMO_NOT_OWN_SUBS,
     MQPMO_PASS_ALL_CONTEXT,
@@ -54,6 +62,8 @@ from rfh2.mqi_constants import (
     MQPMO_SYNCPOINT,
     MQRC_CONTEXT_HANDLE_ERROR,
     MQRC_CONTEXT_NOT_AVAILABLE,
+    MQRC_ENVIRONMENT_ERROR,
+    MQRC_INCOMPLETE_GROUP,
     MQRC_NOT_OPEN_FOR_INQUIRE,
     MQRC_NOT_OPEN_FOR_OUTPUT,
     MQRC_NOT_OPEN_FOR_SET,
@@ -62,6 +72,7 @@ from rfh2.mqi_constants import (
     MQRC_PMO_ERROR,
     MQRC_SELECTOR_SYNTAX_ERROR,
     MQRC_TOPIC_STRING_ERROR,
+    MQRO_COA,
 )
 from rfh2.mqmd import Mqmd
 from rfh2.pcf_admin_names import MQOT_Q, MQOT_Q_MGR, MQOT_TOPIC
@@ -96,14 +107,21 @@ NO_FIELDS: Final = PutFields()
 
 
 class Program:
-    """The calls of one connection."""
+    """The calls of one connection.
+
+    more: queues that have messages beside those that the calls name. since: since when it is connected, UTC. puts,
+    gets: how many messages.
+    """
 
     def __init__(self, connected: ConnectedProgram) -> None:
         self._connected, self.application = connected, connected.application
         self._handles, self._may = Handles(), OpenAuthority(connected.topics, connected.application.user)
-        self._getting = Getting(connected)
-        self._in_syncpoint = self._defers = False
+        self.transactions = Transactions(connected)
+        self._getting, self.more = Getting(connected, self.transactions), connected.more
+        self._defers = False
         self.async_puts = AsyncPuts()
+        self.since = connected.clock()
+        self.puts = self.gets = 0
         self.subscriber = Subscriber(connected, self._handles)
 
     # Opening and closing: each in a unit of work of its own
@@ -188,6 +206,11 @@ class Program:
         """The object open under *number*. Raises MqiError 2019."""
         return self._handles[number]
 
+    @property
+    def handles(self) -> list[tuple[int, Handle]]:
+        """The open objects, by number. Any thread may ask."""
+        return self._handles.all()
+
     def close(self, number: int, options: int) -> None:
         """MQCLOSE; a dynamic queue goes as its kind and *options* say (MQCO_*). Raises MqiError, StoreError."""
         handle = self.handle(number)
@@ -207,6 +230,8 @@ class Program:
         if handle.managed is not None:
             with suppress(QueueError):  # it may have been deleted by other means
                 handle.managed.release()
+        if handle.groups.putting.group_id:
+            raise MqiError(MQRC_INCOMPLETE_GROUP, f"a group on {handle.name} has no last message", MQCC_WARNING)
 
     def disconnect(self, unit_of_work: Begin, commit: bool) -> list[str]:
         """MQDISC, or the end of a broken connection: what is uncommitted is committed or backed out.
@@ -214,14 +239,15 @@ class Program:
         Returns the queues that have more messages. Raises StoreError.
         """
         queues: list[str] = []
-        if self._in_syncpoint or self._defers or self.subscriber.defers:
+        if self.transactions.disconnect() or self.transactions.in_syncpoint or self._defers or self.subscriber.defers:
             with unit_of_work() as unit:
                 if commit:
                     queues += self.commit(unit)
                 queues += self._came(unit.uncommitted.end(self._connected.owner(unit)))
         self.subscriber.abandon()
         for number in self._handles:
-            self._forget(number)
+            with suppress(MqiError):  # a warning
+                self._forget(number)
         self._connected.connection.disconnect()
         return queues
 
@@ -259,6 +285,8 @@ class Program:
         fields: PutFields = NO_FIELDS,
     ) -> Mqmd:
         """MQPUT1; the descriptor as it was put. Raises MqiError, QueueError, StoreError."""
+        if options & MQPMO_LOGICAL_ORDER:
+            raise MqiError(MQRC_OPTIONS_ERROR, "MQPUT1 puts no more than one message of a group")
         opened = MQOO_OUTPUT | options & (OF_CONTEXT | MQOO_ALTERNATE_USER_AUTHORITY)
         if target.object_type == MQOT_TOPIC:
             handle = self._of_topic(unit, target, opened)
@@ -279,12 +307,18 @@ class Program:
         deferred: bool = False,
     ) -> Mqmd:
         require_context(handle.options, options)
-        check_put(mqmd, options, body, on_topic=bool(handle.topic), leaves=bool(handle.qmgr))
+        check_put(mqmd, options, on_topic=bool(handle.topic))
         if handle.topic:
             self._connected.topics.check_topic(unit, handle.topic)
         passed = self._passed(options, fields.context)
         mqmd = put_descriptor(mqmd, options, self.application, self._connected.new_id(), passed)
-        queue, described = handle.queue, mqmd
+        putting: Current | None = None
+        if options & MQPMO_LOGICAL_ORDER:
+            putting = replace(handle.groups.putting)
+            mqmd = putting.put(mqmd, bool(options & MQPMO_SYNCPOINT), self._connected.new_id())
+        elif mqmd.msg_flags:
+            mqmd = numbered(mqmd, self._connected.new_id())
+        queue, described, delay_ms = handle.queue, mqmd, delay_of(mqmd, body)
         user: str | None = self.application.user
         if handle.topic:
             queue = DEFAULT_STREAM
@@ -294,19 +328,29 @@ class Program:
         elif not queue:
             queue = handle.name  # an alias of a topic without a topic string, which takes nothing
         elif handle.qmgr:
+            mqmd = self._leaving(mqmd)
             sent = transmitted(Outgoing(PutKind.PUBLICATION, handle.qmgr, handle.name, mqmd.encode(), body))
             described, body = sent.mqmd, sent.body
         application = self.application.name
         if options & MQPMO_NO_CONTEXT and not handle.topic:
             user, application = None, ""  # nobody is named; who publishes is known all the same
+        if delay_ms:
+            queue, described, body = self._delayed(unit, queue, described, body, delay_ms)
         seq = unit.put(queue, described.encode(), body, user=user, application=application)
+        if putting is not None:
+            handle.groups.changing(bool(options & MQPMO_SYNCPOINT))
+            handle.groups.putting = putting
         row = unit.uncommitted.message(seq)
         if deferred:
             self._defers = True
             unit.uncommitted.defer(row[QUEUE], seq, self._connected.owner(unit))
         elif options & MQPMO_SYNCPOINT:
-            self._in_syncpoint = True
-            unit.uncommitted.put(row[QUEUE], seq, self._connected.owner(unit))
+            self.transactions.worked()
+            unit.uncommitted.put(row[QUEUE], seq, self.transactions.owner(unit))
+        if mqmd.report & MQRO_COA and not (handle.qmgr or delay_ms or deferred):
+            confirmed = confirm_arrival(unit, seq, self._connected.clock())
+            self._connected.sent(unit, confirmed, self.transactions.owner(unit) if options & MQPMO_SYNCPOINT else None)
+        self.puts += 1
         kept = Mqmd.decode(row[MD])
         return replace(
             mqmd,
@@ -317,6 +361,22 @@ class Program:
             put_date=kept.put_date,
             put_time=kept.put_time,
         )
+
+    def _leaving(self, mqmd: Mqmd) -> Mqmd:
+        """The descriptor of a message for another queue manager: replies and reports come back to this one."""
+        to_qmgr = mqmd.reply_to_qmgr or (self._connected.qmgr if mqmd.reply_to_q else "")
+        msg_id = mqmd.msg_id if mqmd.msg_id != NO_ID else self._connected.new_id()
+        return replace(mqmd, reply_to_qmgr=to_qmgr, msg_id=msg_id)
+
+    def _delayed(
+        self, unit: SqliteUnitOfWork, queue: str, mqmd: Mqmd, body: bytes, delay_ms: int
+    ) -> tuple[str, Mqmd, bytes]:
+        """What is put now, and where, for a message that goes to *queue* later."""
+        self.more.append(DELAY_QUEUE)
+        put = Outgoing(PutKind.PUBLICATION, self._connected.qmgr, queue, mqmd.encode(), body)
+        due_us = to_microseconds(self._connected.clock()) + delay_ms * 1000
+        kept = delayed(put, due_us, unit.ensure_queue(queue).def_persistent)
+        return kept.queue, kept.mqmd, kept.body
 
     def _passed(self, options: int, number: int) -> Mqmd | None:
         """The descriptor whose context is passed on; None where none is. Raises MqiError 2097, 2098."""
@@ -358,10 +418,18 @@ class Program:
         seq: the message that ``look`` has found.
         """
         got, in_syncpoint = self._getting.get(unit, self.handle(number), asked, seq)
-        self._in_syncpoint |= in_syncpoint
+        if in_syncpoint:
+            self.transactions.worked()
+        if got.seq and not asked.options & MQGMO_ANY_BROWSE:
+            self.gets += 1
         return got
 
     # Units of work
+
+    def transact(self, call: XaCall, unit: SqliteUnitOfWork, xid: bytes, flags: int) -> tuple[int, list[str]]:
+        """An XA call: what it returns, and the queues that have more messages. Raises StoreError."""
+        value, came = call(self.transactions, unit, xid, flags)
+        return value, self._came(came)
 
     def commit(self, unit: SqliteUnitOfWork) -> list[str]:
         """MQCMIT; returns the queues that have more messages. Raises StoreError."""
@@ -372,10 +440,14 @@ class Program:
         return self._ended(unit, commit=False)
 
     def _ended(self, unit: SqliteUnitOfWork, commit: bool) -> list[str]:
-        if not self._in_syncpoint:
+        if self.transactions.current is not None:
+            raise MqiError(MQRC_ENVIRONMENT_ERROR, "the unit of work is a global transaction's")
+        if not self.transactions.in_syncpoint:
             return []
-        owner = self._connected.owner(unit)
-        self._in_syncpoint = False
+        owner = self.transactions.owner(unit)
+        self.transactions.leave()
+        for number in self._handles:
+            self._handles[number].groups.ended(commit)
         return self._came(unit.uncommitted.commit(owner) if commit else unit.uncommitted.backout(owner))
 
     def _came(self, came: Came) -> list[str]:

@@ -16,8 +16,13 @@ from typing import Final
 from commands.broker.objects import LocalQueue
 from commands.broker.state import to_microseconds
 from commands.disk.errors import QueueError, UnknownQueueError
+from commands.qmgr.mqi.group_turns import BY_GROUPS, Turn
+from commands.qmgr.mqi.groups import Member
 from commands.qmgr.mqi.handles import ConnectedProgram, Handle
 from commands.qmgr.mqi.refusals import MqiError, check_get
+from commands.qmgr.mqi.transactions import Transactions
+from commands.qmgr.reports import COD
+from commands.qmgr.sending import report
 from commands.qmgr.store.messages import BODY, MD, RANK, SEQ, MessageRow, message_of
 from commands.qmgr.store.sqlite import QueueManagerStore
 from commands.qmgr.store.uncommitted import BEFORE_ALL, Match, Search
@@ -46,6 +51,7 @@ from rfh2.mqi_constants import (
     MQMO_MATCH_CORREL_ID,
     MQMO_MATCH_GROUP_ID,
     MQMO_MATCH_MSG_ID,
+    MQMO_MATCH_MSG_SEQ_NUMBER,
     MQMO_MATCH_MSG_TOKEN,
     MQOO_ANY_INPUT,
     MQOO_BROWSE,
@@ -59,6 +65,7 @@ from rfh2.mqi_constants import (
     MQRC_NOT_OPEN_FOR_INPUT,
     MQRC_TRUNCATED_MSG_ACCEPTED,
     MQRC_TRUNCATED_MSG_FAILED,
+    MQRO_COD,
 )
 from rfh2.mqmd import Mqmd, name_of
 from rfh2.rfh2 import Rfh2
@@ -123,7 +130,7 @@ class GetOptions:
     """What MQGET asks for. options: MQGMO_*. match: MQMO_*, of the ids below. longest: bytes of data; None for any.
 
     seq: of the message that the caller was shown before, as its token says; 0 for none. ccsid, encoding: in which
-    MQGMO_CONVERT gives the data.
+    MQGMO_CONVERT gives the data. number: MsgSeqNumber.
     """
 
     options: int
@@ -135,6 +142,7 @@ class GetOptions:
     seq: int = 0
     ccsid: int = 0
     encoding: int = MQENC_NATIVE
+    number: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +181,8 @@ def as_asked(mqmd: Mqmd, body: bytes, asked: GetOptions, queue: str, seq: int) -
 class Getting:
     """MQGET of one program."""
 
-    def __init__(self, connected: ConnectedProgram) -> None:
+    def __init__(self, connected: ConnectedProgram, transactions: Transactions) -> None:
+        self._transactions = transactions
         self._connected, self._open_queues = connected, connected.open_queues
 
     def _now_us(self) -> int:
@@ -184,7 +193,7 @@ class Getting:
         if asked.options & (MQGMO_UNLOCK | MQGMO_MSG_UNDER_CURSOR | MQGMO_BROWSE_MSG_UNDER_CURSOR):
             return False
         match = _match(asked)
-        return match.seq is None and bool(match.ids or handle.selector is not None)
+        return match.seq is None and bool(match.ids or handle.selector is not None or _is_by_groups(asked))
 
     def look(self, store: QueueManagerStore, handle: Handle, asked: GetOptions) -> tuple[int | None, bool]:
         """Look at some messages of the queue, without a unit of work, for that which MQGET is to give.
@@ -194,7 +203,10 @@ class Getting:
         """
         check_get(asked.options, asked.match)
         _gettable(store, handle, asked.options)
-        match, after = _match(asked), _after(handle, asked.options)
+        match, after, turn = _match(asked), _after(handle, asked.options), None
+        if _is_by_groups(asked):
+            turn = Turn(handle, asked.options, asked.number if asked.match & MQMO_MATCH_MSG_SEQ_NUMBER else None)
+            match, after = turn.narrowed(match, after)
         search = handle.search
         if search is None or (search.match, search.after) != (match, after):
             search = handle.search = Search(handle.queue, match, after)
@@ -202,11 +214,13 @@ class Getting:
         now_us = self._now_us()
 
         def fits(row: MessageRow) -> bool:
-            return self._is_free(handle, row, asked.options, now_us) and _is_selected(handle, row)
+            is_free = self._is_free(handle, row, asked.options, now_us) and _is_selected(handle, row)
+            return is_free and (turn is None or turn.is_of(store.database, row, now_us))
 
         seq, is_over = search.turn(store.database, now_us, fits)
-        if is_over and asked.options & MQGMO_UNMARKED_BROWSE_MSG:
-            handle.search = None  # a mark ends by itself: the next MQGET looks at all again
+        if is_over and (asked.options & MQGMO_UNMARKED_BROWSE_MSG or turn is not None):
+            # A mark ends by itself, and a group is whole later: the next MQGET looks at all again.
+            handle.search = None
         return seq, not is_over
 
     def get(
@@ -228,6 +242,9 @@ class Getting:
         except DecodeError:
             mqmd, body = Mqmd(), message.body
         got = as_asked(mqmd, body, asked, queue.name, message.seq)
+        if _is_by_groups(asked) and got.reason != MQRC_TRUNCATED_MSG_FAILED:
+            turn = Turn(handle, options)
+            turn.taken(Member.of(message.md), _is_in_syncpoint(got, options), (row[RANK], row[SEQ]))
         self._open_queues.unlock(handle)
         in_syncpoint = False
         if options & MQGMO_ANY_BROWSE:
@@ -237,6 +254,10 @@ class Getting:
                 self._open_queues.locks[message.seq] = handle
         elif got.reason != MQRC_TRUNCATED_MSG_FAILED:
             in_syncpoint = self._take(unit, queue.name, got, options)
+            if mqmd.report & MQRO_COD:
+                whole, now = Mqmd.decode(message.md), self._connected.clock()
+                confirmed = report(unit, COD, whole, message.body, message.user, now)
+                self._connected.sent(unit, confirmed, self._transactions.owner(unit) if in_syncpoint else None)
             if handle.options & MQOO_SAVE_ALL_CONTEXT:
                 handle.passed = mqmd
         return got, in_syncpoint
@@ -270,18 +291,24 @@ class Getting:
 
     def _take(self, unit: SqliteUnitOfWork, queue: str, got: Got, options: int) -> bool:
         """Take the message off its queue; whether that has to be committed by the program."""
-        in_syncpoint = bool(
-            options & MQGMO_SYNCPOINT
-            or (options & MQGMO_SYNCPOINT_IF_PERSISTENT and got.mqmd.persistence == MQPER_PERSISTENT)
-        )
+        in_syncpoint = _is_in_syncpoint(got, options)
         if in_syncpoint:
-            unit.uncommitted.got(queue, got.seq, self._connected.owner(unit))
+            unit.uncommitted.got(queue, got.seq, self._transactions.owner(unit))
         else:
             unit.uncommitted.remove(queue, got.seq)
         # Counted when it is got, as a put is; LGETDATE is that of the last MQGET, whatever becomes of it.
         unit.counters.got.append(queue)
         unit.counters.got_us.append(self._now_us())
         return in_syncpoint
+
+
+def _is_in_syncpoint(got: Got, options: int) -> bool:
+    if_persistent = options & MQGMO_SYNCPOINT_IF_PERSISTENT and got.mqmd.persistence == MQPER_PERSISTENT
+    return bool(options & MQGMO_SYNCPOINT or if_persistent)
+
+
+def _is_by_groups(asked: GetOptions) -> bool:
+    return bool(asked.options & BY_GROUPS or asked.match & MQMO_MATCH_MSG_SEQ_NUMBER)
 
 
 def _gettable(queues: SqliteUnitOfWork | QueueManagerStore, handle: Handle, options: int) -> LocalQueue:

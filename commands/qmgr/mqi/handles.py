@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import Enum, auto
 from typing import Final
 from weakref import WeakSet
 
 from commands.qmgr.mqi.authority import TopicDefinitions
 from commands.qmgr.mqi.context import Application
+from commands.qmgr.mqi.groups import Groups
 from commands.qmgr.mqi.refusals import MqiError
 from commands.qmgr.store.connection import OpenQueue, ProgramConnection
 from commands.qmgr.store.dynamic_queues import Close
@@ -70,10 +72,37 @@ class ConnectedProgram:
     topics: TopicDefinitions  # of all programs
     new_id: Callable[[], bytes]  # gives 24 bytes that no other message has
     clock: Callable[[], datetime]  # UTC
+    more: list[str] = field(default_factory=list)  # queues that have messages beside those that its calls name
 
     def owner(self, unit: SqliteUnitOfWork) -> str:
-        """The owner of its uncommitted messages."""
+        """The owner of its deferred messages, and with words behind it of its units of work."""
         return f"{self.holder.number(unit)} {self.number}"
+
+    def sent(self, unit: SqliteUnitOfWork, messages: Iterable[tuple[str, int]], owner: str | None) -> None:
+        """The queue manager has sent *messages*, queues and numbers, because of a call; owner: of its unit of work."""
+        for queue, seq in messages:
+            if owner is not None:
+                unit.uncommitted.put(queue, seq, owner)
+            else:
+                self.more.append(queue)
+
+
+class BranchState(Enum):
+    """Whether calls of its program belong to a branch: now, after xa_start with TMRESUME, or after TMJOIN."""
+
+    ACTIVE = auto()
+    SUSPENDED = auto()
+    ENDED = auto()
+
+
+@dataclass(slots=True)
+class Branch:
+    """A branch of a global transaction, not prepared. owner: of its messages. failed: it can only be backed out."""
+
+    program: int
+    owner: str
+    state: BranchState = BranchState.ACTIVE
+    failed: bool = False
 
 
 @dataclass(slots=True)
@@ -145,6 +174,7 @@ class Handle:
     sub_id: bytes = b""
     marks: set[int] = field(default_factory=set)
     search: Search | None = None
+    groups: Groups = field(default_factory=Groups)
 
     def requires(self, options: int, reason: int) -> None:
         """Raises MqiError with *reason* where the object was opened with none of *options*."""
@@ -168,6 +198,10 @@ class Handles:
     def __iter__(self) -> Iterator[int]:
         return iter(list(self._open))
 
+    def all(self) -> list[tuple[int, Handle]]:
+        """The open objects, with their numbers. Any thread may ask."""
+        return list(self._open.items())
+
     def add(self, handle: Handle) -> int:
         """The number of a new handle."""
         number = next(n for n in range(2, 2 * len(self._open) + 4, 2) if n not in self._open)
@@ -182,7 +216,7 @@ class Handles:
 class OpenQueues:
     """What all programs together have open: OpenInputCount and OpenOutputCount of queues, exclusive use, locks.
 
-    subscriptions: named ones, by name.
+    subscriptions: named ones, by name. branches: of global transactions, those that are not prepared, by their XIDs.
     """
 
     def __init__(self) -> None:
@@ -190,6 +224,7 @@ class OpenQueues:
         self.outputs: Counter[str] = Counter()
         self._exclusive: set[str] = set()
         self.subscriptions: dict[str, SubscriptionUse] = {}
+        self.branches: dict[bytes, Branch] = {}
         self._searches: WeakSet[Search] = WeakSet()
         self.locks: dict[int, Handle] = {}  # messages that a program has browsed with MQGMO_LOCK, by seq
         self._marks: dict[int, int] = {}  # when marks end that programs share, in microseconds, by seq, the first first

@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from rfh2.chain import decode_chain
-from rfh2.constants import MQFMT_RF_HEADER_2, MQRO_NAN, MQRO_PAN
-from rfh2.errors import DecodeError, QPubSubError
+from commands.qmgr.reports import OF_QUEUE_MANAGERS
+from rfh2 import constants, mqi_constants
+from rfh2.constants import MQRO_NAN, MQRO_PAN
+from rfh2.errors import QPubSubError
 from rfh2.mqi_constants import (
     MQCC_FAILED,
-    MQGMO_ALL_MSGS_AVAILABLE,
     MQGMO_ALL_SEGMENTS_AVAILABLE,
     MQGMO_COMPLETE_MSG,
     MQGMO_LOGICAL_ORDER,
@@ -30,7 +30,7 @@ from rfh2.mqi_constants import (
     MQMO_MATCH_MSG_SEQ_NUMBER,
     MQMO_MATCH_OFFSET,
     MQPMO_DEFAULT_CONTEXT,
-    MQPMO_LOGICAL_ORDER,
+    MQPMO_MD_FOR_OUTPUT_ONLY,
     MQPMO_NO_CONTEXT,
     MQPMO_NO_SYNCPOINT,
     MQPMO_PASS_ALL_CONTEXT,
@@ -55,7 +55,6 @@ from rfh2.mqi_constants import (
     MQRO_EXPIRATION,
 )
 from rfh2.mqmd import Mqmd, name_of
-from rfh2.rfh2 import Rfh2
 
 
 class MqiError(QPubSubError):
@@ -79,12 +78,10 @@ class Refusal:
     why: str
 
 
-_NO_GROUPS: Final = "groups are not kept in order, nor together"
 _NO_SEGMENTS: Final = "messages are not put together from segments"
-_NO_REPORTS: Final = "no such report is made"
 
 OF_PUT: Final = (
-    Refusal("MQPMO_LOGICAL_ORDER", MQPMO_LOGICAL_ORDER, MQRC_OPTIONS_ERROR, _NO_GROUPS),
+    Refusal("MQPMO_MD_FOR_OUTPUT_ONLY", MQPMO_MD_FOR_OUTPUT_ONLY, MQRC_OPTIONS_ERROR, "a put has no message handle"),
     Refusal(
         "MQPMO_WARN_IF_NO_SUBS_MATCHED",
         MQPMO_WARN_IF_NO_SUBS_MATCHED,
@@ -92,13 +89,17 @@ OF_PUT: Final = (
         "a publication is matched after its MQPUT has succeeded",
     ),
 )
-OF_REPORT: Final = (
-    Refusal("MQRO_COA", MQRO_COA, MQRC_REPORT_OPTIONS_ERROR, _NO_REPORTS),
-    Refusal("MQRO_COD", MQRO_COD, MQRC_REPORT_OPTIONS_ERROR, _NO_REPORTS),
-    Refusal("MQRO_EXPIRATION", MQRO_EXPIRATION, MQRC_REPORT_OPTIONS_ERROR, _NO_REPORTS),
+_REPORTS: Final = (
+    ("MQRO_COA", MQRO_COA),
+    ("MQRO_COD", MQRO_COD),
+    ("MQRO_EXPIRATION", MQRO_EXPIRATION),
+    ("MQRO_EXCEPTION", MQRO_EXCEPTION),
 )
-OF_REPORT_ELSEWHERE: Final = (
-    Refusal("MQRO_EXCEPTION to another queue manager", MQRO_EXCEPTION, MQRC_REPORT_OPTIONS_ERROR, _NO_REPORTS),
+OF_ANY_REPORT: Final = (Refusal("MQRO_ACTIVITY", MQRO_ACTIVITY, MQRC_REPORT_OPTIONS_ERROR, "no activity is recorded"),)
+# Of what is put on a topic, alone.
+OF_REPORT: Final = tuple(
+    Refusal(f"{name}, on a topic", bit, MQRC_REPORT_OPTIONS_ERROR, "no report is made of what subscribers get")
+    for name, bit in _REPORTS
 )
 OF_FLAGS: Final = (
     Refusal(
@@ -108,22 +109,14 @@ OF_FLAGS: Final = (
 OF_GET: Final = (
     Refusal("MQGMO_SET_SIGNAL", MQGMO_SET_SIGNAL, MQRC_OPTIONS_ERROR, "no signal is sent"),
     Refusal("MQGMO_MARK_SKIP_BACKOUT", MQGMO_MARK_SKIP_BACKOUT, MQRC_OPTIONS_ERROR, "a backout leaves nothing out"),
-    Refusal("MQGMO_LOGICAL_ORDER", MQGMO_LOGICAL_ORDER, MQRC_OPTIONS_ERROR, _NO_GROUPS),
-    Refusal("MQGMO_ALL_MSGS_AVAILABLE", MQGMO_ALL_MSGS_AVAILABLE, MQRC_OPTIONS_ERROR, _NO_GROUPS),
     Refusal("MQGMO_COMPLETE_MSG", MQGMO_COMPLETE_MSG, MQRC_OPTIONS_ERROR, _NO_SEGMENTS),
     Refusal("MQGMO_ALL_SEGMENTS_AVAILABLE", MQGMO_ALL_SEGMENTS_AVAILABLE, MQRC_OPTIONS_ERROR, _NO_SEGMENTS),
 )
-OF_MATCH: Final = (
-    Refusal("MQMO_MATCH_MSG_SEQ_NUMBER", MQMO_MATCH_MSG_SEQ_NUMBER, MQRC_MATCH_OPTIONS_ERROR, _NO_GROUPS),
-    Refusal("MQMO_MATCH_OFFSET", MQMO_MATCH_OFFSET, MQRC_MATCH_OPTIONS_ERROR, _NO_SEGMENTS),
-)
-DELAY: Final = Refusal(
-    "JMS setDeliveryDelay (mqext.Dly)", 0, MQRC_FUNCTION_NOT_SUPPORTED, "a message is there as soon as it is committed"
-)
+OF_MATCH: Final = (Refusal("MQMO_MATCH_OFFSET", MQMO_MATCH_OFFSET, MQRC_MATCH_OPTIONS_ERROR, _NO_SEGMENTS),)
 DISTRIBUTION_LIST: Final = Refusal(
     "a distribution list (MQOD RecsPresent)", 0, MQRC_FUNCTION_NOT_SUPPORTED, "a put goes to one queue"
 )
-ALL: Final = (*OF_PUT, *OF_REPORT, *OF_REPORT_ELSEWHERE, *OF_FLAGS, DELAY, *OF_GET, *OF_MATCH, DISTRIBUTION_LIST)
+ALL: Final = (*OF_PUT, *OF_ANY_REPORT, *OF_REPORT, *OF_FLAGS, *OF_GET, *OF_MATCH, DISTRIBUTION_LIST)
 
 # What IBM's queue managers refuse too.
 _ON_TOPICS: Final = (
@@ -153,35 +146,79 @@ _ONE_OF_GET: Final = ((MQGMO_SYNCPOINT, MQGMO_NO_SYNCPOINT, MQGMO_SYNCPOINT_IF_P
 _REQUEST: Final = 1
 _MESSAGE_TYPES: Final = frozenset({_REQUEST, 2, 4, 8, 112, 113})
 _OF_APPLICATIONS: Final = range(65_536, 1_000_000_000)
-_NEEDS_REPLY_TO: Final = MQRO_PAN | MQRO_NAN | MQRO_ACTIVITY | MQRO_EXCEPTION
-_DELAY_FOLDER, _DELAY_TAG = "mqext", "Dly"
+_NEEDS_REPLY_TO: Final = MQRO_PAN | MQRO_NAN
 
 
-def check_put(mqmd: Mqmd, options: int, body: bytes, *, on_topic: bool, leaves: bool) -> None:
-    """Raises MqiError for what MQPUT refuses. on_topic: a publication. leaves: for another queue manager.
+_SEVERAL: Final = ("MQOO_ANY_INPUT", "MQGMO_ANY_BROWSE")
+
+
+def _bits(prefix: str) -> dict[str, int]:
+    names = vars(constants) | vars(mqi_constants)
+    return {name: bit for name, bit in names.items() if name.startswith(prefix) and bit and name not in _SEVERAL}
+
+
+FAMILIES: Final = {
+    "MQOPEN": (_bits("MQOO_"), ()),
+    "MQCLOSE": (_bits("MQCO_"), ()),
+    "MQPUT": (_bits("MQPMO_"), OF_PUT),
+    "MQMD Report": (_bits("MQRO_"), OF_ANY_REPORT),
+    "MQMD MsgFlags": (_bits("MQMF_"), OF_FLAGS),
+    "MQGET": (_bits("MQGMO_"), OF_GET),
+    "MQGET MatchOptions": (_bits("MQMO_"), OF_MATCH),
+    "MQSUB": (_bits("MQSO_"), ()),
+}
+"""The options of each call, by IBM's names, and those that are refused."""
+
+
+def coverage() -> list[tuple[str, tuple[str, ...], tuple[str, ...]]]:
+    """Of each family of options the names of those that are done, and of those that are refused, with the reason."""
+    rows: list[tuple[str, tuple[str, ...], tuple[str, ...]]] = []
+    for family, (bits, refusals) in FAMILIES.items():
+        reasons = {name: row.reason for name, bit in bits.items() for row in refusals if bit & row.bits == bit}
+        done = tuple(name for name in bits if name not in reasons)
+        rows.append((family, done, tuple(f"{name} ({reason})" for name, reason in reasons.items())))
+    return rows
+
+
+def known(family: str) -> int:
+    """All bits of a family of options that are done or refused."""
+    return sum({1 << n for bit in FAMILIES[family][0].values() for n in range(32) if bit >> n & 1})
+
+
+_OF_MQPUT, _OF_MQGET = known("MQPUT"), known("MQGET")
+
+
+def check_put(mqmd: Mqmd, options: int, *, on_topic: bool) -> None:
+    """Raises MqiError for what MQPUT refuses. on_topic: a publication.
 
     The reasons are those of the rows, 2046 for options that exclude each other, 2029 for a MsgType, 2061 for a report
     option that is not known, and 2027 where a ReplyToQ is missing (guide 4.7).
     """
     _exclude(options, _ONE_OF_PUT)
+    if options & ~_OF_MQPUT:
+        raise MqiError(MQRC_OPTIONS_ERROR, f"MQPMO Options are {options:#x}")
     _refuse(options, OF_PUT)
-    _refuse(mqmd.report, (*OF_REPORT, *_UNKNOWN_REPORTS, *(OF_REPORT_ELSEWHERE if leaves else ())))
+    _refuse(mqmd.report, (*_UNKNOWN_REPORTS, *OF_ANY_REPORT, *(OF_REPORT if on_topic else ())))
     _refuse(mqmd.msg_flags, (*OF_FLAGS, *(_ON_TOPICS if on_topic else ())))
     if mqmd.msg_type not in _MESSAGE_TYPES and mqmd.msg_type not in _OF_APPLICATIONS:
         raise MqiError(MQRC_MSG_TYPE_ERROR, f"MsgType is {mqmd.msg_type}")
     if mqmd.msg_type == _REQUEST and not name_of(mqmd.reply_to_q):
         raise MqiError(MQRC_MISSING_REPLY_TO_Q, "a request has no ReplyToQ")
+    if mqmd.report & OF_QUEUE_MANAGERS and not name_of(mqmd.reply_to_q):
+        raise MqiError(MQRC_MISSING_REPLY_TO_Q, "a report is asked for, and there is no ReplyToQ")
     if options & MQPMO_SUPPRESS_REPLYTO and mqmd.report & _NEEDS_REPLY_TO:
         raise MqiError(MQRC_MISSING_REPLY_TO_Q, "a report needs the ReplyToQ that MQPMO_SUPPRESS_REPLYTO removes")
-    if _is_delayed(mqmd, body):
-        raise MqiError(DELAY.reason, f"{DELAY.option}: {DELAY.why}")
 
 
 def check_get(options: int, match: int) -> None:
     """Raises MqiError for what MQGET refuses: as the rows say, and 2046 for options that exclude each other."""
     _exclude(options, _ONE_OF_GET)
+    if options & ~_OF_MQGET:
+        raise MqiError(MQRC_OPTIONS_ERROR, f"MQGMO Options are {options:#x}")
     _refuse(options, OF_GET)
     _refuse(match, OF_MATCH)
+    if options & MQGMO_LOGICAL_ORDER and match & MQMO_MATCH_MSG_SEQ_NUMBER:
+        raise MqiError(MQRC_MATCH_OPTIONS_ERROR, "MQGMO_LOGICAL_ORDER says which MsgSeqNumber is next")
 
 
 def check_destinations(records: int) -> None:
@@ -201,16 +238,3 @@ def _exclude(options: int, groups: tuple[tuple[int, ...], ...]) -> None:
         given = [option for option in group if options & option]
         if len(given) > 1:
             raise MqiError(MQRC_OPTIONS_ERROR, f"options {given[0]:#x} and {given[1]:#x} exclude each other")
-
-
-def _is_delayed(mqmd: Mqmd, body: bytes) -> bool:
-    """Whether a JMS client asks for a delay: it says so in a folder of the message, and nowhere else."""
-    if name_of(mqmd.format) != name_of(MQFMT_RF_HEADER_2) or b"<Dly" not in body:
-        return False
-    try:
-        headers, _ = decode_chain(body, mqmd.format, mqmd.coded_char_set_id)
-        first = headers[0] if headers else None
-        folder = first.folder(_DELAY_FOLDER) if isinstance(first, Rfh2) else None
-        return folder is not None and any(tag == _DELAY_TAG and text.strip("0 ") for tag, text in folder.pairs())
-    except DecodeError:
-        return False

@@ -145,7 +145,7 @@ class SubscriptionRules:
             raise MqiError(MQRC_HOBJ_ERROR, f"queue {made.dest_queue} does not exist any more")
         if wanted.managed:
             if not (found.is_temporary and found.name.startswith(MANAGED_PREFIX)):
-                raise MqiError(MQRC_INVALID_DESTINATION, f"{found.name} is no managed queue")
+                raise MqiError(MQRC_INVALID_DESTINATION, f"{found.name} is not a managed queue")
             return
         if wanted.durable and found.is_temporary:
             raise MqiError(MQRC_INVALID_DESTINATION, f"{found.name} is a temporary dynamic queue")

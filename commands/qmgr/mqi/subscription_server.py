@@ -87,7 +87,7 @@ class SubscriptionServer:
         try:
             request = SubscriptionRequest.model_validate_json(arrival.body)
         except ValidationError:
-            outcome = broker.set_aside(arrival, MQRC_OBJECT_TYPE_ERROR, "it is no request of MQSUB")
+            outcome = broker.set_aside(arrival, MQRC_OBJECT_TYPE_ERROR, "it is not a request of MQSUB")
             return Administered(iter(outcome.puts), Completion.ERROR, reason=outcome.reason, why=outcome.why)
         work = _Work(unit, broker, arrival)
         try:

@@ -98,7 +98,7 @@ class Subscriber:
             raise MqiError(MQRC_SUB_NAME_ERROR, "a durable subscription needs a name")
         given = None if hobj <= NO_HANDLE or descriptor.managed else self._handles[hobj]
         if given is not None and given.object_type != MQOT_Q:
-            raise MqiError(MQRC_HOBJ_ERROR, f"{given.name} is no queue")
+            raise MqiError(MQRC_HOBJ_ERROR, f"{given.name} is not a queue")
         if given is None and not descriptor.managed and not descriptor.has(MQSO_RESUME | MQSO_ALTER):
             raise MqiError(MQRC_HOBJ_ERROR, "neither a queue nor MQSO_MANAGED was given")
         user = self._acting_user(descriptor, unit_of_work)
@@ -272,7 +272,7 @@ class Subscriber:
     def _subscription(self, number: int) -> OpenSubscription:
         subscription = self._handles[number].subscription
         if subscription is None:
-            raise MqiError(MQRC_HOBJ_ERROR, f"handle {number} is no subscription")
+            raise MqiError(MQRC_HOBJ_ERROR, f"handle {number} is not a subscription")
         return subscription
 
     def _defer_removal(self, unit: SqliteUnitOfWork, sub_id: bytes, user: str) -> bytes:

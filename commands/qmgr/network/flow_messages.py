@@ -218,7 +218,7 @@ def _read(described: Mqmd, body: bytes, receiver: str, words: Container[Word] = 
             raise ValueError("that is not returned")
         return _sent(values, _fingerprints(header), body[header.length :], receiver)
     except (KeyError, ValueError, OverflowError) as error:
-        why = f"it is no message of a neighbour: {error!r}"
+        why = f"it is not a message of a neighbour: {error!r}"
         raise DecodeError(0, "MQRFH2", why, "bad-flow") from error
 
 

@@ -273,7 +273,7 @@ class LiveNetwork:
         """
         if sent.sender not in self._strangers:
             self._strangers.add(sent.sender)
-            text = "queue manager %s, which is no neighbour of %s, sent messages: it gets them back"
+            text = "queue manager %s, which is not a neighbour of %s, sent messages: it gets them back"
             _log.warning(text, sent.sender, self._name)
         return _done((), [flow_messages.returned(self._name, arrival, sent)])
 

@@ -76,7 +76,10 @@ class Database:
             raise StoreDamagedError(self.path, _LOG_MISSING.format(path.name))
         uri = f"{path.absolute().as_uri()}?mode={'rwc' if create else 'rw'}"
         try:
-            self.connection = sqlite3.connect(uri, uri=True, timeout=patience_s, isolation_level=None)
+            # Of one thread at a time, which need not be the same one: the listener commits on another.
+            self.connection = sqlite3.connect(
+                uri, uri=True, timeout=patience_s, isolation_level=None, check_same_thread=False
+            )
         except FAILURES as error:
             raise self.translated(error) from error
         self._file = self._file_now()
@@ -93,8 +96,10 @@ class Database:
             self.connection.close()
             raise self.translated(error) from error
 
-    def begin(self, lasting: bool = True) -> None:
+    def begin(self, lasting: bool = True, waits: bool = True) -> None:
         """Begin a write transaction, in turn with other processes. Raises StoreBusyError after ``patience_s``.
+
+        waits: false for StoreBusyError at once.
 
         Raises SupersededError where another command processor has begun since this one. Nobody can begin one before the
         transaction ends, so what holds here holds at the commit. lasting: whether its commit survives what
@@ -102,7 +107,7 @@ class Database:
         program does not.
         """
         self._synchronise(self._durability if lasting else Durability.NORMAL)
-        deadline = time.monotonic() + self.patience_s
+        deadline = time.monotonic() + self.patience_s if waits else 0.0
         self.failure = None
         try:
             if not self._turn.take(deadline):
@@ -182,14 +187,15 @@ class Database:
     def _in_words(self, error: sqlite3.Error | UnicodeDecodeError) -> StoreError:
         code = getattr(error, "sqlite_errorcode", None)
         if isinstance(error, UnicodeDecodeError) or (code is None and "decode" in str(error)):
-            return StoreDamagedError(self.path, f"holds what is no text: {DAMAGED}")
+            return StoreDamagedError(self.path, f"holds what is not text: {DAMAGED}")
         primary = None if code is None else code & 0xFF
         if primary in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             return StoreBusyError(self.path, self.patience_s)
         if primary == sqlite3.SQLITE_FULL:
             return StoreFullError(self.path)
         if primary == sqlite3.SQLITE_NOTADB:
-            return StoreDamagedError(self.path, "is no SQLite database; it was left as it is; restore it from a backup")
+            why = "is not an SQLite database; it was left as it is; restore it from a backup"
+            return StoreDamagedError(self.path, why)
         if primary == sqlite3.SQLITE_CORRUPT:
             return StoreDamagedError(self.path, DAMAGED)
         if primary == sqlite3.SQLITE_ERROR:

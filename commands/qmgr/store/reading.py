@@ -238,11 +238,6 @@ def definitions_in(objects: Objects) -> list[Definition]:
     """Every definition that *objects* holds, without the copies of cluster topics."""
     return [
         objects.qmgr,
-        *objects.queues.values(),
-        *objects.aliases.values(),
-        *objects.models.values(),
-        *objects.namelists.values(),
         *objects.topics.own,
-        *objects.authorities.values(),
-        *objects.channels.values(),
+        *objects.named,
     ]

@@ -21,6 +21,8 @@ sent_proxies  the topic strings of proxy subscriptions that a neighbour was sent
 repository    what is known of others that share a cluster, each as JSON (``commands.network.repository``)
 senders, arrived   of messages that another queue manager of the same home sent: which channel may bring them, and those
               of which it is not known yet that they have left the other's transmission queue
+prepared      branches of global transactions that are in doubt (``commands.qmgr.store.prepared``); a number is never
+              given twice
 sequences     how many batches of messages were carried to another queue manager of the home, and came from there
 state         one row; version grows with each unit of work that changes definitions, subscriptions or retained, and
               definitions with each that changes the first of these; epoch with each processor that begins (``opening``)
@@ -211,6 +213,12 @@ CREATE TABLE repository (
     entry TEXT NOT NULL
 ) WITHOUT ROWID;
 """
+_NINTH = """
+CREATE TABLE prepared (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    xid BLOB NOT NULL UNIQUE
+);
+"""
 _PUBLISH = """INSERT INTO publications (published_at, expires_at, local, persistent, md, body)
     VALUES (?, ?, ?, ?, ?, ?)"""
 _TOPIC_OF_NAME = "SELECT 1 FROM definitions WHERE kind = 'topic' AND name = ?"
@@ -298,6 +306,7 @@ MIGRATIONS: tuple[str | Callable[[sqlite3.Connection], None], ...] = (
     _SIXTH,
     _SEVENTH,
     _EIGHTH,
+    _NINTH,
 )
 
 

@@ -405,7 +405,7 @@ def parse_gate(text: str) -> Gate:
         name, count = words[0], words[1] if len(words) > 1 else "0"
         if name not in (_EVERY, FINDING, _UNPROCESSED) and name.removeprefix(_SIGN) not in RULES:
             raise QPubSubError(
-                f"line {number}: {name} is no rule; a rule is D01 to D34, sign:D01, {FINDING}, {_UNPROCESSED} or *"
+                f"line {number}: {name} is not a rule; a rule is D01 to D34, sign:D01, {FINDING}, {_UNPROCESSED} or *"
             )
         if len(words) > 2 or not count.isdecimal():
             raise QPubSubError(f"line {number}: a rule and a number are expected, such as D01 12")

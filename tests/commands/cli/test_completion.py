@@ -1,4 +1,4 @@
-"""Shell completion: what the README's lines make a shell do, and what TAB then gives."""
+"""Shell completion: what the lines of docs/shell.md make a shell do, and what TAB then gives."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from click.testing import CliRunner
 from commands.cli import VERBS, main
 from tests.commands.cli_runs import run
 
-README = (Path(__file__).parents[3] / "README.md").read_text()
+PAGE = (Path(__file__).parents[3] / "docs/shell.md").read_text()
 SHELLS = ("bash", "zsh", "fish")
 
 
@@ -58,8 +58,8 @@ def answered(**environment: str) -> str:
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-def test_the_line_of_the_readme_is_a_script(shell: str) -> None:
-    assert re.search(rf"^\| {shell}\b.*\b_QPUBSUB_COMPLETE={shell}_source qpubsub\b", README, re.MULTILINE)
+def test_the_line_of_the_page_is_a_script(shell: str) -> None:
+    assert re.search(rf"^\| {shell}\b.*\b_QPUBSUB_COMPLETE={shell}_source qpubsub\b", PAGE, re.MULTILINE)
     assert f"_QPUBSUB_COMPLETE={shell}_complete" in answered(_QPUBSUB_COMPLETE=f"{shell}_source")
 
 
@@ -108,7 +108,7 @@ def test_a_directory_that_is_no_queue_manager_is_not_offered(tmp_path: Path) -> 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
 def test_bash_itself(program: Path, home: Path) -> None:
-    line = re.search(r"`(eval .*bash_source qpubsub\)\")`", README)
+    line = re.search(r"`(eval .*bash_source qpubsub\)\")`", PAGE)
     assert line is not None
     script = f"""{line[1]}
 complete -p qpubsub

@@ -70,7 +70,7 @@ except SystemExit:
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
 
     *shown, modules = result.stdout.splitlines()
-    listed = [line.split()[0] for line in shown[shown.index("Commands:") + 1 :] if line.startswith("  ")]
+    listed = [line.split()[0] for line in shown[shown.index("Look:") + 1 :] if line.startswith("  ")]
     assert [verb for verb in THERE if verb not in listed] == []
     assert modules == "['commands.options', 'commands.options.verb']"
 

@@ -50,9 +50,9 @@ def test_json() -> None:
 @pytest.mark.parametrize(
     ("words", "stdin", "why"),
     [
-        (("a:b",), "x", "'a:b' is no user"),
-        (("#a",), "x", "is no user"),
-        (("",), "x", "is no user"),
+        (("a:b",), "x", "'a:b' is not a user"),
+        (("#a",), "x", "is not a user"),
+        (("",), "x", "is not a user"),
         (("alice",), "", "1 to 256 bytes"),
         (("alice",), "x" * 257, "1 to 256 bytes"),
         (("--delete", "alice"), "", "--delete needs --users FILE"),

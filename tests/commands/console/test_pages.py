@@ -183,7 +183,7 @@ def test_decode_shows_what_the_verb_prints(console: Opened) -> None:
     assert [line.rstrip() for line in lines[1:]] == printed[1:]
 
 
-@pytest.mark.parametrize("text", ["this is no message", "<script>", "\0\x1b[2J", "{" * 5000, "00"])
+@pytest.mark.parametrize("text", ["this is not a message", "<script>", "\0\x1b[2J", "{" * 5000, "00"])
 def test_decode_says_what_it_cannot_read(text: str, console: Opened) -> None:
     form = {"text": text, "token": console.token("/decode")}
     answer = console.client.post("/decode", data=form, headers={"origin": ORIGIN})

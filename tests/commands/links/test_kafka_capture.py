@@ -203,7 +203,7 @@ def test_a_topic_of_something_else_is_refused(kafka: KafkaServer, topic: str) ->
     ):
         opened(kafka, topic)
     KafkaNative(kafka.servers).produce(topic, None, json.dumps({"price": 1}).encode())
-    with pytest.raises(ConfigError, match="record 1 of partition 0 is no captured message"):
+    with pytest.raises(ConfigError, match="record 1 of partition 0 is not a captured message"):
         opened(kafka, topic, "QM2")
 
 

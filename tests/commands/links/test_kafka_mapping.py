@@ -123,8 +123,8 @@ def test_the_topic_string_of_a_native_record(topic: str, key: bytes | None, head
 WRONG = [
     ({"topic": "a b"}, "a b cannot be"),
     ({"routes": [{"pattern": "a", "topic": "qpubsub.state"}]}, "cannot be"),
-    ({"routes": [{"pattern": "a", "topic": "a", "key": "{0}"}]}, "{0} is no part"),
-    ({"routes": [{"pattern": "a", "topic": "a", "native": "{topic}"}]}, "{topic} is no part"),
+    ({"routes": [{"pattern": "a", "topic": "a", "key": "{0}"}]}, "{0} is not part"),
+    ({"routes": [{"pattern": "a", "topic": "a", "native": "{topic}"}]}, "{topic} is not part"),
 ]
 
 

@@ -105,7 +105,7 @@ def test_what_is_taken_is_gone_and_a_capture_goes_on(tmp_path: Path, mq: StandIn
     ("arguments", "why"),
     [
         (("S", "S"), "given twice"),
-        (("bad name",), "no name of a queue"),
+        (("bad name",), "not the name of a queue"),
         (("S=",), None),
         (("NONE",), "2085"),
     ],

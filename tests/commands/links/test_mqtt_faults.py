@@ -100,7 +100,7 @@ def test_what_is_no_mqtt_broker_is_told(tmp_path: Path) -> None:
         thread.start()
         told = _trouble(f"mqtt://127.0.0.1:{listening.getsockname()[1]}")
         thread.join()
-    assert told.endswith("hangs up instead of answering: it is no MQTT 5 broker, or wants TLS")
+    assert told.endswith("hangs up instead of answering: it is not an MQTT 5 broker, or wants TLS")
 
 
 @pytest.fixture(scope="module")
@@ -138,7 +138,7 @@ def test_tls_with_an_authority_of_ones_own(tmp_path: Path, tls: Callable[..., st
     other = url.replace("localhost", "127.0.0.1")
     assert "IP address mismatch" in _trouble(other, ca_file=certificates / "ca.pem")
     plain = url.replace("mqtts", "mqtt", 1)
-    assert "it is no MQTT 5 broker, or wants TLS" in _trouble(plain)
+    assert "it is not an MQTT 5 broker, or wants TLS" in _trouble(plain)
 
 
 @needs_mosquitto

@@ -36,7 +36,7 @@ FILTERS = [
     ("2.5.1.1.1 beside other characters they are not wild", TOPIC, "USA+/x", None),
     ("2.5.1.1.1 nor there", TOPIC, "a/#b/#", None),
     ("2.5.1 empty levels", TOPIC, "/a//b", "/a//b"),
-    ("MQTT 4.8.2 a shared subscription is no topic", TOPIC, "$share/g/x", None),
+    ("MQTT 4.8.2 a shared subscription is not a topic", TOPIC, "$share/g/x", None),
     ("MQTT 1.5.4 no null", TOPIC, "a\0b", None),
     ("3.1.3 widened", CHAR, "/aaa/bbb/c*d", "/aaa/bbb/#"),
     ("3.1.3 from the first level", CHAR, "a?b", "#"),

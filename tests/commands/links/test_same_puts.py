@@ -51,7 +51,7 @@ ADAPTERS = [
 ]
 
 
-# A step's message that is not processed: nobody reads a queue that is no stream any more.
+# A step's message that is not processed: nobody reads a queue that is not a stream any more.
 NOT_READ = {"6.5.5-deleting-a-stream": 10}
 
 

@@ -109,4 +109,4 @@ def test_the_state_follows_the_bridge(home: Path, broker: Mosquitto) -> None:
     assert states == expected, "no takeover looks like a loss"
     assert {each["version"] for each in _states(watcher)} == {VERSION}
     with QueueManagerStore.open(home, "QM1") as store:
-        assert [*store.browse("ALL")] == [], "it is no publication for programs of queues"
+        assert [*store.browse("ALL")] == [], "it is not a publication for programs of queues"

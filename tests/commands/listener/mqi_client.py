@@ -228,15 +228,16 @@ class MqiClient:
 
     # Calls
 
-    def call(self, kind: int, body: bytes | bytearray = b"", handle: int = 0) -> Reply:
-        """One call and its reply."""
-        self.request(kind, body, handle)
+    def call(self, kind: int, body: bytes | bytearray = b"", handle: int = 0, flags: int = 0) -> Reply:
+        """One call and its reply. flags: of an XA call."""
+        self.request(kind, body, handle, flags)
         return self.reply(kind)
 
-    def request(self, kind: int, body: bytes | bytearray = b"", handle: int = 0) -> None:
+    def request(self, kind: int, body: bytes | bytearray = b"", handle: int = 0, flags: int = 0) -> None:
         """Send one call."""
         api = Structure.new(API_HEADER, self.order)
         api["ReplyLength"], api["ObjectHandle"] = (len(body) + 44).to_bytes(4, "big"), handle
+        api["Reason"] = flags
         for segment in split(self.header(kind), bytes(api) + bytes(body), self.largest):
             self.send(segment)
 

@@ -345,7 +345,7 @@ def test_calls_that_fail_change_nothing(client: MqiClient, home: Path) -> None:
         "set without MQOO_SET": client.set(output, {10: 1}),
         "set what cannot be set": client.set(settable, {3: 1}),
         "set to no value": client.set(settable, {10: 0, 9: 2}),
-        "XA": client.call(0xA1).reason,
+        "XA that nobody asks for": client.call(0xAA).reason,
     }
     assert reasons == {
         "get from what is open for output": 2037,
@@ -367,7 +367,7 @@ def test_calls_that_fail_change_nothing(client: MqiClient, home: Path) -> None:
         "set without MQOO_SET": 2040,
         "set what cannot be set": 2067,
         "set to no value": 2020,
-        "XA": 2298,
+        "XA that nobody asks for": 2298,
     }
     assert client.put(short, b"1")[0] == 0
     assert client.put(short, b"2")[0] == 2053
@@ -507,7 +507,11 @@ def test_inquiry(client: MqiClient) -> None:
     assert (reply.reason, reply.body[12 + 12 :]) == (0, client.long(1) + client.long(1) + b"Q".ljust(48))
     assert client.inquire(queue, 2002, characters=48).reason == 2068
     assert client.inquire(queue, 9999).reason == 2067
+    # DEFREADA, QDEPTHHI, PROPCTL; CUSTOM, ALTDATE.
+    reply = client.inquire(queue, 188, 40, 2119, 190, 2027, integers=3, characters=140)
+    assert reply.body[12 + 20 :] == b"".join(map(client.long, (0, 80, 0))) + b" " * 140
     qmgr = client.opened("", INQUIRE, MQOT_Q_MGR)
+    assert client.inquire(qmgr, 47, 68, integers=2).body[12 + 8 :] == client.long(0) + client.long(5000)
     assert client.inquire(qmgr, 31, 2015, integers=1, characters=48).body[20:] == client.long(943) + b"QM1".ljust(48)
     # Clients 9.0 ask for one integer more than there are, and read the characters behind that.
     reply = client.inquire(qmgr, 31, 2015, integers=2, characters=48)

@@ -130,7 +130,7 @@ def test_a_wrong_password_waits_for_its_answer(monkeypatch: pytest.MonkeyPatch) 
     assert slept == [3]
 
 
-# Who is no user, and who is privileged
+# Who is not a user, and who is privileged
 
 
 @pytest.mark.rule("LSN-6")

@@ -12,6 +12,8 @@ import pytest
 
 from commands.broker.objects import QueueManager
 from commands.qmgr.store import Durability, QueueManagerStore
+from rfh2.channel.segments import SegmentType
+from rfh2.channel.xa import TMSUCCESS, Xid
 from rfh2.mqi_constants import (
     MQGMO_BROWSE_FIRST,
     MQGMO_SYNCPOINT,
@@ -27,6 +29,7 @@ from tests.commands.listener.mqi_client import MqiClient
 
 FULL, NORMAL = 2, 1
 MAX_DEPTH = 15
+BRANCH = Xid(1, b"a", b"b").write("little")
 
 
 @pytest.mark.parametrize(("durability", "lasting"), [(Durability.FULL, FULL), (Durability.NORMAL, NORMAL)])
@@ -59,6 +62,9 @@ CALLS: list[tuple[str, Program, bool]] = [
     ("inquire", lambda client, q: client.inquire(q, MAX_DEPTH, integers=1), False),
     ("commit", lambda client, q: client.commit(), True),
     ("backout", lambda client, q: client.backout(), True),
+    ("start of a branch", lambda client, q: client.call(SegmentType.XA_START, BRANCH), False),
+    ("its end", lambda client, q: client.call(SegmentType.XA_END, BRANCH, flags=TMSUCCESS), False),
+    ("prepare", lambda client, q: client.call(SegmentType.XA_PREPARE, BRANCH), True),
 ]
 
 
@@ -67,9 +73,9 @@ def test_what_need_not_last(home: Path, monkeypatch: pytest.MonkeyPatch) -> None
     begun: list[bool] = []
     unit_of_work = QueueManagerStore.unit_of_work
 
-    def noted(store: QueueManagerStore, lasting: bool = True) -> object:
+    def noted(store: QueueManagerStore, lasting: bool = True, waits: bool = True) -> object:
         begun.append(lasting)
-        return unit_of_work(store, lasting)
+        return unit_of_work(store, lasting, waits)
 
     monkeypatch.setattr(QueueManagerStore, "unit_of_work", noted)
     found: list[tuple[str, bool]] = []

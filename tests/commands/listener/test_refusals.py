@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from commands.broker.objects import LocalQueue
 from commands.qmgr.mqi import refusals
 from commands.qmgr.mqi.refusals import MqiError, Refusal, check_get, check_put
 from commands.qmgr.store import QueueManagerStore
@@ -58,35 +57,23 @@ def expected(rows: tuple[Refusal, ...]) -> dict[str, int]:
 @pytest.mark.rule("LSN-17")
 def test_each_option_is_refused_and_nothing_is_put_or_got(client: MqiClient, home: Path) -> None:
     with QueueManagerStore.open(home, "QM1") as store, store.unit_of_work() as unit:
-        unit.save_definition(LocalQueue("QM2", transmission=True))
         unit.save_definition(TopicObject("T", topic_string="sport"))
     queue, topic = client.opened("Q", IN | OUT), client.opened("T", OUT, MQOT_TOPIC)
-    far = client.open("THEIRS", OUT, qmgr="QM2").handle
     client.put(queue, b"here")
     rows = refusals
     for handle in (queue, topic):
         assert reasons(rows.OF_PUT, lambda bit, at=handle: client.put(at, b"x", bit)[0]) == expected(rows.OF_PUT)
-        report = reasons(rows.OF_REPORT, lambda bit, at=handle: client.put(at, b"x", report=bit, **REPLY_TO)[0])
-        assert report == expected(rows.OF_REPORT)
+    report = reasons(rows.OF_ANY_REPORT, lambda bit: client.put(queue, b"x", report=bit, **REPLY_TO)[0])
+    assert report == expected(rows.OF_ANY_REPORT)
+    report = reasons(rows.OF_REPORT, lambda bit: client.put(topic, b"x", report=bit, **REPLY_TO)[0])
+    assert report == expected(rows.OF_REPORT)
     flags = reasons(rows.OF_FLAGS, lambda bit: client.put(queue, b"x", msg_flags=bit, offset=0)[0])
     assert flags == expected(rows.OF_FLAGS)
-    leaving = reasons(rows.OF_REPORT_ELSEWHERE, lambda bit: client.put(far, b"x", report=bit, **REPLY_TO)[0])
-    assert leaving == expected(rows.OF_REPORT_ELSEWHERE)
     assert reasons(rows.OF_GET, lambda bit: client.get(queue, bit).reason) == expected(rows.OF_GET)
     assert reasons(rows.OF_MATCH, lambda bit: client.get(queue, match=bit).reason) == expected(rows.OF_MATCH)
-    assert client.put(queue, delayed(b"2000"), format="MQHRF2", coded_char_set_id=1208)[0] == 2298
     two = client.structure(*(MQOD[2], "OD  ", 2), ObjectType=1, RecsPresent=2, ObjectName="", ObjectQMgrName="")
     assert client.call(SegmentType.MQOPEN, bytes(two) + client.long(OUT)).reason == 2298
     assert [client.get(queue).body, client.get(queue).reason] == [b"here", 2033]
-
-
-def delayed(milliseconds: bytes) -> bytes:
-    """A message as IBM's JMS client writes it for a producer with a delivery delay."""
-    folder = b"<mqext><Dly>" + milliseconds + b"</Dly><Dtm>1795527104127</Dtm></mqext>"
-    folder += b" " * (-len(folder) % 4)
-    numbers = (2, 40 + len(folder), 273, 1208)
-    head = b"RFH " + b"".join(number.to_bytes(4, "big") for number in numbers) + b"MQSTR   "
-    return head + b"".join(number.to_bytes(4, "big") for number in (0, 1208, len(folder))) + folder + b"text"
 
 
 GROUPED = {"msg_flags": 0x8, "group_id": b"gg".ljust(24, b"\0"), "msg_seq_number": 3}
@@ -97,7 +84,6 @@ OF_JMS: list[tuple[str, Callable[[], None]]] = [
     ("connection consumer", lambda: check_get(0x0320_2055, 0x3)),
     ("server session", lambda: check_get(0x0200_3000, 0x20)),
     ("send", lambda: put(options=0x2_2044)),
-    ("send, no delay", lambda: put(delayed(b"0"), format="MQHRF2", coded_char_set_id=1208)),
     ("JMSXGroupID", lambda: put(**GROUPED)),
     ("JMSReplyTo", lambda: put(msg_type=1, reply_to_q="R.Q")),
     ("a report of its own queue manager", lambda: put(report=0x0100_0000, **REPLY_TO)),
@@ -105,8 +91,8 @@ OF_JMS: list[tuple[str, Callable[[], None]]] = [
 ]
 
 
-def put(body: bytes = b"", options: int = 0, on_topic: bool = False, **fields: Any) -> None:
-    check_put(Mqmd(version=2, **fields), options, body, on_topic=on_topic, leaves=False)
+def put(options: int = 0, on_topic: bool = False, **fields: Any) -> None:
+    check_put(Mqmd(version=2, **fields), options, on_topic=on_topic)
 
 
 @pytest.mark.rule("LSN-17")
@@ -118,10 +104,13 @@ def test_what_ibms_clients_ask_for_is_not_refused(call: Callable[[], None]) -> N
 WRONG: list[tuple[str, Callable[[], None], int]] = [
     ("both kinds of syncpoint, put", lambda: put(options=MQPMO_SYNCPOINT | MQPMO_NO_SYNCPOINT), 2046),
     ("both kinds of syncpoint, get", lambda: check_get(MQGMO_SYNCPOINT | MQGMO_NO_SYNCPOINT, 0), 2046),
+    ("an option of MQPUT that nobody knows", lambda: put(options=0x8), 2046),
+    ("an option of MQGET that nobody knows", lambda: check_get(0x2000_0000, 0), 2046),
     ("two contexts", lambda: put(options=MQPMO_NO_CONTEXT | MQPMO_PASS_ALL_CONTEXT), 2046),
     ("a type of message", lambda: put(msg_type=600), 2029),
     ("a report that nobody knows", lambda: put(report=0x0008_0000), 2061),
     ("a request without ReplyToQ", lambda: put(msg_type=1), 2027),
+    ("a report without ReplyToQ", lambda: put(report=0x100), 2027),
     ("a message of a group on a topic", lambda: put(on_topic=True, **GROUPED), 2562),
 ]
 
@@ -139,3 +128,29 @@ def test_the_page_names_each_refusal() -> None:
     section = PAGE.read_text().split("## What is refused\n")[1].split("\n## ")[0]
     rows = re.findall(r"^\| (.+?) \| (\d{4}) \| (.+?) \|$", section, re.MULTILINE)
     assert rows == [(row.option, str(row.reason), row.why) for row in refusals.ALL]
+
+
+# All options of IBM MQ 9.4: the sum of the bits of each family (com.ibm.mq.constants.CMQC).
+OF_IBM = {
+    "MQOPEN": 0x007F_FFFF,
+    "MQCLOSE": 0x2F,
+    "MQPUT": 0x1CAF_FFE6,
+    "MQMD Report": 0x0FE0_7FC7,
+    "MQMD MsgFlags": 0x1F,
+    "MQGET": 0x1FF7_FFFF,
+    "MQGET MatchOptions": 0x3F,
+    "MQSUB": 0x1C74_3BFF,
+}
+
+
+@pytest.mark.rule("LSN-47")
+def test_each_option_of_ibm_mq_is_done_or_refused() -> None:
+    assert {family: hex(refusals.known(family)) for family in OF_IBM} == {a: hex(b) for a, b in OF_IBM.items()}
+
+
+@pytest.mark.rule("LSN-47")
+def test_the_page_has_the_table_of_options() -> None:
+    section = PAGE.read_text().split("## Options\n")[1].split("\n## ")[0]
+    assert re.findall(r"^\| (MQ[^|]+?) \| (.+?) \| (.*?) \|$", section, re.MULTILINE) == [
+        (family, ", ".join(done), ", ".join(refused) or "none") for family, done, refused in refusals.coverage()
+    ]

@@ -281,7 +281,7 @@ REFUSED = [
     ("resume-keyword-unknown", "", "RESUME QMGR CLUSTER(C) COLOUR(RED)", "AMQ8405"),
     ("refresh-cluster", "", "REFRESH CLUSTER(C) REPOS(NO)", "AMQ8404"),
     ("object-not-here", "", "DEFINE CHANNEL(TO.QM2) CHLTYPE(SDR)", "AMQ8404"),
-    ("verb-not-here", "", "START LISTENER(LST1)", "AMQ8404"),
+    ("verb-not-here", "", "RESET CHANNEL(C)", "AMQ8404"),
     ("object-unknown", "", "DEFINE NOTHING(X)", "AMQ8405"),
     ("verb-and-object", "", "CLEAR TOPIC(T)", "AMQ8405"),
     ("sub-without-topic", "", "DEFINE SUB(S) DEST(Q)", "AMQ8421"),
@@ -513,6 +513,8 @@ def test_qmgr_attributes_of_guide_6_5_1(desk: Desk) -> None:
             "PSRTYCNT": 9,
             "PSSYNCPT": "YES",
             "TREELIFE": 900,
+            "CONNAUTH": "SYSTEM.DEFAULT.AUTHINFO.IDPWOS",
+            "CHLAUTH": "ENABLED",
         }
     ]
     assert desk.show("DISPLAY QMGR PSMODE") == [{"QMNAME": "QM1", "PSMODE": "DISABLED"}]

@@ -57,6 +57,10 @@ ALIAS = Cfin(c.MQIA_Q_TYPE, c.MQQT_ALIAS)
 REPLACE = Cfin(c.MQIACF_REPLACE, c.MQRP_YES)
 TOPIC_TYPE = Cfin(c.MQIACF_OBJECT_TYPE, c.MQOT_TOPIC)
 
+CLIENTS = Cfin(c.MQIACH_CHANNEL_TYPE, c.MQCHT_SVRCONN)
+AUTHINFO = Cfst.of(c.MQCA_AUTH_INFO_NAME, "A")
+LISTENER = Cfst.of(c.MQCACH_LISTENER_NAME, "L")
+
 Request = tuple[int, tuple[Parameter, ...]]
 
 JOIN: Request = (c.MQCMD_CREATE_CHANNEL, (channel("C"), RECEIVER, cluster("SALES")))
@@ -155,6 +159,85 @@ CHANGES: list[tuple[str, list[Request], Request, Request, list[Numbers]]] = [
         (c.MQCMD_CREATE_CHANNEL, (channel("C"), RECEIVER, cluster("SALES"), Cfin(1502, 2))),
         (c.MQCMD_INQUIRE_CHANNEL, (channel("*"), RECEIVER)),
         [{c.MQCACH_CHANNEL_NAME: "C", c.MQIACH_CHANNEL_TYPE: c.MQCHT_CLUSRCVR, c.MQCA_CLUSTER_NAME: "SALES"}],
+    ),
+    (
+        "create-channel-of-clients",
+        [],
+        (c.MQCMD_CREATE_CHANNEL, (channel("S"), CLIENTS, Cfst.of(c.MQCACH_MCA_USER_ID, "app"), Cfin(1615, 1))),
+        (c.MQCMD_INQUIRE_CHANNEL, (channel("S"),)),
+        [{c.MQIACH_CHANNEL_TYPE: c.MQCHT_SVRCONN, c.MQCACH_MCA_USER_ID: "app", c.MQIACH_SHARING_CONVERSATIONS: 1}],
+    ),
+    (
+        "create-authinfo",
+        [],
+        (c.MQCMD_CREATE_AUTH_INFO, (AUTHINFO, Cfin(c.MQIA_AUTH_INFO_TYPE, 3), Cfin(c.MQIA_CHECK_CLIENT_BINDING, 3))),
+        (c.MQCMD_INQUIRE_AUTH_INFO, (AUTHINFO,)),
+        [{c.MQIA_CHECK_CLIENT_BINDING: c.MQCHK_REQUIRED, c.MQIA_ADOPT_CONTEXT: c.MQADPCTX_YES}],
+    ),
+    (
+        "change-authinfo",
+        [(c.MQCMD_CREATE_AUTH_INFO, (AUTHINFO, Cfin(c.MQIA_AUTH_INFO_TYPE, 3)))],
+        (c.MQCMD_CHANGE_AUTH_INFO, (AUTHINFO, Cfin(c.MQIA_AUTHENTICATION_FAIL_DELAY, 9))),
+        (c.MQCMD_INQUIRE_AUTH_INFO, (AUTHINFO,)),
+        [{c.MQIA_AUTHENTICATION_FAIL_DELAY: 9}],
+    ),
+    (
+        "copy-authinfo",
+        [(c.MQCMD_CREATE_AUTH_INFO, (AUTHINFO, Cfin(c.MQIA_AUTH_INFO_TYPE, 3), Cfin(c.MQIA_ADOPT_CONTEXT, 0)))],
+        (
+            c.MQCMD_COPY_AUTH_INFO,
+            (
+                Cfst.of(c.MQCACF_FROM_AUTH_INFO_NAME, "A"),
+                Cfst.of(c.MQCACF_TO_AUTH_INFO_NAME, "B"),
+                Cfin(c.MQIA_AUTH_INFO_TYPE, 3),
+            ),
+        ),
+        (c.MQCMD_INQUIRE_AUTH_INFO, (Cfst.of(c.MQCA_AUTH_INFO_NAME, "B"),)),
+        [{c.MQIA_ADOPT_CONTEXT: c.MQADPCTX_NO}],
+    ),
+    (
+        "create-listener",
+        [],
+        (c.MQCMD_CREATE_LISTENER, (LISTENER, Cfin(c.MQIACH_XMIT_PROTOCOL_TYPE, 2), Cfin(c.MQIACH_PORT, 1500))),
+        (c.MQCMD_INQUIRE_LISTENER, (LISTENER,)),
+        [{c.MQIACH_PORT: 1500, c.MQIACH_LISTENER_CONTROL: c.MQSVC_CONTROL_MANUAL}],
+    ),
+    (
+        "change-listener",
+        [(c.MQCMD_CREATE_LISTENER, (LISTENER, Cfin(c.MQIACH_XMIT_PROTOCOL_TYPE, 2)))],
+        (c.MQCMD_CHANGE_LISTENER, (LISTENER, Cfin(c.MQIACH_LISTENER_CONTROL, c.MQSVC_CONTROL_Q_MGR))),
+        (c.MQCMD_INQUIRE_LISTENER, (LISTENER,)),
+        [{c.MQIACH_LISTENER_CONTROL: c.MQSVC_CONTROL_Q_MGR}],
+    ),
+    (
+        "copy-listener",
+        [(c.MQCMD_CREATE_LISTENER, (LISTENER, Cfin(c.MQIACH_XMIT_PROTOCOL_TYPE, 2), Cfin(c.MQIACH_PORT, 1500)))],
+        (
+            c.MQCMD_COPY_LISTENER,
+            (
+                Cfst.of(c.MQCACF_FROM_LISTENER_NAME, "L"),
+                Cfst.of(c.MQCACF_TO_LISTENER_NAME, "M"),
+                Cfin(c.MQIACH_XMIT_PROTOCOL_TYPE, 2),
+            ),
+        ),
+        (c.MQCMD_INQUIRE_LISTENER, (Cfst.of(c.MQCACH_LISTENER_NAME, "M"),)),
+        [{c.MQIACH_PORT: 1500}],
+    ),
+    (
+        "set-chlauth",
+        [],
+        (
+            c.MQCMD_SET_CHLAUTH_REC,
+            (
+                channel("S"),
+                Cfin(c.MQIACF_CHLAUTH_TYPE, c.MQCAUT_USERMAP),
+                Cfst.of(c.MQCACH_CLIENT_USER_ID, "bob"),
+                Cfst.of(c.MQCACH_MCA_USER_ID, "app"),
+                Cfin(c.MQIACF_ACTION, c.MQACT_ADD),
+            ),
+        ),
+        (c.MQCMD_INQUIRE_CHLAUTH_RECS, (channel("S"),)),
+        [{c.MQIACF_CHLAUTH_TYPE: c.MQCAUT_USERMAP, c.MQIACH_USER_SOURCE: c.MQUSRC_MAP, c.MQCACH_MCA_USER_ID: "app"}],
     ),
     (
         "change-channel",
@@ -385,6 +468,20 @@ DELETIONS: list[tuple[str, Request, Request, Request, int]] = [
         (c.MQCMD_INQUIRE_SUBSCRIPTION, (sub("S"),)),
         2428,
     ),
+    (
+        "authinfo",
+        (c.MQCMD_CREATE_AUTH_INFO, (AUTHINFO, Cfin(c.MQIA_AUTH_INFO_TYPE, 3))),
+        (c.MQCMD_DELETE_AUTH_INFO, (AUTHINFO,)),
+        (c.MQCMD_INQUIRE_AUTH_INFO, (AUTHINFO,)),
+        2085,
+    ),
+    (
+        "listener",
+        (c.MQCMD_CREATE_LISTENER, (LISTENER, Cfin(c.MQIACH_XMIT_PROTOCOL_TYPE, 2))),
+        (c.MQCMD_DELETE_LISTENER, (LISTENER,)),
+        (c.MQCMD_INQUIRE_LISTENER, (LISTENER,)),
+        2085,
+    ),
 ]
 
 
@@ -498,13 +595,17 @@ def test_clear_topic_string(busy: Desk) -> None:
 def test_queue_status_and_clear_queue(busy: Desk) -> None:
     status = c.MQCMD_INQUIRE_Q_STATUS
     (row,) = busy.rows(status, queue("D"))
-    assert row == {MQCA_Q_NAME: "D", c.MQIA_CURRENT_Q_DEPTH: 1, c.MQIACF_Q_STATUS_TYPE: c.MQIACF_Q_STATUS}
+    told = {MQCA_Q_NAME: "D", c.MQIACF_Q_STATUS_TYPE: c.MQIACF_Q_STATUS, c.MQIA_CURRENT_Q_DEPTH: 1}
+    told |= {c.MQIA_OPEN_INPUT_COUNT: 0, c.MQIA_OPEN_OUTPUT_COUNT: 0, c.MQIACF_UNCOMMITTED_MSGS: c.MQQSUM_NO}
+    told |= {c.MQIA_MONITORING_Q: c.MQMON_HIGH, c.MQIACF_OLDEST_MSG_AGE: 0}
+    told |= {c.MQCACF_LAST_PUT_DATE: "2026-01-02", c.MQCACF_LAST_PUT_TIME: "03.04.05"}
+    assert row == {**told, c.MQCACF_LAST_GET_DATE: "", c.MQCACF_LAST_GET_TIME: ""}
     busy.refused(2055, c.MQCMD_DELETE_Q, queue("D"), LOCAL)
     busy.done(c.MQCMD_CLEAR_Q, queue("D"))
     (row,) = busy.rows(status, queue("D"), Cfin(c.MQIACF_Q_STATUS_TYPE, c.MQIACF_Q_STATUS))
     assert row[c.MQIA_CURRENT_Q_DEPTH] == 0
     handle = c.MQIACF_Q_STATUS_TYPE
-    busy.refused(4091, status, queue("D"), Cfin(handle, c.MQIACF_Q_HANDLE), culprit=handle)
+    busy.refused(4091, status, queue("D"), Cfin(handle, c.MQIACF_Q_HANDLE))
 
 
 @pytest.mark.rule("PCF-2")

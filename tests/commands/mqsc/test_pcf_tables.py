@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from commands.broker.attribute_kinds import Attribute, Choice, Number
-from commands.mqsc import attributes as mqsc
+from commands.mqsc import attributes as mqsc, channel_attributes as channels
 from commands.mqsc.attributes import ObjectKind
 from commands.mqsc.pcf import attributes as pcf
 from commands.mqsc.pcf.commands import COMMANDS
@@ -16,7 +16,10 @@ from tests.rfh2.peers import IBMMQ, needs_ibmmq
 
 # GROUPSUB is the bridge's own.
 WITHOUT_A_PARAMETER = {"GROUPSUB"}
-KINDS = [mqsc.TOPIC, mqsc.QLOCAL, mqsc.QMODEL, mqsc.QALIAS, mqsc.NAMELIST, mqsc.CHANNEL, mqsc.QMGR, mqsc.SUB]
+KINDS = [
+    *(mqsc.TOPIC, mqsc.QLOCAL, mqsc.QMODEL, mqsc.QALIAS, mqsc.NAMELIST, mqsc.QMGR, mqsc.SUB),
+    *(channels.CHANNEL, channels.SERVER_CHANNEL, channels.AUTHINFO, channels.LISTENER, channels.CHLAUTH),
+]
 TABLES = {
     "topic": pcf.TOPIC_SHOWN,
     "channel": pcf.CHANNEL,
@@ -29,12 +32,20 @@ TABLES = {
     "topic-status": pcf.TOPIC_STATUS,
     "topic-status-sub": pcf.TOPIC_STATUS_SUB,
     "pubsub": pcf.PUBSUB,
+    "authinfo": pcf.AUTHINFO,
+    "listener": pcf.LISTENER,
+    "rule": pcf.CHANNEL_RULE,
     "authority": pcf.AUTHORITY_RECORD,
+    "connection": pcf.CONNECTION,
+    "queue-status": pcf.QUEUE_STATUS,
+    "channel-status": pcf.CHANNEL_STATUS,
+    "listener-status": pcf.LISTENER_STATUS,
+    "qmgr-status": pcf.QMGR_STATUS,
 }
 
 
 @pytest.mark.rule("PCF-5")
-@pytest.mark.parametrize("kind", KINDS, ids=[kind.word for kind in KINDS])
+@pytest.mark.parametrize("kind", KINDS, ids=[f"{kind.word}-{len(kind.attributes)}" for kind in KINDS])
 def test_every_attribute_of_mqsc_has_its_parameter_and_its_words(kind: ObjectKind) -> None:
     for attribute in kind.attributes:
         if attribute.keyword in WITHOUT_A_PARAMETER:
@@ -67,7 +78,8 @@ def test_the_numbers_are_ibms() -> None:
 
 
 def test_each_command_is_tried() -> None:
-    tried = Path(__file__).with_name("test_pcf_admin.py").read_text()
+    tests = [Path(__file__).with_name("test_pcf_admin.py"), Path(__file__).parents[1] / "listener/test_connections.py"]
+    tried = "".join(path.read_text() for path in tests)
     names = {value: name for name, value in vars(pcf_admin_names).items() if name.startswith("MQCMD_")}
     names |= {value: name for name, value in vars(pcf_names).items() if name.startswith("MQCMD_")}
     assert [names[number] for number in COMMANDS if names[number] not in tried] == []

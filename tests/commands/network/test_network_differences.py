@@ -26,7 +26,7 @@ CLOSED = (
     at("QM2", "QM1"),
     at("QM3", "QM2", setup="DEFINE TOPIC(S) TOPICSTR('Sport') SUBSCOPE(QMGR)"),
 )
-NO_TOPIC = "Weather is no topic of cluster CL1 (guide 3.3.4)"
+NO_TOPIC = "Weather is not a topic of cluster CL1 (guide 3.3.4)"
 CASES = [
     ("the same", TREE, TREE, []),
     (

@@ -56,7 +56,7 @@ CASES = [
         (at("QM1", "", "CL1"), at("QM2", "", "CL1")),
         {},
         Reason.SCOPE,
-        "kept back at QM2 by the cluster: Sport is no topic of cluster CL1 (guide 3.3.4)",
+        "kept back at QM2 by the cluster: Sport is not a topic of cluster CL1 (guide 3.3.4)",
     ),
     (
         "overlapping clusters",

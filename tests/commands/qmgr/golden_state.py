@@ -19,6 +19,7 @@ from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore, schema
 from commands.qmgr.store.opening import DATABASE
 from rfh2 import Mqmd, Rfh1
+from rfh2.channel.xa import Xid
 from rfh2.distribution import VERSION
 from streams.topic_objects import TopicObject
 from tests.commands.cli_runs import run
@@ -93,6 +94,9 @@ def made(home: Path) -> Path:
         Processor(store, clock).drain()
         with store.unit_of_work() as unit:
             put(unit, STREAM, "<Command>Publish</Command><Topic>t/1</Topic>", b"waiting", expiry=864_000)
+            in_doubt = unit.put("ASK", Mqmd(persistence=1).encode(), b"in doubt")
+            unit.uncommitted.put("ASK", in_doubt, "1 1 1")
+            assert unit.prepared.add(Xid(1, b"transaction", b"branch").write("big"), "1 1 1")
     _administered(home, _AUTHORITY)
     return home / "QM1" / DATABASE
 

@@ -180,7 +180,7 @@ def _unloadable(tmp_path: Path) -> list[tuple[dict[str, Any], str]]:
     broken = tmp_path / "broken.py"
     broken.write_text("import no_such_module\n")
     return [
-        ({"path": tmp_path / "none.py"}, f"{tmp_path}/none.py is no Python file"),
+        ({"path": tmp_path / "none.py"}, f"{tmp_path}/none.py is not a Python file"),
         ({"path": broken}, f"{broken} cannot be loaded: ModuleNotFoundError: No module named 'no_such_module'"),
         ({"path": EXITS, "function": "absent"}, f"{EXITS} has no function absent"),
         ({"path": EXITS, "function": "refusing"}, "it cannot be initialized: no licence"),

@@ -33,7 +33,7 @@ SHARES = Shares(
 FILES = [
     ("no shares", 'name = "W"\n', "it has no [[share]]"),
     ("no name", '[[share]]\nqmgr = "A"\nqueues = ["*"]\n', "name is missing"),
-    ("a bad name", 'name = "a b"\n[[share]]\nqmgr = "A"\nqueues = ["*"]\n', "line 1: 'a b' is no name"),
+    ("a bad name", 'name = "a b"\n[[share]]\nqmgr = "A"\nqueues = ["*"]\n', "line 1: 'a b' is not a name"),
     ("an unknown key", 'name = "W"\nshares = 1\n', "line 2: there is no key shares; did you mean share?"),
     (
         "a misspelt key",

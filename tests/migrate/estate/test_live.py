@@ -104,7 +104,7 @@ def test_a_broker_that_cannot_be_reached_is_named_and_the_others_go_on(tmp_path:
         "QM3": ("rehearsed", ""),
     }
     path.write_text(text)
-    assert place.estate("apply", "--only", "QM1").code == 0, "where it is reached is no part of the plan"
+    assert place.estate("apply", "--only", "QM1").code == 0, "where it is reached is not part of the plan"
 
 
 def test_a_journal_is_never_lost(place: LiveEstate) -> None:

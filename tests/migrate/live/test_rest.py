@@ -111,7 +111,7 @@ FAILURES = [
     ("gone-and-denied", 200, _answer(_GONE, _DENIED), "AMQ8147E: Object not found.; AMQ8135E: Not authorized."),
     ("no-list", 200, b'{"overallCompletionCode": 0, "overallReasonCode": 0}', "no list of commandResponse"),
     ("no-object", 200, _answer(_SHOWN, b"null", overall=b"0"), "no list of commandResponse"),
-    ("no-parameters", 200, _answer(b'{"parameters": ["sub"]}', overall=b"0"), "parameters that are no object"),
+    ("no-parameters", 200, _answer(b'{"parameters": ["sub"]}', overall=b"0"), "parameters are not an object"),
 ]
 
 

@@ -41,7 +41,7 @@ public class AsyncPuts {
     show(queueManager);
     MQGetMessageOptions waits = new MQGetMessageOptions();
     waits.options |= CMQC.MQGMO_WAIT;
-    waits.waitInterval = 60_000;
+    waits.waitInterval = 5_000;
     for (MQGetMessageOptions get : new MQGetMessageOptions[] {new MQGetMessageOptions(), waits}) {
       try {
         queue.get(new MQMessage(), get);

@@ -13,10 +13,11 @@ import java.util.concurrent.CyclicBarrier;
 /**
  * Clients that put messages and get them, each on a connection and a thread of its own. It waits for a line on stdin
  * before each step, and prints the seconds that it took. Arguments: port, clients, messages of each, bytes,
- * persistence; a last argument "reply" for one that asks and another that answers: then microseconds of all round trips.
+ * persistence; a last argument "reply" for one that asks and another that answers: then microseconds of all round trips;
+ * or how many calls have a commit, all under syncpoint.
  */
 public class Load {
-  static int port, bytes, persistence;
+  static int port, bytes, persistence, unit;
 
   static MQQueueManager connected() throws MQException {
     Hashtable<String, Object> properties = new Hashtable<>();
@@ -31,14 +32,22 @@ public class Load {
     MQMessage message = new MQMessage();
     message.persistence = persistence;
     message.write(new byte[bytes]);
-    queue.put(message, new MQPutMessageOptions());
+    MQPutMessageOptions options = new MQPutMessageOptions();
+    options.options = unit > 0 ? CMQC.MQPMO_SYNCPOINT : CMQC.MQPMO_NO_SYNCPOINT;
+    queue.put(message, options);
   }
 
   static void get(MQQueue queue) throws Exception {
     MQGetMessageOptions options = new MQGetMessageOptions();
-    options.options = CMQC.MQGMO_WAIT | CMQC.MQGMO_NO_SYNCPOINT;
+    options.options = CMQC.MQGMO_WAIT | (unit > 0 ? CMQC.MQGMO_SYNCPOINT : CMQC.MQGMO_NO_SYNCPOINT);
     options.waitInterval = 60_000;
     queue.get(new MQMessage(), options);
+  }
+
+  static void commit(MQQueueManager manager, int i, int count) throws Exception {
+    if (unit > 0 && ((i + 1) % unit == 0 || i + 1 == count)) {
+      manager.commit();
+    }
   }
 
   static void client(int count, CyclicBarrier barrier) throws Exception {
@@ -46,17 +55,21 @@ public class Load {
     MQQueue queue = manager.accessQueue("LOAD", CMQC.MQOO_INPUT_SHARED | CMQC.MQOO_OUTPUT);
     for (int i = 0; i < Math.min(200, count); i++) {
       put(queue);
+      commit(manager, 0, 1);
       get(queue);
+      commit(manager, 0, 1);
     }
     barrier.await();
     barrier.await();
     for (int i = 0; i < count; i++) {
       put(queue);
+      commit(manager, i, count);
     }
     barrier.await();
     barrier.await();
     for (int i = 0; i < count; i++) {
       get(queue);
+      commit(manager, i, count);
     }
     barrier.await();
     manager.disconnect();
@@ -135,9 +148,10 @@ public class Load {
     bytes = Integer.parseInt(arguments[3]);
     persistence = Integer.parseInt(arguments[4]);
     MQEnvironment.sharingConversations = 1;
-    if (arguments.length > 5) {
+    if (arguments.length > 5 && arguments[5].equals("reply")) {
       reply(Integer.parseInt(arguments[2]));
     } else {
+      unit = arguments.length > 5 ? Integer.parseInt(arguments[5]) : 0;
       load(Integer.parseInt(arguments[1]), Integer.parseInt(arguments[2]));
     }
     System.exit(0);

@@ -52,7 +52,7 @@ public class NormalMode {
     TextMessage retained = session.createTextMessage("retained");
     retained.setIntProperty(WMQConstants.JMS_IBM_RETAIN, WMQConstants.RETAIN_PUBLICATION);
     producer.send(retained);
-    MessageConsumer late = session.createConsumer(session.createTopic("topic://Sport/+"));
+    MessageConsumer late = session.createConsumer(session.createTopic("Sport/+"));
     System.out.println("late " + text(late, 10_000));
     late.close();
 

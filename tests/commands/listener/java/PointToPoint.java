@@ -88,6 +88,15 @@ public class PointToPoint {
       sends.send(sender.createTextMessage("heard" + i));
     }
     System.out.println("listener " + latch.await(20, TimeUnit.SECONDS) + heard);
+    Queue later = sender.createQueue("queue:///LATER.Q");
+    MessageProducer delaying = sender.createProducer(later);
+    delaying.setDeliveryDelay(500);
+    TextMessage delayed = sender.createTextMessage("delayed");
+    long begun = System.currentTimeMillis();
+    delaying.send(delayed);
+    Message late = sender.createConsumer(later).receive(20000);
+    boolean due = late.getJMSDeliveryTime() >= begun + 500 && late.getJMSDeliveryTime() == delayed.getJMSDeliveryTime();
+    System.out.println(text(late) + ", due " + due + ", " + (System.currentTimeMillis() >= begun + 500));
     TemporaryQueue temporary = sender.createTemporaryQueue();
     System.out.println("temporary " + temporary.getQueueName().startsWith("queue://QM1/AMQ."));
     connection.close();

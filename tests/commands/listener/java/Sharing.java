@@ -23,7 +23,7 @@ import javax.jms.ServerSession;
 import javax.jms.ServerSessionPool;
 import javax.jms.Session;
 
-/** Many threads on one shared connection, and calls with a buffer that is too small. Argument: port. */
+/** Many threads on one shared connection, and calls with a buffer that is too small. Arguments: port, or port, seconds and SHARECNV. */
 public class Sharing {
   interface Step {
     void run() throws Exception;
@@ -202,6 +202,46 @@ public class Sharing {
     manager.disconnect();
   }
 
+  /** The same for minutes, several connections at a time; each message is heard. */
+  static void lasting(MQConnectionFactory factory, int seconds, int sharing) throws Exception {
+    AtomicInteger made = new AtomicInteger();
+    AtomicInteger sent = new AtomicInteger();
+    AtomicInteger heard = new AtomicInteger();
+    long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(seconds);
+    Connection connection = factory.createConnection();
+    connection.start();
+    List<Thread> threads = new ArrayList<>();
+    for (int t = 0; t < Math.max(2, Math.min(sharing / 3, 12)); t++) {
+      Session receiving = connection.createSession(false, Session.AUTO_ACKNOWLEDGE);
+      Queue queue = receiving.createTemporaryQueue();
+      receiving.createConsumer(queue).setMessageListener(message -> heard.incrementAndGet());
+      threads.add(
+          started(
+              () -> {
+                while (System.nanoTime() < end && failure.get() == null) {
+                  Session session = connection.createSession(false, Session.AUTO_ACKNOWLEDGE);
+                  MessageProducer producer = session.createProducer(queue);
+                  for (int n = 0; n < 4; n++) {
+                    producer.send(session.createTextMessage("odd".substring(0, n)));
+                    sent.incrementAndGet();
+                  }
+                  session.createProducer(session.createTopic("Sharing/Topic")).send(session.createMessage());
+                  session.close();
+                  made.incrementAndGet();
+                }
+              }));
+    }
+    for (Thread thread : threads) {
+      thread.join(TimeUnit.SECONDS.toMillis(seconds + 60));
+    }
+    for (int n = 0; n < 600 && heard.get() < sent.get(); n++) {
+      Thread.sleep(100);
+    }
+    String text = "%d sessions came and went, %d messages of %d were heard, %s%n";
+    System.out.printf(text, made.get(), heard.get(), sent.get(), failure.get());
+    System.exit(0);
+  }
+
   public static void main(String[] arguments) throws Exception {
     int port = Integer.parseInt(arguments[0]);
     MQConnectionFactory factory = new MQConnectionFactory();
@@ -210,6 +250,9 @@ public class Sharing {
     factory.setPort(port);
     factory.setChannel("APP.SVRCONN");
     factory.setQueueManager("QM1");
+    if (arguments.length > 1) {
+      lasting(factory, Integer.parseInt(arguments[1]), Integer.parseInt(arguments[2]));
+    }
     small(port);
     Connection connection = factory.createConnection();
     connection.start();
@@ -219,6 +262,5 @@ public class Sharing {
     close(connection, false);
     close(connection, true);
     acknowledge(factory);
-    System.exit(0);
   }
 }

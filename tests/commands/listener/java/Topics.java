@@ -67,7 +67,12 @@ public class Topics {
             "Games/Golf",
             "",
             CMQC.MQSO_CREATE | CMQC.MQSO_PUBLICATIONS_ON_REQUEST);
-    int sent = unmanaged.getSubscriptionReference().requestPublicationUpdate(CMQC.MQSR_ACTION_PUBLICATION);
+    int sent;
+    try {
+      sent = unmanaged.getSubscriptionReference().requestPublicationUpdate(CMQC.MQSR_ACTION_PUBLICATION);
+    } catch (MQException error) {
+      sent = error.reasonCode;
+    }
     System.out.println("unmanaged " + get(unmanaged) + ", " + sent);
     queueManager.disconnect();
     System.out.println("done");

@@ -67,7 +67,7 @@ def test_what_is_for_programs_is_not_counted() -> None:
 
 
 BAD = [
-    ("D99 1", "line 1: D99 is no rule"),
+    ("D99 1", "line 1: D99 is not a rule"),
     ("# a\nD01 many", "line 2: a rule and a number"),
     ("D01 1 2", "line 1: a rule and a number"),
     ("D01 -1", "line 1: a rule and a number"),
@@ -86,7 +86,7 @@ def test_a_gate_that_is_wrong(text: str, says: str) -> None:
     [
         ("D01 2\n", ExitCode.DONE, ""),
         ("D01 1\n", ExitCode.PROBLEMS, "--fail-on: D01: 2 differences, of which 1 are accepted"),
-        ("D77\n", ExitCode.USAGE, "D77 is no rule"),
+        ("D77\n", ExitCode.USAGE, "D77 is not a rule"),
     ],
 )
 def test_the_exit_code(tmp_path: Path, text: str, code: ExitCode, says: str) -> None:

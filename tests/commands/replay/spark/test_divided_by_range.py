@@ -124,7 +124,7 @@ def test_the_first_pass_has_what_changes_retained_publications(capture: list[Cap
     seen = {(row[QMGR], row[SEQ]) for role in (FirstPassRole.CONTROL, FirstPassRole.RETAINING) for row in roles[role]}
     brokers = {qmgr: setting.broker(qmgr) for qmgr in {row[QMGR] for row in rows}}
     for seq, now, qmgr, queue, user, md, body in rows:
-        brokers[qmgr].expire(now)  # what time does is no message's doing
+        brokers[qmgr].expire(now)  # what time does is not a message's doing
         effects = brokers[qmgr].process(Arrival(seq, now, queue, md, body, user)).effects
         if any(isinstance(effect, RetainedStored | RetainedCleared) for effect in effects):
             assert (qmgr, seq) in seen

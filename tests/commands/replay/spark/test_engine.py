@@ -141,7 +141,7 @@ def test_another_replay_begins_anew(spark: SparkSession, tmp_path: Path, monkeyp
 def test_records_that_cannot_be_read_are_told(spark: SparkSession, tmp_path: Path) -> None:
     source = _capture(tmp_path / "in")
     with (source / "1.jsonl").open("ab") as file:
-        file.write(b"this is no message\n")
+        file.write(b"this is not a message\n")
     done, _, _ = _replay(spark, Order(source, "auto", tmp_path / "puts.jsonl", SETUP))
     assert done.problems == 1
     assert "1.jsonl, line 121: invalid JSON" in done.problem_texts[0]

@@ -1,0 +1,52 @@
+"""``qpubsub delete``: delete a queue manager."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import click
+
+from commands.disk.files import directory_to_disk
+from commands.disk.lock import exclusive
+from commands.options.queue_manager import HOME
+from commands.options.verb import verb
+from commands.qmgr.store import QueueManagerStore
+from commands.qmgr.store.opening import PROCESSOR_LOCK, database_path
+from commands.terminal.console import Console
+from commands.terminal.counted import counted
+
+
+@verb("qpubsub delete QM1", "qpubsub delete QM1 --yes", exit_codes={2: "usage, or it is running, or not empty"})
+@click.argument("qmgr")
+@click.option("--yes", is_flag=True, help="Delete it with its messages and subscriptions.")
+@HOME
+@click.pass_obj
+def command(console: Console, qmgr: str, yes: bool, home: Path) -> None:
+    """Delete queue manager QMGR with all that is in its directory, as dltmqm does.
+
+    It must have ended (qpubsub stop). One that holds messages, subscriptions or retained publications is deleted only
+    with --yes. Nothing brings it back but a backup.
+    """
+    directory = database_path(home, qmgr).parent
+    with exclusive(directory / PROCESSOR_LOCK, qmgr):
+        held = "" if yes else _held(home, qmgr)
+        if held:
+            raise click.UsageError(f"{qmgr} holds {held}; to delete them with it: qpubsub delete {qmgr} --yes")
+        # In one step, so that what is interrupted leaves no half of a queue manager under its name.
+        gone = directory.rename(directory.with_name(f".{directory.name}.deleted"))
+        directory_to_disk(home)
+    shutil.rmtree(gone)
+    console.say(f"queue manager {qmgr} deleted")
+
+
+def _held(home: Path, qmgr: str) -> str:
+    with QueueManagerStore.open(home, qmgr) as store:
+        found = store.overview()
+    counts = (
+        (sum(queue.depth for queue in found.queues), "message"),
+        (found.subscriptions, "subscription"),
+        (found.retained, "retained publication"),
+        (sum(waiting for _, waiting, _ in found.owed), "undelivered publication"),
+    )
+    return ", ".join(counted(count, noun) for count, noun in counts if count)

@@ -1,0 +1,164 @@
+"""Delivery delay, as JMS programs ask for it: a message waits on a queue of its own, and goes to its destination then.
+
+IBM's JMS client writes the delay, in milliseconds, in the folder ``mqext`` of the message, and puts it on its
+destination. As in IBM MQ it is kept on SYSTEM.DDELAY.LOCAL.QUEUE, as persistent as it is, behind a header that names
+the destination: an MQXQH, whose embedded MQMD has what is its own. CorrelId says when it is due, in microseconds.
+
+It leaves that queue and comes to the other one in one unit of work, and is a new message there: behind those that came
+before. Where its queue does not take it, it is a dead letter; where that is not possible, it is tried again.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from heapq import heappop, heappush
+from typing import Final
+
+from commands.broker.objects import DELAY_QUEUE
+from commands.broker.puts import Outgoing, PutKind
+from commands.broker.state import from_microseconds, to_microseconds
+from commands.disk.errors import QueueError
+from commands.qmgr.mqi.handles import OpenQueues
+from commands.qmgr.sending import send
+from commands.qmgr.store.messages import EXPIRES_AT, MD, SEQ, USER, MessageRow, message_of
+from commands.qmgr.store.sqlite import QueueManagerStore
+from commands.qmgr.store.uncommitted import Match, Search
+from rfh2.chain import decode_chain
+from rfh2.constants import MQENC_NATIVE, MQFMT_RF_HEADER_2, MQFMT_XMIT_Q_HEADER, MQPER_PERSISTENCE_AS_Q_DEF
+from rfh2.errors import DecodeError
+from rfh2.mqmd import Mqmd, name_of
+from rfh2.rfh2 import Rfh2
+from rfh2.xqh import Xqh, decode_xqh
+
+_FOLDER: Final = "mqext"
+_TAG: Final = "Dly"
+_MILLISECONDS: Final = re.compile("[0-9]{1,18}")
+_MOST_TOGETHER: Final = 100
+_AGAIN_US: Final = 10_000_000
+_LOOK_US: Final = 60_000_000
+_CCSID: Final = 819
+
+
+def delay_of(mqmd: Mqmd, body: bytes) -> int:
+    """The delay in milliseconds that a JMS program asks for; 0 for none."""
+    if b"<Dly" not in body or name_of(mqmd.format) != name_of(MQFMT_RF_HEADER_2):
+        return 0
+    try:
+        headers, _ = decode_chain(body, mqmd.format, mqmd.coded_char_set_id)
+        first = headers[0] if headers else None
+        folder = first.folder(_FOLDER) if isinstance(first, Rfh2) else None
+        texts = [] if folder is None else [text for tag, text in folder.pairs() if tag == _TAG]
+    except DecodeError:
+        return 0
+    return next((int(text) for text in texts if _MILLISECONDS.fullmatch(text)), 0)
+
+
+def delayed(put: Outgoing, due_us: int, def_persistent: bool) -> Outgoing:
+    """What is put on the queue of delayed messages for *put*. def_persistent: DEFPSIST of its queue."""
+    mqmd = put.mqmd
+    # Of the descriptor on that queue all else is the message's own; so it has its MsgId and its user.
+    own = Mqmd(
+        encoding=mqmd.encoding,
+        coded_char_set_id=mqmd.coded_char_set_id,
+        format=mqmd.format,
+        priority=mqmd.priority,
+        correl_id=mqmd.correl_id,
+    )
+    persistence = int(def_persistent) if mqmd.persistence == MQPER_PERSISTENCE_AS_Q_DEF else mqmd.persistence
+    outer = replace(
+        mqmd,
+        format=MQFMT_XMIT_Q_HEADER,
+        encoding=MQENC_NATIVE,
+        coded_char_set_id=_CCSID,
+        persistence=persistence,
+        correl_id=due_us.to_bytes(24, "big"),
+    )
+    header = Xqh(own, put.queue, put.qmgr)
+    return put._replace(queue=DELAY_QUEUE, md=outer.encode(), body=header.encode() + put.body)
+
+
+def revived(md: bytes, body: bytes) -> Outgoing:
+    """The message that ``delayed`` made this one of. Raises DecodeError."""
+    outer = Mqmd.decode(md)
+    header = decode_xqh(body, 0, outer.coded_char_set_id)
+    own = header.mqmd
+    mqmd = replace(
+        outer,
+        format=own.format,
+        encoding=own.encoding,
+        coded_char_set_id=own.coded_char_set_id,
+        priority=own.priority,
+        correl_id=own.correl_id,
+    )
+    rest = body[header.length :]
+    return Outgoing(PutKind.PUBLICATION, header.remote_qmgr_name, header.remote_q_name, mqmd.encode(), rest)
+
+
+class DelayedMessages:
+    """Those of one queue manager, as one process knows them."""
+
+    def __init__(self, open_queues: OpenQueues) -> None:
+        self._open_queues = open_queues
+        self._due: list[tuple[int, int]] = []  # a heap: when, and the number of the message
+        self._known: set[int] = set()
+        self._search, self._look_at = Search(DELAY_QUEUE, Match()), 0
+
+    def move(self, store: QueueManagerStore) -> tuple[list[str], float | None]:
+        """Put what is due; the queues that have more messages, and the seconds until more is due, None for never.
+
+        Raises StoreError.
+        """
+        now_us = to_microseconds(store.clock())
+        self._look(store, now_us)
+        due: list[int] = []
+        while self._due and self._due[0][0] <= now_us and len(due) < _MOST_TOGETHER:
+            due.append(heappop(self._due)[1])
+        try:
+            queues = self._moved(store, due, now_us) if due else []
+        except BaseException:
+            self._look_at = 0  # all was backed out: it is looked for once more
+            raise
+        self._known.difference_update(due)
+        return queues, None if not self._due else max(0.0, (self._due[0][0] - now_us) / 1_000_000)
+
+    def _look(self, store: QueueManagerStore, now_us: int) -> None:
+        """Learn of those that have come; from time to time of all, as another process may have committed old ones."""
+        if now_us >= self._look_at:
+            self._search, self._look_at = Search(DELAY_QUEUE, Match()), now_us + _LOOK_US
+            self._open_queues.searched(self._search)
+            self._due.clear()
+            self._known.clear()
+
+        def passes(row: MessageRow) -> bool:
+            if row[SEQ] not in self._known:
+                self._known.add(row[SEQ])
+                heappush(self._due, (_due_us(row), row[SEQ]))
+            return False
+
+        while not self._search.turn(store.database, now_us, passes)[1]:
+            pass
+
+    def _moved(self, store: QueueManagerStore, due: list[int], now_us: int) -> list[str]:
+        queues: list[str] = []
+        with store.unit_of_work() as unit:
+            for seq in due:
+                row = unit.uncommitted.find(DELAY_QUEUE, now_us, Match(seq=seq))
+                if row is None:
+                    continue  # it has expired, or somebody has taken it
+                message = message_of(store.database, row, now_us)
+                expires_at = None if row[EXPIRES_AT] is None else from_microseconds(row[EXPIRES_AT])
+                try:
+                    with unit.savepoint():
+                        put = revived(message.md, message.body)._replace(expires_at=expires_at)
+                        sent = send(unit, put, row[USER], from_microseconds(now_us))
+                        unit.uncommitted.remove(DELAY_QUEUE, seq)
+                except (DecodeError, QueueError):
+                    heappush(self._due, (now_us + _AGAIN_US, seq))
+                else:
+                    queues += [queue for queue, _ in sent]
+        return queues
+
+
+def _due_us(row: MessageRow) -> int:
+    return int.from_bytes(row[MD][72:96], "big")

@@ -1,0 +1,182 @@
+"""Branches of global transactions of one program: XA, as application servers have it.
+
+What a program puts and gets in syncpoint between xa_start and xa_end belongs to the branch. A branch that is prepared
+is the store's, and any program may end it. Until then it is the program's that began it, and is backed out with its
+end. The methods return what XA calls return; no branch is ended heuristically.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Final
+
+from commands.qmgr.mqi.handles import Branch, BranchState, ConnectedProgram
+from commands.qmgr.store.uncommitted import Came
+from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
+from rfh2.channel.xa import (
+    TMFAIL,
+    TMJOIN,
+    TMNOFLAGS,
+    TMONEPHASE,
+    TMRESUME,
+    TMSTARTRSCAN,
+    TMSUCCESS,
+    TMSUSPEND,
+    XA_OK,
+    XA_RBROLLBACK,
+    XA_RDONLY,
+    XAER_DUPID,
+    XAER_INVAL,
+    XAER_NOTA,
+    XAER_OUTSIDE,
+    XAER_PROTO,
+)
+
+_BEFORE: Final = {TMJOIN: BranchState.ENDED, TMRESUME: BranchState.SUSPENDED}
+
+
+class Transactions:
+    """Those of one program. current: the branch to which its calls belong.
+
+    in_syncpoint: whether the program has a unit of work of its own. since: when it, or the work in the branch, began.
+    The other branches that are known are the listener's (``OpenQueues.branches``), since xa_prepare and xa_commit may
+    come by another conversation than the calls.
+    """
+
+    def __init__(self, connected: ConnectedProgram) -> None:
+        self._connected, self._branches = connected, connected.open_queues.branches
+        self.current: bytes | None = None
+        self.in_syncpoint = False
+        self.since: datetime | None = None
+        self._numbers = 0
+        self._scan: list[bytes] = []
+
+    def owner(self, unit: SqliteUnitOfWork) -> str:
+        """The owner of what is put and got now: 0 behind the program's is its own unit of work."""
+        if self.current is None:
+            return f"{self._connected.owner(unit)} 0"
+        return self._branches[self.current].owner
+
+    def worked(self) -> None:
+        """Something was put or got in syncpoint."""
+        if self.since is None:
+            self.in_syncpoint, self.since = self.current is None, self._connected.clock()
+
+    def leave(self) -> None:
+        """The program's own unit of work has ended."""
+        self.in_syncpoint, self.since = False, None
+
+    def start(self, unit: SqliteUnitOfWork, xid: bytes, flags: int) -> tuple[int, Came]:
+        """xa_start."""
+        return self._started(unit, xid, flags), {}
+
+    def _started(self, unit: SqliteUnitOfWork, xid: bytes, flags: int) -> int:
+        branch = self._branches.get(xid)
+        if self.current is not None:
+            return XAER_PROTO
+        if self.in_syncpoint:
+            return XAER_OUTSIDE
+        if flags == TMNOFLAGS:
+            if branch is not None or unit.prepared.number(xid) is not None:
+                return XAER_DUPID
+            self._numbers += 1
+            branch = Branch(self._connected.number, f"{self._connected.owner(unit)} {self._numbers}")
+            self._branches[xid] = branch
+        elif flags not in _BEFORE:
+            return XAER_INVAL
+        elif branch is None:
+            return XAER_NOTA
+        elif (branch.program, branch.state) != (self._connected.number, _BEFORE[flags]):
+            return XAER_PROTO
+        branch.state = BranchState.ACTIVE
+        self.current = xid
+        return XA_OK
+
+    def end(self, _unit: SqliteUnitOfWork, xid: bytes, flags: int) -> tuple[int, Came]:
+        """xa_end."""
+        return self._left(xid, flags), {}
+
+    def _left(self, xid: bytes, flags: int) -> int:
+        branch = self._branches.get(xid)
+        if flags not in (TMSUCCESS, TMFAIL, TMSUSPEND):
+            return XAER_INVAL
+        if branch is None:
+            return XAER_NOTA
+        if branch.program != self._connected.number or branch.state is BranchState.ENDED:
+            return XAER_PROTO
+        if branch.state is BranchState.ACTIVE:
+            self.current = self.since = None
+        branch.state = BranchState.SUSPENDED if flags == TMSUSPEND else BranchState.ENDED
+        branch.failed |= flags == TMFAIL
+        return XA_OK
+
+    def prepare(self, unit: SqliteUnitOfWork, xid: bytes, _flags: int) -> tuple[int, Came]:
+        """xa_prepare."""
+        refused = self._refused(unit, xid)
+        if refused:
+            return refused, {}
+        branch = self._branches.pop(xid)
+        if branch.failed:
+            return XA_RBROLLBACK, unit.uncommitted.backout(branch.owner)
+        return (XA_OK if unit.prepared.add(xid, branch.owner) else XA_RDONLY), {}
+
+    def commit(self, unit: SqliteUnitOfWork, xid: bytes, flags: int) -> tuple[int, Came]:
+        """xa_commit, of a branch that is prepared, or with TMONEPHASE of one that is not."""
+        if flags not in (TMNOFLAGS, TMONEPHASE):
+            return XAER_INVAL, {}
+        if flags == TMNOFLAGS:
+            return self._ended(unit, xid, commit=True)
+        refused = self._refused(unit, xid)
+        if refused:
+            return refused, {}
+        branch = self._branches.pop(xid)
+        if branch.failed:
+            return XA_RBROLLBACK, unit.uncommitted.backout(branch.owner)
+        return XA_OK, unit.uncommitted.commit(branch.owner)
+
+    def rollback(self, unit: SqliteUnitOfWork, xid: bytes, _flags: int) -> tuple[int, Came]:
+        """xa_rollback."""
+        if xid not in self._branches:
+            return self._ended(unit, xid, commit=False)
+        refused = self._refused(unit, xid)
+        if refused:
+            return refused, {}
+        return XA_OK, unit.uncommitted.backout(self._branches.pop(xid).owner)
+
+    def forget(self, unit: SqliteUnitOfWork, xid: bytes, _flags: int) -> tuple[int, Came]:
+        """xa_forget: of a branch that was ended heuristically, which none is."""
+        is_known = xid in self._branches or unit.prepared.number(xid) is not None
+        return (XAER_PROTO if is_known else XAER_NOTA), {}
+
+    def recover(self, unit: SqliteUnitOfWork, flags: int, most: int) -> list[bytes]:
+        """xa_recover: up to *most* of those that are in doubt, the next ones with each call of a scan."""
+        if flags & TMSTARTRSCAN:
+            self._scan = unit.prepared.xids()
+        given, self._scan = self._scan[:most], self._scan[most:]
+        return given
+
+    def disconnect(self) -> bool:
+        """The program ends, and with it its branches that are not prepared; whether there are any."""
+        mine = [xid for xid, branch in self._branches.items() if branch.program == self._connected.number]
+        for xid in mine:
+            del self._branches[xid]
+        self.current = None
+        return bool(mine)
+
+    def _refused(self, unit: SqliteUnitOfWork, xid: bytes) -> int:
+        """Why a branch that is not prepared cannot be ended; 0 where it can be."""
+        branch = self._branches.get(xid)
+        if branch is None:
+            return XAER_NOTA if unit.prepared.number(xid) is None else XAER_PROTO
+        return XA_OK if branch.state is BranchState.ENDED else XAER_PROTO
+
+    def _ended(self, unit: SqliteUnitOfWork, xid: bytes, commit: bool) -> tuple[int, Came]:
+        number = unit.prepared.number(xid)
+        if number is None:
+            return (XAER_PROTO if xid in self._branches else XAER_NOTA), {}
+        return XA_OK, unit.prepared.end(number, commit)
+
+
+XaCall = Callable[[Transactions, SqliteUnitOfWork, bytes, int], tuple[int, Came]]
+"""One of ``Transactions`` for a branch: its XID and flags in; what XA returns, and what came to queues, out."""

@@ -1,0 +1,102 @@
+"""A directory of MQSC scripts that a bridge applies when it starts, and again when they change: ``[mqsc] directory``.
+
+    watch = ScriptDirectory(Path("mqsc"), open_store, groups_of)
+    watch.look()                  # all scripts, in order of their names
+    watch.look()                  # those that are new or have changed since
+
+A script is applied as a whole each time, so it must be one that may run twice: DEFINE with REPLACE. A command that is
+refused is a line in the log, with its file and line; those behind it are carried out all the same. What a script that
+is gone defined stays.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from commands.broker.authority import GroupsOf
+from commands.qmgr.admin.runner import StatementRunner
+from commands.qmgr.store import QueueManagerStore
+from commands.terminal.counted import counted
+from commands.terminal.users import current_user
+from rfh2.errors import StoreError
+
+_log: Final = logging.getLogger("qpubsub.mqsc")
+_LOOK_S: Final = 1.0
+_Version = tuple[int, int, int]
+
+
+def apply_script(store: QueueManagerStore, text: str, groups_of: GroupsOf) -> tuple[int, list[tuple[int, str]]]:
+    """Carry out a script; how many commands it has, and the line and the answer of each one that was refused."""
+    runner = StatementRunner(store, current_user(), groups_of, lambda: datetime.now(UTC))
+    answers = runner.run_script(text)
+    refused = [(statement.line, " ".join(answer.lines).strip()) for statement, answer in answers if not answer.ok]
+    return len(answers), refused
+
+
+class ScriptDirectory:
+    """The scripts in *directory*: its files ``*.mqsc`` in order of their names, without hidden ones."""
+
+    def __init__(self, directory: Path, open_store: Callable[[], QueueManagerStore], groups_of: GroupsOf) -> None:
+        self._directory, self._open_store, self._groups_of = directory, open_store, groups_of
+        self._applied: dict[Path, _Version] = {}
+        self._seen: dict[Path, _Version] | None = None  # by the last look; None before the first one
+
+    def look(self) -> None:
+        """Apply what is new or has changed.
+
+        A script that changes while the bridge works counts when two looks have seen it alike: who writes it may be in
+        the middle. Raises OSError for a directory that cannot be read, StoreError.
+        """
+        found = dict(self._versions())
+        ready = [each for each, version in found.items() if self._seen is None or self._seen.get(each) == version]
+        self._seen = found
+        changed = [each for each in ready if self._applied.get(each) != found[each]]
+        if not changed:
+            return
+        with self._open_store() as store:
+            for path in changed:
+                self._apply(store, path)
+                self._applied[path] = found[path]
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """Look now, and once a second while inside. Raises OSError, StoreError at the first look."""
+        self.look()
+        stop = threading.Event()
+        thread = threading.Thread(target=self._follow, args=(stop,), name="mqsc", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            thread.join()
+
+    def _follow(self, stop: threading.Event) -> None:
+        while not stop.wait(_LOOK_S):
+            try:
+                self.look()
+            except (OSError, StoreError) as error:
+                _log.error("the scripts in %s: %s", self._directory, error)
+
+    def _versions(self) -> Iterator[tuple[Path, _Version]]:
+        for path in sorted(self._directory.iterdir()):
+            if path.suffix == ".mqsc" and not path.name.startswith(".") and path.is_file():
+                about = path.stat()  # of the file behind a link, as a ConfigMap of Kubernetes changes it
+                yield path, (about.st_ino, about.st_size, about.st_mtime_ns)
+
+    def _apply(self, store: QueueManagerStore, path: Path) -> None:
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            _log.error("%s: it cannot be read: %s", path, error)
+            return
+        count, refused = apply_script(store, text, self._groups_of)
+        for line, answer in refused:
+            _log.error("%s, line %d: %s", path, line, answer)
+        _log.info("%s: %s, %d refused", path, counted(count, "MQSC command"), len(refused))
