@@ -217,6 +217,21 @@ class ReadAhead:
             row = (seq, name, rank, time, user, persistent, expires_at, md, body, backout_count)
         return row
 
+    def peek(self, queue: str) -> MessageRow | None:
+        """The first message of a local queue, with its body, expired or not; None where it is empty."""
+        row = self.take(queue)
+        if row is not None:
+            self._ahead[queue].append(row)
+        return row
+
+    def gone(self, queue: str, seq: int) -> None:
+        """A message was removed from *queue*, and the caller has told that."""
+        ahead = self._ahead.get(queue)
+        if ahead and ahead[-1][SEQ] == seq:
+            ahead.pop()
+        else:
+            self.changed(queue)
+
     def changed(self, queue: str) -> None:
         """A message was put on *queue*, or its messages were removed."""
         if queue in self._ahead:

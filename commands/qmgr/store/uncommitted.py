@@ -28,7 +28,8 @@ from typing import Final
 
 from commands.broker.descriptor import HIGHEST_PRIORITY
 from commands.qmgr.store.database import FAILURES, Database
-from commands.qmgr.store.messages import BODY, COLUMNS, SEQ, MessageRow, check
+from commands.qmgr.store.messages import BODY, COLUMNS, EXPIRES_AT, QUEUE, SEQ, MessageRow, ReadAhead, check
+from commands.qmgr.store.write_buffer import WriteBuffer
 
 _GOT: Final = "got {} "
 _PUT: Final = "put {} "
@@ -83,15 +84,24 @@ ANY: Final = Match()
 class Uncommitted:
     """Those of one unit of work of the database. settle: has the database know what is pending.
 
-    changed: told the name of a queue whose messages are not what they were. An owner is words, as in ``3 7``; it has
+    changed: told the name of a queue whose messages are not what they were. pending: what is to be written. read_ahead:
+    of the messages that come first. An owner is words, as in ``3 7``; it has
     also what belongs to those that begin with it and a blank.
     """
 
-    __slots__ = ("_changed", "_connection", "_database", "_settle")
+    __slots__ = ("_changed", "_connection", "_database", "_pending", "_read_ahead", "_settle")
 
-    def __init__(self, database: Database, settle: Callable[[], None], changed: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        database: Database,
+        settle: Callable[[], None],
+        changed: Callable[..., None],
+        pending: WriteBuffer,
+        read_ahead: ReadAhead,
+    ) -> None:
         self._database, self._connection = database, database.connection
         self._settle, self._changed = settle, changed
+        self._pending, self._read_ahead = pending, read_ahead
 
     def find(
         self, queue: str, now_us: int, match: Match = ANY, after: tuple[int, int] = BEFORE_ALL
@@ -100,7 +110,12 @@ class Uncommitted:
 
         Raises StoreDamagedError.
         """
-        self._settle()
+        if match == ANY and after == BEFORE_ALL:
+            first = self._read_ahead.peek(queue)
+            if first is None or first[EXPIRES_AT] is None:
+                return first
+        if self._pending.has_messages:
+            self._settle()
         wanted = match.ids
         conditions = "".join(f" AND {ID_CONDITIONS[name]}" for name in wanted)
         values = {"queue": queue, "now": now_us, "rank": after[0], "after": after[1], **wanted}
@@ -121,6 +136,9 @@ class Uncommitted:
 
     def message(self, seq: int) -> MessageRow:
         """The message of that number, wherever it is. Raises StoreDamagedError."""
+        pending = self._pending.last_put(seq)
+        if pending is not None:
+            return pending
         self._settle()
         row: MessageRow = self._connection.execute(_MESSAGE, (seq,)).fetchone()
         check(self._database, row)
@@ -128,25 +146,29 @@ class Uncommitted:
 
     def remove(self, queue: str, seq: int) -> None:
         """Take a message off its queue for good."""
-        self._connection.execute("DELETE FROM messages WHERE seq = ?", (seq,))
-        self._changed(queue)
+        self._pending.take(seq)
+        self._changed(queue, seq)
 
     def got(self, queue: str, seq: int, owner: str) -> None:
         """Take a message off its queue until *owner*'s unit of work ends."""
-        self._connection.execute(_MOVE, (_GOT.format(owner), seq))
-        self._changed(queue)
+        self._move(queue, seq, _GOT.format(owner))
 
     def put(self, queue: str, seq: int, owner: str) -> None:
         """Hide a message that was just put on its queue until *owner*'s unit of work ends."""
-        self._settle()
-        self._connection.execute(_MOVE, (_PUT.format(owner), seq))
-        self._changed(queue)
+        self._move(queue, seq, _PUT.format(owner))
 
     def defer(self, queue: str, seq: int, owner: str) -> None:
         """Hide a message that was just put on its queue until *owner* ends."""
-        self._settle()
-        self._connection.execute(_MOVE, (_DEFERRED.format(owner), seq))
-        self._changed(queue)
+        self._move(queue, seq, _DEFERRED.format(owner))
+
+    def _move(self, queue: str, seq: int, lane: str) -> None:
+        pending = self._pending.last_put(seq)
+        if pending is not None:
+            self._pending.move_last(lane + pending[QUEUE])
+        else:
+            self._settle()
+            self._connection.execute(_MOVE, (lane, seq))
+        self._changed(queue, seq)
 
     def activate(self, owner: str, msg_id: bytes, put: bool) -> Came:
         """Put a deferred message on its queue, or with *put* false delete it; returns the queue that has it."""

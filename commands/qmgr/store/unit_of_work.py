@@ -114,8 +114,6 @@ class SqliteUnitOfWork:
         self._connection = database.connection
         self._cache = cache
         self._queues = QueueDefinitions(database, cache, self.settle, self.is_gone)
-        self.uncommitted = Uncommitted(database, self.settle, self._emptied)
-        self.prepared = Prepared(database, self.uncommitted, lambda name: self.find_queue(name) is not None)
         self.dynamic = DynamicQueues(database, self._queues, clock, self.settle, self._emptied)
         self._arrivals = Arrivals()
         self._clock = clock
@@ -136,6 +134,8 @@ class SqliteUnitOfWork:
             unmanaged=self._delete_managed,
         )
         self._read_ahead = ReadAhead(database, self._settle_messages)
+        self.uncommitted = Uncommitted(database, self.settle, self._emptied, self._pending, self._read_ahead)
+        self.prepared = Prepared(database, self.uncommitted, lambda name: self.find_queue(name) is not None)
         self.neighbours = NeighbourRecords(database, self.settle, self._state_changed)
         self.owed = OwedMessages(database, self._pending, self.settle, self._take_seq)
         self._parts = _Part(self)  # one after the other
@@ -478,13 +478,15 @@ class SqliteUnitOfWork:
             self._settling.forget_part()
             return
         try:
-            self._settling.end_part(done=done)
+            changed = self._settling.end_part(done=done)
         except FAILURES as error:
             raise self.database.translated(error) from error
         if done:
             return
         self._seq, self._versions, got, counted = before
         self.counters.back_to(counted)
+        if not changed:
+            return
         came_back = self._got[got:]
         del self._got[got:]
         self._depths.clear()
@@ -552,9 +554,12 @@ class SqliteUnitOfWork:
         if self.find_queue(queue) is not None and not self.dynamic.is_adopted(queue):
             self.dynamic.close(queue, maker=False, option=Close.PURGE)
 
-    def _emptied(self, queue: str) -> None:
+    def _emptied(self, queue: str, seq: int | None = None) -> None:
         self._depths.pop(queue, None)
-        self._read_ahead.changed(queue)
+        if seq is None:
+            self._read_ahead.changed(queue)
+        else:
+            self._read_ahead.gone(queue, seq)
         self.owed.forget()
 
     def _counted(self, queue: str) -> int:

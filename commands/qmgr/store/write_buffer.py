@@ -27,6 +27,7 @@ from commands.qmgr.store.messages import (
     INSERT_MESSAGE,
     INSERT_MESSAGES,
     MANY,
+    SEQ,
     USER,
     MessageRow,
 )
@@ -83,6 +84,20 @@ class WriteBuffer:
         """A message less."""
         self._taken.append((seq,))
 
+    @property
+    def has_messages(self) -> bool:
+        """Whether the table of messages is not what it is to be."""
+        return bool(self._put or self._taken)
+
+    def last_put(self, seq: int) -> MessageRow | None:
+        """Message number *seq*, if it was put last and is not written yet."""
+        return self._put[-1] if self._put and self._put[-1][SEQ] == seq else None
+
+    def move_last(self, queue: str) -> None:
+        """Have the message that was put last on *queue*."""
+        seq, _, *rest = self._put[-1]
+        self._put[-1] = (seq, queue, *rest)
+
     def publish(self, number: int, row: PublicationRow) -> None:
         """A publication to retain, and its number."""
         self._published.append((number, row))
@@ -112,7 +127,8 @@ class WriteBuffer:
     def back_to(self, mark: Mark) -> None:
         """Forget what was added since *mark*; nothing was flushed meanwhile."""
         put, taken, published, statements = mark
-        self._bytes -= _size_bytes(self._put[put:], self._published[published:])
+        if len(self._put) > put or len(self._published) > published:
+            self._bytes -= _size_bytes(self._put[put:], self._published[published:])
         del self._put[put:], self._taken[taken:], self._published[published:], self._statements[statements:]
 
     def flush(self, mark: Mark | None = None) -> None:
@@ -124,7 +140,7 @@ class WriteBuffer:
         self.flush_messages((put, taken, published, statements))
         if statements:
             self._write_statements(published, statements)
-        self._bytes -= _size_bytes((), self._published[:published])
+        self._bytes -= _size_bytes((), self._published[:published]) if published else 0
         del self._published[:published], self._statements[:statements]
 
     def flush_messages(self, mark: Mark | None = None) -> None:
@@ -135,7 +151,7 @@ class WriteBuffer:
             self._write(DELETE_MESSAGES, DELETE_MESSAGE, self._taken[:taken])
         if put:
             self._write(INSERT_MESSAGES, INSERT_MESSAGE, self._put[:put])
-        self._bytes -= _size_bytes(self._put[:put], ())
+        self._bytes -= _size_bytes(self._put[:put], ()) if put else 0
         del self._put[:put], self._taken[:taken]
 
     def _write_statements(self, published: int, count: int) -> None:
@@ -236,10 +252,11 @@ class Settling:
         """Begin a part; none is open."""
         self._part, self._savepoint = self._pending.mark(), False
 
-    def end_part(self, *, done: bool) -> None:
-        """End the open part; if it is not *done*, back it out."""
+    def end_part(self, *, done: bool) -> bool:
+        """End the open part; if it is not *done*, back it out. Whether it may have changed anything."""
         part, self._part = self._part, None
         assert part is not None
+        changed = self._savepoint or part != self._pending.mark()
         earlier, self._earlier = self._earlier, None
         if not done:
             self._pending.back_to(part)
@@ -249,6 +266,7 @@ class Settling:
             if not done:
                 self._connection.execute("ROLLBACK TO part")
             self._connection.execute("RELEASE part")
+        return changed
 
     def forget_part(self) -> None:
         """The unit of work is over, and no part of it is left."""
