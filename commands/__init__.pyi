@@ -31,5 +31,6 @@ from .replay.frames import (
     captures_to_pandas as captures_to_pandas,
     read_captures as read_captures,
 )
+from .testing.queue_manager import DevError as DevError, DevQueueManager as DevQueueManager
 
 __version__: str

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-_PEERS = Path(__file__).parents[1] / ".venv" / "peers"
-JARS = sorted((_PEERS / "java").glob("*.jar"))
-OLD_JARS = sorted((_PEERS / "java-9.0.4").glob("*.jar"))
+PEERS = Path(__file__).parents[1] / ".venv" / "peers"
+JARS = sorted((PEERS / "java").glob("*.jar"))
+OLD_JARS = sorted((PEERS / "java-9.0.4").glob("*.jar"))
 """The oldest client that Maven Central has: programs are compiled with ``JARS``, and run with these too."""
 _CLIENT = any(jar.name.startswith("com.ibm.mq.allclient") for jar in JARS)
 _MISSING = next(

@@ -23,6 +23,7 @@ EDGE = (
     "commands/disk/",
     "commands/config/",
     "commands/terminal/",
+    "commands/testing/",
     "commands/running/",
     "commands/monitoring/",
     "commands/console/",

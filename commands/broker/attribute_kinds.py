@@ -115,7 +115,17 @@ class WordList:
         return tuple(value)
 
 
-Kind = Choice | Number | Text | Custom | Name | Names | Hexadecimal | WordList
+@dataclass(frozen=True, slots=True)
+class Bits:
+    """Options: an integer, of which each bit has a name. DISPLAY lists the names, PCF has the integer."""
+
+    numbers: Mapping[str, int]
+
+    def show(self, value: Any) -> tuple[str, ...]:
+        return tuple(name for name, bit in self.numbers.items() if value & bit)
+
+
+Kind = Choice | Number | Text | Custom | Name | Names | Hexadecimal | WordList | Bits
 
 
 @dataclass(frozen=True, slots=True)

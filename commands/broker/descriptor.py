@@ -34,7 +34,14 @@ from rfh2.constants import (
 )
 from rfh2.inherited_ccsids import MQCCSI_OF_THE_QMGR, is_kept_body, qmgr_ccsid
 from rfh2.layouts import MQMD1, MQMD2
-from rfh2.mqi_constants import MQAT_UNIX, MQRC_EXPIRY_ERROR, MQRC_MD_ERROR, MQRC_PERSISTENCE_ERROR, MQRC_PRIORITY_ERROR
+from rfh2.mqi_constants import (
+    MQAT_UNIX,
+    MQRC_EXPIRY_ERROR,
+    MQRC_MD_ERROR,
+    MQRC_PERSISTENCE_ERROR,
+    MQRC_PRIORITY_ERROR,
+    MQRO_EXPIRATION,
+)
 from rfh2.mqmd import Mqmd
 
 HIGHEST_PRIORITY: Final = 9
@@ -294,6 +301,12 @@ def _stamp(time: datetime, charset: str) -> bytes:
 def _is_stamped(md: bytes) -> bool:
     """Whether MsgId, PutDate and PutTime are there, at first sight."""
     return md[_FIRST_OF_DATE] in _DIGITS and md[_FIRST_OF_TIME] in _DIGITS and md[_SPANS["MsgId"]] != _NO_MSG_ID
+
+
+def reports_expiration(md: bytes) -> bool:
+    """Whether a message asks for a report when it expires. md: its descriptor, or the beginning of it."""
+    report = int.from_bytes(md[8:12], "little" if md[4] else "big")
+    return bool(report & MQRO_EXPIRATION)
 
 
 def leave(md: bytes, left_us: int | None, backout_count: int) -> bytes:

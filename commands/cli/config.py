@@ -114,9 +114,12 @@ def _missing_files(config: Config) -> Iterator[Finding]:
     for key, path in named:
         if path is not None and not path.is_file():
             yield Finding(_ERROR, key, f"{path}: there is no such file")
+    directories = [("mqsc.directory", config.mqsc.directory)]
     for key, path in (("run.log", config.run.log), ("run.record", config.run.record)):
-        if path is not None and not path.parent.is_dir():
-            yield Finding(_ERROR, key, f"{path.parent}: there is no such directory")
+        directories.append((key, None if path is None else path.parent))
+    for key, directory in directories:
+        if directory is not None and not directory.is_dir():
+            yield Finding(_ERROR, key, f"{directory}: there is no such directory")
 
 
 def _queue_manager(config: Config) -> Iterator[Finding]:

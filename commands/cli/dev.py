@@ -7,7 +7,7 @@ import os
 import threading
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import click
 
@@ -99,19 +99,14 @@ _STDIN: Final = 0
 @click.pass_obj
 def command(
     console: Console,
-    *,
+    /,
     home: Path | None,
     app_password: str | None,
     admin_password: str | None,
     config: Path | None,
     until_eof: bool,
     as_json: bool,
-    qmgr: str,
-    listen: str,
-    mqsc: Path | None,
-    defaults: bool,
-    metrics: str | None,
-    log: Path | None,
+    **given: Any,
 ) -> int:
     """Run queue manager QMGR with IBM's developer defaults, in memory, until you stop it (Ctrl-C, SIGTERM).
 
@@ -120,16 +115,8 @@ def command(
     if you give one. dev makes the queue manager if it is not there, prints how to connect when it is ready, and with
     --json one line of JSON on stdout.
     """
-    given = {APP: app_password, ADMIN: admin_password}
-    developer = Developer(
-        qmgr=qmgr,
-        listen=listen,
-        passwords={user: password for user, password in given.items() if password},
-        defaults=defaults,
-        mqsc=mqsc,
-        metrics=metrics,
-        log=log,
-    )
+    passwords = {user: given for user, given in ((APP, app_password), (ADMIN, admin_password)) if given}
+    developer = Developer(passwords=passwords, **given)
     with passing_home() if home is None else nullcontext(home) as place:
         bridge = Bridge(console, developer.settings(place, read_config(config)))
         code = bridge.fork()
@@ -138,7 +125,7 @@ def command(
         with bridge:
             if until_eof:
                 threading.Thread(target=_at_eof, args=(bridge.stop,), daemon=True).start()
-            _say_ready(console, qmgr, bridge.listening[0], place, as_json)
+            _say_ready(console, developer.qmgr, bridge.listening[0], place, as_json)
             bridge.serve()
         return bridge.exit_code()
 

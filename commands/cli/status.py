@@ -98,6 +98,10 @@ def _lines(status: dict[str, Any]) -> Iterator[str]:
         yield f"Waiting since {stuck['since']}: {stuck['text']}"
     if processor["running"] and (link := processor.get("link")):
         yield _link_line(link)
+    if (there := status["connections"])["listeners"]:
+        by = ", ".join(f"{count} by {channel}" for channel, count in there["channels"].items())
+        where = " and ".join(there["listeners"])
+        yield f"Listening on {where}: {counted(there['programs'], 'program')} connected{f' ({by})' if by else ''}"
     if work := processor["working_on"]:
         what = f"message {work['seq']} on {work['queue']}, {work['size_bytes']:,} bytes, MsgId {work['msg_id']}"
         yield f"Working on {what}, for {_duration(work['for_s'])}"

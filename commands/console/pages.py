@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from commands.console import messages, overview, queues, topics
+from commands.console import connections, messages, overview, queues, topics
 from commands.console.query import Query
 from commands.console.source import State
 
@@ -34,6 +34,7 @@ PAGES: Final = (
     Page("/topics", "Topics", "topics.html", topics.topics, "t", live_s=5),
     Page("/subscriptions", "Subscriptions", "subscriptions.html", topics.subscriptions, "s", live_s=10),
     Page("/queues", "Queues", "queues.html", queues.queues, "q", live_s=5),
+    Page("/connections", "Connections", "connections.html", connections.connections, "n", live_s=5),
     Page("/streams", "Streams", "streams.html", overview.streams, "r", live_s=10),
     Page("/links", "Links", "links.html", overview.links, "l", live_s=5),
     Page("/dead-letters", "Dead letters", "dead-letters.html", queues.dead_letters, "d", live_s=10),
@@ -48,6 +49,12 @@ PAGES: Final = (
     Page("/queue", "Queue", "queue.html", queues.queue, live_s=10),
     Page("/message", "Message", "message.html", queues.message, slow=True),
 )
+
+ACTIONS: Final = {
+    "/dead-letters/again": (queues.again, "/dead-letters"),
+    "/connections/stop": (connections.stop, "/connections"),
+}
+"""The forms that change something: what each does, and says, and the page that it is on."""
 
 MENU: Final = tuple(page for page in PAGES if page.key)
 """The pages that each page leads to, in order."""

@@ -22,9 +22,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from commands.console.access import HEADERS, ConsoleOptions, Doorkeeper, Session
 from commands.console.messages import LONGEST_PASTE
-from commands.console.pages import MENU, PAGES, Page
+from commands.console.pages import ACTIONS, MENU, PAGES, Page
 from commands.console.query import NotThereError, Query
-from commands.console.queues import again
 from commands.console.rendering import ASSETS, address, asset, render
 from commands.console.source import Source
 from commands.disk.open_files import OutOfFiles, carried, open_files
@@ -117,11 +116,11 @@ class ConsoleApp:
         """The application for a server of ASGI."""
         routes = [Route(page.path, self._guarded(partial(self._show, page)), methods=_methods(page)) for page in PAGES]
         routes += [
-            Route("/dead-letters/again", self._guarded(self._put_again), methods=["POST"]),
             Route("/login", self._guarded(self._login, is_open=True), methods=["GET", "POST"]),
             Route("/logout", self._guarded(self._logout), methods=["POST"]),
             Route("/assets/{name}", self._guarded(self._asset, is_open=True)),
         ]
+        routes += [Route(path, self._guarded(partial(self._act, path)), methods=["POST"]) for path in ACTIONS]
         refused = dict.fromkeys((400, 404, 405, 413, 500), self._nothing)
         return Starlette(routes=routes, lifespan=self._living, exception_handlers=refused, max_body_size=_LONGEST_FORM)
 
@@ -203,19 +202,20 @@ class ConsoleApp:
         }
         return HTMLResponse(render(template, **about, **values), status)
 
-    async def _put_again(self, request: Request, session: Session) -> Response:
+    async def _act(self, path: str, request: Request, session: Session) -> Response:
+        act, page = ACTIONS[path]
         values = await _form(request)
         if not self._options.write:
-            return _refusal(403, "The console is read-only. Start it with --write to put dead letters again.")
+            return _refusal(403, "The console is read-only. Start it with --write to change anything.")
         if not self._door.has_token(session, values.get("token", "")):
             return _refusal(403, "The form is old. Open the page again.")
         try:
-            said = await self._source.ask(lambda state: again(state, Query(values)))
+            said = await self._source.ask(lambda state: act(state, Query(values)))
         except QPubSubError as error:
             said = str(error)
         else:
             _log.info("console%s: %s", f", user {session.user}" if session.user else "", said)
-        return RedirectResponse(address("/dead-letters", said=said), 303)
+        return RedirectResponse(address(page, said=said), 303)
 
     async def _login(self, request: Request, session: Session) -> Response:
         if not self._door.asks:

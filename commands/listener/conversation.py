@@ -17,7 +17,7 @@ from commands.listener.limits import Held, Instances, Memory
 from commands.listener.request import ObjectDescriptor
 from commands.listener.security import Admission, Identity, Security
 from commands.listener.worker import Worker
-from commands.qmgr.event_numbers import LOGIN_REFUSED
+from commands.qmgr.event_numbers import CHANNEL_BROKEN, CHANNEL_ENDED, CHANNEL_STARTED, LOGIN_REFUSED
 from commands.qmgr.mqi.attributes import Values, identifier
 from commands.qmgr.mqi.authority import OpenAuthority, TopicDefinitions
 from commands.qmgr.mqi.calls import NO_FIELDS, Program, PutFields
@@ -38,6 +38,7 @@ from rfh2.mqi_constants import (
     MQGMO_FAIL_IF_QUIESCING,
     MQGMO_SYNCPOINT,
     MQPMO_SYNCPOINT,
+    MQRC_CONNECTION_BROKEN,
     MQRC_HCONN_ERROR,
     MQRC_NO_MSG_AVAILABLE,
     MQRC_Q_MGR_NAME_ERROR,
@@ -65,7 +66,7 @@ async def _first_of(seconds: float | None, *signals: asyncio.Future[Any] | None)
 class Shared:
     """What all conversations share. new_id: 24 bytes that nothing else has. quiescing: given when the listener ends.
 
-    connected: the conversations of programs, by the identifiers of their connections.
+    connected: the conversations of programs, by the identifiers of their connections. stopped: the channels that were.
     """
 
     name: str
@@ -81,6 +82,7 @@ class Shared:
     instances: Instances = field(default_factory=Instances)
     numbers: int = 0
     connected: dict[bytes, Conversation] = field(default_factory=dict)
+    stopped: set[str] = field(default_factory=set)
 
     async def rules(self) -> ChannelRules:
         """What the definitions say now of clients. Raises StoreError."""
@@ -110,12 +112,15 @@ async def deliver_delayed(shared: Shared) -> None:
 class Attempts:
     """Those to connect, of all conversations of a connection: one at a time, and none after a wrong password.
 
-    connected: the programs that are. A wrong password of another one does not end their connection.
+    connected: the programs that are. A wrong password of another one does not end their connection. puts, gets: of
+    those that were.
     """
 
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     has_failed: bool = False
     connected: int = 0
+    puts: int = 0
+    gets: int = 0
 
 
 class Conversation:
@@ -128,7 +133,8 @@ class Conversation:
         self._unique = shared.new_id()[-8:]
         self._application = ""
         self._waits = 0
-        self._getting: set[asyncio.Future[int]] = set()
+        self._getting: dict[asyncio.Future[int], int] = {}
+        self._no_program = MQRC_HCONN_ERROR
         self.was_connected = False
         self.qmgr = shared.name
 
@@ -143,6 +149,16 @@ class Conversation:
     def waits(self) -> bool:
         """Whether a call waits for a message."""
         return self._waits > 0
+
+    @property
+    def program(self) -> Program | None:
+        """The program that is connected."""
+        return self._program
+
+    @property
+    def waiting(self) -> set[int]:
+        """The handles of which calls wait for a message."""
+        return set(self._getting.values())
 
     @property
     def connection_id(self) -> bytes:
@@ -162,22 +178,40 @@ class Conversation:
         """The same for what is nobody's fault, where the log is to have that."""
         _log.debug("%s: %s", self._trace, text)
 
-    def _log_refusal(self, application: str, reason: int, why: str) -> None:
+    def _log_refusal(self, application: str, reason: int, why: str, number: int = LOGIN_REFUSED) -> None:
         """Write for an audit who may not connect and *why*: as whom, from where, by which channel and program."""
         identity, credentials = self.identity, self.identity.credentials
         user = identity.user if credentials is None else credentials.user
         given = "without a password" if credentials is None or not credentials.password else "with a password"
         text = "%s: user %r, %s, may not connect by channel %r: reason %d, %s (program %r, which runs as user %r)"
-        about = {
-            "numbers": (LOGIN_REFUSED,),
-            "reason": reason,
-            "address": identity.address,
-            "channel": identity.channel,
+        words = (self._trace, user, given, identity.channel, reason, why, application, identity.user)
+        _log.error(text, *words, extra={**self._about(number, user, application), "reason": reason})
+
+    def _about(self, number: int, user: str, application: str) -> dict[str, Any]:
+        """What an event about a program has beside its text. number: of IBM MQ's message for it."""
+        return {
+            "numbers": (number,),
+            "address": self.identity.address,
+            "channel": self.identity.channel,
             "user": user,
+            "asserted": self.identity.user,
             "program": application,
         }
-        words = (self._trace, user, given, identity.channel, reason, why, application, identity.user)
-        _log.error(text, *words, extra=about)
+
+    def _log_connected(self, application: Application) -> None:
+        text = "%s: user %r has connected by channel %r (program %r, which runs as user %r)"
+        words = (self._trace, application.user, self.identity.channel, application.name, self.identity.user)
+        about = self._about(CHANNEL_STARTED, application.user, application.name)
+        _log.info(text, *words, extra={**about, "is_told": True})
+
+    def _log_end(self, program: Program, in_order: bool) -> None:
+        """in_order: by MQDISC, or because the listener ends; else the program has died, or was ended."""
+        level, number = (logging.INFO, CHANNEL_ENDED) if in_order else (logging.ERROR, CHANNEL_BROKEN)
+        how = "has disconnected from" if in_order else "ended without MQDISC on"
+        text = "%s: user %r %s channel %r after %d puts and %d gets (program %r)"
+        user, name = program.application.user, program.application.name
+        words = (self._trace, user, how, self.identity.channel, program.puts, program.gets, name)
+        _log.log(level, text, *words, extra={**self._about(number, user, name), "is_told": in_order})
 
     async def connect(self, qmgr: str, application: str, kind: int, accounting_token: bytes) -> int:
         """MQCONN; the reason, 0 where it succeeds."""
@@ -188,7 +222,7 @@ class Conversation:
         admission = await self._admitted()
         user, reason = admission.user, admission.reason
         if reason:
-            self._log_refusal(application, reason, admission.why)
+            self._log_refusal(application, reason, admission.why, admission.number)
             return reason
         self._application = application
         context = Application(user, application, kind, accounting_token)
@@ -220,6 +254,7 @@ class Conversation:
         shared.connected[self.connection_id[:_CONNECTION_ID_BYTES]] = self
         self.was_connected = True
         self._attempts.connected += 1
+        self._log_connected(context)
         return 0
 
     async def _admitted(self) -> Admission:
@@ -237,6 +272,9 @@ class Conversation:
         self._shared.connected.pop(self.connection_id[:_CONNECTION_ID_BYTES], None)
         if program is not None:
             self._attempts.connected -= 1
+            self._attempts.puts += program.puts
+            self._attempts.gets += program.gets
+            self._log_end(program, commit or self._shared.quiescing.done())
             queues = await self._shared.worker.alone(lambda store: program.disconnect(store.unit_of_work, commit))
             self._shared.waiters.wake(queues)
 
@@ -245,13 +283,22 @@ class Conversation:
         other = self._shared.connected.get(connection_id)
         if other is None or other._connected().application.user != self._connected().application.user:
             return
-        for getting in other._getting:
+        other._end_waits(reason)
+
+    def _end_waits(self, reason: int) -> None:
+        for getting in self._getting:
             if not getting.done():
                 getting.set_result(reason)
 
+    async def stop(self) -> None:
+        """End the program (STOP CONN) and not the connection, which others share: all its calls fail with 2009."""
+        self._no_program = MQRC_CONNECTION_BROKEN
+        self._end_waits(MQRC_CONNECTION_BROKEN)
+        await self.disconnect(commit=False)
+
     def _connected(self) -> Program:
         if self._program is None:
-            raise MqiError(MQRC_HCONN_ERROR, "the program is not connected")
+            raise MqiError(self._no_program, "the program is not connected")
         return self._program
 
     def _fail_if_quiescing(self, options: int) -> None:
@@ -359,7 +406,9 @@ class Conversation:
                 lambda unit: program.put(unit, handle, mqmd, options, body, deferred, fields), lasting
             )
             queue = opened.queue or opened.name
-        self._shared.waiters.wake((queue, DELAY_QUEUE) if program.has_delayed else (queue,))
+        self._shared.waiters.wake((queue,))
+        if program.more:
+            self._wake_more(program)
         return put, queue
 
     async def put_unanswered(
@@ -409,7 +458,7 @@ class Conversation:
         queue = program.handle(handle).queue
         end = None if wait_ms < 0 else time.monotonic() + wait_ms / 1000
         cancelled: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        self._getting.add(cancelled)
+        self._getting[cancelled] = handle
         try:
             while True:
                 # Whatever comes from here on is noticed, also while the queue is looked at.
@@ -427,7 +476,10 @@ class Conversation:
                             continue
                         if seq is None:
                             raise MqiError(MQRC_NO_MSG_AVAILABLE, f"{queue} has no such message")
-                    return await worker.do(_taking(program, handle, asked, seq, held), lasting)
+                    got = await worker.do(_taking(program, handle, asked, seq, held), lasting)
+                    if program.more:
+                        self._wake_more(program)
+                    return got
                 except MqiError as error:
                     left = None if end is None else end - time.monotonic()
                     if error.reason != MQRC_NO_MSG_AVAILABLE or (seq is None and left is not None and left <= 0):
@@ -446,7 +498,12 @@ class Conversation:
                 if cancelled.done():
                     raise MqiError(cancelled.result(), "the program has ended the wait")
         finally:
-            self._getting.discard(cancelled)
+            del self._getting[cancelled]
+
+    def _wake_more(self, program: Program) -> None:
+        queues = program.more[:]
+        del program.more[: len(queues)]
+        self._shared.waiters.wake(queues)
 
     async def commit(self) -> None:
         """MQCMIT."""

@@ -43,6 +43,7 @@ from commands.broker.channel_objects import (
 from commands.broker.objects import Objects
 from commands.config.settings import ChannelRule, ConnAuth
 from commands.listener.passwords import IsRight
+from commands.qmgr.event_numbers import ADDRESS_BLOCKED, LOGIN_REFUSED, NO_PASSWORD, USER_BLOCKED, WRONG_PASSWORD
 from rfh2.constants import MQRC_NOT_AUTHORIZED
 
 _MOST_PASSWORD_BYTES: Final = 256
@@ -82,13 +83,14 @@ class Identity:
 class Admission(NamedTuple):
     """The user with whose authority a program works; 0, or the reason for which it may not connect.
 
-    is_wrong_password: whether that is the reason. why: for the log.
+    is_wrong_password: whether that is the reason. why, number: for the log, the number of IBM MQ's message.
     """
 
     user: str
     reason: int = 0
     is_wrong_password: bool = False
     why: str = ""
+    number: int = LOGIN_REFUSED
 
 
 @dataclass(slots=True)
@@ -166,11 +168,12 @@ class Security:
         client = Client(identity.channel, identity.address, user, identity.subject, identity.issuer)
         record = rules.mapping(client)
         if record is not None and record.user_source == "NOACCESS" and not _only_warns(record, client):
-            return Admission(user, MQRC_NOT_AUTHORIZED, why=f"{_told(record)} lets nobody in")
+            return Admission(user, MQRC_NOT_AUTHORIZED, why=f"{_told(record)} lets nobody in", number=ADDRESS_BLOCKED)
         check = _check(rules, record)
         if await self._is_compared(check, user, rules, credentials) and not await self._is_authentic(identity, rules):
             await asyncio.sleep(1 if authentication is None else authentication.delay)
-            return Admission(user, MQRC_NOT_AUTHORIZED, True, "the password is missing or wrong")
+            number = WRONG_PASSWORD if credentials is not None and credentials.password else NO_PASSWORD
+            return Admission(user, MQRC_NOT_AUTHORIZED, True, "the password is missing or wrong", number)
         works_as = user_of(record, channel.mcauser, user)
         if works_as and (len(works_as) > _LONGEST_USER or not _USER.fullmatch(works_as)):
             why = f"a user has 1 to {_LONGEST_USER} characters and no blanks; MCAUSER names one for other names"
@@ -179,7 +182,7 @@ class Security:
             return Admission(works_as, MQRC_NOT_AUTHORIZED, why="there is none")
         blocking = rules.blocked_users(identity.channel)
         if blocking is not None and await self._is_blocked(blocking, works_as) and not _only_warns(blocking, client):
-            return Admission(works_as, MQRC_NOT_AUTHORIZED, why="the user is blocked")
+            return Admission(works_as, MQRC_NOT_AUTHORIZED, why="the user is blocked", number=USER_BLOCKED)
         return Admission(works_as)
 
     async def _is_blocked(self, record: ChannelAuthentication, user: str) -> bool:

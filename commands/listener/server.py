@@ -13,16 +13,19 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from commands.broker.authority import GroupsOf, no_groups
+from commands.broker.connections import ListeningPlace
 from commands.broker.objects import Objects
 from commands.disk.open_files import Acceptor, OutOfFiles, carried, listening_sockets, open_files
 from commands.listener.conversation import Shared, deliver_delayed
 from commands.listener.gate import MessageWaiters, give
 from commands.listener.limits import Connections, Memory
-from commands.listener.places import Places, place_of
+from commands.listener.places import Places, forget_stops, place_of
+from commands.listener.presence import Presence
 from commands.listener.security import Security
 from commands.listener.session import Bounds, Session
 from commands.listener.wire import CHANNEL_UNAVAILABLE, Wire, status
 from commands.listener.worker import Worker
+from commands.qmgr.event_numbers import TOO_MANY_CHANNELS
 from commands.qmgr.mqi.authority import TopicDefinitions
 from commands.qmgr.store import QueueManagerStore
 from rfh2.channel.segments import CLOSE, ERROR, SegmentHeader, SegmentType
@@ -45,7 +48,7 @@ class ListenerOptions:
     connections: the most at a time; of_address: of one address.
 
     memory_bytes: for messages that are received or sent at a time. quiesce_s: how long programs may go on when the
-    listener is asked to end.
+    listener is asked to end. plain_passwords: whether they may come without TLS from other machines.
     """
 
     host: str | None = "127.0.0.1"
@@ -56,6 +59,7 @@ class ListenerOptions:
     memory_bytes: int = 512_000_000
     quiesce_s: float = 5.0
     tls: ssl.SSLContext | None = None
+    plain_passwords: bool = False
 
 
 class _Arrival(asyncio.Protocol):
@@ -96,9 +100,12 @@ class Listener:
         self._acceptor: Acceptor | None = None
         self._places = Places(self._listen)
         self._obeyed: Objects | None = None
-        self._obeying: asyncio.Task[int] | None = None
+        self._turn, self._is_ending = asyncio.Lock(), False
+        self._obeying: asyncio.Task[None] | None = None
         self._worker: Worker | None = None
         self._shared: Shared | None = None
+        self._presence: Presence | None = None
+        self._port = 0
         self._delayed: asyncio.Task[None] | None = None
 
     @property
@@ -128,10 +135,20 @@ class Listener:
         if most < options.connections:
             text = "at most %d connections instead of %d: this process may have %s open files (LimitNOFILE)"
             _log.warning(text, most, options.connections, self._files)
+        self._presence = Presence(self._shared, lambda: self._sessions, self._listening)
+        await self._presence.serve(await self._worker.alone(lambda store: store.directory))
         if options.host is None:
-            return await self._obey()
+            await self._worker.do(lambda unit: forget_stops(unit, self._topics.objects(unit)))
+            await self._obey()
+            return self._places.port
         self._acceptor, port = await self._listen(options.host, options.port)
+        self._port = port
         return port
+
+    def _listening(self) -> list[ListeningPlace]:
+        if self._options.host is None:
+            return self._places.told
+        return [ListeningPlace(host=self._options.host, port=self._port)] if self._acceptor is not None else []
 
     async def _listen(self, host: str, port: int) -> tuple[Acceptor, int]:
         sockets = await listening_sockets(host, port, _HANDSHAKES_WAITING)
@@ -140,16 +157,18 @@ class Listener:
         _log.info("listening on %s:%d for queue manager %s", host or "*", port, self._name)
         return Acceptor(sockets, lambda: _Arrival(self._admit), out_of_files), port
 
-    async def _obey(self) -> int:
-        """Listen where the started LISTENER objects say. Returns the port of the first that is new."""
+    async def _obey(self) -> None:
+        """Listen where the started LISTENER objects say."""
         assert self._worker is not None
-        objects = await self._worker.do(self._topics.objects, lasting=False)
-        if objects is self._obeyed:
-            return 0
-        self._obeyed, rules = objects, self._security.rules(objects)
-        reads, tls = self._security.reads_passwords(rules), self._options.tls is not None
-        started = (each for each in objects.listeners.values() if each.is_wanted)
-        return await self._places.obey({each.name: place_of(each, rules, reads, tls) for each in started})
+        async with self._turn:
+            objects = await self._worker.do(self._topics.objects, lasting=False)
+            if objects is self._obeyed:
+                return
+            self._obeyed, rules = objects, self._security.rules(objects)
+            is_safe = self._options.tls is not None or self._options.plain_passwords
+            is_safe |= not self._security.reads_passwords(rules)
+            started = (each for each in objects.listeners.values() if each.is_wanted)
+            await self._places.obey({each.name: place_of(each, rules.accepts_any, is_safe) for each in started})
 
     async def stop(self) -> None:
         """Take no more connections, let programs end, break the connections that are left, let go of the queue manager.
@@ -158,6 +177,7 @@ class Listener:
         """
         if self._acceptor is not None:
             self._acceptor.close()
+        self._is_ending = True
         if self._obeying is not None:
             await asyncio.wait((self._obeying,))
         self._places.close()
@@ -174,6 +194,8 @@ class Listener:
             self._delayed.cancel()
             ending.append(self._delayed)
         await asyncio.gather(*ending, return_exceptions=True)
+        if self._presence is not None:
+            self._presence.close()
         if self._worker is not None and self._worker.is_running:
             holder = None if self._shared is None else self._shared.holder
             if holder is not None:
@@ -182,7 +204,8 @@ class Listener:
 
     def _arrived(self, queues: Iterable[str] | None) -> None:
         self._waiters.wake(queues)
-        if self._options.host is None and queues is None and (self._obeying is None or self._obeying.done()):
+        is_free = not self._is_ending and (self._obeying is None or self._obeying.done())
+        if self._options.host is None and queues is None and is_free:
             self._obeying = asyncio.get_running_loop().create_task(self._obey())
 
     # Connections
@@ -194,7 +217,7 @@ class Listener:
         refusal = self._connections.refusal(address)
         if refusal is not None:
             if not self._is_full:
-                _log.warning("connections are refused: %s", refusal)
+                _log.warning("connections are refused: %s", refusal, extra={"numbers": (TOO_MANY_CHANNELS,)})
             self._is_full = True
             self._refuse(transport)
             return
@@ -219,7 +242,9 @@ class Listener:
         asyncio.get_running_loop().call_later(_REFUSED_S, end)
 
     def _ended(self, task: asyncio.Task[None], address: str) -> None:
-        del self._sessions[task]
+        session = self._sessions.pop(task)
+        if session is not None and self._presence is not None:
+            self._presence.ended(session)
         self._connections.end(address)
         self._is_full = False
         if not task.cancelled() and (error := task.exception()) is not None:

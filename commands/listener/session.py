@@ -48,7 +48,7 @@ from commands.listener.wire import (
     Wire,
     status,
 )
-from commands.qmgr.event_numbers import NO_CHANNEL
+from commands.qmgr.event_numbers import ADDRESS_BLOCKED, CHANNEL_DISABLED, NO_CHANNEL, TOO_MANY_INSTANCES
 from commands.qmgr.mqi.refusals import MqiError
 from rfh2.ccsid import ENCODINGS, ByteOrder
 from rfh2.channel.layouts import API_HEADER, CAUT, NOTIFICATION, SOCKET_ACTION, UID, UID_LONG
@@ -82,11 +82,14 @@ _OF_STRANGERS: Final = frozenset({SegmentType.MQCONN, SegmentType.MQDISC})
 
 
 class ProtocolError(QPubSubError):
-    """The other end does what the protocol does not allow. code: for the STATUS segment that says so."""
+    """The other end does what the protocol does not allow. code: for the STATUS segment that says so.
 
-    def __init__(self, code: int, why: str) -> None:
-        super().__init__(code, why)
-        self.code, self.why = code, why
+    number: of IBM MQ's message for it, 0 for none.
+    """
+
+    def __init__(self, code: int, why: str, number: int = 0) -> None:
+        super().__init__(code, why, number)
+        self.code, self.why, self.number = code, why, number
 
     def __str__(self) -> str:
         return self.why
@@ -117,6 +120,7 @@ class Session:
         self._terms: Terms | None = None
         self._instance: str | None = None
         self._lines: dict[int | None, Line] = {}
+        self.calls = 0
         self._pulse: Pulse | None = None
         self._had_program = False
         self._attempts = Attempts()
@@ -136,7 +140,8 @@ class Session:
                     break
         except (DecodeError, ProtocolError, MqiError) as error:
             code = error.code if isinstance(error, ProtocolError) else BAD_SEGMENT
-            numbers = (NO_CHANNEL,) if code == NO_SUCH_CHANNEL else ()
+            number = error.number if isinstance(error, ProtocolError) else 0
+            numbers = (number,) if number else ()
             level, text = logging.ERROR if numbers else logging.WARNING, "%s: %s; the connection is closed"
             _log.log(level, text, self._wire.trace, error, extra={"numbers": numbers})
             await self._wire.send_status(self._wire.latest, ERROR | CLOSE, code)
@@ -144,6 +149,28 @@ class Session:
             _log.info("%s: the connection broke: %s", self._wire.trace, error)
         finally:
             await self._end()
+
+    @property
+    def wire(self) -> Wire:
+        """The segments, in and out."""
+        return self._wire
+
+    @property
+    def terms(self) -> Terms | None:
+        """What was agreed; None before that."""
+        return self._terms
+
+    @property
+    def done(self) -> tuple[int, int]:
+        """How many messages all its programs have put and got."""
+        programs = [program for each in self.conversations if (program := each.program) is not None]
+        puts, gets = sum(program.puts for program in programs), sum(program.gets for program in programs)
+        return self._attempts.puts + puts, self._attempts.gets + gets
+
+    @property
+    def conversations(self) -> list[Conversation]:
+        """Those whose programs are connected."""
+        return [line.conversation for line in self._lines.values() if line.conversation.is_connected]
 
     def terminate(self) -> None:
         """Tell the client that the queue manager ends, without waiting for a client that reads nothing."""
@@ -208,7 +235,7 @@ class Session:
         rules = await self._shared.rules()
         blocking = rules.blocking(self._wire.address)
         if blocking is not None and not blocking.warns:
-            raise ProtocolError(CHANNEL_UNAVAILABLE, "its address is blocked (BLOCKADDR)")
+            raise ProtocolError(CHANNEL_UNAVAILABLE, "its address is blocked (BLOCKADDR)", ADDRESS_BLOCKED)
         highest = FAP_OF_PLAIN_PASSWORDS if self._shared.security.reads_passwords(rules) else HIGHEST_FAP
         while self._terms is None:
             received = await self._wire.receive(self._longest)
@@ -226,14 +253,17 @@ class Session:
             if not reply.terms.is_client:
                 raise ProtocolError(WRONG_CHANNEL_TYPE, "the other end is a queue manager's channel, not a client")
             if channel is NO_LIMITS:
-                raise ProtocolError(NO_SUCH_CHANNEL, f"there is no channel {name!r}")
+                raise ProtocolError(NO_SUCH_CHANNEL, f"there is no channel {name!r}", NO_CHANNEL)
+            if name in self._shared.stopped:
+                raise ProtocolError(CHANNEL_UNAVAILABLE, f"channel {name} was stopped", CHANNEL_DISABLED)
             if why := tls_refusal(channel, self._wire.cipher, self._identity.subject):
                 raise ProtocolError(CHANNEL_UNAVAILABLE, f"channel {name}: {why}")
+            if reply.is_agreed:
+                self._begin_instance(channel, name)
             encoding = ENCODINGS["big" if reply.flags & ERROR else order]
             sent = SegmentHeader(header.kind, reply.flags, 0, order, encoding, CCSID, header.conversation)
             await self._wire.send(sent.write(reply.payload))
             if reply.is_agreed:
-                self._begin_instance(channel, name)
                 self._terms = reply.terms
         self._identity = replace(self._identity, channel=self._terms.channel)
         first = 1 if self._terms.conversations else None
@@ -250,7 +280,8 @@ class Session:
     def _begin_instance(self, channel: ServerChannel, name: str) -> None:
         address = self._wire.address
         if not self._shared.instances.begin(name, address, channel.instances, channel.instances_of_client):
-            raise ProtocolError(CHANNEL_UNAVAILABLE, f"channel {name} has as many connections as it may have")
+            why = f"channel {name} has as many connections as it may have"
+            raise ProtocolError(CHANNEL_UNAVAILABLE, why, TOO_MANY_INSTANCES)
         self._instance = name
 
     def _begin_line(self, number: int | None) -> Line:
@@ -282,10 +313,12 @@ class Session:
         elif kind == SegmentType.STATUS:
             return not header.flags & CLOSE
         elif not line.conversation.was_connected:
+            self.calls += 1
             self._collect_first(line, header, payload)
         elif kind == SegmentType.NOTIFICATION:
             await self._notified(line, header, payload)
         elif kind == SegmentType.REQUEST_MSGS:
+            self.calls += 1
             self._pull(line, Request(header, bytearray(payload), Held(self._shared.memory)))
         elif kind >= _FIRST_CALL:
             self._collect(line, header, payload)
@@ -316,6 +349,7 @@ class Session:
         if len(line.partial.data) > self._terms.longest_message + _MARGIN_BYTES:
             raise ProtocolError(BAD_SEGMENT, "a call is longer than the longest message")
         if header.flags & LAST:
+            self.calls += 1
             request, line.partial = line.partial, None
             line.add(request)
 

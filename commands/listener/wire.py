@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -37,12 +38,14 @@ class Wire:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, send_s: float) -> None:
         self._reader, self._writer, self._send_s = reader, writer, send_s
         peer = writer.get_extra_info("peername")
-        self.address = str(peer[0]) if peer else ""
+        self.address, self.port = (str(peer[0]), int(peer[1])) if peer else ("", 0)
         self.trace = f"{peer[0]}:{peer[1]}" if peer else "connection"
         cipher = writer.get_extra_info("cipher")
         self.cipher: tuple[str, str] | None = None if cipher is None else (cipher[0], cipher[1])
         self.certificate: dict[str, Any] = writer.get_extra_info("peercert") or {}
         self.latest = SegmentHeader(SegmentType.INITIAL_DATA)
+        self.started_s = self.heard_s = time.time()
+        self.received_segments = self.received_bytes = self.sent_segments = self.sent_bytes = 0
 
     async def receive(self, longest: Callable[[], int]) -> tuple[SegmentHeader, bytes] | None:
         """The next segment, of at most *longest* bytes when it comes; None where the client has ended.
@@ -58,12 +61,14 @@ class Wire:
             raise DecodeError(4, "TSH", f"SegmentLength is {length}, and no more than {most} is taken yet")
         rest = await self._reader.readexactly(length - PREFIX_BYTES)
         header, payload = read_segment(prefix + rest)
-        self.latest = header
+        self.latest, self.heard_s = header, time.time()
+        self.received_segments += 1
+        self.received_bytes += length
         return header, payload
 
     async def send(self, *segments: bytes) -> None:
         """Send *segments*. Raises ConnectionError."""
-        self._writer.write(b"".join(segments))
+        self.write(b"".join(segments), len(segments))
         if not self._writer.transport.get_write_buffer_size():
             return
         try:
@@ -80,9 +85,11 @@ class Wire:
             if len(together) == _TOGETHER:
                 await asyncio.sleep(0)
 
-    def write(self, segment: bytes) -> None:
-        """Send *segment* without waiting until the other end takes it."""
-        self._writer.write(segment)
+    def write(self, data: bytes, segments: int = 1) -> None:
+        """Send *data* without waiting until the other end takes it."""
+        self.sent_segments += segments
+        self.sent_bytes += len(data)
+        self._writer.write(data)
 
     async def send_status(self, header: SegmentHeader, flags: int, code: int | None = None) -> None:
         """Send STATUS as the answer to what came with *header*: accepted, or an error *code*."""
@@ -104,6 +111,10 @@ class Wire:
     def break_off(self, why: str) -> None:
         """End the connection at once; *why* goes to the log."""
         _log.warning("%s: %s; the connection is closed", self.trace, why)
+        self.abort()
+
+    def abort(self) -> None:
+        """End the connection at once, whatever is not sent."""
         self._writer.transport.abort()
 
 

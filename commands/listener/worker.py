@@ -120,6 +120,7 @@ class Worker:
         """Wait until there is something to do, and look around meanwhile."""
         loop, given = asyncio.get_running_loop(), new_signal()
         self._given = given
+        timer: asyncio.TimerHandle
 
         def look() -> None:
             nonlocal timer

@@ -68,6 +68,7 @@ _COMMIT: Final = (5e-4, 1e-3, 2.5e-3, 5e-3, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1
 _WAIT: Final = (1e-3, 5e-3, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 30.0, 300.0, 3600.0)
 _MANY: Final = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 _QUEUE: Final = ("queue",)
+_CHANNEL: Final = ("channel",)
 
 METRICS: Final[tuple[Metric, ...]] = (
     # got
@@ -133,6 +134,20 @@ METRICS: Final[tuple[Metric, ...]] = (
     Metric("qpubsub_queue_gets", _C, _S, "Messages got from the queue since it was made.", _QUEUE),
     Metric("qpubsub_owed", _G, _S, "Publications that neither this queue nor the dead-letter queue takes.", _QUEUE),
     Metric("qpubsub_owed_oldest_seconds", _G, _S, "Seconds since the oldest of these was published.", _QUEUE),
+    # programs that are connected
+    Metric("ibmmq_qmgr_connection_count", _G, _S, "Programs that are connected by a listener."),
+    Metric("ibmmq_qmgr_active_listeners", _G, _S, "Listeners."),
+    Metric("ibmmq_queue_input_handles", _G, _S, "Handles that programs have open for input (IPPROCS).", _QUEUE),
+    Metric("ibmmq_queue_output_handles", _G, _S, "Handles that programs have open for output (OPPROCS).", _QUEUE),
+    Metric(
+        "qpubsub_channel_connections", _G, _S, "Connections by the channel, each of one or several programs.", _CHANNEL
+    ),
+    Metric("qpubsub_channel_programs", _G, _S, "Programs that are connected by the channel.", _CHANNEL),
+    Metric("qpubsub_channel_calls", _C, _S, "MQI calls since the listener started.", _CHANNEL),
+    Metric("qpubsub_channel_puts", _C, _S, "Messages put since the listener started.", _CHANNEL),
+    Metric("qpubsub_channel_gets", _C, _S, "Messages got since the listener started.", _CHANNEL),
+    Metric("qpubsub_channel_received_bytes", _C, _S, "Bytes received since the listener started.", _CHANNEL),
+    Metric("qpubsub_channel_sent_bytes", _C, _S, "Bytes sent since the listener started.", _CHANNEL),
     # topics and subscriptions, where the configuration names them
     Metric(
         "ibmmq_topic_messages_published",

@@ -18,6 +18,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disa
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from commands.broker.connections import ListenerReport, open_counts, programs
 from commands.broker.counts import SubscriptionCounts, TopicCounts
 from commands.broker.objects import UNLIMITED_DEPTH
 from commands.broker.outcome import Outcome
@@ -28,6 +29,7 @@ from commands.monitoring.steps import STAGES, Steps
 from commands.qmgr.link_port import ManagedLink
 from commands.qmgr.observer import Committed, Ending
 from commands.qmgr.store import Overview, QueueManagerStore
+from commands.qmgr.store.listeners import AskedListeners
 from commands.qmgr.tally import ProcessorTally
 from rfh2.constants import REASON_NAMES
 from rfh2.errors import QPubSubError
@@ -232,6 +234,7 @@ class StateCollector(Collector):
         try:
             with self._open() as store:
                 overview(families, store.overview(), choice, now)
+                connected(families, AskedListeners(store.directory).reports(), choice)
                 if choice.topics or choice.subscriptions:
                     with store.one_moment():
                         of_subscriptions, of_topics = store.counts()
@@ -274,6 +277,23 @@ def overview(families: Families, seen: Overview, choice: Chosen, now: datetime) 
     families.add("qpubsub_retained", seen.retained)
     for part, size in (("file", seen.file_bytes), ("free", seen.free_bytes), ("log", seen.log_bytes)):
         families.add("qpubsub_database_bytes", size, part)
+
+
+def connected(families: Families, reports: Sequence[ListenerReport], choice: Chosen) -> None:
+    """The programs that are connected, and what was done by each channel."""
+    inputs, outputs = open_counts(reports)
+    families.add("ibmmq_qmgr_connection_count", sum(1 for _ in programs(reports)))
+    families.add("ibmmq_qmgr_active_listeners", sum(len(report.places) for report in reports))
+    for name in [each for each in sorted(inputs | outputs) if each and chosen(each, choice.queues)][:MOST_SERIES]:
+        families.add("ibmmq_queue_input_handles", inputs[name], name)
+        families.add("ibmmq_queue_output_handles", outputs[name], name)
+    for channel in sorted({name for report in reports for name in report.totals}):
+        instances = [each for report in reports for each in report.instances if each.channel == channel]
+        families.add("qpubsub_channel_connections", len(instances), channel)
+        families.add("qpubsub_channel_programs", sum(len(each.programs) for each in instances), channel)
+        for count in ("calls", "puts", "gets", "received_bytes", "sent_bytes"):
+            total = sum(getattr(report.totals[channel], count) for report in reports if channel in report.totals)
+            families.add(f"qpubsub_channel_{count}", total, channel)
 
 
 def topics(

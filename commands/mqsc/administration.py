@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Final, Protocol
 
 from commands.broker.authority import GroupsOf, no_groups
+from commands.broker.connections import Listeners, NoListeners
 from commands.broker.counts import Counting
 from commands.broker.identifiers import message_id
 from commands.broker.objects import Objects, QueueManager
@@ -108,7 +109,7 @@ class Administration:
 
     topic_space shares its topic objects with objects. now: UTC, the moment of all that is done. new_sub_id: 24 bytes,
     unique in the queue manager, above those of all subscriptions that there are. user: the administrator's user id.
-    groups_of: the groups of a user, for authority records. neighbours: other queue managers.
+    groups_of: the groups of a user, for authority records. neighbours: other queue managers. listeners: of programs.
     """
 
     objects: Objects
@@ -119,6 +120,7 @@ class Administration:
     user: str = ""
     groups_of: GroupsOf = no_groups
     neighbours: Neighbours = field(default_factory=Alone)
+    listeners: Listeners = field(default_factory=NoListeners)
 
     @classmethod
     def of(

@@ -21,13 +21,13 @@ from commands.mqsc.attributes import unexpected_keyword
 from commands.mqsc.families import CHANNEL, LISTENER, SERVER_CHANNEL, ObjectFamily
 from commands.mqsc.model import Command
 from commands.mqsc.values import folded_user_notes, object_name, single, word_of
-from rfh2.constants import MQ_CHANNEL_NAME_LENGTH
 from rfh2.pcf_admin_names import MQRCCF_CHANNEL_TYPE_ERROR, MQRCCF_LISTENER_RUNNING, MQRCCF_LISTENER_STOPPED
 
 _OTHER_TYPES: Final = frozenset({"AMQP", "CLNTCONN", "MQTT", "RCVR", "RQSTR", "SDR", "SVR"})
 _EXITS: Final = ("SCYEXIT", "RCVEXIT", "SENDEXIT")
 _OTHER_AUTHENTICATION: Final = frozenset({"IDPWLDAP", "CRLLDAP", "OCSP"})
 _CONTROL_WORDS: Final = frozenset({"IGNSTATE", "CMDSCOPE", "CHLDISP", "IPADDR", "PORT", "TRPTYPE", "QSGDISP"})
+_CIPHERS: Final = ("ANY", "TLS_", "ECDHE_", "DHE_")
 _USER: Final = re.compile(r"[!-~\xa1-\xff]{1,12}")
 _LOCAL_NOTE: Final = "CHCKLOCL has no effect here: for programs of this machine the files of the queue manager count"
 
@@ -81,6 +81,8 @@ def notes(made: ServerChannel | AuthenticationInfo | TcpListener) -> tuple[str, 
         return ()
     check_mcauser(made.mcauser)
     check_peer("SSLPEER", made.peer)
+    if made.cipher and not made.cipher.startswith(_CIPHERS):
+        raise answers.failed(f"SSLCIPH({made.cipher}) is not a cipher of TLS 1.2 or later, and nothing older connects.")
     return ()
 
 
@@ -118,20 +120,6 @@ def control_listener(command: Command, administration: Administration) -> Answer
     administration.objects.put(made)
     said = answers.LISTENER_STARTED if starts else answers.LISTENER_STOPPED
     return done(said, DefinitionStored(made), notes=("run obeys it, unless it was told where to listen with --listen",))
-
-
-def control_channel(command: Command, administration: Administration) -> Answer:
-    """START CHANNEL, which has nothing to do, and STOP CHANNEL, which is refused. Raises MqscError."""
-    _only_known(command)
-    if command.name is None:
-        raise answers.missing_keyword("CHANNEL")
-    objects, name = administration.objects, object_name(command.name.text, longest=MQ_CHANNEL_NAME_LENGTH)
-    if name not in objects.channels and name not in objects.server_channels:
-        raise answers.not_found(name)
-    if command.verb == "STOP":
-        why = "The bridge stops no channel. SET CHLAUTH with USERSRC(NOACCESS) keeps clients away"
-        raise answers.failed(f"{why}: this command was not done.")
-    return done(answers.CHANNEL_STARTED, notes=("nothing to do: channels here are never stopped",))
 
 
 def _only_known(command: Command) -> None:

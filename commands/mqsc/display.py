@@ -50,13 +50,15 @@ def select(
     without_effect: frozenset[str] = frozenset(),
     passed_over: frozenset[str] = frozenset(),
     brief: bool | None = None,
+    missing: Callable[[str], MqscError] = not_found,
 ) -> Iterator[dict[str, Shown]]:
     """The rows that DISPLAY shows, each with the attributes that it shows; one at least.
 
     rows: all attributes of each candidate, in order of showing; the name has been looked at. identity: keywords shown
     first and always. known: every keyword that a row may have; without_effect: those of MQ that are shown blank.
     passed_over: keywords that the caller has dealt with. brief: whether no attributes means the identity alone; None
-    decides by the name. Raises MqscError: AMQ8405 for an attribute that there is not, AMQ8147 where nothing is left.
+    decides by the name. missing: makes the error for the name where nothing is left. Raises MqscError: that one (by
+    default AMQ8147); AMQ8405 for an attribute that there is not.
     """
     wanted = list(_wanted(command, known, without_effect, passed_over))
     named = command.name.text if command.name else ""
@@ -78,7 +80,7 @@ def select(
     shown = found()
     first = next(shown, None)
     if first is None:
-        raise not_found(named)
+        raise missing(named)
     return chain([first], shown)
 
 

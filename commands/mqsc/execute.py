@@ -31,6 +31,7 @@ from commands.mqsc import (
     channel_records,
     clients,
     clusters,
+    connections,
     definitions,
     families,
     status,
@@ -51,10 +52,9 @@ _QMGR_NAME: Final = "+QMNAME+"
 
 # Objects of IBM MQ that the bridge does not have: a command on them is correct, and is not carried out.
 _OTHER_OBJECTS: Final = frozenset(
-    {"BUFFPOOL", "CFSTRUCT", "CHSTATUS", "COMMINFO", "CONN"}
+    {"BUFFPOOL", "CFSTRUCT", "COMMINFO"}
     | {
         "LOG",
-        "LSSTATUS",
         "POLICY",
         "PROCESS",
         "PSID",
@@ -161,12 +161,20 @@ _HANDLERS: Final[Mapping[str, Mapping[str, Handler]]] = {
         "SBSTATUS": subscription_display.display_status,
         "TPSTATUS": status.display_topic_status,
         "PUBSUB": status.display_pubsub,
+        "CONN": connections.display_connections,
+        "CHSTATUS": connections.display_channel_status,
+        "LSSTATUS": connections.display_listener_status,
+        "QMSTATUS": connections.display_queue_manager_status,
         "AUTHREC": authority_records.display_records,
     },
     "CLEAR": {"QLOCAL": definitions.clear_queue, "TOPICSTR": status.clear_topic_string},
     "SET": {"AUTHREC": authority_records.set_record, "CHLAUTH": channel_records.set_record},
-    "START": {"LISTENER": clients.control_listener, "CHANNEL": clients.control_channel},
-    "STOP": {"LISTENER": clients.control_listener, "CHANNEL": clients.control_channel},
+    "START": {"LISTENER": clients.control_listener, "CHANNEL": connections.start_channel},
+    "STOP": {
+        "LISTENER": clients.control_listener,
+        "CHANNEL": connections.stop_channel,
+        "CONN": connections.stop_connection,
+    },
     "PING": {"QMGR": _ping},
     "REFRESH": {
         "SECURITY": _refresh_security,

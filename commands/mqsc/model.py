@@ -16,6 +16,8 @@ OBJECT_SYNONYMS: Final = {
     "Q": "QUEUE",
     "NL": "NAMELIST",
     "CHL": "CHANNEL",
+    "CHS": "CHSTATUS",
+    "QS": "QSTATUS",
     "LSTR": "LISTENER",
     "PS": "PUBSUB",
     "SBS": "SBSTATUS",

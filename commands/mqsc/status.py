@@ -3,7 +3,7 @@
 The tree that TPSTATUS shows is that of topic objects, subscriptions, retained publications, and topics published on of
 which the counts are kept: until they were unused for TREELIFE (guide 2.5.3.1, ``commands.qmgr.counters``); with all
 topics above them. Queued publishers hold nothing open. The one that publishes is the command processor: TYPE(PUB) shows
-it once for each topic that it published on. QSTATUS TYPE(HANDLE) finds nothing: no program keeps a queue open.
+it once for each topic that it published on.
 
 Of topic objects, as in IBM MQ, TYPE(LOCAL) is what this queue manager defines, and TYPE(CLUSTER) what the members of
 its clusters define, itself included: a row for each definition, with its host. TYPE(ALL), the default, has the latter
@@ -18,11 +18,13 @@ from operator import itemgetter
 from typing import Final
 
 from commands.broker.attribute_kinds import Shown, shown
+from commands.broker.connections import open_counts
 from commands.broker.counts import QueueCounts, TopicCounts
 from commands.mqsc import answers
 from commands.mqsc.administration import Administration
 from commands.mqsc.answers import Answer, displayed
 from commands.mqsc.attributes import TOPIC, unexpected_keyword
+from commands.mqsc.connections import display_queue_handles
 from commands.mqsc.definitions import rows_of
 from commands.mqsc.display import matches_name, select
 from commands.mqsc.families import TOPIC as TOPIC_FAMILY
@@ -264,10 +266,15 @@ def display_queue_status(command: Command, administration: Administration) -> An
     kind = command.keyword("TYPE")
     names = [name for name in sorted(administration.objects.queues) if matches_name(pattern, name)]
     if kind is not None and word_of(kind, "QUEUE", "HANDLE") == "HANDLE":
-        raise answers.not_found(pattern)
+        return display_queue_handles(command, pattern, administration)
+    inputs, outputs = open_counts(administration.listeners.reports())
     counters = administration.queues.counters
     counted = {} if counters is None else counters.queues()
-    rows = [_queue_row(name, administration, counted.get(name, _NOTHING_COUNTED)) for name in names]
+    rows = [
+        _queue_row(name, administration, counted.get(name, _NOTHING_COUNTED))
+        | {"IPPROCS": inputs[name], "OPPROCS": outputs[name]}
+        for name in names
+    ]
     found = select(
         command,
         rows,

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from commands.broker.attribute_kinds import (
+    Bits,
     Choice,
     Custom,
     Hexadecimal,
@@ -99,7 +100,7 @@ def read(kind: Kind, keyword: Keyword) -> Any:
             if re.fullmatch(r"(?:[0-9A-Fa-f]{2})*", text) is None or len(text) > 2 * kind.size:
                 raise value_error(keyword, f"up to {2 * kind.size} hexadecimal digits")
             return bytes.fromhex(text).ljust(kind.size, b"\0") if text else b""
-        case WordList():
+        case WordList() | Bits():
             return tuple(value.text.upper() for value in keyword.values or ())
 
 

@@ -26,5 +26,27 @@ DEAD_LETTER: Final = 5882
 """A message was put on the dead-letter queue."""
 NO_CHANNEL: Final = 9519
 """A program connected by a channel that there is not."""
+CHANNEL_STARTED: Final = 9002
+"""A program has connected by a channel."""
+CHANNEL_ENDED: Final = 9001
+"""It has disconnected, or ended with the listener."""
+CHANNEL_BROKEN: Final = 9999
+"""It ended without MQDISC: it has died, its connection broke, or somebody ended it."""
+CHANNEL_STOPPED: Final = 9528
+"""Somebody asked that a program, or a channel, be stopped."""
+CHANNEL_DISABLED: Final = 9534
+"""A program connected by a channel that was stopped."""
+TOO_MANY_INSTANCES: Final = 9489
+"""A channel has as many connections as it may have (MAXINST)."""
+TOO_MANY_CHANNELS: Final = 9513
+"""There are as many connections as there may be."""
+WRONG_PASSWORD: Final = 5534
+"""The password of a program's user is wrong."""
+NO_PASSWORD: Final = 5540
+"""A program gave none, and has to."""
+USER_BLOCKED: Final = 9776
+"""A program's user is blocked on its channel."""
+ADDRESS_BLOCKED: Final = 9777
+"""No program of this address may use the channel."""
 LOGIN_REFUSED: Final = 9557
-"""A program may not connect: its user, its password, its address or its channel."""
+"""A program may not connect for another reason: no user, a name that none can have, no authority."""

@@ -36,7 +36,9 @@ from commands.qmgr.link_port import TopicLink, TreeNotAskedError
 from commands.qmgr.loaded import LoadedBroker
 from commands.qmgr.observer import Committed, Observer, Unobserved
 from commands.qmgr.refusals import RefusalLog
+from commands.qmgr.sending import report_expired
 from commands.qmgr.store.port import CountsMessages, QueueManagerPort, StoredMessage, UnitOfWork
+from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
 from commands.qmgr.tally import ProcessorTally
 from commands.qmgr.watchdog import ApartError, CommandLimits, NoWatchdog, Watchdog
 from rfh2.errors import StoreError
@@ -220,8 +222,11 @@ class Processor:
         return self._backlog.messages
 
     def _discard_expired(self) -> None:
+        now = self._clock()
         with self._store.unit_of_work() as unit:
-            gone = unit.discard_expired()
+            if isinstance(unit, SqliteUnitOfWork):
+                report_expired(unit, now)
+            gone = unit.discard_expired(now)
         if gone:
             _log.info("%d expired messages were taken off their queues", gone)
 

@@ -18,14 +18,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from commands.broker.objects import QueueManager
-from commands.config.settings import ChannelRule, Config, ConfigError
+from commands.config.settings import Config, ConfigError
 from commands.disk.errors import QueueManagerNotFoundError
-from commands.disk.lock import HolderLock
+from commands.disk.lock import HolderLock, require_locks
 from commands.disk.permissions import private
 from commands.listener.passwords import password_hash
 from commands.qmgr.store import Durability, QueueManagerStore
 from commands.running.bridge import RunSettings
-from commands.running.mqsc_scripts import apply_script
+from commands.running.mqsc_scripts import ScriptDirectory, apply_script
 from commands.terminal.users import groups_of
 
 APP, ADMIN = "app", "admin"
@@ -60,16 +60,13 @@ class Developer:
         """
         with _made(home, self.qmgr) as store:
             if self.defaults:
-                _, refused = apply_script(
-                    store, (files(__package__) / "developer.mqsc").read_text(), groups_of_developer
-                )
+                _, refused = apply_script(store, self._script(), groups_of_developer)
                 if refused:
                     raise ConfigError("the developer defaults", refused[0][1])
+        if self.mqsc is not None and not self.defaults:
+            # They may have the channels without which nothing listens on addresses of other machines.
+            ScriptDirectory(self.mqsc, lambda: _made(home, self.qmgr), groups_of_developer).look()
         listener: dict[str, Any] = {"listen": self.listen, "plain_passwords": True}
-        listener["channels"] = {
-            **(self._channels() if self.defaults else {"*": ChannelRule()}),
-            **config.listener.channels,
-        }
         if self.passwords:
             listener["users_file"] = _users_file(home / _USERS, self.passwords)
         tables: dict[str, Any] = {"listener": config.listener.model_copy(update=listener)}
@@ -85,11 +82,9 @@ class Developer:
             groups_of=groups_of_developer,
         )
 
-    def _channels(self) -> dict[str, ChannelRule]:
-        return {
-            APP_CHANNEL: ChannelRule(mcauser=APP, password=APP in self.passwords),
-            ADMIN_CHANNEL: ChannelRule(block_users=("nobody",), password=bool(self.passwords)),
-        }
+    def _script(self) -> str:
+        text = (files(__package__) / "developer.mqsc").read_text(encoding="utf-8")
+        return text.replace("CHCKCLNT(ASQMGR)", "CHCKCLNT(REQUIRED)") if APP in self.passwords else text
 
 
 def groups_of_developer(user: str) -> tuple[str, ...]:
@@ -101,11 +96,14 @@ def groups_of_developer(user: str) -> tuple[str, ...]:
 def passing_home() -> Iterator[Path]:
     """A home for as long as this process is inside: in memory where there is room, else a temporary directory.
 
-    A process that ended by force left its own behind; the next one removes it.
+    In memory, a process that ended by force left its own behind; the next one removes it. Raises
+    SystemUnsuitableError on Windows.
     """
-    directory = _MEMORY if _has_room(_MEMORY) else Path(tempfile.gettempdir())
-    _sweep(directory)
-    home, owner = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=directory)), os.getpid()
+    require_locks("a queue manager in memory")
+    in_memory = _has_room(_MEMORY)
+    if in_memory:
+        _sweep(_MEMORY)
+    home, owner = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=_MEMORY if in_memory else None)), os.getpid()
     lock = HolderLock(home / _LOCK)
     lock.take()
     try:

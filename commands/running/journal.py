@@ -33,7 +33,18 @@ _EVERY_S: Final = 0.5
 _RATE_S: Final = 2.0
 _SIGN_OF_LIFE_S: Final = 5.0
 # The fields of an event that the processor gives beside its text.
-_ABOUT: Final = ("seq", "queue", "reason", "count", "next_try_s", "address", "channel", "user", "program")
+_ABOUT: Final = (
+    "seq",
+    "queue",
+    "reason",
+    "count",
+    "next_try_s",
+    "address",
+    "channel",
+    "user",
+    "asserted",
+    "program",
+)
 
 
 class Events(logging.Handler):
@@ -225,14 +236,17 @@ class Journal(Events):
 def reporting(console: Console, log: Path | None, style: LogFormat) -> Iterator[None]:
     """Show the warnings and errors of a process beside the processor, and write them to the same log file.
 
-    Where the file cannot be opened, the processor says so.
+    Of what is neither, that file has what is for it alone: programs that connect and disconnect. Where the file cannot
+    be opened, the processor says so.
     """
     file = None
     with suppress(OSError):
         file = None if log is None else LogFile(log, style, console.lines, follows=True)
     logger = logging.getLogger("qpubsub")
-    logger.handlers, logger.propagate = [Events(console, file)], False
-    logger.setLevel(logging.WARNING)
+    events = Events(console, file)
+    events.addFilter(lambda record: record.levelno >= logging.WARNING or getattr(record, "is_told", False))
+    logger.handlers, logger.propagate = [events], False
+    logger.setLevel(logging.WARNING if file is None else logging.INFO)
     try:
         yield
     finally:

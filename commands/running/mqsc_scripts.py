@@ -20,8 +20,6 @@ from pathlib import Path
 from typing import Final
 
 from commands.broker.authority import GroupsOf
-from commands.mqsc import statements
-from commands.mqsc.script import lines_of
 from commands.qmgr.admin.runner import StatementRunner
 from commands.qmgr.store import QueueManagerStore
 from commands.terminal.counted import counted
@@ -36,7 +34,7 @@ _Version = tuple[int, int, int]
 def apply_script(store: QueueManagerStore, text: str, groups_of: GroupsOf) -> tuple[int, list[tuple[int, str]]]:
     """Carry out a script; how many commands it has, and the line and the answer of each one that was refused."""
     runner = StatementRunner(store, current_user(), groups_of, lambda: datetime.now(UTC))
-    answers = runner.run(list(statements(lines_of(text))))
+    answers = runner.run_script(text)
     refused = [(statement.line, " ".join(answer.lines).strip()) for statement, answer in answers if not answer.ok]
     return len(answers), refused
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any, Final
 
+from commands.broker.connections import ListenerReport, programs
 from commands.broker.counts import QueueCounts, SubscriptionCounts, TopicCounts
 from commands.broker.objects import CONTROL_QUEUE, PREDEFINED, UNLIMITED_DEPTH, LocalQueue, Objects
 from commands.headers.registry import parse
 from commands.qmgr.admin.runner import recorded, recorded_members
 from commands.qmgr.delivery import is_stranding
 from commands.qmgr.store import QueueManagerStore, QueueOverview
+from commands.qmgr.store.listeners import AskedListeners
 from commands.qmgr.store.overview import Overview, Totals
 from commands.running.journal import last_status
 from commands.running.lease import instances
@@ -162,9 +164,20 @@ def status_of(store: QueueManagerStore, now: datetime) -> dict[str, Any]:
             for name, count, since in seen.owed
         ],
         "neighbours": _neighbours(seen, now),
+        "connections": connected(AskedListeners(store.directory).reports()),
         "dead_letters": _dead_letters(store, objects.qmgr.deadq),
         "database": {"bytes": seen.file_bytes, "free_bytes": seen.free_bytes, "log_bytes": seen.log_bytes},
         "processor": _processor(store, now),
+    }
+
+
+def connected(reports: Sequence[ListenerReport]) -> dict[str, Any]:
+    """How many programs are connected, in all and by each channel, and where listeners are."""
+    channels = Counter(each.channel for each in programs(reports))
+    return {
+        "listeners": [str(place) for report in reports for place in report.places],
+        "programs": channels.total(),
+        "channels": dict(channels.most_common()),
     }
 
 

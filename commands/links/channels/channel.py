@@ -24,20 +24,22 @@ from itertools import islice
 from typing import Final
 
 from commands.broker.authority import OWN_PREFIX, GroupsOf, no_groups
-from commands.broker.dead_letter import DeadLetters
+from commands.broker.dead_letter import DeadLetters, is_wanted
 from commands.broker.objects import LocalQueue
 from commands.broker.state import to_microseconds
 from commands.disk.errors import MessageRefusedError, QueueError, SupersededError
 from commands.network.topology import NeighbourStatus, Refresh
 from commands.qmgr.mqi.authority import TopicDefinitions
 from commands.qmgr.network.flow_messages import INTER_QMGR_CONTROL, INTER_QMGR_QUEUES, INTRODUCTIONS, relationship
+from commands.qmgr.reports import EXCEPTION
+from commands.qmgr.sending import confirm_arrival, report
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.neighbours import Arrived, NeighbourRecord, NeighbourRecords
 from commands.qmgr.store.port import StoredMessage
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
 from rfh2.constants import MQFMT_XMIT_Q_HEADER, MQRC_NOT_AUTHORIZED
 from rfh2.errors import DecodeError, StoreError
-from rfh2.mqi_constants import MQFB_XMIT_Q_MSG_ERROR
+from rfh2.mqi_constants import MQFB_XMIT_Q_MSG_ERROR, MQRO_COA
 from rfh2.mqmd import Mqmd, name_of
 from rfh2.xqh import decode_xqh
 
@@ -284,12 +286,15 @@ class Channel:
         if queue in INTER_QMGR_QUEUES:
             self._require(unit, queue)
         try:
-            unit.put(queue, mqmd.encode(), body, user=user, expires_at=message.expires_at)
+            seq = unit.put(queue, mqmd.encode(), body, user=user, expires_at=message.expires_at)
         except QueueError as refusal:
             if queue in INTER_QMGR_QUEUES and not isinstance(refusal, MessageRefusedError):
                 raise  # what is for the network waits here (guide 3.7.1)
             _log.error("a message of queue manager %s becomes a dead letter: %s", sender, refusal)
             self._dead(unit, mqmd, body, refusal.reason, message, queue)
+        else:
+            if mqmd.report & MQRO_COA:
+                confirm_arrival(unit, seq, self._there.clock())
 
     @staticmethod
     def _require(unit: SqliteUnitOfWork, queue: str) -> None:
@@ -300,6 +305,9 @@ class Channel:
         self, unit: SqliteUnitOfWork, mqmd: Mqmd, body: bytes, reason: int, message: StoredMessage, queue: str = ""
     ) -> None:
         assert self._there is not None
+        report(unit, EXCEPTION, mqmd, body, message.user, self._there.clock(), reason)
+        if not is_wanted(mqmd):
+            return
         deadq = unit.queue_manager().deadq
         letters = DeadLetters(self._there.name, deadq)
         letter = letters.put(

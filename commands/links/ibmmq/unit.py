@@ -154,7 +154,7 @@ class MqUnit:
         del name
         return False  # no queue is made by being named there
 
-    def discard_expired(self) -> int:
+    def discard_expired(self, now: datetime | None = None) -> int:
         return 0  # the queue manager's own work
 
     # The unit itself

@@ -15,6 +15,7 @@ from commands.broker.subscription_attributes import (
 )
 from commands.mqsc import attributes as mqsc, channel_attributes as of_channels
 from commands.mqsc.attributes import ObjectKind
+from commands.mqsc.connections import OPEN_OPTIONS
 from rfh2 import pcf_admin_names as c
 from rfh2.pcf_names import MQCA_Q_MGR_NAME, MQCA_Q_NAME
 
@@ -117,7 +118,140 @@ QUEUE: Final = (
     _DEPTH,
     *(attribute for attribute in _parameters(mqsc.QALIAS) if attribute.keyword != "DESCR"),
 )
-QUEUE_STATUS: Final = (_QUEUE_NAME, _DEPTH)
+
+# Who is connected, and what of queues they have open.
+_NO_OR_YES: Final = words(NO=c.MQQSO_NO, YES=c.MQQSO_YES)
+_CONNECTION_NAME: Final = of_channels.CONNECTION[0]
+_CHANNEL_TYPE: Final = of_channels.CHANNEL_TYPE
+_PROGRAM: Final = (
+    Attribute("PID", "", _NUMBER, c.MQIACF_PROCESS_ID),
+    Attribute("APPLTAG", "", Text(28, filled_to=28), c.MQCACF_APPL_TAG),
+    Attribute("APPLTYPE", "", words(USER=c.MQAT_USER), c.MQIA_APPL_TYPE),
+    CHANNEL_NAME,
+    _CONNECTION_NAME,
+    Attribute("USERID", "", Text(64, filled_to=64), c.MQCACF_USER_IDENTIFIER),
+)
+_HANDLE_STATE: Final = Attribute(
+    "HSTATE", "", words(INACTIVE=c.MQHSTATE_INACTIVE, ACTIVE=c.MQHSTATE_ACTIVE), c.MQIACF_HANDLE_STATE
+)
+CONNECTION_ID: Final = Attribute("CONNID", "", Hexadecimal(24), c.MQBACF_CONNECTION_ID)
+GENERIC_CONNECTION_ID: Final = Attribute("CONNID", "", Hexadecimal(24), c.MQBACF_GENERIC_CONNECTION_ID)
+CONNECTION_TYPE: Final = Attribute(
+    "TYPE",
+    "",
+    words(CONN=c.MQIACF_CONN_INFO_CONN, HANDLE=c.MQIACF_CONN_INFO_HANDLE, ALL=c.MQIACF_CONN_INFO_ALL),
+    c.MQIACF_CONN_INFO_TYPE,
+)
+CONNECTION: Final = (
+    CONNECTION_ID,
+    CONNECTION_TYPE,
+    *_PROGRAM,
+    Attribute("UOWSTDA", "", _DATE, c.MQCACF_UOW_START_DATE),
+    Attribute("UOWSTTI", "", _TIME, c.MQCACF_UOW_START_TIME),
+    Attribute("UOWSTATE", "", words(NONE=c.MQUOWST_NONE, ACTIVE=c.MQUOWST_ACTIVE), c.MQIACF_UOW_STATE),
+    Attribute("OBJNAME", "", _NAME, c.MQCACF_OBJECT_NAME),
+    Attribute("OBJTYPE", "", words(QUEUE=c.MQOT_Q, TOPIC=c.MQOT_TOPIC, QMGR=c.MQOT_Q_MGR), c.MQIACF_OBJECT_TYPE),
+    _HANDLE_STATE,
+    Attribute("OPENOPTS", "", OPEN_OPTIONS, c.MQIACF_OPEN_OPTIONS),
+    BY_KEYWORD["TOPICSTR"],
+    SUB_ID,
+    Attribute("SUBNAME", "", SUB_NAME.kind, SUB_NAME.number),
+)
+QUEUE_STATUS_TYPE: Final = Attribute(
+    "TYPE", "", words(QUEUE=c.MQIACF_Q_STATUS, HANDLE=c.MQIACF_Q_HANDLE), c.MQIACF_Q_STATUS_TYPE
+)
+OPEN_TYPE: Final = Attribute(
+    "OPENTYPE", "", words(ALL=c.MQQSOT_ALL, INPUT=c.MQQSOT_INPUT, OUTPUT=c.MQQSOT_OUTPUT), c.MQIACF_OPEN_TYPE
+)
+QUEUE_STATUS: Final = (
+    _QUEUE_NAME,
+    QUEUE_STATUS_TYPE,
+    _DEPTH,
+    Attribute("IPPROCS", "", _NUMBER, c.MQIA_OPEN_INPUT_COUNT),
+    Attribute("OPPROCS", "", _NUMBER, c.MQIA_OPEN_OUTPUT_COUNT),
+    Attribute("UNCOM", "", words(NO=c.MQQSUM_NO, YES=c.MQQSUM_YES), c.MQIACF_UNCOMMITTED_MSGS),
+    Attribute("MONQ", "", words(OFF=c.MQMON_OFF, HIGH=c.MQMON_HIGH), c.MQIA_MONITORING_Q),
+    Attribute("LPUTDATE", "", _DATE, c.MQCACF_LAST_PUT_DATE),
+    Attribute("LPUTTIME", "", _TIME, c.MQCACF_LAST_PUT_TIME),
+    Attribute("LGETDATE", "", _DATE, c.MQCACF_LAST_GET_DATE),
+    Attribute("LGETTIME", "", _TIME, c.MQCACF_LAST_GET_TIME),
+    Attribute("MSGAGE", "", _NUMBER, c.MQIACF_OLDEST_MSG_AGE),
+    *_PROGRAM,
+    _HANDLE_STATE,
+    Attribute("BROWSE", "", _NO_OR_YES, c.MQIACF_OPEN_BROWSE),
+    Attribute(
+        "INPUT",
+        "",
+        words(NO=c.MQQSO_NO, SHARED=c.MQQSO_SHARED, EXCL=c.MQQSO_EXCLUSIVE),
+        c.MQIACF_OPEN_INPUT_TYPE,
+    ),
+    Attribute("INQUIRE", "", _NO_OR_YES, c.MQIACF_OPEN_INQUIRE),
+    Attribute("OUTPUT", "", _NO_OR_YES, c.MQIACF_OPEN_OUTPUT),
+    Attribute("SET", "", _NO_OR_YES, c.MQIACF_OPEN_SET),
+)
+CHANNEL_INSTANCE: Final = Attribute(
+    "INSTANCE", "", words(CURRENT=c.MQOT_CURRENT_CHANNEL, SAVED=c.MQOT_SAVED_CHANNEL), c.MQIACH_CHANNEL_INSTANCE_TYPE
+)
+CHANNEL_STATUS: Final = (
+    CHANNEL_NAME,
+    _CHANNEL_TYPE,
+    _CONNECTION_NAME,
+    Attribute("STATUS", "", words(RUNNING=c.MQCHS_RUNNING, STOPPED=c.MQCHS_STOPPED), c.MQIACH_CHANNEL_STATUS),
+    Attribute(
+        "SUBSTATE",
+        "",
+        words(RECEIVE=c.MQCHSSTATE_RECEIVING, MQGET=c.MQCHSSTATE_IN_MQGET),
+        c.MQIACH_CHANNEL_SUBSTATE,
+    ),
+    Attribute("RAPPLTAG", "", Text(28, filled_to=28), c.MQCACH_REMOTE_APPL_TAG),
+    Attribute("MCAUSER", "", Text(64, filled_to=64), c.MQCACH_MCA_USER_ID),
+    Attribute("CURSHCNV", "", _NUMBER, c.MQIACH_CURRENT_SHARING_CONVS),
+    Attribute("MAXSHCNV", "", _NUMBER, c.MQIACH_MAX_SHARING_CONVS),
+    Attribute("MSGS", "", _NUMBER, c.MQIACH_MSGS),
+    Attribute("BYTSRCVD", "", _NUMBER, c.MQIACH_BYTES_RCVD),
+    Attribute("BYTSSENT", "", _NUMBER, c.MQIACH_BYTES_SENT),
+    Attribute("BUFSRCVD", "", _NUMBER, c.MQIACH_BUFFERS_RCVD),
+    Attribute("BUFSSENT", "", _NUMBER, c.MQIACH_BUFFERS_SENT),
+    Attribute("CHSTADA", "", _DATE, c.MQCACH_CHANNEL_START_DATE),
+    Attribute("CHSTATI", "", _TIME, c.MQCACH_CHANNEL_START_TIME),
+    Attribute("LSTMSGDA", "", _DATE, c.MQCACH_LAST_MSG_DATE),
+    Attribute("LSTMSGTI", "", _TIME, c.MQCACH_LAST_MSG_TIME),
+    Attribute("HBINT", "", _NUMBER, c.MQIACH_HB_INTERVAL),
+    Attribute("MAXMSGL", "", _NUMBER, c.MQIACH_MAX_MSG_LENGTH),
+    Attribute("JOBNAME", "", Text(28, filled_to=28), c.MQCACH_MCA_JOB_NAME),
+    Attribute("SSLCIPH", "", Text(32, filled_to=32), c.MQCACH_SSL_CIPHER_SPEC),
+    Attribute("STOPREQ", "", words(NO=c.MQCHSR_STOP_NOT_REQUESTED), c.MQIACH_STOP_REQUESTED),
+)
+# STOP CHANNEL.
+CHANNEL_STOPPED: Final = (
+    _CHANNEL_TYPE,
+    _CONNECTION_NAME,
+    Attribute(
+        "MODE",
+        "",
+        words(QUIESCE=c.MQMODE_QUIESCE, FORCE=c.MQMODE_FORCE, TERMINATE=c.MQMODE_TERMINATE),
+        c.MQIACF_MODE,
+    ),
+    Attribute("STATUS", "", words(STOPPED=c.MQCHS_STOPPED, INACTIVE=c.MQCHS_INACTIVE), c.MQIACH_CHANNEL_STATUS),
+)
+LISTENER_STATUS: Final = (
+    Attribute("LISTENER", "", _NAME, c.MQCACH_LISTENER_NAME),
+    Attribute("STATUS", "", words(RUNNING=c.MQSVC_STATUS_RUNNING), c.MQIACH_LISTENER_STATUS),
+    Attribute("PID", "", _NUMBER, c.MQIACF_PROCESS_ID),
+    Attribute("STARTDA", "", _DATE, c.MQCACH_LISTENER_START_DATE),
+    Attribute("STARTTI", "", _TIME, c.MQCACH_LISTENER_START_TIME),
+    Attribute("TRPTYPE", "", words(TCP=c.MQXPT_TCP), c.MQIACH_XMIT_PROTOCOL_TYPE),
+    Attribute("IPADDR", "", Text(48, filled_to=48), c.MQCACH_IP_ADDRESS),
+    Attribute("PORT", "", _NUMBER, c.MQIACH_PORT),
+)
+QMGR_STATUS: Final = (
+    Attribute("QMNAME", "", _NAME, MQCA_Q_MGR_NAME),
+    Attribute("STATUS", "", words(RUNNING=c.MQQMSTA_RUNNING), c.MQIACF_Q_MGR_STATUS),
+    Attribute("CONNS", "", _NUMBER, c.MQIACF_CONNECTION_COUNT),
+    Attribute(
+        "CHINIT", "", words(RUNNING=c.MQSVC_STATUS_RUNNING, STOPPED=c.MQSVC_STATUS_STOPPED), c.MQIACF_CHINIT_STATUS
+    ),
+)
 
 NAMELIST: Final = (
     Attribute("NAMELIST", "", _NAME, c.MQCA_NAMELIST_NAME),

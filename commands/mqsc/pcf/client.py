@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from commands.broker.attribute_kinds import Attribute, Choice, Kind, Names, Number, Shown, WordList
+from commands.broker.attribute_kinds import Attribute, Bits, Choice, Kind, Names, Number, Shown, WordList
 from commands.mqsc.model import Command, Keyword
 from commands.mqsc.pcf import attributes as a
 from commands.mqsc.pcf.commands import COMMANDS, PcfCommand
@@ -32,10 +32,10 @@ _PASSED_OVER: Final = frozenset({"ALL", "NOREPLACE"})
 
 
 def _by_words() -> dict[tuple[str, str], int]:
-    """The PCF command for a verb and an object, without Copy, lists of names and the status of queues."""
+    """The PCF command for a verb and an object, without Copy and lists of names."""
     found: dict[tuple[str, str], int] = {}
     for number, about in COMMANDS.items():
-        if about.copy is None and not about.names and about.selectors != c.MQIACF_Q_STATUS_ATTRS:
+        if about.copy is None and not about.names:
             found.setdefault((about.verb, about.target), number)
     return found
 
@@ -197,6 +197,8 @@ def _shown_value(parameter: Parameter, kind: Kind) -> Shown | None:
     if isinstance(kind, Choice | Number | WordList):
         words = {number: word for word, number in kind.numbers.items()}
     match parameter:
+        case Cfin(value=number) if isinstance(kind, Bits):
+            return kind.show(number)
         case Cfin(value=number):
             return words.get(number, number)
         case Cfil(values=numbers):

@@ -9,7 +9,7 @@ from typing import Final
 from commands.broker.attribute_kinds import Attribute, words
 from commands.broker.subscription_attributes import DISPLAY_TYPE, DURABLE, SUB_ID, SUB_TYPE
 from commands.mqsc.attributes import CLUSTER, CLUSTER_NAMELIST
-from commands.mqsc.channel_attributes import CHANNEL_TYPE
+from commands.mqsc.channel_attributes import CHANNEL_TYPE, CONNECTION
 from commands.mqsc.pcf import attributes as a
 from rfh2 import pcf_admin_names as c
 from rfh2.pcf_names import MQCA_Q_NAME, MQCA_TOPIC_STRING, MQCMD_CLEAR_TOPIC_STRING
@@ -121,11 +121,40 @@ COMMANDS: Final[dict[int, PcfCommand]] = {
     ),
     c.MQCMD_INQUIRE_Q_STATUS: PcfCommand(
         "DISPLAY",
-        "QLOCAL",
+        "QSTATUS",
         MQCA_Q_NAME,
-        shown=a.QUEUE_STATUS,
-        selectors=c.MQIACF_Q_STATUS_ATTRS,
-        also=(Cfin(c.MQIACF_Q_STATUS_TYPE, c.MQIACF_Q_STATUS),),
+        (a.QUEUE_STATUS_TYPE, a.OPEN_TYPE),
+        a.QUEUE_STATUS,
+        c.MQIACF_Q_STATUS_ATTRS,
+    ),
+    c.MQCMD_INQUIRE_CONNECTION: PcfCommand(
+        "DISPLAY",
+        "CONN",
+        taken=(a.CONNECTION_ID, a.GENERIC_CONNECTION_ID, a.CONNECTION_TYPE),
+        shown=a.CONNECTION,
+        selectors=c.MQIACF_CONNECTION_ATTRS,
+    ),
+    c.MQCMD_STOP_CONNECTION: PcfCommand("STOP", "CONN", taken=(a.CONNECTION_ID,)),
+    c.MQCMD_INQUIRE_CHANNEL_STATUS: PcfCommand(
+        "DISPLAY",
+        "CHSTATUS",
+        c.MQCACH_CHANNEL_NAME,
+        (CONNECTION[0], a.CHANNEL_INSTANCE),
+        a.CHANNEL_STATUS,
+        c.MQIACH_CHANNEL_INSTANCE_ATTRS,
+        also=(Cfin(c.MQIACH_CHANNEL_INSTANCE_TYPE, c.MQOT_CURRENT_CHANNEL),),
+    ),
+    c.MQCMD_STOP_CHANNEL: PcfCommand("STOP", "CHANNEL", c.MQCACH_CHANNEL_NAME, a.CHANNEL_STOPPED),
+    c.MQCMD_START_CHANNEL: PcfCommand("START", "CHANNEL", c.MQCACH_CHANNEL_NAME, (CHANNEL_TYPE,)),
+    c.MQCMD_INQUIRE_LISTENER_STATUS: PcfCommand(
+        "DISPLAY",
+        "LSSTATUS",
+        c.MQCACH_LISTENER_NAME,
+        shown=a.LISTENER_STATUS,
+        selectors=c.MQIACF_LISTENER_STATUS_ATTRS,
+    ),
+    c.MQCMD_INQUIRE_Q_MGR_STATUS: PcfCommand(
+        "DISPLAY", "QMSTATUS", shown=a.QMGR_STATUS, selectors=c.MQIACF_Q_MGR_STATUS_ATTRS
     ),
     **_objects(
         "NAMELIST",

@@ -10,6 +10,7 @@ from typing import Final
 
 from commands.broker.attribute_kinds import (
     Attribute,
+    Bits,
     Choice,
     Custom,
     Hexadecimal,
@@ -67,6 +68,8 @@ def texts_of(kind: Kind, parameter: Parameter) -> tuple[str, ...]:
     match kind:
         case Text() | Name() | Custom():
             return (text_of(parameter),)
+        case Bits():
+            return (",".join(kind.show(integer_of(parameter))),)
         case Choice() | Number():
             return (_word(kind, integer_of(parameter), parameter.parameter),)
         case Names():
@@ -82,6 +85,8 @@ def texts_of(kind: Kind, parameter: Parameter) -> tuple[str, ...]:
 def filter_text(kind: Kind, value: int | str | bytes) -> str:
     """The text of a value that stands in a filter. Raises CommandError."""
     match kind:
+        case Bits():
+            return ",".join(kind.show(int(value)))
         case Choice() | Number():
             return _word(kind, int(value), 0)
         case Hexadecimal():
@@ -101,6 +106,8 @@ def parameter_of(attribute: Attribute, shown: Shown) -> Parameter | None:
         case Choice() | Number():
             value = shown if isinstance(shown, int) else kind.numbers.get(str(shown))
             return None if value is None else Cfin(number, value)
+        case Bits():
+            return Cfin(number, sum(kind.numbers[name] for name in (shown if isinstance(shown, tuple) else ())))
         case Names():
             return names_parameter(number, shown if isinstance(shown, tuple) else ())
         case Hexadecimal():

@@ -31,7 +31,6 @@ from rfh2.pcf_admin_names import (
     MQRCCF_CFH_MSG_SEQ_NUMBER_ERR,
     MQRCCF_CFIL_PARM_ID_ERROR,
     MQRCCF_ENTITY_NAME_MISSING,
-    MQRCCF_Q_STATUS_NOT_FOUND,
     MQRCCF_TOO_MANY_FILTERS,
 )
 from rfh2.pcf_names import (
@@ -156,6 +155,9 @@ class _Reader:
             raise parameter_error(MQRCCF_PARM_COUNT_TOO_SMALL, source, f"parameter {source} is required")
         for keyword, word in about.defaults.items():
             self._keywords.setdefault(keyword, _keyword(keyword, word))
+        if about.target == "CONN" and "CONNID" not in self._keywords:
+            number = a.CONNECTION_ID.number
+            raise parameter_error(MQRCCF_PARM_COUNT_TOO_SMALL, number, f"parameter {number} is required")
         if about.verb == "DISPLAY" and (about.names or not (about.selectors in seen and self._selected)):
             self._keywords.setdefault("ALL", Keyword("ALL", None))
         return self._request(objects)
@@ -182,9 +184,6 @@ class _Reader:
         elif number == c.MQIACF_CLUSTER_INFO and about.verb == "DISPLAY":
             integer_of(parameter)  # whatever it is, the answer is the same
             self._keywords["CLUSINFO"] = Keyword("CLUSINFO", None)
-        elif number == c.MQIACF_Q_STATUS_TYPE and about.selectors == c.MQIACF_Q_STATUS_ATTRS:
-            if integer_of(parameter) != c.MQIACF_Q_STATUS:
-                raise parameter_error(MQRCCF_Q_STATUS_NOT_FOUND, number, "no program holds a queue open here")
         elif (attribute := self._taken.get(number)) is not None:
             values = tuple(Value(text, quoted=True) for text in texts_of(attribute.kind, parameter))
             self._keywords[attribute.keyword] = Keyword(attribute.keyword, values)

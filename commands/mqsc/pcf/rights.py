@@ -37,12 +37,13 @@ _OBJECT_TYPES: Final = {
     "NAMELIST": "NAMELIST",
     "QALIAS": "QUEUE",
     "QLOCAL": "QUEUE",
+    "QSTATUS": "QUEUE",
     "QMODEL": "QUEUE",
     "QREMOTE": "QUEUE",
     "QUEUE": "QUEUE",
     "TOPIC": "TOPIC",
 }
-_CHANGES_QMGR: Final = frozenset({"ALTER", "RESUME", "SET", "SUSPEND"})
+_CHANGES_QMGR: Final = frozenset({"ALTER", "RESUME", "SET", "START", "STOP", "SUSPEND"})
 _OF_QMGR: Final = frozenset({"AUTHINFO", "AUTHREC", "CHANNEL", "CHLAUTH", "CLUSTER", "LISTENER"})
 _AT_TOPICS: Final = frozenset({"SUB", "SBSTATUS", "TPSTATUS"})
 _WILD: Final = frozenset("#+*?")

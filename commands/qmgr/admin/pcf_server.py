@@ -32,7 +32,7 @@ from commands.mqsc.model import Command
 from commands.mqsc.pcf import writing
 from commands.mqsc.pcf.reading import Request, read
 from commands.mqsc.pcf.rights import Rights
-from commands.qmgr.admin.runner import Keeper, UnitQueues, neighbours_of
+from commands.qmgr.admin.runner import Keeper, UnitQueues, listeners_of, neighbours_of
 from commands.qmgr.admin_port import Administered
 from commands.qmgr.backlog import Backlog
 from commands.qmgr.store.port import ListsQueues, UnitOfWork
@@ -49,7 +49,7 @@ from rfh2.pcf_admin_names import MQRCCF_MD_FORMAT_ERROR
 from streams.operations import Delivery
 from streams.topic_space import TopicSpace
 
-_QUEUES: Final = ("QUEUE", "QLOCAL")
+_QUEUES: Final = ("QUEUE", "QLOCAL", "QSTATUS")
 _FORMAT: Final = "MQADMIN"
 
 
@@ -126,8 +126,10 @@ class PcfCommandServer:
                 sub_id = ids()
             return sub_id
 
-        queues, neighbours = UnitQueues(unit), neighbours_of(unit)
-        return Administration(objects, space, arrival.now, queues, new_sub_id, user, self._groups_of, neighbours)
+        queues, neighbours, listeners = UnitQueues(unit), neighbours_of(unit), listeners_of(unit)
+        return Administration(
+            objects, space, arrival.now, queues, new_sub_id, user, self._groups_of, neighbours, listeners
+        )
 
     @staticmethod
     def _done(command: Command, rights: Rights, administration: Administration, request: Request) -> Answer:

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Final
 
 from commands.broker.authority import GroupsOf
+from commands.broker.connections import Listeners, NoListeners
 from commands.broker.counts import Counting, Counts
 from commands.broker.forward import Forwarder
 from commands.broker.identifiers import Origin
@@ -17,14 +18,16 @@ from commands.mqsc.administration import Administration, Alone, Neighbour, Neigh
 from commands.mqsc.answers import Answer, DefinitionDeleted, DefinitionStored, failed, refusal
 from commands.mqsc.execute import execute
 from commands.mqsc.model import Statement
+from commands.mqsc.script import lines_of, statements
 from commands.network.repository import RepositoryEntry
 from commands.network.topology import Refresh, Relation
 from commands.qmgr.backlog import Backlog
 from commands.qmgr.delivery import Cause, Deliverer
 from commands.qmgr.processor import LONGEST_PAUSE_S
 from commands.qmgr.store import QueueManagerStore
+from commands.qmgr.store.listeners import AskedListeners
 from commands.qmgr.store.neighbours import NeighbourRecord, NeighbourRecords
-from commands.qmgr.store.port import CountsMessages, KnowsNeighbours, UnitOfWork
+from commands.qmgr.store.port import CountsMessages, HasDirectory, KnowsNeighbours, UnitOfWork
 from rfh2.errors import StoreError
 from streams.operations import Delivery
 from streams.topic_space import TopicSpace
@@ -97,6 +100,11 @@ def neighbours_of(unit: UnitOfWork) -> Neighbours:
     return RecordedNeighbours(unit.neighbours) if isinstance(unit, KnowsNeighbours) else Alone()
 
 
+def listeners_of(unit: UnitOfWork) -> Listeners:
+    """Those of the queue manager that *unit* works on."""
+    return AskedListeners(unit.directory) if isinstance(unit, HasDirectory) else NoListeners()
+
+
 def recorded(qmgr: QueueManager, records: Iterable[NeighbourRecord]) -> tuple[Neighbour, ...]:
     """The parent that the definition *qmgr* names, and the children of *records*."""
     known = {each.qmgr: each for each in records if not each.cluster}
@@ -166,6 +174,10 @@ class StatementRunner:
             self._known = (version, self._known[1])
         return answers
 
+    def run_script(self, text: str) -> list[tuple[Statement, Answer]]:
+        """All statements of a script in one unit of work."""
+        return self.run(list(statements(lines_of(text))))
+
     def _one(self, unit: UnitOfWork, statement: Statement) -> Answer:
         administration = self._administration(unit)
         try:
@@ -189,5 +201,5 @@ class StatementRunner:
         else:
             administration = self._known[1]
             administration.now, administration.queues = now, UnitQueues(unit)
-        administration.neighbours = neighbours_of(unit)
+        administration.neighbours, administration.listeners = neighbours_of(unit), listeners_of(unit)
         return administration

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
 
-from commands.broker.objects import DEFAULT_STREAM
+from commands.broker.objects import DEFAULT_STREAM, DELAY_QUEUE
 from commands.broker.puts import Outgoing, PutKind
 from commands.broker.state import to_microseconds
 from commands.broker.transmission import transmitted
@@ -24,11 +24,12 @@ from commands.qmgr.mqi.attributes import QueueUse, Values, changed_queue, of_que
 from commands.qmgr.mqi.authority import OpenAuthority
 from commands.qmgr.mqi.context import OF_CONTEXT, put_descriptor, require_context
 from commands.qmgr.mqi.delay import delay_of, delayed
-from commands.qmgr.mqi.getting import GetOptions, Getting, Got
+from commands.qmgr.mqi.getting import NO_ID, GetOptions, Getting, Got
 from commands.qmgr.mqi.handles import AsyncPuts, ConnectedProgram, Handle, Handles
 from commands.qmgr.mqi.refusals import MqiError, check_put
 from commands.qmgr.mqi.subscriptions import Subscriber
 from commands.qmgr.mqi.transactions import Transactions, XaCall
+from commands.qmgr.sending import confirm_arrival
 from commands.qmgr.store.dynamic_queues import Close
 from commands.qmgr.store.messages import MD, QUEUE
 from commands.qmgr.store.sqlite import QueueManagerStore
@@ -40,6 +41,7 @@ from rfh2.mqi_constants import (
     MQCO_DELETE,
     MQCO_DELETE_PURGE,
     MQCO_REMOVE_SUB,
+    MQGMO_ANY_BROWSE,
     MQOO_ALTERNATE_USER_AUTHORITY,
     MQOO_ANY_INPUT,
     MQOO_BROWSE,
@@ -66,6 +68,7 @@ from rfh2.mqi_constants import (
     MQRC_PMO_ERROR,
     MQRC_SELECTOR_SYNTAX_ERROR,
     MQRC_TOPIC_STRING_ERROR,
+    MQRO_COA,
 )
 from rfh2.mqmd import Mqmd
 from rfh2.pcf_admin_names import MQOT_Q, MQOT_Q_MGR, MQOT_TOPIC
@@ -100,15 +103,21 @@ NO_FIELDS: Final = PutFields()
 
 
 class Program:
-    """The calls of one connection. has_delayed: whether it has put a message that is to be there later."""
+    """The calls of one connection.
+
+    more: queues that have messages beside those that the calls name. since: since when it is connected, UTC. puts,
+    gets: how many messages.
+    """
 
     def __init__(self, connected: ConnectedProgram) -> None:
         self._connected, self.application = connected, connected.application
         self._handles, self._may = Handles(), OpenAuthority(connected.topics, connected.application.user)
         self.transactions = Transactions(connected)
-        self._getting = Getting(connected, self.transactions)
-        self._defers = self.has_delayed = False
+        self._getting, self.more = Getting(connected, self.transactions), connected.more
+        self._defers = False
         self.async_puts = AsyncPuts()
+        self.since = connected.clock()
+        self.puts = self.gets = 0
         self.subscriber = Subscriber(connected, self._handles)
 
     # Opening and closing: each in a unit of work of its own
@@ -192,6 +201,11 @@ class Program:
     def handle(self, number: int) -> Handle:
         """The object open under *number*. Raises MqiError 2019."""
         return self._handles[number]
+
+    @property
+    def handles(self) -> list[tuple[int, Handle]]:
+        """The open objects, by number. Any thread may ask."""
+        return self._handles.all()
 
     def close(self, number: int, options: int) -> None:
         """MQCLOSE; a dynamic queue goes as its kind and *options* say (MQCO_*). Raises MqiError, StoreError."""
@@ -284,7 +298,7 @@ class Program:
         deferred: bool = False,
     ) -> Mqmd:
         require_context(handle.options, options)
-        check_put(mqmd, options, on_topic=bool(handle.topic), leaves=bool(handle.qmgr))
+        check_put(mqmd, options, on_topic=bool(handle.topic))
         if handle.topic:
             self._connected.topics.check_topic(unit, handle.topic)
         passed = self._passed(options, fields.context)
@@ -299,6 +313,7 @@ class Program:
         elif not queue:
             queue = handle.name  # an alias of a topic without a topic string, which takes nothing
         elif handle.qmgr:
+            mqmd = self._leaving(mqmd)
             sent = transmitted(Outgoing(PutKind.PUBLICATION, handle.qmgr, handle.name, mqmd.encode(), body))
             described, body = sent.mqmd, sent.body
         application = self.application.name
@@ -314,6 +329,10 @@ class Program:
         elif options & MQPMO_SYNCPOINT:
             self.transactions.worked()
             unit.uncommitted.put(row[QUEUE], seq, self.transactions.owner(unit))
+        if mqmd.report & MQRO_COA and not (handle.qmgr or delay_ms or deferred):
+            confirmed = confirm_arrival(unit, seq, self._connected.clock())
+            self._connected.sent(unit, confirmed, self.transactions.owner(unit) if options & MQPMO_SYNCPOINT else None)
+        self.puts += 1
         kept = Mqmd.decode(row[MD])
         return replace(
             mqmd,
@@ -325,11 +344,17 @@ class Program:
             put_time=kept.put_time,
         )
 
+    def _leaving(self, mqmd: Mqmd) -> Mqmd:
+        """The descriptor of a message for another queue manager: replies and reports come back to this one."""
+        to_qmgr = mqmd.reply_to_qmgr or (self._connected.qmgr if mqmd.reply_to_q else "")
+        msg_id = mqmd.msg_id if mqmd.msg_id != NO_ID else self._connected.new_id()
+        return replace(mqmd, reply_to_qmgr=to_qmgr, msg_id=msg_id)
+
     def _delayed(
         self, unit: SqliteUnitOfWork, queue: str, mqmd: Mqmd, body: bytes, delay_ms: int
     ) -> tuple[str, Mqmd, bytes]:
         """What is put now, and where, for a message that goes to *queue* later."""
-        self.has_delayed = True
+        self.more.append(DELAY_QUEUE)
         put = Outgoing(PutKind.PUBLICATION, self._connected.qmgr, queue, mqmd.encode(), body)
         due_us = to_microseconds(self._connected.clock()) + delay_ms * 1000
         kept = delayed(put, due_us, unit.ensure_queue(queue).def_persistent)
@@ -377,6 +402,8 @@ class Program:
         got, in_syncpoint = self._getting.get(unit, self.handle(number), asked, seq)
         if in_syncpoint:
             self.transactions.worked()
+        if got.seq and not asked.options & MQGMO_ANY_BROWSE:
+            self.gets += 1
         return got
 
     # Units of work
@@ -400,7 +427,7 @@ class Program:
         if not self.transactions.in_syncpoint:
             return []
         owner = self.transactions.owner(unit)
-        self.transactions.in_syncpoint = False
+        self.transactions.leave()
         return self._came(unit.uncommitted.commit(owner) if commit else unit.uncommitted.backout(owner))
 
     def _came(self, came: Came) -> list[str]:

@@ -20,7 +20,7 @@ from commands.broker.puts import Outgoing, PutKind
 from commands.broker.state import from_microseconds, to_microseconds
 from commands.disk.errors import QueueError
 from commands.qmgr.mqi.handles import OpenQueues
-from commands.qmgr.mqi.sending import send
+from commands.qmgr.sending import send
 from commands.qmgr.store.messages import EXPIRES_AT, MD, SEQ, USER, MessageRow, message_of
 from commands.qmgr.store.sqlite import QueueManagerStore
 from commands.qmgr.store.uncommitted import Match, Search
@@ -156,7 +156,7 @@ class DelayedMessages:
                 except (DecodeError, QueueError):
                     heappush(self._due, (now_us + _AGAIN_US, seq))
                 else:
-                    queues += () if sent is None else (sent[0],)
+                    queues += [queue for queue, _ in sent]
         return queues
 
 

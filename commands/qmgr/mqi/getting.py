@@ -19,6 +19,8 @@ from commands.disk.errors import QueueError, UnknownQueueError
 from commands.qmgr.mqi.handles import ConnectedProgram, Handle
 from commands.qmgr.mqi.refusals import MqiError, check_get
 from commands.qmgr.mqi.transactions import Transactions
+from commands.qmgr.reports import COD
+from commands.qmgr.sending import report
 from commands.qmgr.store.messages import BODY, MD, RANK, SEQ, MessageRow, message_of
 from commands.qmgr.store.sqlite import QueueManagerStore
 from commands.qmgr.store.uncommitted import BEFORE_ALL, Match, Search
@@ -60,6 +62,7 @@ from rfh2.mqi_constants import (
     MQRC_NOT_OPEN_FOR_INPUT,
     MQRC_TRUNCATED_MSG_ACCEPTED,
     MQRC_TRUNCATED_MSG_FAILED,
+    MQRO_COD,
 )
 from rfh2.mqmd import Mqmd, name_of
 from rfh2.rfh2 import Rfh2
@@ -239,6 +242,10 @@ class Getting:
                 self._open_queues.locks[message.seq] = handle
         elif got.reason != MQRC_TRUNCATED_MSG_FAILED:
             in_syncpoint = self._take(unit, queue.name, got, options)
+            if mqmd.report & MQRO_COD:
+                whole, now = Mqmd.decode(message.md), self._connected.clock()
+                confirmed = report(unit, COD, whole, message.body, message.user, now)
+                self._connected.sent(unit, confirmed, self._transactions.owner(unit) if in_syncpoint else None)
             if handle.options & MQOO_SAVE_ALL_CONTEXT:
                 handle.passed = mqmd
         return got, in_syncpoint

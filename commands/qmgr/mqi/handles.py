@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum, auto
@@ -71,10 +71,19 @@ class ConnectedProgram:
     topics: TopicDefinitions  # of all programs
     new_id: Callable[[], bytes]  # gives 24 bytes that no other message has
     clock: Callable[[], datetime]  # UTC
+    more: list[str] = field(default_factory=list)  # queues that have messages beside those that its calls name
 
     def owner(self, unit: SqliteUnitOfWork) -> str:
         """The owner of its deferred messages, and with words behind it of its units of work."""
         return f"{self.holder.number(unit)} {self.number}"
+
+    def sent(self, unit: SqliteUnitOfWork, messages: Iterable[tuple[str, int]], owner: str | None) -> None:
+        """The queue manager has sent *messages*, queues and numbers, because of a call; owner: of its unit of work."""
+        for queue, seq in messages:
+            if owner is not None:
+                unit.uncommitted.put(queue, seq, owner)
+            else:
+                self.more.append(queue)
 
 
 class BranchState(Enum):
@@ -186,6 +195,10 @@ class Handles:
 
     def __iter__(self) -> Iterator[int]:
         return iter(list(self._open))
+
+    def all(self) -> list[tuple[int, Handle]]:
+        """The open objects, with their numbers. Any thread may ask."""
+        return list(self._open.items())
 
     def add(self, handle: Handle) -> int:
         """The number of a new handle."""

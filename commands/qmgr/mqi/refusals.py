@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from commands.qmgr.reports import OF_QUEUE_MANAGERS
 from rfh2.constants import MQRO_NAN, MQRO_PAN
 from rfh2.errors import QPubSubError
 from rfh2.mqi_constants import (
@@ -79,7 +80,6 @@ class Refusal:
 
 _NO_GROUPS: Final = "groups are not kept in order, nor together"
 _NO_SEGMENTS: Final = "messages are not put together from segments"
-_NO_REPORTS: Final = "no such report is made"
 
 OF_PUT: Final = (
     Refusal("MQPMO_LOGICAL_ORDER", MQPMO_LOGICAL_ORDER, MQRC_OPTIONS_ERROR, _NO_GROUPS),
@@ -90,13 +90,16 @@ OF_PUT: Final = (
         "a publication is matched after its MQPUT has succeeded",
     ),
 )
-OF_REPORT: Final = (
-    Refusal("MQRO_COA", MQRO_COA, MQRC_REPORT_OPTIONS_ERROR, _NO_REPORTS),
-    Refusal("MQRO_COD", MQRO_COD, MQRC_REPORT_OPTIONS_ERROR, _NO_REPORTS),
-    Refusal("MQRO_EXPIRATION", MQRO_EXPIRATION, MQRC_REPORT_OPTIONS_ERROR, _NO_REPORTS),
+_REPORTS: Final = (
+    ("MQRO_COA", MQRO_COA),
+    ("MQRO_COD", MQRO_COD),
+    ("MQRO_EXPIRATION", MQRO_EXPIRATION),
+    ("MQRO_EXCEPTION", MQRO_EXCEPTION),
 )
-OF_REPORT_ELSEWHERE: Final = (
-    Refusal("MQRO_EXCEPTION to another queue manager", MQRO_EXCEPTION, MQRC_REPORT_OPTIONS_ERROR, _NO_REPORTS),
+# Of what is put on a topic, alone.
+OF_REPORT: Final = tuple(
+    Refusal(f"{name}, on a topic", bit, MQRC_REPORT_OPTIONS_ERROR, "no report is made of what subscribers get")
+    for name, bit in _REPORTS
 )
 OF_FLAGS: Final = (
     Refusal(
@@ -118,7 +121,7 @@ OF_MATCH: Final = (
 DISTRIBUTION_LIST: Final = Refusal(
     "a distribution list (MQOD RecsPresent)", 0, MQRC_FUNCTION_NOT_SUPPORTED, "a put goes to one queue"
 )
-ALL: Final = (*OF_PUT, *OF_REPORT, *OF_REPORT_ELSEWHERE, *OF_FLAGS, *OF_GET, *OF_MATCH, DISTRIBUTION_LIST)
+ALL: Final = (*OF_PUT, *OF_REPORT, *OF_FLAGS, *OF_GET, *OF_MATCH, DISTRIBUTION_LIST)
 
 # What IBM's queue managers refuse too.
 _ON_TOPICS: Final = (
@@ -151,20 +154,22 @@ _OF_APPLICATIONS: Final = range(65_536, 1_000_000_000)
 _NEEDS_REPLY_TO: Final = MQRO_PAN | MQRO_NAN | MQRO_ACTIVITY | MQRO_EXCEPTION
 
 
-def check_put(mqmd: Mqmd, options: int, *, on_topic: bool, leaves: bool) -> None:
-    """Raises MqiError for what MQPUT refuses. on_topic: a publication. leaves: for another queue manager.
+def check_put(mqmd: Mqmd, options: int, *, on_topic: bool) -> None:
+    """Raises MqiError for what MQPUT refuses. on_topic: a publication.
 
     The reasons are those of the rows, 2046 for options that exclude each other, 2029 for a MsgType, 2061 for a report
     option that is not known, and 2027 where a ReplyToQ is missing (guide 4.7).
     """
     _exclude(options, _ONE_OF_PUT)
     _refuse(options, OF_PUT)
-    _refuse(mqmd.report, (*OF_REPORT, *_UNKNOWN_REPORTS, *(OF_REPORT_ELSEWHERE if leaves else ())))
+    _refuse(mqmd.report, (*_UNKNOWN_REPORTS, *(OF_REPORT if on_topic else ())))
     _refuse(mqmd.msg_flags, (*OF_FLAGS, *(_ON_TOPICS if on_topic else ())))
     if mqmd.msg_type not in _MESSAGE_TYPES and mqmd.msg_type not in _OF_APPLICATIONS:
         raise MqiError(MQRC_MSG_TYPE_ERROR, f"MsgType is {mqmd.msg_type}")
     if mqmd.msg_type == _REQUEST and not name_of(mqmd.reply_to_q):
         raise MqiError(MQRC_MISSING_REPLY_TO_Q, "a request has no ReplyToQ")
+    if mqmd.report & OF_QUEUE_MANAGERS and not name_of(mqmd.reply_to_q):
+        raise MqiError(MQRC_MISSING_REPLY_TO_Q, "a report is asked for, and there is no ReplyToQ")
     if options & MQPMO_SUPPRESS_REPLYTO and mqmd.report & _NEEDS_REPLY_TO:
         raise MqiError(MQRC_MISSING_REPLY_TO_Q, "a report needs the ReplyToQ that MQPMO_SUPPRESS_REPLYTO removes")
 

@@ -8,6 +8,7 @@ end. The methods return what XA calls return; no branch is ended heuristically.
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from typing import Final
 
 from commands.qmgr.mqi.handles import Branch, BranchState, ConnectedProgram
@@ -38,7 +39,7 @@ _BEFORE: Final = {TMJOIN: BranchState.ENDED, TMRESUME: BranchState.SUSPENDED}
 class Transactions:
     """Those of one program. current: the branch to which its calls belong.
 
-    in_syncpoint: whether the program has a unit of work of its own.
+    in_syncpoint: whether the program has a unit of work of its own. since: when it, or the work in the branch, began.
     The other branches that are known are the listener's (``OpenQueues.branches``), since xa_prepare and xa_commit may
     come by another conversation than the calls.
     """
@@ -47,6 +48,7 @@ class Transactions:
         self._connected, self._branches = connected, connected.open_queues.branches
         self.current: bytes | None = None
         self.in_syncpoint = False
+        self.since: datetime | None = None
         self._numbers = 0
         self._scan: list[bytes] = []
 
@@ -58,7 +60,12 @@ class Transactions:
 
     def worked(self) -> None:
         """Something was put or got in syncpoint."""
-        self.in_syncpoint |= self.current is None
+        if self.since is None:
+            self.in_syncpoint, self.since = self.current is None, self._connected.clock()
+
+    def leave(self) -> None:
+        """The program's own unit of work has ended."""
+        self.in_syncpoint, self.since = False, None
 
     def start(self, unit: SqliteUnitOfWork, xid: bytes, flags: int) -> tuple[int, Came]:
         """xa_start."""
@@ -99,7 +106,7 @@ class Transactions:
         if branch.program != self._connected.number or branch.state is BranchState.ENDED:
             return XAER_PROTO
         if branch.state is BranchState.ACTIVE:
-            self.current = None
+            self.current = self.since = None
         branch.state = BranchState.SUSPENDED if flags == TMSUSPEND else BranchState.ENDED
         branch.failed |= flags == TMFAIL
         return XA_OK

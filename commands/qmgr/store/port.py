@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self, runtime_checkable
 
@@ -119,8 +120,8 @@ class Queues(Protocol):
     def is_gone(self, name: str) -> bool:
         """Whether *name* is known as that of a deleted dynamic queue, for which a put makes no new queue."""
 
-    def discard_expired(self) -> int:
-        """Remove every expired message of every queue; returns how many there were."""
+    def discard_expired(self, now: datetime | None = None) -> int:
+        """Remove every message that has expired at *now*, from all queues; returns how many there were."""
 
 
 class Knowledge(Protocol):
@@ -245,6 +246,14 @@ class KnowsNeighbours(Protocol):
 
     @property
     def neighbours(self) -> NeighbourRecords: ...
+
+
+@runtime_checkable
+class HasDirectory(Protocol):
+    """A unit of work of a queue manager in a directory, where its listeners can be asked."""
+
+    @property
+    def directory(self) -> Path: ...
 
 
 @runtime_checkable

@@ -51,6 +51,7 @@ FAULTS: list[tuple[str, str, list[str]]] = [
         [f"{ERROR}topics.ca_file: none.pem: there is no such"],
     ),
     ("a missing directory", "[run]\nlog = 'none/log'\n", [f"{ERROR}run.log: none: there is no such directory"]),
+    ("no scripts", "[mqsc]\ndirectory = 'none'\n", [f"{ERROR}mqsc.directory: none: there is no such directory"]),
     ("a URL", "[queues]\nurl = 'mqtt://host'\n", [f"{ERROR}queues.url: mqtt:// has no queues"]),
     ("another URL", "[topics]\nurl = 'ftp://host'\n", [f"{ERROR}topics.url: "]),
     (

@@ -154,8 +154,8 @@ def test_who_may_not_connect_is_logged_with_what_an_audit_needs(home: Path, capl
     logged = [record for record in caplog.records if getattr(record, "numbers", ())]
     about = [[getattr(each, name, None) for name in ("numbers", "address", "channel", "user")] for each in logged]
     assert about == [
-        [(9557,), "127.0.0.1", "SECRET", "alice"],
-        [(9557,), "127.0.0.1", "SECRET", "bob"],
+        [(5534,), "127.0.0.1", "SECRET", "alice"],
+        [(5540,), "127.0.0.1", "SECRET", "bob"],
         [(9519,), None, None, None],
     ]
     texts = [each.getMessage() for each in logged]

@@ -19,6 +19,9 @@ from commands.qmgr.link_port import LinkState
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore
 from rfh2.errors import StoreError
+from rfh2.mqi_constants import MQOO_OUTPUT
+from tests.commands.listener.conftest import listener_at
+from tests.commands.listener.mqi_client import MqiClient
 from tests.commands.monitoring.test_server import Signs
 from tests.commands.monitoring.traffic import CONTROL, DEAD, publish, put, queue_manager, register
 
@@ -62,7 +65,10 @@ def families(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
                 unit, CONTROL, "<Command>DeregSub</Command><Topic>b</Topic><QName>Q</QName>", msg_type=1, reply_to_q="R"
             )
         Processor(store, lambda: NOW, observer=Observing(metrics, None)).drain()
-    return _scrape(registry)
+    with listener_at(home) as port, MqiClient(port) as client:
+        client.connect()
+        client.opened("FULL", MQOO_OUTPUT)
+        return _scrape(registry)
 
 
 def test_every_metric_is_served_and_no_other(families: dict[str, Any]) -> None:
@@ -94,6 +100,7 @@ VALUES = [
     ("qpubsub_link_connected", {}, 1),
     ("qpubsub_state_read", {}, 1),
     ("ibmmq_qmgr_status", {}, 1),
+    ("ibmmq_queue_output_handles", {"queue": "FULL"}, 1),
 ]
 
 

@@ -595,13 +595,17 @@ def test_clear_topic_string(busy: Desk) -> None:
 def test_queue_status_and_clear_queue(busy: Desk) -> None:
     status = c.MQCMD_INQUIRE_Q_STATUS
     (row,) = busy.rows(status, queue("D"))
-    assert row == {MQCA_Q_NAME: "D", c.MQIA_CURRENT_Q_DEPTH: 1, c.MQIACF_Q_STATUS_TYPE: c.MQIACF_Q_STATUS}
+    told = {MQCA_Q_NAME: "D", c.MQIACF_Q_STATUS_TYPE: c.MQIACF_Q_STATUS, c.MQIA_CURRENT_Q_DEPTH: 1}
+    told |= {c.MQIA_OPEN_INPUT_COUNT: 0, c.MQIA_OPEN_OUTPUT_COUNT: 0, c.MQIACF_UNCOMMITTED_MSGS: c.MQQSUM_NO}
+    told |= {c.MQIA_MONITORING_Q: c.MQMON_HIGH, c.MQIACF_OLDEST_MSG_AGE: 0}
+    told |= {c.MQCACF_LAST_PUT_DATE: "2026-01-02", c.MQCACF_LAST_PUT_TIME: "03.04.05"}
+    assert row == {**told, c.MQCACF_LAST_GET_DATE: "", c.MQCACF_LAST_GET_TIME: ""}
     busy.refused(2055, c.MQCMD_DELETE_Q, queue("D"), LOCAL)
     busy.done(c.MQCMD_CLEAR_Q, queue("D"))
     (row,) = busy.rows(status, queue("D"), Cfin(c.MQIACF_Q_STATUS_TYPE, c.MQIACF_Q_STATUS))
     assert row[c.MQIA_CURRENT_Q_DEPTH] == 0
     handle = c.MQIACF_Q_STATUS_TYPE
-    busy.refused(4091, status, queue("D"), Cfin(handle, c.MQIACF_Q_HANDLE), culprit=handle)
+    busy.refused(4091, status, queue("D"), Cfin(handle, c.MQIACF_Q_HANDLE))
 
 
 @pytest.mark.rule("PCF-2")

@@ -36,6 +36,11 @@ TABLES = {
     "listener": pcf.LISTENER,
     "rule": pcf.CHANNEL_RULE,
     "authority": pcf.AUTHORITY_RECORD,
+    "connection": pcf.CONNECTION,
+    "queue-status": pcf.QUEUE_STATUS,
+    "channel-status": pcf.CHANNEL_STATUS,
+    "listener-status": pcf.LISTENER_STATUS,
+    "qmgr-status": pcf.QMGR_STATUS,
 }
 
 
@@ -73,7 +78,8 @@ def test_the_numbers_are_ibms() -> None:
 
 
 def test_each_command_is_tried() -> None:
-    tried = Path(__file__).with_name("test_pcf_admin.py").read_text()
+    tests = [Path(__file__).with_name("test_pcf_admin.py"), Path(__file__).parents[1] / "listener/test_connections.py"]
+    tried = "".join(path.read_text() for path in tests)
     names = {value: name for name, value in vars(pcf_admin_names).items() if name.startswith("MQCMD_")}
     names |= {value: name for name, value in vars(pcf_names).items() if name.startswith("MQCMD_")}
     assert [names[number] for number in COMMANDS if names[number] not in tried] == []

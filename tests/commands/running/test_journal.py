@@ -68,8 +68,10 @@ def test_a_process_beside_the_processor_writes_to_the_same_log(tmp_path: Path) -
     with reporting(Console(io.StringIO(), shown), log, LogFormat.JSON):
         logging.getLogger("qpubsub.listener").error("user %r may not connect", "alice", extra=about)
         logging.getLogger("qpubsub.listener").info("nothing to report")
-    (event,) = map(json.loads, log.read_text().splitlines())
+        logging.getLogger("qpubsub.listener").info("for the log alone", extra={"is_told": True, "asserted": "bob"})
+    event, other = map(json.loads, log.read_text().splitlines())
     assert event.pop("time").endswith("Z")
+    assert (other["level"], other["asserted"], other["text"]) == ("info", "bob", "for the log alone")
     assert event == {
         "level": "error",
         "ids": ["AMQ9557E"],

@@ -42,6 +42,7 @@ def run(compared: Compared) -> tuple[list[tuple[Any, ...]], DifferenceReport]:
     return [(row[0], row[1] and row[1].astimezone(), *row[2:]) for row in rows], report
 
 
+@pytest.mark.nightly
 def test_equal_to_local(spark: SparkSession) -> None:
     @QUICK
     @given(capture=captures(6, 14), ranges=st.integers(1, 4))

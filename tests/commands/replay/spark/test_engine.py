@@ -22,7 +22,7 @@ from rfh2.errors import CaptureError, QPubSubError
 from tests.commands.replay.spark.test_twopass import difference
 from tests.commands.replay.spark.worlds import local_puts
 
-KNOBS = WorkloadOptions(messages=900, control=0.1, errors=0.03, strays=0.02, topics=80, subscribers=40)
+KNOBS = WorkloadOptions(messages=360, control=0.1, errors=0.08, strays=0.03, topics=40, subscribers=40)
 SETUP = setup_script(KNOBS)
 
 
@@ -84,15 +84,15 @@ def test_parquet_has_the_rows_and_takes_the_place_of_what_stood_there(spark: Spa
 
 
 def test_an_interrupted_replay_goes_on(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    order = Order(_capture(tmp_path / "in"), "auto", tmp_path / "puts.jsonl", SETUP, ranges=14)
-    monkeypatch.setattr(engine, "_RANGES_PER_CORE", 2)
+    order = Order(_capture(tmp_path / "in"), "auto", tmp_path / "puts.jsonl", SETUP, ranges=7)
+    monkeypatch.setattr(engine, "_RANGES_PER_CORE", 1)
     real, calls = write_puts, []
 
     def failing(ready, lane, found, numbers, *where):  # type: ignore[no-untyped-def]
         calls.append(numbers)
         if len(calls) == 3:
             # What was finished before the end came is done, though nobody was told.
-            real(ready, lane, found, numbers[:2], *where)
+            real(ready, lane, found, numbers[:1], *where)
             raise KeyboardInterrupt
         return real(ready, lane, found, numbers, *where)
 
@@ -103,7 +103,7 @@ def test_an_interrupted_replay_goes_on(spark: SparkSession, tmp_path: Path, monk
     done, advanced, said = _replay(spark, order)
     assert len(said) == 1
     assert f"continuing the replay in {order.target}.partial: " in said[0]
-    assert calls[3] == calls[2][2:] + list(range(calls[2][-1] + 1, calls[3][-1] + 1))
+    assert calls[3] == calls[2][1:] + list(range(calls[2][-1] + 1, calls[3][-1] + 1))
     assert _lines(order.target) == _local_lines()
     assert sum(advanced) == done.counts.messages == KNOBS.messages
 
@@ -144,14 +144,14 @@ def test_records_that_cannot_be_read_are_told(spark: SparkSession, tmp_path: Pat
         file.write(b"this is not a message\n")
     done, _, _ = _replay(spark, Order(source, "auto", tmp_path / "puts.jsonl", SETUP))
     assert done.problems == 1
-    assert "1.jsonl, line 301: invalid JSON" in done.problem_texts[0]
+    assert "1.jsonl, line 121: invalid JSON" in done.problem_texts[0]
     assert _lines(tmp_path / "puts.jsonl") == _local_lines()
 
 
 def test_a_seq_that_occurs_twice_is_told_in_words(spark: SparkSession, tmp_path: Path) -> None:
     source = _capture(tmp_path / "in")
     (source / "3.jsonl").write_text((source / "1.jsonl").read_text().splitlines()[0] + "\n")
-    with pytest.raises(RepeatedSeqError, match=r"^seq 301 occurs twice in queue manager QM1$"):
+    with pytest.raises(RepeatedSeqError, match=r"^seq 121 occurs twice in queue manager QM1$"):
         _replay(spark, Order(source, "auto", tmp_path / "puts.jsonl", SETUP))
 
 
@@ -176,5 +176,5 @@ def test_the_verb(tmp_path: Path) -> None:
         check=False,
     )
     assert result.returncode == 1
-    assert "900 messages" in result.stderr
+    assert "360 messages" in result.stderr
     assert _lines(tmp_path / "puts.jsonl") == _local_lines()

@@ -19,7 +19,7 @@ from tests.commands.replay.spark.worlds import EXPIRING, SETUP, captures, local_
 
 # Each example starts a dozen jobs, whatever is in it. ``test_divided_by_range`` tries many more without Spark.
 QUICK = settings(
-    max_examples=3,
+    max_examples=2,
     database=None,
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],

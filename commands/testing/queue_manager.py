@@ -21,8 +21,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Self
 
-from commands.mqsc import statements
-from commands.mqsc.script import lines_of
 from commands.qmgr.admin.runner import StatementRunner
 from commands.qmgr.store import QueueManagerStore
 from commands.running.developer import groups_of_developer
@@ -94,7 +92,7 @@ class DevQueueManager:
         """Carry out MQSC commands, one on each line; the lines of their answers. Raises DevError for a refusal."""
         with self._store() as store:
             runner = StatementRunner(store, current_user(), groups_of_developer, lambda: datetime.now(UTC))
-            answers = runner.run(list(statements(lines_of(script))))
+            answers = runner.run_script(script)
         for statement, answer in answers:
             if not answer.ok:
                 raise DevError(f"{statement.text}: {' '.join(answer.lines)}")

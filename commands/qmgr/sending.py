@@ -1,0 +1,69 @@
+"""Messages that the queue manager itself sends: reports, and delayed messages when they are due."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from commands.broker.dead_letter import DeadLetters, is_wanted
+from commands.broker.puts import Outgoing
+from commands.broker.transmission import transmitted
+from commands.disk.errors import QueueError
+from commands.qmgr.reports import COA, EXCEPTION, EXPIRATION, Kind, report_of
+from commands.qmgr.store.messages import BODY, MD, QUEUE, USER
+from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
+from rfh2.constants import MQRC_UNKNOWN_REMOTE_Q_MGR
+from rfh2.mqmd import Mqmd
+
+Sent = tuple[str, int]
+"""The queue that has a message, and the number of the message."""
+
+
+def send(unit: SqliteUnitOfWork, put: Outgoing, user: str | None, now: datetime) -> list[Sent]:
+    """Put *put* with the reports of it, or the dead letter in its place, unless it is discarded. user: who puts it.
+
+    Raises QueueError where the dead-letter queue refuses it too.
+    """
+    try:
+        to = _put(unit, put, user)
+    except QueueError as refused:
+        mqmd, reason, expires_at = put.mqmd, refused.reason, put.expires_at
+        sent = report(unit, EXCEPTION, mqmd, put.body, user, now, reason)
+        if is_wanted(mqmd):
+            qmgr = unit.queue_manager()
+            letters = DeadLetters(qmgr.name, qmgr.deadq)
+            letter = letters.put(mqmd, put.body, reason, put.queue, now, qmgr=put.qmgr, expires_at=expires_at)
+            sent.append(_put(unit, letter, user))
+        return sent
+    return [to] if put.qmgr != unit.queue_manager().name else [to, *confirm_arrival(unit, to[1], now)]
+
+
+def confirm_arrival(unit: SqliteUnitOfWork, seq: int, now: datetime) -> list[Sent]:
+    """The COA report of message *seq*, which has come to its queue here, if it asks for one. Raises QueueError."""
+    row = unit.uncommitted.message(seq)
+    return report(unit, COA, Mqmd.decode(row[MD]), row[BODY] or b"", row[USER], now)
+
+
+def report(
+    unit: SqliteUnitOfWork, kind: Kind, mqmd: Mqmd, body: bytes, user: str | None, now: datetime, reason: int = 0
+) -> list[Sent]:
+    """Send the report of a message if the message asks for that kind. user: who put it. Raises QueueError."""
+    if not mqmd.report & kind.asks:
+        return []
+    return send(unit, report_of(kind, mqmd, body, unit.queue_manager().name, reason), user, now)
+
+
+def report_expired(unit: SqliteUnitOfWork, now: datetime) -> None:
+    """Send the reports of expired messages, which are discarded after this. Raises QueueError."""
+    for row in unit.expired(now):
+        mqmd = Mqmd.decode(row[MD])
+        if row[QUEUE].count(" ") == 0:  # the others are those of units of work, which may be backed out
+            report(unit, EXPIRATION, mqmd, row[BODY] or b"", row[USER], now)
+
+
+def _put(unit: SqliteUnitOfWork, put: Outgoing, user: str | None) -> Sent:
+    if put.qmgr != unit.queue_manager().name:
+        behind = unit.find_queue(put.qmgr)
+        if behind is None or not behind.transmission:
+            raise QueueError(MQRC_UNKNOWN_REMOTE_Q_MGR, put.queue, f"there is no transmission queue {put.qmgr}")
+        put = transmitted(put)
+    return put.queue, unit.put(put.queue, put.md, put.body, user=user, expires_at=put.expires_at)

@@ -1,0 +1,1 @@
+"""A queue manager for the tests of programs that work with MQ."""
