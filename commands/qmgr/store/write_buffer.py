@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import chain, groupby
 from operator import itemgetter
-from typing import Final
+from typing import Final, cast
 
 from commands.broker.state import PublicationRow
 from commands.qmgr.store.database import FAILURES, Database, translate_sqlite_errors
@@ -104,7 +104,7 @@ class WriteBuffer:
     def move_last(self, queue: str) -> None:
         """Have the message that was put last on *queue*."""
         seq, _, *rest = self._put[-1]
-        self._put[-1] = (seq, queue, *rest)
+        self._put[-1] = cast(MessageRow, (seq, queue, *rest))
 
     def publish(self, number: int, row: PublicationRow) -> None:
         """A publication to retain, and its number."""
