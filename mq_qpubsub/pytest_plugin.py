@@ -30,7 +30,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture(scope="session")
 def qpubsub_queue_manager_session(pytestconfig: pytest.Config) -> Iterator[DevQueueManager]:
     """A queue manager for all tests of the session, with IBM's developer defaults, on a port of its own."""
-    from mq_qpubsub import DevQueueManager  # noqa: PLC0415 - slow to load
+    try:
+        from mq_qpubsub import DevQueueManager  # noqa: PLC0415 - slow to load
+    except ImportError as error:
+        why = "a package of this project may hide rfh2, streams, commands or migrate of mq-qpubsub"
+        pytest.fail(f"qpubsub: {error}; {why}", pytrace=False)
 
     scripts = pytestconfig.getini("qpubsub_mqsc")
     directory = pytestconfig.rootpath / scripts if scripts else None

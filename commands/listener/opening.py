@@ -66,6 +66,7 @@ def listener_of(
         config.most_of_address,
         config.memory_megabytes * _MEGABYTE,
         tls=tls,
+        plain_passwords=config.plain_passwords,
     )
 
     def open_store() -> QueueManagerStore:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from typing import Final, NamedTuple
 
-from commands.broker.channel_authentication import ChannelRules
 from commands.broker.channel_objects import TcpListener
 from commands.broker.connections import ListeningPlace
+from commands.broker.objects import Objects
 from commands.config.urls import is_loopback
 from commands.disk.open_files import Acceptor
+from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
 
 _log: Final = logging.getLogger("qpubsub.listener")
 _ALL: Final = ("", "*")
@@ -25,22 +27,30 @@ class Place(NamedTuple):
     why: str = ""
 
 
-def place_of(listener: TcpListener, rules: ChannelRules, reads_passwords: bool, has_tls: bool) -> Place:
+def place_of(listener: TcpListener, accepts_any: bool, is_safe: bool) -> Place:
     """Where *listener* is to listen.
 
     One without IPADDR listens at all addresses, but at the loopback address alone as long as no channel is defined, or
-    where passwords would come unprotected. An IPADDR that is given is meant; then only the first holds.
+    where passwords would come as they are. An IPADDR that is given is meant; then only the first holds. accepts_any: of
+    ``ChannelRules``. is_safe: whether no password comes as it is.
     """
     host = "" if listener.address in _ALL else listener.address
     if host and is_loopback(host):
         return Place(host, listener.port)
-    if rules.accepts_any:
+    if accepts_any:
         return Place(_LOOPBACK, listener.port, "no channel is defined, so only programs of this machine may connect")
-    if reads_passwords and not has_tls:
+    if not is_safe:
         if not listener.address:
             return Place(_LOOPBACK, listener.port, "passwords come as they are: add [listener.tls], or give IPADDR")
         return Place(host, listener.port, "passwords come as they are, without TLS")
     return Place(host, listener.port)
+
+
+def forget_stops(unit: SqliteUnitOfWork, objects: Objects) -> None:
+    """STOP LISTENER holds until ``run`` begins again, except where nothing but START LISTENER starts it."""
+    for each in objects.own_listeners.values():
+        if each.control != "MANUAL" and each.is_started is False:
+            unit.save_definition(replace(each, is_started=None))
 
 
 class Places:
@@ -48,19 +58,23 @@ class Places:
 
     def __init__(self, listen: Callable[[str, int], Awaitable[tuple[Acceptor, int]]]) -> None:
         self._listen = listen
-        self._open: dict[str, tuple[Place, Acceptor]] = {}
+        self._open: dict[str, tuple[Place, Acceptor, int]] = {}
 
-    async def obey(self, wanted: Mapping[str, Place]) -> int:
+    @property
+    def port(self) -> int:
+        """The port of the first that listens; 0 where none does."""
+        return next((port for _, _, port in self._open.values()), 0)
+
+    async def obey(self, wanted: Mapping[str, Place]) -> None:
         """Listen at the *wanted* places, by the names of their listeners, and at no others.
 
-        Returns the port of the first that is new; 0 for none. A place that cannot be had is logged.
+        A place that cannot be had is logged.
         """
-        for name, (place, acceptor) in list(self._open.items()):
+        for name, (place, acceptor, _) in list(self._open.items()):
             if wanted.get(name) != place:
                 acceptor.close()
                 del self._open[name]
                 _log.info("listener %s: stopped", name)
-        first = 0
         for name, place in wanted.items():
             if name in self._open:
                 continue
@@ -71,18 +85,16 @@ class Places:
                     "listener %s: cannot listen on %s:%d: %s", name, place.host or "*", place.port, error.strerror
                 )
                 continue
-            self._open[name] = (place, acceptor)
-            first = first or port
+            self._open[name] = (place, acceptor, port)
             if place.why:
                 _log.warning("listener %s: %s", name, place.why)
-        return first
 
     @property
     def told(self) -> list[ListeningPlace]:
         """Where it listens now."""
-        return [ListeningPlace(name=name, host=at.host, port=at.port) for name, (at, _) in self._open.items()]
+        return [ListeningPlace(name=name, host=at.host, port=port) for name, (at, _, port) in self._open.items()]
 
     def close(self) -> None:
         """Take no more connections."""
-        for _, acceptor in self._open.values():
+        for _, acceptor, _ in self._open.values():
             acceptor.close()

@@ -19,7 +19,7 @@ from commands.disk.open_files import Acceptor, OutOfFiles, carried, listening_so
 from commands.listener.conversation import Shared, deliver_delayed
 from commands.listener.gate import MessageWaiters, give
 from commands.listener.limits import Connections, Memory
-from commands.listener.places import Places, place_of
+from commands.listener.places import Places, forget_stops, place_of
 from commands.listener.presence import Presence
 from commands.listener.security import Security
 from commands.listener.session import Bounds, Session
@@ -48,7 +48,7 @@ class ListenerOptions:
     connections: the most at a time; of_address: of one address.
 
     memory_bytes: for messages that are received or sent at a time. quiesce_s: how long programs may go on when the
-    listener is asked to end.
+    listener is asked to end. plain_passwords: whether they may come without TLS from other machines.
     """
 
     host: str | None = "127.0.0.1"
@@ -59,6 +59,7 @@ class ListenerOptions:
     memory_bytes: int = 512_000_000
     quiesce_s: float = 5.0
     tls: ssl.SSLContext | None = None
+    plain_passwords: bool = False
 
 
 class _Arrival(asyncio.Protocol):
@@ -99,7 +100,8 @@ class Listener:
         self._acceptor: Acceptor | None = None
         self._places = Places(self._listen)
         self._obeyed: Objects | None = None
-        self._obeying: asyncio.Task[int] | None = None
+        self._turn, self._is_ending = asyncio.Lock(), False
+        self._obeying: asyncio.Task[None] | None = None
         self._worker: Worker | None = None
         self._shared: Shared | None = None
         self._presence: Presence | None = None
@@ -136,7 +138,9 @@ class Listener:
         self._presence = Presence(self._shared, lambda: self._sessions, self._listening)
         await self._presence.serve(await self._worker.alone(lambda store: store.directory))
         if options.host is None:
-            return await self._obey()
+            await self._worker.do(lambda unit: forget_stops(unit, self._topics.objects(unit)))
+            await self._obey()
+            return self._places.port
         self._acceptor, port = await self._listen(options.host, options.port)
         self._port = port
         return port
@@ -153,16 +157,18 @@ class Listener:
         _log.info("listening on %s:%d for queue manager %s", host or "*", port, self._name)
         return Acceptor(sockets, lambda: _Arrival(self._admit), out_of_files), port
 
-    async def _obey(self) -> int:
-        """Listen where the started LISTENER objects say. Returns the port of the first that is new."""
+    async def _obey(self) -> None:
+        """Listen where the started LISTENER objects say."""
         assert self._worker is not None
-        objects = await self._worker.do(self._topics.objects, lasting=False)
-        if objects is self._obeyed:
-            return 0
-        self._obeyed, rules = objects, self._security.rules(objects)
-        reads, tls = self._security.reads_passwords(rules), self._options.tls is not None
-        started = (each for each in objects.listeners.values() if each.is_wanted)
-        return await self._places.obey({each.name: place_of(each, rules, reads, tls) for each in started})
+        async with self._turn:
+            objects = await self._worker.do(self._topics.objects, lasting=False)
+            if objects is self._obeyed:
+                return
+            self._obeyed, rules = objects, self._security.rules(objects)
+            is_safe = self._options.tls is not None or self._options.plain_passwords
+            is_safe |= not self._security.reads_passwords(rules)
+            started = (each for each in objects.listeners.values() if each.is_wanted)
+            await self._places.obey({each.name: place_of(each, rules.accepts_any, is_safe) for each in started})
 
     async def stop(self) -> None:
         """Take no more connections, let programs end, break the connections that are left, let go of the queue manager.
@@ -171,6 +177,7 @@ class Listener:
         """
         if self._acceptor is not None:
             self._acceptor.close()
+        self._is_ending = True
         if self._obeying is not None:
             await asyncio.wait((self._obeying,))
         self._places.close()
@@ -197,7 +204,8 @@ class Listener:
 
     def _arrived(self, queues: Iterable[str] | None) -> None:
         self._waiters.wake(queues)
-        if self._options.host is None and queues is None and (self._obeying is None or self._obeying.done()):
+        is_free = not self._is_ending and (self._obeying is None or self._obeying.done())
+        if self._options.host is None and queues is None and is_free:
             self._obeying = asyncio.get_running_loop().create_task(self._obey())
 
     # Connections

@@ -258,11 +258,12 @@ class Session:
                 raise ProtocolError(CHANNEL_UNAVAILABLE, f"channel {name} was stopped", CHANNEL_DISABLED)
             if why := tls_refusal(channel, self._wire.cipher, self._identity.subject):
                 raise ProtocolError(CHANNEL_UNAVAILABLE, f"channel {name}: {why}")
+            if reply.is_agreed:
+                self._begin_instance(channel, name)
             encoding = ENCODINGS["big" if reply.flags & ERROR else order]
             sent = SegmentHeader(header.kind, reply.flags, 0, order, encoding, CCSID, header.conversation)
             await self._wire.send(sent.write(reply.payload))
             if reply.is_agreed:
-                self._begin_instance(channel, name)
                 self._terms = reply.terms
         self._identity = replace(self._identity, channel=self._terms.channel)
         first = 1 if self._terms.conversations else None

@@ -27,6 +27,7 @@ _OTHER_TYPES: Final = frozenset({"AMQP", "CLNTCONN", "MQTT", "RCVR", "RQSTR", "S
 _EXITS: Final = ("SCYEXIT", "RCVEXIT", "SENDEXIT")
 _OTHER_AUTHENTICATION: Final = frozenset({"IDPWLDAP", "CRLLDAP", "OCSP"})
 _CONTROL_WORDS: Final = frozenset({"IGNSTATE", "CMDSCOPE", "CHLDISP", "IPADDR", "PORT", "TRPTYPE", "QSGDISP"})
+_CIPHERS: Final = ("ANY", "TLS_", "ECDHE_", "DHE_")
 _USER: Final = re.compile(r"[!-~\xa1-\xff]{1,12}")
 _LOCAL_NOTE: Final = "CHCKLOCL has no effect here: for programs of this machine the files of the queue manager count"
 
@@ -80,6 +81,8 @@ def notes(made: ServerChannel | AuthenticationInfo | TcpListener) -> tuple[str, 
         return ()
     check_mcauser(made.mcauser)
     check_peer("SSLPEER", made.peer)
+    if made.cipher and not made.cipher.startswith(_CIPHERS):
+        raise answers.failed(f"SSLCIPH({made.cipher}) is not a cipher of TLS 1.2 or later, and nothing older connects.")
     return ()
 
 

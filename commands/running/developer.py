@@ -20,7 +20,7 @@ from typing import Any, Final
 from commands.broker.objects import QueueManager
 from commands.config.settings import Config, ConfigError
 from commands.disk.errors import QueueManagerNotFoundError
-from commands.disk.lock import HolderLock
+from commands.disk.lock import HolderLock, require_locks
 from commands.disk.permissions import private
 from commands.listener.passwords import password_hash
 from commands.qmgr.store import Durability, QueueManagerStore
@@ -96,8 +96,10 @@ def groups_of_developer(user: str) -> tuple[str, ...]:
 def passing_home() -> Iterator[Path]:
     """A home for as long as this process is inside: in memory where there is room, else a temporary directory.
 
-    In memory, a process that ended by force left its own behind; the next one removes it.
+    In memory, a process that ended by force left its own behind; the next one removes it. Raises
+    SystemUnsuitableError on Windows.
     """
+    require_locks("a queue manager in memory")
     in_memory = _has_room(_MEMORY)
     if in_memory:
         _sweep(_MEMORY)

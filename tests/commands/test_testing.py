@@ -63,9 +63,6 @@ def test_the_fixtures_of_pytest(pytester: pytest.Pytester) -> None:
     pytester.makeini("[pytest]\nqpubsub_qmgr = QM.3\nqpubsub_mqsc = mqsc\n")
     (pytester.path / "mqsc").mkdir()
     (pytester.path / "mqsc" / "1.mqsc").write_text("DEFINE QLOCAL(ORDERS)\n")
-    # Somebody's own package of this name must not be in the way.
-    (pytester.path / "commands").mkdir()
-    (pytester.path / "commands" / "__init__.py").touch()
     pytester.makepyfile(
         """
         def test_first(qpubsub_queue_manager):

@@ -52,33 +52,6 @@ def killed_after(delay_s: float, work: Callable[[], None]) -> bool:
     return not ended(child)
 
 
-def killed_when(ready: Callable[[], bool], delay_s: float, work: Callable[[], None]) -> bool:
-    """The same, *delay_s* after *ready*, which is asked again and again while the child is at work."""
-    child = begun(work)
-    if _is_ready(child, ready):
-        time.sleep(delay_s)
-    os.kill(child, signal.SIGKILL)
-    return not ended(child)
-
-
-def time_since(ready: Callable[[], bool], work: Callable[[], None]) -> float:
-    """Do *work* in a child, to its end; how many seconds of it come after *ready*."""
-    child = begun(work)
-    start = time.monotonic()
-    if _is_ready(child, ready):
-        start = time.monotonic()
-    ended(child)
-    return time.monotonic() - start
-
-
-def _is_ready(child: int, ready: Callable[[], bool]) -> bool:
-    while not ready():
-        if os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None:
-            return False
-        time.sleep(0.0005)
-    return True
-
-
 def time_of(work: Callable[[], None]) -> float:
     """Do *work* in a child, to its end; how many seconds it takes."""
     start = time.monotonic()

@@ -16,8 +16,9 @@ from typing import Final
 
 from commands.broker.counts import Counts, QueueCounts, SubscriptionCounts, TopicCounts
 from commands.broker.state import from_microseconds, to_microseconds
-from commands.qmgr.store.database import Database, translate_sqlite_errors
+from commands.qmgr.store.database import translate_sqlite_errors
 from commands.qmgr.store.messages import OLDEST_MESSAGE
+from commands.qmgr.store.write_buffer import WriteBuffer
 
 Mark = tuple[int, int, int]
 
@@ -45,7 +46,7 @@ MOST_TOPICS: Final = 200_000
 
 
 class Counters:
-    """Counting, for one unit of work (``Counting``). settle: has the database know what is pending.
+    """Counting, in units of work (``Counting``).
 
     put, put_us: the queue of each message put, and the moment in microseconds; got, got_us: of each message got. The
     unit of work appends to these: no more is done for each message.
@@ -54,8 +55,8 @@ class Counters:
     __slots__ = (
         "_connection",
         "_deleted_queues",
+        "_pending",
         "_removed",
-        "_settle",
         "added",
         "database",
         "got",
@@ -64,9 +65,9 @@ class Counters:
         "put_us",
     )
 
-    def __init__(self, database: Database, settle: Callable[[], None]) -> None:
-        self.database, self._settle = database, settle
-        self._connection = database.connection
+    def __init__(self, pending: WriteBuffer) -> None:
+        self.database, self._pending = pending.database, pending
+        self._connection = pending.database.connection
         self.put: list[str] = []
         self.put_us: list[int] = []
         self.got: list[str] = []
@@ -75,6 +76,12 @@ class Counters:
         # Of what is gone, or may be: a part may have been backed out since.
         self._removed: list[bytes] = []
         self._deleted_queues: list[str] = []
+
+    def begin(self) -> None:
+        """A unit of work begins: nothing is counted."""
+        self.back_to((0, 0, 0))
+        self._removed.clear()
+        self._deleted_queues.clear()
 
     # Counting
 
@@ -90,8 +97,12 @@ class Counters:
         """A local queue was deleted: delete its counts."""
         self._deleted_queues.append(name)
 
+    def mark(self) -> Mark:
+        """How much is counted, for ``back_to``."""
+        return len(self.put), len(self.got), len(self.added)
+
     def back_to(self, mark: Mark) -> None:
-        """Forget the counts made since the numbers of messages put, messages got, and ``added`` were these."""
+        """Forget the counts made since *mark*."""
         put, got, added = mark
         del self.put[put:], self.put_us[put:], self.got[got:], self.got_us[got:], self.added[added:]
 
@@ -148,7 +159,7 @@ class Counters:
     @translate_sqlite_errors
     def oldest(self, queue: str) -> datetime | None:
         """When the message on a local queue that has waited longest arrived; None where there is none."""
-        self._settle()
+        self._pending.settle()
         row = self._connection.execute(OLDEST_MESSAGE, (queue,)).fetchone()
         return None if row is None else _moment(row[0])
 

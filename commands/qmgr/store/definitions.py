@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Callable
 from typing import Final
@@ -19,7 +20,9 @@ from commands.broker.objects import (
     state_of,
 )
 from commands.disk.errors import QueueError, StoreDamagedError, UnknownQueueError, readable
+from commands.qmgr.store import reading
 from commands.qmgr.store.database import Database
+from commands.qmgr.store.write_buffer import WriteBuffer
 from rfh2.mqi_constants import (
     MQRC_ALIAS_BASE_Q_TYPE_ERROR,
     MQRC_OBJECT_TYPE_ERROR,
@@ -30,49 +33,7 @@ from streams.topic_objects import Namelist, TopicObject
 
 Queue = LocalQueue | AliasQueue
 
-
-class DefinitionCache:
-    """The definitions that units of work of one connection have met, good for one definitions version.
-
-    changes: grows whenever *queues* changes.
-    """
-
-    __slots__ = ("_dynamic", "changes", "qmgr", "queues", "version")
-
-    def __init__(self) -> None:
-        self.qmgr: QueueManager | None = None
-        self.queues: dict[str, Queue] = {}
-        self._dynamic: set[str] = set()  # those of dynamic queues, which change no version
-        self.version = -1
-        self.changes = 0
-
-    def at(self, version: int) -> None:
-        """From now on the definitions are those of *version*; -1 for none at all."""
-        if version != self.version:
-            self.forget()
-            self.version = version
-        self.changes += 1
-        for name in self._dynamic:
-            self.queues.pop(name, None)
-        self._dynamic.clear()
-
-    def keep(self, queue: Queue) -> None:
-        """*queue* was read or defined."""
-        self.queues[queue.name] = queue
-        self.changes += 1
-        if isinstance(queue, LocalQueue) and queue.definition_type != PREDEFINED:
-            self._dynamic.add(queue.name)
-
-    def drop(self, name: str) -> None:
-        """The queue of that name was deleted."""
-        self.queues.pop(name, None)
-        self.changes += 1
-
-    def forget(self) -> None:
-        """Read each again when it is next asked for."""
-        self.changes += 1
-        self.qmgr = None
-        self.queues.clear()
+_MADE_HERE: Final = re.compile(r".*[0-9A-F]{8}([0-9A-F]{8})", re.DOTALL)
 
 
 def look_up(database: Database, name: str) -> Queue | None:
@@ -110,6 +71,12 @@ def queue_manager(connection: sqlite3.Connection, path: str) -> QueueManager:
     return found
 
 
+def was_made(database: Database, name: str) -> bool:
+    """Whether *name* was made in this queue manager from a ``*``, however long ago."""
+    made = _MADE_HERE.fullmatch(name)
+    return made is not None and 0 < int(made[1], 16) <= reading.highest(database, "dynamic_queues")
+
+
 _SAVE: Final = "INSERT OR REPLACE INTO definitions (kind, name, state) VALUES (?, ?, ?)"
 _MODEL: Final = "SELECT 1 FROM definitions WHERE kind = 'qmodel' AND name = ?"
 _TOPIC: Final = "SELECT state FROM definitions WHERE kind = 'topic' AND name = ?"
@@ -117,38 +84,57 @@ _FORGET: Final = "DELETE FROM definitions WHERE kind = ? AND name = ?"
 
 
 class QueueDefinitions:
-    """Those of one unit of work. settle: has the database know what is pending before a table is written.
+    """The definitions in units of work: read when they are met, and kept for one definitions version.
 
-    is_gone: whether a name is that of a dynamic queue that was deleted.
+    queues: those that were met. changes: grows whenever *queues* changes.
     """
 
-    __slots__ = ("_connection", "_database", "_is_gone", "_settle", "cache")
+    __slots__ = ("_connection", "_database", "_dynamic", "_pending", "_qmgr", "changes", "queues", "version")
 
-    def __init__(
-        self,
-        database: Database,
-        cache: DefinitionCache,
-        settle: Callable[[], None],
-        is_gone: Callable[[str], bool],
-    ) -> None:
-        self._database, self._connection, self._settle = database, database.connection, settle
-        self._is_gone = is_gone
-        self.cache = cache
+    def __init__(self, pending: WriteBuffer) -> None:
+        self._database, self._connection, self._pending = pending.database, pending.database.connection, pending
+        self._qmgr: QueueManager | None = None
+        self.queues: dict[str, Queue] = {}
+        self._dynamic: set[str] = set()  # those of dynamic queues, which change no version
+        self.version = -1
+        self.changes = 0
+
+    def at(self, version: int) -> None:
+        """From now on the definitions are those of *version*; -1 for none at all."""
+        if version != self.version:
+            self.forget()
+            self.version = version
+        self.changes += 1
+        for name in self._dynamic:
+            self.queues.pop(name, None)
+        self._dynamic.clear()
+
+    def forget(self) -> None:
+        """Read each again when it is next asked for."""
+        self.changes += 1
+        self._qmgr = None
+        self.queues.clear()
 
     def qmgr(self) -> QueueManager:
-        """The queue manager's own definition."""
-        if self.cache.qmgr is None:
-            self.cache.qmgr = queue_manager(self._connection, self._database.path)
-        return self.cache.qmgr
+        """The queue manager's own definition. Raises StoreDamagedError."""
+        if self._qmgr is None:
+            self._qmgr = queue_manager(self._connection, self._database.path)
+        return self._qmgr
 
     def look_up(self, name: str) -> Queue | None:
-        """The local or alias queue of that name."""
-        found = self.cache.queues.get(name)
+        """The local or alias queue of that name. Raises StoreDamagedError."""
+        found = self.queues.get(name)
         if found is None:
             found = look_up(self._database, name)
             if found is not None:
-                self.cache.keep(found)
+                self._keep(found)
         return found
+
+    def _keep(self, queue: Queue) -> None:
+        self.queues[queue.name] = queue
+        self.changes += 1
+        if isinstance(queue, LocalQueue) and queue.definition_type != PREDEFINED:
+            self._dynamic.add(queue.name)
 
     def find(self, name: str) -> LocalQueue | None:
         """The local queue of that name or behind that alias."""
@@ -187,43 +173,48 @@ class QueueDefinitions:
         alias = self.look_up(name)
         if not isinstance(alias, AliasQueue) or alias.target_type != "TOPIC":
             return None
-        topic = self.topic_string_of(alias.target)
-        if topic is None:
+        try:
+            return self.topic_string_of(alias.target)
+        except UnknownQueueError as error:
             why = f"it is an alias of topic object {alias.target}, which does not exist"
-            raise QueueError(MQRC_UNKNOWN_ALIAS_BASE_Q, name, why)
-        return topic
+            raise QueueError(MQRC_UNKNOWN_ALIAS_BASE_Q, name, why) from error
 
-    def topic_string_of(self, topic_object: str) -> str | None:
-        """The topic string of the topic object of that name; None where there is none."""
+    def topic_string_of(self, topic_object: str) -> str:
+        """The topic string of the topic object of that name. Raises UnknownQueueError (2085)."""
         row = self._connection.execute(_TOPIC, (topic_object,)).fetchone()
         if row is None:
-            return None
+            raise UnknownQueueError(topic_object, "there is no such topic object")
         with readable(self._database.path, f"definition of topic object {topic_object}"):
             found = definition_of("topic", row[0])
             assert isinstance(found, TopicObject)
         return found.topic_string
 
+    def is_gone(self, name: str) -> bool:
+        """Whether *name* was made here from a ``*``, and its queue was deleted."""
+        return self.look_up(name) is None and was_made(self._database, name)
+
     def save(self, definition: Definition) -> None:
         """Define or replace."""
-        self._settle()
+        self._pending.settle()
         self._connection.execute(_SAVE, (kind_of(definition), definition.name, state_of(definition)))
         if isinstance(definition, LocalQueue | AliasQueue):
-            self.cache.keep(definition)
+            self._keep(definition)
         elif isinstance(definition, QueueManager):
-            self.cache.qmgr = definition
+            self._qmgr = definition
 
     def delete(self, kind: str, name: str) -> None:
         """Delete a definition; it is not an error if there is none."""
-        self._settle()
+        self._pending.settle()
         self._connection.execute(_FORGET, (kind, name))
-        self.cache.drop(name)
+        self.queues.pop(name, None)
+        self.changes += 1
 
     def _made(self, name: str, refusal: QueueError) -> LocalQueue:
         if self.qmgr().strict:
             raise refusal
         if not is_object_name(name):
             raise UnknownQueueError(name, "this cannot name a queue: 1 to 48 of A-Z a-z 0-9 . _ / %")
-        if self._is_gone(name):
+        if was_made(self._database, name):
             raise UnknownQueueError(name, "it was a dynamic queue, and was deleted")
         if self._connection.execute(_MODEL, (name,)).fetchone() is not None:
             why = "it is a model queue, which holds no messages: open it, and put to the queue that this makes"

@@ -13,7 +13,6 @@ delete a dynamic queue changes no state version, so that no process loads everyt
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from datetime import datetime
 from enum import Enum
@@ -22,8 +21,10 @@ from typing import Final
 from commands.broker.objects import LocalQueue, ModelQueue, definition_of, dynamic_queue, is_object_name
 from commands.disk.errors import QueueError, readable
 from commands.qmgr.store import reading
-from commands.qmgr.store.database import Database
 from commands.qmgr.store.definitions import QueueDefinitions
+from commands.qmgr.store.message_table import MessageTable
+from commands.qmgr.store.owed import OwedMessages
+from commands.qmgr.store.write_buffer import WriteBuffer
 from rfh2.mqi_constants import (
     MQRC_DYNAMIC_Q_NAME_ERROR,
     MQRC_OBJECT_ALREADY_EXISTS,
@@ -33,7 +34,6 @@ from rfh2.mqi_constants import (
 
 _TABLE: Final = "dynamic_queues"
 _LONGEST_PREFIX: Final = 32
-_MADE_HERE: Final = re.compile(r".*[0-9A-F]{8}([0-9A-F]{8})", re.DOTALL)
 _MODEL: Final = "SELECT state FROM definitions WHERE kind = 'qmodel' AND name = ?"
 _IS_TAKEN: Final = "SELECT 1 FROM definitions WHERE kind IN ('qlocal', 'qalias', 'qmodel') AND name = ?"
 _INSERT: Final = "INSERT INTO dynamic_queues (number, name, connection) VALUES (?, ?, ?)"
@@ -56,23 +56,20 @@ class Close(Enum):
 
 
 class DynamicQueues:
-    """Those of one unit of work. settle: has the database know what is pending.
+    """Those of a queue manager, in its units of work."""
 
-    emptied: told the name of a queue whose messages are gone.
-    """
-
-    __slots__ = ("_clock", "_connection", "_database", "_emptied", "_queues", "_settle")
+    __slots__ = ("_clock", "_connection", "_database", "_definitions", "_messages", "_owed", "_pending")
 
     def __init__(
         self,
-        database: Database,
-        queues: QueueDefinitions,
+        pending: WriteBuffer,
+        definitions: QueueDefinitions,
+        messages: MessageTable,
+        owed: OwedMessages,
         clock: Callable[[], datetime],
-        settle: Callable[[], None],
-        emptied: Callable[[str], None],
     ) -> None:
-        self._database, self._connection, self._queues = database, database.connection, queues
-        self._clock, self._settle, self._emptied = clock, settle, emptied
+        self._database, self._connection, self._pending = pending.database, pending.database.connection, pending
+        self._definitions, self._messages, self._owed, self._clock = definitions, messages, owed, clock
 
     def model(self, name: str) -> ModelQueue | None:
         """The model queue of that name. Raises StoreDamagedError."""
@@ -88,14 +85,14 @@ class DynamicQueues:
 
         Raises QueueError 2011 for a name that is none, 2100 for one that is taken.
         """
-        self._settle()
+        self._pending.settle()
         number = reading.highest(self._database, _TABLE) + 1
         name = self._name(wanted.rstrip(" "), number)
         if self._connection.execute(_IS_TAKEN, (name,)).fetchone() is not None:
             raise QueueError(MQRC_OBJECT_ALREADY_EXISTS, name, "there is a queue of that name already")
         made = dynamic_queue(model, name, owner)
         self._connection.execute(_INSERT, (number, name, connection if made.is_temporary else None))
-        self._queues.save(made)
+        self._definitions.save(made)
         return made
 
     def close(self, name: str, maker: bool, option: Close) -> bool:
@@ -103,7 +100,7 @@ class DynamicQueues:
 
         Raises UnknownQueueError (2085), QueueError 2045, 2055.
         """
-        queue = self._queues.known(name)
+        queue = self._definitions.known(name)
         if queue.is_temporary and maker:
             self._delete(queue)
             return True
@@ -114,17 +111,14 @@ class DynamicQueues:
         row = self._connection.execute("SELECT 1 FROM dynamic_queues WHERE name = ?", (queue.name,)).fetchone()
         if row is None:
             raise QueueError(MQRC_OPTION_NOT_VALID_FOR_TYPE, queue.name, "it is not a dynamic queue; see DELETE QLOCAL")
-        if option is Close.DELETE:
-            self._settle()
-            holds = self._connection.execute("SELECT 1 FROM messages WHERE queue = ? LIMIT 1", (queue.name,)).fetchone()
-            if holds is not None:
-                raise QueueError(MQRC_Q_NOT_EMPTY, queue.name, "it holds messages")
+        if option is Close.DELETE and not self._messages.is_empty(queue.name):
+            raise QueueError(MQRC_Q_NOT_EMPTY, queue.name, "it holds messages")
         self._delete(queue)
         return True
 
     def adopt(self, name: str, connection: int) -> None:
         """Give the permanent dynamic queue *name* to a connection, if that is still there: it goes when that ends."""
-        self._settle()
+        self._pending.settle()
         self._connection.execute(_ADOPT, (connection, name))
 
     def is_adopted(self, name: str) -> bool:
@@ -133,29 +127,25 @@ class DynamicQueues:
 
     def connect(self) -> int:
         """The number of a new connection, never given twice."""
-        self._settle()
+        self._pending.settle()
         number = self._connection.execute("INSERT INTO connections DEFAULT VALUES").lastrowid
         assert number is not None
         return number
 
     def disconnect(self, number: int) -> int:
         """End a connection: its temporary queues go; returns how many."""
-        self._settle()
+        self._pending.settle()
         names = [name for (name,) in self._connection.execute(_OF_CONNECTION, (number,)).fetchall()]
         for name in names:
-            queue = self._queues.look_up(name)
+            queue = self._definitions.look_up(name)
             if isinstance(queue, LocalQueue):
                 self._delete(queue)
         self._connection.execute("DELETE FROM connections WHERE number = ?", (number,))
         return len(names)
 
-    def is_gone(self, name: str) -> bool:
-        """Whether *name* was made here from a ``*``, and its queue was deleted."""
-        return self._queues.look_up(name) is None and was_made(self._database, name)
-
     def deleted(self, name: str) -> None:
         """The definition of local queue *name* is deleted by other means: delete also what depends on it."""
-        self._settle()
+        self._pending.settle()
         self._connection.execute("DELETE FROM dynamic_queues WHERE name = ?", (name,))
         for statement in _END_SUBSCRIPTIONS:
             self._connection.execute(statement, (name,))
@@ -164,17 +154,17 @@ class DynamicQueues:
         """The subscriptions that ended with their queues since the last call."""
         ended = [sub_id for (sub_id,) in self._connection.execute("SELECT sub_id FROM ended_subscriptions").fetchall()]
         if ended:
-            self._settle()
+            self._pending.settle()
             self._connection.execute("DELETE FROM ended_subscriptions")
         return ended
 
     def _delete(self, queue: LocalQueue) -> None:
-        self._settle()
-        # Messages that were kept for it are deleted too: ``store.owed`` names its lanes like this.
-        for lane in (queue.name, f"owed {queue.name}") if queue.is_temporary else (queue.name,):
-            self._connection.execute("DELETE FROM messages WHERE queue = ?", (lane,))
-        self._emptied(queue.name)
-        self._queues.delete("qlocal", queue.name)
+        self._pending.settle()
+        self._connection.execute("DELETE FROM messages WHERE queue = ?", (queue.name,))
+        self._messages.changed(queue.name)
+        if queue.is_temporary:
+            self._owed.drop(queue.name)
+        self._definitions.delete("qlocal", queue.name)
         self.deleted(queue.name)
 
     def _name(self, wanted: str, number: int) -> str:
@@ -188,9 +178,3 @@ class DynamicQueues:
             why = "a dynamic queue's name is 1 to 48 of A-Z a-z 0-9 . _ / %, or up to 32 of them and *"
             raise QueueError(MQRC_DYNAMIC_Q_NAME_ERROR, wanted, why)
         return name
-
-
-def was_made(database: Database, name: str) -> bool:
-    """Whether *name* was made in this queue manager from a ``*``, however long ago."""
-    made = _MADE_HERE.fullmatch(name)
-    return made is not None and 0 < int(made[1], 16) <= reading.highest(database, _TABLE)

@@ -99,7 +99,7 @@ def sequence_in(database: Database, qmgr: str) -> SequenceNumbers:
 
 
 class NeighbourRecords:
-    """Those of one unit of work. settle: has the database know what is pending. changed: told that the state has."""
+    """Those of a queue manager, in its units of work. settle: writes what is pending. changed: told that they did."""
 
     __slots__ = ("_changed", "_settle", "database")
 

@@ -8,14 +8,15 @@ put on its queue before those in the lane. They expire as messages do.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 
 from commands.broker.descriptor import TENTH_US
 from commands.broker.state import LAST_US, to_microseconds
 from commands.qmgr.store.database import FAILURES, Database
-from commands.qmgr.store.messages import FIRST_MESSAGES, MessageRow, message_of
+from commands.qmgr.store.message_table import MessageTable
+from commands.qmgr.store.messages import FIRST_MESSAGES, message_of
 from commands.qmgr.store.port import StoredMessage
 from commands.qmgr.store.write_buffer import WriteBuffer
 from rfh2.mqmd import Mqmd
@@ -29,25 +30,19 @@ _GIVEN_UP: Final = "DELETE FROM messages WHERE queue = ? AND NOT persistent AND 
 
 
 class OwedMessages:
-    """What is owed, for one unit of work (``Owing``). take_seq: the number of a new message."""
+    """What is owed, in units of work (``Owing``)."""
 
-    __slots__ = ("_connection", "_database", "_lanes", "_pending", "_settle", "_take_seq")
+    __slots__ = ("_connection", "_database", "_lanes", "_messages", "_pending")
 
-    def __init__(
-        self,
-        database: Database,
-        pending: WriteBuffer,
-        settle: Callable[[], None],
-        take_seq: Callable[[], int],
-    ) -> None:
-        self._database, self._connection, self._pending = database, database.connection, pending
-        self._settle, self._take_seq = settle, take_seq
+    def __init__(self, pending: WriteBuffer, messages: MessageTable) -> None:
+        self._database, self._connection, self._pending = pending.database, pending.database.connection, pending
+        self._messages = messages
         self._lanes: set[str] | None = None
 
     def queues(self) -> set[str]:
         """The queues to which something is owed."""
         if self._lanes is None:
-            self._settle()
+            self._pending.settle()
             self._lanes = set()
             after = _BEFORE
             while (row := self._connection.execute(_NEXT_LANE, (after, _BEHIND)).fetchone())[0] is not None:
@@ -67,19 +62,16 @@ class OwedMessages:
         persistent: bool,
     ) -> None:
         """Keep a message for *queue*. persistent: whether it may never be given up."""
-        time_us = to_microseconds(time)
         end_us = None if expires_at is None else to_microseconds(expires_at)
         if end_us is None and (expiry := Mqmd.decode(md).expiry) > 0:
-            end_us = min(time_us + expiry * TENTH_US, LAST_US)
+            end_us = min(to_microseconds(time) + expiry * TENTH_US, LAST_US)
         self.queues().add(queue)
         lane = _LANE + queue
-        row: MessageRow = (self._take_seq(), lane, 0, time_us, user, persistent, end_us, md, body, 0)
-        if self._pending.put(row):
-            self._settle()
+        self._messages.keep(lane, md, body, time=time, user=user, persistent=persistent, expires_at_us=end_us)
 
     def first(self, queue: str, limit: int, now: datetime) -> list[StoredMessage]:
         """The first *limit* that are owed to *queue*, expired ones too, with the Expiry that is left."""
-        self._settle()
+        self._pending.settle()
         now_us = to_microseconds(now)
         rows = self._connection.execute(FIRST_MESSAGES, (_LANE + queue, limit)).fetchall()
         return [message_of(self._database, row, now_us) for row in rows]
@@ -96,7 +88,7 @@ class OwedMessages:
 
     def tried(self, queue: str, most: int | None) -> int:
         """A try failed; returns how many are discarded: not persistent and tried *most* times (None: none)."""
-        self._settle()
+        self._pending.settle()
         self._connection.execute(_TRIED, (_LANE + queue,))
         if most is None:
             return 0
@@ -105,9 +97,14 @@ class OwedMessages:
 
     def total(self) -> tuple[int, int]:
         """How many messages, and how many bytes, are owed in all."""
-        self._settle()
+        self._pending.settle()
         count, size_bytes = self._connection.execute(_TOTAL, (_BEFORE, _BEHIND)).fetchone()
         return int(count), int(size_bytes)
+
+    def drop(self, queue: str) -> None:
+        """Delete all that is owed to *queue*; nothing is pending."""
+        self._connection.execute("DELETE FROM messages WHERE queue = ?", (_LANE + queue,))
+        self._lanes = None
 
     def forget(self) -> None:
         """Forget what is known: anything may have changed."""

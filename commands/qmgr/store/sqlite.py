@@ -31,15 +31,13 @@ from commands.qmgr.store import opening, reading
 from commands.qmgr.store.connection import ProgramConnection, is_lost, lock_path
 from commands.qmgr.store.counters import subscription_counts, topic_counts
 from commands.qmgr.store.database import Database, Durability, LogWatch, translate_sqlite_errors
-from commands.qmgr.store.definitions import DefinitionCache, Queue, look_up, look_up_namelist, resolved
-from commands.qmgr.store.dynamic_queues import was_made
+from commands.qmgr.store.definitions import Queue, look_up, look_up_namelist, resolved, was_made
 from commands.qmgr.store.messages import browse_queue, queue_depth
 from commands.qmgr.store.neighbours import NeighbourRecord, SequenceNumbers, neighbours_in, repository_in, sequence_in
 from commands.qmgr.store.opening import DATABASE, directory_of
 from commands.qmgr.store.overview import Overview, beginnings, overview
 from commands.qmgr.store.port import LoadedState, StoredMessage
-from commands.qmgr.store.reading import KeptMessages
-from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
+from commands.qmgr.store.unit_of_work import SqliteUnitOfWork, Tables
 from rfh2.errors import StoreError
 from streams.topic_objects import Namelist
 
@@ -60,8 +58,7 @@ class QueueManagerStore:
         self.database = database
         self._name = name
         self.clock = clock
-        self._cache = DefinitionCache()
-        self._messages = KeptMessages(database, self._settle)
+        self._tables = Tables(database, clock)
         self._unit: SqliteUnitOfWork | None = None
         self._data_version = self._read_data_version()
         self._log_watch = LogWatch(Path(database.path))
@@ -160,7 +157,7 @@ class QueueManagerStore:
         self.database.begin(lasting, waits)
         try:
             self._data_version = self._read_data_version()
-            self._unit = SqliteUnitOfWork(self.database, self._cache, self._messages, self.clock)
+            self._unit = SqliteUnitOfWork(self._tables)
         except BaseException:
             connection.execute("ROLLBACK")
             raise
@@ -169,13 +166,13 @@ class QueueManagerStore:
     @translate_sqlite_errors
     def browse(self, queue: str) -> Iterator[StoredMessage]:
         """The messages on *queue*, in queue order, without blocking other processes. Raises UnknownQueueError."""
-        self._settle()
+        self._tables.pending.settle()
         return browse_queue(self.database, self._local(queue), self._now_us())
 
     @translate_sqlite_errors
     def depth(self, queue: str) -> int:
         """How many messages on *queue* have not expired. Raises UnknownQueueError."""
-        self._settle()
+        self._tables.pending.settle()
         return queue_depth(self.database.connection, self._local(queue), self._now_us())
 
     @translate_sqlite_errors
@@ -197,7 +194,7 @@ class QueueManagerStore:
     @translate_sqlite_errors
     def definitions_version(self) -> int:
         """A number that changes with the definitions. Raises StoreDamagedError."""
-        self._settle()
+        self._tables.pending.settle()
         return reading.versions(self.database)[1]
 
     @translate_sqlite_errors
@@ -223,33 +220,33 @@ class QueueManagerStore:
     @translate_sqlite_errors
     def local_queues(self) -> list[LocalQueue]:
         """The definitions of all local queues. Raises StoreDamagedError."""
-        self._settle()
+        self._tables.pending.settle()
         return reading.local_queues(self.database)
 
     @translate_sqlite_errors
     def numbers_left(self, seqs: Iterable[int]) -> set[int]:
         """Those of *seqs* that are still messages, on whatever queue, or of a program's unit of work."""
-        self._settle()
+        self._tables.pending.settle()
         find = self.database.connection.execute
         return {seq for seq in seqs if find("SELECT 1 FROM messages WHERE seq = ?", (seq,)).fetchone()}
 
     @translate_sqlite_errors
     def neighbours(self) -> list[NeighbourRecord]:
         """The parent and the children, by name, as they were last recorded. Raises StoreDamagedError."""
-        self._settle()
+        self._tables.pending.settle()
         return neighbours_in(self.database)
 
     @translate_sqlite_errors
     def sequence(self, qmgr: str) -> SequenceNumbers:
         """The sequence numbers of batches carried to another queue manager, and from there."""
-        self._settle()
+        self._tables.pending.settle()
         return sequence_in(self.database, qmgr)
 
     @translate_sqlite_errors
     def load_state(self) -> LoadedState:
         """Definitions, subscriptions and retained publications as of one moment. Raises StoreDamagedError."""
         with self.one_moment() as connection:
-            return reading.load_state(connection, self.database.path, self._messages)
+            return reading.load_state(connection, self.database.path, self._tables.state.retained)
 
     @translate_sqlite_errors
     def counts(self) -> tuple[dict[bytes, SubscriptionCounts], dict[str, TopicCounts]]:
@@ -267,7 +264,7 @@ class QueueManagerStore:
     @translate_sqlite_errors
     def beginnings(self, queue: str, size_bytes: int, limit: int) -> list[tuple[bytes, bytes]]:
         """Descriptor and first bytes of the first *limit* messages of *queue*. Raises UnknownQueueError."""
-        self._settle()
+        self._tables.pending.settle()
         return list(beginnings(self.database, self._local(queue), size_bytes, limit))
 
     @contextmanager
@@ -276,7 +273,7 @@ class QueueManagerStore:
 
         It is the open transaction, or a read transaction, which does not block other processes.
         """
-        self._settle()
+        self._tables.pending.settle()
         connection = self.database.connection
         if connection.in_transaction:
             yield connection
@@ -360,10 +357,6 @@ class QueueManagerStore:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-    def _settle(self) -> None:
-        if self._unit is not None and self._unit.is_open:
-            self._unit.settle()
 
     def _look_up(self, name: str) -> Queue | None:
         return look_up(self.database, name)

@@ -24,11 +24,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 
-from commands.broker.descriptor import HIGHEST_PRIORITY
+from commands.broker.descriptor import HIGHEST_PRIORITY, reports_expiration
+from commands.broker.state import to_microseconds
 from commands.qmgr.store.database import FAILURES, Database
+from commands.qmgr.store.message_table import MessageTable
 from commands.qmgr.store.messages import BODY, COLUMNS, SEQ, MessageRow, check
+from commands.qmgr.store.write_buffer import WriteBuffer
 
 _GOT: Final = "got {} "
 _PUT: Final = "put {} "
@@ -48,6 +52,7 @@ _FIND: Final = (
 )
 # Ranges of the index: one condition on rank and seq would be looked for from the beginning of the rank.
 _PLACES: Final = ("rank = :rank AND seq > :after", "rank > :rank")
+_EXPIRED: Final = "SELECT seq, substr(md, 1, 12) FROM messages WHERE expires_at <= ?"
 _MESSAGE: Final = f"SELECT {_COLUMNS} FROM messages WHERE seq = ?"
 _MOVE: Final = "UPDATE messages SET queue = ? || queue WHERE seq = ?"
 _CONCERNS: Final = "SELECT 1 FROM messages WHERE queue >= ? AND queue < ? AND queue LIKE '% ' || ? LIMIT 1"
@@ -81,17 +86,16 @@ ANY: Final = Match()
 
 
 class Uncommitted:
-    """Those of one unit of work of the database. settle: has the database know what is pending.
+    """Those of programs, in a unit of work of the database.
 
-    changed: told the name of a queue whose messages are not what they were. An owner is words, as in ``3 7``; it has
-    also what belongs to those that begin with it and a blank.
+    An owner is words, as in ``3 7``; it has also what belongs to those that begin with it and a blank.
     """
 
-    __slots__ = ("_changed", "_connection", "_database", "_settle")
+    __slots__ = ("_connection", "_database", "_messages", "_pending")
 
-    def __init__(self, database: Database, settle: Callable[[], None], changed: Callable[[str], None]) -> None:
-        self._database, self._connection = database, database.connection
-        self._settle, self._changed = settle, changed
+    def __init__(self, pending: WriteBuffer, messages: MessageTable) -> None:
+        self._database, self._connection, self._pending = pending.database, pending.database.connection, pending
+        self._messages = messages
 
     def find(
         self, queue: str, now_us: int, match: Match = ANY, after: tuple[int, int] = BEFORE_ALL
@@ -100,7 +104,7 @@ class Uncommitted:
 
         Raises StoreDamagedError.
         """
-        self._settle()
+        self._pending.settle()
         wanted = match.ids
         conditions = "".join(f" AND {ID_CONDITIONS[name]}" for name in wanted)
         values = {"queue": queue, "now": now_us, "rank": after[0], "after": after[1], **wanted}
@@ -114,43 +118,49 @@ class Uncommitted:
 
     def concerns(self, queue: str) -> bool:
         """Whether a unit of work that is not over has a message of *queue*, got, put or deferred."""
-        self._settle()
+        self._pending.settle()
         lanes = (lane.removesuffix("{} ") for lane in (_GOT, _PUT, _DEFERRED))
         found = (self._connection.execute(_CONCERNS, (lane, lane[:-1] + "!", queue)).fetchone() for lane in lanes)
         return any(row is not None for row in found)
 
     def message(self, seq: int) -> MessageRow:
         """The message of that number, wherever it is. Raises StoreDamagedError."""
-        self._settle()
+        self._pending.settle()
         row: MessageRow = self._connection.execute(_MESSAGE, (seq,)).fetchone()
         check(self._database, row)
         return row
 
+    def expired(self, now: datetime) -> list[MessageRow]:
+        """The messages that have expired at *now* and ask for a report of that. Raises StoreDamagedError."""
+        self._pending.settle()
+        found = self._connection.execute(_EXPIRED, (to_microseconds(now),)).fetchall()
+        return [self.message(seq) for seq, md in found if reports_expiration(md)]
+
     def remove(self, queue: str, seq: int) -> None:
         """Take a message off its queue for good."""
         self._connection.execute("DELETE FROM messages WHERE seq = ?", (seq,))
-        self._changed(queue)
+        self._messages.changed(queue)
 
     def got(self, queue: str, seq: int, owner: str) -> None:
         """Take a message off its queue until *owner*'s unit of work ends."""
         self._connection.execute(_MOVE, (_GOT.format(owner), seq))
-        self._changed(queue)
+        self._messages.changed(queue)
 
     def put(self, queue: str, seq: int, owner: str) -> None:
         """Hide a message that was just put on its queue until *owner*'s unit of work ends."""
-        self._settle()
+        self._pending.settle()
         self._connection.execute(_MOVE, (_PUT.format(owner), seq))
-        self._changed(queue)
+        self._messages.changed(queue)
 
     def defer(self, queue: str, seq: int, owner: str) -> None:
         """Hide a message that was just put on its queue until *owner* ends."""
-        self._settle()
+        self._pending.settle()
         self._connection.execute(_MOVE, (_DEFERRED.format(owner), seq))
-        self._changed(queue)
+        self._messages.changed(queue)
 
     def activate(self, owner: str, msg_id: bytes, put: bool) -> Came:
         """Put a deferred message on its queue, or with *put* false delete it; returns the queue that has it."""
-        self._settle()
+        self._pending.settle()
         values = (*_range(_DEFERRED, owner), msg_id)
         found = self._connection.execute(_DEFERRED_OF_ID, values).fetchone()
         if found is None:
@@ -161,7 +171,7 @@ class Uncommitted:
             self._connection.execute(_BACK_ONE, (queue, seq))
         else:
             self._connection.execute("DELETE FROM messages WHERE seq = ?", (seq,))
-        self._changed(queue)
+        self._messages.changed(queue)
         return {queue: seq} if put else {}
 
     def end(self, owner: str) -> Came:
@@ -173,7 +183,7 @@ class Uncommitted:
 
     def pass_on(self, owner: str, heir: str) -> bool:
         """Have the unit of work belong to *heir*; whether there is anything in it."""
-        self._settle()
+        self._pending.settle()
         found = 0
         for lane in (_GOT, _PUT):
             values = (lane.format(heir), len(lane.format(owner)) + 1, *_range(lane, owner))
@@ -182,7 +192,7 @@ class Uncommitted:
 
     def discard(self, owner: str, exists: Callable[[str], bool]) -> None:
         """Delete what is in the unit of work and belongs to queues that there are not."""
-        self._settle()
+        self._pending.settle()
         for lane in (_GOT, _PUT):
             for name, _ in self._connection.execute(_LANES, _range(lane, owner)).fetchall():
                 if not exists(name.rpartition(" ")[2]):
@@ -190,13 +200,13 @@ class Uncommitted:
 
     def commit(self, owner: str) -> Came:
         """End the unit of work; returns the queues that have new messages."""
-        self._settle()
+        self._pending.settle()
         self._connection.execute(_DELETE, _range(_GOT, owner))
         return self._returned(_PUT, owner, 0)
 
     def backout(self, owner: str) -> Came:
         """Undo the unit of work; returns the queues to which messages came back."""
-        self._settle()
+        self._pending.settle()
         self._connection.execute(_DELETE, _range(_PUT, owner))
         return self._returned(_GOT, owner, 1)
 
@@ -205,7 +215,7 @@ class Uncommitted:
         for name, seq in self._connection.execute(_LANES, _range(lane, owner)).fetchall():
             queue = name.rpartition(" ")[2]
             self._connection.execute(_BACK, (len(name) - len(queue) + 1, backouts, name))
-            self._changed(queue)
+            self._messages.changed(queue)
             came[queue] = min(seq, came.get(queue, seq))
         return came
 

@@ -1,8 +1,8 @@
 """The pending writes of a unit of work: when they are made, and how a part of it is backed out.
 
-They are written many rows at a time, which takes a third of the time. The unit of work writes what is pending for a
-table (``flush``) before it reads the table, so a reader sees no difference. A part that is backed out removes what it
-added (``mark``, ``back_to``) without touching a table.
+They are written many rows at a time, which takes a third of the time. Whoever reads a table has what is pending for it
+written before (``settle``), so a reader sees no difference. A part that is backed out removes what it added without
+touching a table.
 
 A part becomes an SQLite savepoint only with its first statement, and most parts have none. What was pending before the
 part is not the part's: it is written before the savepoint, or pends again when the part is backed out.
@@ -13,13 +13,13 @@ half a character in it.
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Sequence
 from itertools import chain, groupby
 from operator import itemgetter
 from typing import Final
 
 from commands.broker.state import PublicationRow
+from commands.qmgr.store.database import FAILURES, Database, translate_sqlite_errors
 from commands.qmgr.store.messages import (
     BODY,
     DELETE_MESSAGE,
@@ -33,6 +33,7 @@ from commands.qmgr.store.messages import (
 
 Values = tuple[str | bytes | int | None, ...]
 Mark = tuple[int, int, int, int]
+_Writes = tuple[list[MessageRow], list[tuple[int]], list[tuple[int, PublicationRow]], list[tuple[str, Values]]]
 NOTHING: Final[Mark] = (0, 0, 0, 0)
 
 
@@ -58,26 +59,33 @@ _LONG_BYTES: Final = 64 * 1024
 
 
 class WriteBuffer:
-    """The writes of one unit of work that are still to be made, for one connection, inside its transaction."""
+    """What the open unit of work of *database* has still to write, inside its transaction; made once for a database."""
 
-    __slots__ = ("_bytes", "_connection", "_published", "_put", "_statements", "_taken")
+    __slots__ = ("_bytes", "_earlier", "_part", "_published", "_put", "_savepoint", "_statements", "_taken", "database")
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
+    def __init__(self, database: Database) -> None:
+        self.database = database
         self._put: list[MessageRow] = []
         self._taken: list[tuple[int]] = []
         self._published: list[tuple[int, PublicationRow]] = []
         self._statements: list[tuple[str, Values]] = []
         self._bytes = 0
+        self._part: Mark | None = None  # what was pending when the open part began
+        self._savepoint = False  # whether SQLite knows of that part
+        # What was pending before the part and was written behind its savepoint.
+        self._earlier: _Writes | None = None
 
-    def put(self, row: MessageRow) -> bool:
-        """A message more, with its body; whether to flush now."""
+    # What is to be written
+
+    def put(self, row: MessageRow) -> None:
+        """A message more, with its body."""
         put, size_bytes, user = self._put, len(row[BODY] or b""), row[USER]
         if user is not None:
             _check_text(user)
         put.append(row)
         self._bytes += size_bytes
-        return size_bytes > _LONG_BYTES or self._bytes > _MOST_BYTES or len(put) > _MOST_ROWS
+        if size_bytes > _LONG_BYTES or self._bytes > _MOST_BYTES or len(put) > _MOST_ROWS:
+            self.settle()
 
     def take(self, seq: int) -> None:
         """A message less."""
@@ -87,11 +95,6 @@ class WriteBuffer:
         """A publication to retain, and its number."""
         self._published.append((number, row))
         self._bytes += len(row.body)
-
-    @property
-    def is_much(self) -> bool:
-        """Whether to flush now, for the memory that it takes."""
-        return self._bytes > _MOST_BYTES or len(self._statements) > _MOST_ROWS
 
     def retain(self, topic: str, number: int) -> None:
         """*topic* retains publication *number*, and no earlier one; in the order of other statements."""
@@ -105,31 +108,58 @@ class WriteBuffer:
                 _check_text(value)
         self._statements.append((statement, values))
 
-    def mark(self) -> Mark:
-        """How much there is, for ``back_to``."""
-        return len(self._put), len(self._taken), len(self._published), len(self._statements)
+    # Writing it
 
-    def back_to(self, mark: Mark) -> None:
-        """Forget what was added since *mark*; nothing was flushed meanwhile."""
-        put, taken, published, statements = mark
-        self._bytes -= _size_bytes(self._put[put:], self._published[published:])
-        del self._put[put:], self._taken[taken:], self._published[published:], self._statements[statements:]
+    @translate_sqlite_errors
+    def settle(self) -> None:
+        """Write all that is pending: before a table is read, or written by other means. Raises StoreError."""
+        self._settle(messages_alone=False)
+
+    @translate_sqlite_errors
+    def settle_messages(self) -> None:
+        """As ``settle``, for the table of messages alone: what is retained may change often until it is written."""
+        self._settle(messages_alone=True)
+
+    def settle_if_much(self) -> None:
+        """Write all that is pending where it takes much memory."""
+        if self._bytes > _MOST_BYTES or len(self._statements) > _MOST_ROWS:
+            self.settle()
+
+    def _settle(self, messages_alone: bool) -> None:
+        connection, part = self.database.connection, self._part
+        if not connection.in_transaction:
+            return  # of a unit of work that SQLite has ended
+        flush = self._flush_messages if messages_alone else self.flush
+        try:
+            if part is not None:
+                if not self._savepoint:
+                    flush(part)
+                    connection.execute("SAVEPOINT part")
+                    self._savepoint = True
+                elif not messages_alone and part != NOTHING:
+                    self._earlier = self._first(part)
+                self._part = (0, 0, *part[2:]) if messages_alone else NOTHING
+            flush()
+        except FAILURES:
+            # Some of it may be written: what is left of this unit of work is no whole.
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
 
     def flush(self, mark: Mark | None = None) -> None:
         """Make the writes, or those that there were at *mark* alone.
 
         Raises sqlite3.Error; then the transaction, or the part of it, has to be backed out.
         """
-        put, taken, published, statements = self.mark() if mark is None else mark
-        self.flush_messages((put, taken, published, statements))
+        put, taken, published, statements = self._mark() if mark is None else mark
+        self._flush_messages((put, taken, published, statements))
         if statements:
             self._write_statements(published, statements)
         self._bytes -= _size_bytes((), self._published[:published])
         del self._published[:published], self._statements[:statements]
 
-    def flush_messages(self, mark: Mark | None = None) -> None:
-        """As ``flush``, but only for the table of messages."""
-        put, taken, _, _ = self.mark() if mark is None else mark
+    def _flush_messages(self, mark: Mark | None = None) -> None:
+        put, taken, _, _ = self._mark() if mark is None else mark
         # What is put takes the pages that what is taken leaves. No message is both: a get writes what was put before.
         if taken:
             self._write(DELETE_MESSAGES, DELETE_MESSAGE, self._taken[:taken])
@@ -152,33 +182,58 @@ class WriteBuffer:
             if statement is _RETAIN:
                 self._write(_RETAIN_MANY, _RETAIN, several)
             else:
-                self._connection.executemany(statement, several)
+                self.database.connection.executemany(statement, several)
 
     def _write(self, many: str, one: str, rows: Sequence[Sequence[object]]) -> None:
         """Write *rows*: as far as possible with statement *many*, which takes ``MANY`` at a time."""
         whole = len(rows) - len(rows) % MANY
         for start in range(0, whole, MANY):
-            self._connection.execute(many, tuple(chain.from_iterable(rows[start : start + MANY])))
-        self._connection.executemany(one, rows[whole:])
+            self.database.connection.execute(many, tuple(chain.from_iterable(rows[start : start + MANY])))
+        self.database.connection.executemany(one, rows[whole:])
 
-    def copy(self, mark: Mark) -> WriteBuffer:
-        """What there was at *mark*."""
-        put, taken, published, statements = mark
-        copy = WriteBuffer(self._connection)
-        copy._put, copy._taken = self._put[:put], self._taken[:taken]
-        copy._published, copy._statements = self._published[:published], self._statements[:statements]
-        copy._bytes = _size_bytes(copy._put, copy._published)
-        return copy
+    # Parts
 
-    def prepend(self, earlier: WriteBuffer) -> None:
-        """Have what is pending in *earlier* before all else."""
-        self._put[:0], self._taken[:0] = earlier._put, earlier._taken
-        self._published[:0], self._statements[:0] = earlier._published, earlier._statements
-        self._bytes += earlier._bytes
+    @property
+    def is_in_part(self) -> bool:
+        """Whether a part is open."""
+        return self._part is not None
+
+    def begin_part(self) -> None:
+        """Begin a part; none is open."""
+        self._part, self._savepoint = self._mark(), False
+
+    def end_part(self, *, done: bool) -> None:
+        """End the open part; if it is not *done*, back it out. Raises sqlite3.Error."""
+        part, self._part = self._part, None
+        assert part is not None
+        earlier, self._earlier = self._earlier, None
+        if not done:
+            self._back_to(part)
+            if earlier is not None:
+                self._put[:0], self._taken[:0], self._published[:0], self._statements[:0] = earlier
+                self._bytes += _size_bytes(earlier[0], earlier[2])
+        if self._savepoint:
+            if not done:
+                self.database.connection.execute("ROLLBACK TO part")
+            self.database.connection.execute("RELEASE part")
 
     def clear(self) -> None:
-        """Forget all of it."""
-        self.back_to(NOTHING)
+        """The unit of work is over: forget all of it, and its open part."""
+        self._part = self._earlier = None
+        self._back_to(NOTHING)
+
+    def _mark(self) -> Mark:
+        return len(self._put), len(self._taken), len(self._published), len(self._statements)
+
+    def _back_to(self, mark: Mark) -> None:
+        """Forget what was added since *mark*; nothing was flushed meanwhile."""
+        put, taken, published, statements = mark
+        self._bytes -= _size_bytes(self._put[put:], self._published[published:])
+        del self._put[put:], self._taken[taken:], self._published[published:], self._statements[statements:]
+
+    def _first(self, mark: Mark) -> _Writes:
+        put, taken, published, statements = mark
+        return self._put[:put], self._taken[:taken], self._published[:published], self._statements[:statements]
 
 
 def _size_bytes(put: Sequence[MessageRow], published: Sequence[tuple[int, PublicationRow]]) -> int:
@@ -188,68 +243,3 @@ def _size_bytes(put: Sequence[MessageRow], published: Sequence[tuple[int, Public
 def _check_text(text: str) -> None:
     if not text.isascii():
         text.encode()
-
-
-class Settling:
-    """For one unit of work with the writes *pending*. All of it raises sqlite3.Error."""
-
-    __slots__ = ("_connection", "_earlier", "_part", "_pending", "_savepoint")
-
-    def __init__(self, connection: sqlite3.Connection, pending: WriteBuffer) -> None:
-        self._connection, self._pending = connection, pending
-        self._part: Mark | None = None  # what was pending when the open part began
-        self._savepoint = False  # whether SQLite knows of that part
-        # What was pending before the part and was written behind its savepoint.
-        self._earlier: WriteBuffer | None = None
-
-    @property
-    def is_in_part(self) -> bool:
-        """Whether a part is open."""
-        return self._part is not None
-
-    def settle(self) -> None:
-        """Write all that is pending."""
-        part = self._part
-        if part is not None and not self._savepoint:
-            self._pending.flush(part)
-            self._begin_savepoint()
-        elif part is not None and part != NOTHING:
-            self._earlier = self._pending.copy(part)
-        if part is not None:
-            self._part = NOTHING
-        self._pending.flush()
-
-    def settle_messages(self) -> None:
-        """Write what is pending for the table of messages: what is retained may change often until it is written."""
-        if self._part is not None:
-            if not self._savepoint:
-                self._pending.flush_messages(self._part)
-                self._begin_savepoint()
-            self._part = (0, 0, *self._part[2:])
-        self._pending.flush_messages()
-
-    def _begin_savepoint(self) -> None:
-        self._connection.execute("SAVEPOINT part")
-        self._savepoint = True
-
-    def begin_part(self) -> None:
-        """Begin a part; none is open."""
-        self._part, self._savepoint = self._pending.mark(), False
-
-    def end_part(self, *, done: bool) -> None:
-        """End the open part; if it is not *done*, back it out."""
-        part, self._part = self._part, None
-        assert part is not None
-        earlier, self._earlier = self._earlier, None
-        if not done:
-            self._pending.back_to(part)
-            if earlier is not None:
-                self._pending.prepend(earlier)
-        if self._savepoint:
-            if not done:
-                self._connection.execute("ROLLBACK TO part")
-            self._connection.execute("RELEASE part")
-
-    def forget_part(self) -> None:
-        """The unit of work is over, and no part of it is left."""
-        self._part = self._earlier = None

@@ -244,7 +244,7 @@ def test_refresh_makes_proxy_subscriptions_what_they_have_to_be(tmp_path: Path) 
         subscriptions = [each for each in store.load_state()[1] if each.topic_string == "t/3"]
         with store.unit_of_work() as unit:
             unit.database.connection.execute("DELETE FROM subscriptions WHERE sub_id = ?", (subscriptions[0].sub_id,))
-            unit._state_changed()
+            unit._tables.state.changed()
         world.settle()
         assert world.proxies("QM2") == right - {("QM3", "t/3")}
         assert world.proxies("QM1") == {("QM2", topic) for _, topic in right - {("QM3", "t/3")}}

@@ -219,7 +219,7 @@ def test_what_is_backed_out_counts_nothing(units: list[tuple[list[tuple[int, int
                                 unit.put("Q", None, b"x")
                             in_part["puts"] += puts
                             if settles:
-                                unit.settle()
+                                unit.local_queues()
                             for _ in range(gets):
                                 in_part["gets"] += unit.find_queue("Q") is not None and unit.get("Q") is not None
                             counts = Counts()

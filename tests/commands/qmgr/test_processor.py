@@ -390,16 +390,16 @@ def _fails_in_putting(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _fails_in_saving(monkeypatch: pytest.MonkeyPatch) -> None:
-    from commands.qmgr.store import effects
+    from commands.qmgr.store import state_table
 
-    real = effects.publication_row  # type: ignore[attr-defined]
+    real = state_table.publication_row  # type: ignore[attr-defined]
 
     def failing(publication: Published) -> object:
         if b"<Topic>poison</Topic>" in encode(publication.message):
             raise ZeroDivisionError("a fault of ours")
         return real(publication)
 
-    monkeypatch.setattr(effects, "publication_row", failing)
+    monkeypatch.setattr(state_table, "publication_row", failing)
 
 
 @pytest.mark.rule("RC-3008")

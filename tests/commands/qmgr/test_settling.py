@@ -6,6 +6,8 @@ import sqlite3
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from hypothesis import given, strategies as st
@@ -13,8 +15,9 @@ from hypothesis import given, strategies as st
 from commands.broker.objects import QueueManager
 from commands.broker.state import PublicationRow
 from commands.qmgr.store import QueueManagerStore
+from commands.qmgr.store.database import Database
 from commands.qmgr.store.schema import migrate
-from commands.qmgr.store.write_buffer import Settling, WriteBuffer
+from commands.qmgr.store.write_buffer import WriteBuffer
 from rfh2 import Mqmd, decode
 from streams.operations import Publication, RetainedPublication, RetainedStored
 
@@ -39,8 +42,7 @@ class World:
 
     def __init__(self, connection: sqlite3.Connection, *, at_once: bool) -> None:
         self.connection, self.at_once, self.number = connection, at_once, 0
-        self.pending = WriteBuffer(connection)
-        self.settling = Settling(connection, self.pending)
+        self.pending = WriteBuffer(cast(Database, SimpleNamespace(connection=connection)))
         self.there: list[int] = []
 
     def step(self, step: Step) -> None:
@@ -52,7 +54,7 @@ class World:
             self.there.append(self.number)
         elif kind == "take" and self.there:
             # A get looks at the table first.
-            self.settling.settle_messages()
+            self.pending.settle_messages()
             self.pending.take(self.there.pop(which % len(self.there)))
         elif kind == "retain":
             self.pending.publish(self.number, PublicationRow(0, None, False, True, b"", body))
@@ -60,20 +62,20 @@ class World:
         elif kind == "clear":
             self.pending.execute("DELETE FROM retained WHERE topic = ?", (f"t/{which}",))
         if kind == "settle" or self.at_once:
-            self.settling.settle()
+            self.pending.settle()
         elif kind == "settle messages":
-            self.settling.settle_messages()
+            self.pending.settle_messages()
 
     def part(self, steps: Sequence[Step], done: bool) -> None:
         before = list(self.there)
-        self.settling.begin_part()
+        self.pending.begin_part()
         for step in steps:
             self.step(step)
-        self.settling.end_part(done=done)
+        self.pending.end_part(done=done)
         self.there = self.there if done else before
 
     def content(self) -> Content:
-        self.settling.settle()
+        self.pending.settle()
         messages = self.connection.execute("SELECT seq, body FROM messages ORDER BY seq").fetchall()
         kept = "SELECT topic, body FROM retained JOIN publications ON number = publication"
         retained = dict(self.connection.execute(kept).fetchall())

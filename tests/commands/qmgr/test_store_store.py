@@ -288,12 +288,29 @@ def test_effects_of_a_failed_part_are_not_kept(store: QueueManagerStore) -> None
     assert store.load_state()[1] == [other]
 
 
-def test_a_unit_of_work_that_is_over_does_nothing_more(store: QueueManagerStore) -> None:
+@pytest.mark.parametrize("later", [False, True], ids=["nothing-open", "a-later-one-open"])
+def test_a_unit_of_work_that_is_over_does_nothing_more(store: QueueManagerStore, later: bool) -> None:
     unit = store.unit_of_work()
     unit.commit()
-    for call in (unit.commit, unit.backout, lambda: unit.put("Q", None, b""), lambda: unit.get("Q")):
-        with pytest.raises(StoreError, match="over"):
-            call()
+    with store.unit_of_work() if later else nullcontext():
+        for call in (
+            unit.commit,
+            unit.backout,
+            unit.savepoint,
+            unit.load_state,
+            lambda: unit.put("Q", None, b""),
+            lambda: unit.get("Q"),
+            lambda: unit.find_queue("Q"),
+            lambda: unit.save_effects([]),
+            lambda: unit.save_definition(LocalQueue("Q")),
+            lambda: unit.counters,
+            lambda: unit.dynamic,
+            lambda: unit.neighbours,
+            lambda: unit.owed,
+            lambda: unit.uncommitted,
+        ):
+            with pytest.raises(StoreError, match="over"):
+                call()
 
 
 def test_one_unit_of_work_at_a_time(store: QueueManagerStore) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +13,7 @@ from typing import Any
 import pytest
 
 from commands.qmgr.store import QueueManagerStore
+from migrate.estate import workers
 from migrate.legacy_state import LegacyState, LegacySubscription, Publisher, Relation, Source, Stream, Unread
 from migrate.readers import state_json
 from tests.commands.cli_runs import Ran, run
@@ -210,6 +213,25 @@ def test_a_kill_between_the_transaction_and_the_record_is_found_out(place: Place
     record.write_bytes(applied)
     assert place.states()["QM1"] == "undone"
     assert "it was undone: run estate plan again" in place.estate("apply", "--only", "QM1").talk
+
+
+def test_a_worker_that_is_killed_is_told_and_the_next_call_finishes(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place.estate("plan")
+    parent = os.getpid()
+
+    def killed(*_: object) -> None:
+        assert os.getpid() != parent
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    monkeypatch.setattr(workers, "_guarded", killed)
+    ran = place.estate("apply", "--create")
+    assert ran.code == 2
+    assert "its process was killed (signal 9)" in ran.out + ran.talk
+    monkeypatch.undo()
+    assert set(place.states().values()) == {"planned"}
+    assert place.estate("apply", "--create").code == 0
 
 
 def test_what_was_migrated_otherwise_is_left_alone(place: Place) -> None:

@@ -22,7 +22,7 @@ from rfh2.errors import CaptureError, QPubSubError
 from tests.commands.replay.spark.test_twopass import difference
 from tests.commands.replay.spark.worlds import local_puts
 
-KNOBS = WorkloadOptions(messages=360, control=0.1, errors=0.03, strays=0.02, topics=40, subscribers=40)
+KNOBS = WorkloadOptions(messages=360, control=0.1, errors=0.08, strays=0.03, topics=40, subscribers=40)
 SETUP = setup_script(KNOBS)
 
 

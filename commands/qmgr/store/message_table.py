@@ -1,0 +1,411 @@
+"""The table of messages in a unit of work: put, get, browse, remove.
+
+What is read of it stays true until the unit of work ends, so the first messages of queues, their depths and the number
+of the last message are read once, and then counted in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from typing import Final
+
+from commands.broker.descriptor import HIGHEST_PRIORITY, arrive, default_descriptor, reports_expiration
+from commands.broker.objects import DEFAULT_STREAM, TEMPORARY, UNLIMITED_DEPTH, LocalQueue
+from commands.broker.puts import Outgoing
+from commands.broker.state import LAST_US, to_microseconds
+from commands.disk.errors import MessageRefusedError, QueueError
+from commands.headers.put_to_topic import publish_command
+from commands.qmgr.store import reading
+from commands.qmgr.store.counters import Counters
+from commands.qmgr.store.definitions import QueueDefinitions
+from commands.qmgr.store.messages import (
+    BODY,
+    BODY_OF_MESSAGE,
+    FIRST_SHORT_MESSAGES,
+    SEQ,
+    MessageRow,
+    browse_queue,
+    check,
+    message_of,
+    queue_depth,
+)
+from commands.qmgr.store.port import StoredMessage
+from commands.qmgr.store.write_buffer import WriteBuffer
+from rfh2.constants import MQAT_BROKER, MQRC_MSG_TOO_BIG_FOR_Q, MQRC_PUT_INHIBITED, MQRC_Q_FULL
+from rfh2.errors import DecodeError, EncodeError
+from rfh2.inherited_ccsids import put_descriptor, resolved_body
+from rfh2.mqi_constants import (
+    MQRC_GET_INHIBITED,
+    MQRC_MD_ERROR,
+    MQRC_OBJECT_TYPE_ERROR,
+    MQRC_PERSISTENT_NOT_ALLOWED,
+    MQRC_TOPIC_STRING_ERROR,
+)
+from rfh2.mqmd import Mqmd
+
+_COUNT_BACKOUT: Final = "UPDATE messages SET backout_count = backout_count + 1 WHERE seq = ?"
+_AHEAD: Final = 128
+
+
+class ReadAhead:
+    """The first messages of queues, in queue order: priority descending, then arrival; until a unit of work ends.
+
+    No other process gets or puts while that is open. The first look at a queue reads one message, for a caller that
+    needs no more. The second look reads the next messages in order, so that a deep queue needs one statement for many
+    messages. Long bodies are read only when their message is taken. A put to the queue may have to come before all of
+    these: then they are read again.
+    """
+
+    __slots__ = ("_database", "_pending", "_whole", "rows")
+
+    def __init__(self, pending: WriteBuffer) -> None:
+        self._database, self._pending = pending.database, pending
+        self.rows: dict[str, list[MessageRow]] = {}  # by queue; the last one is its first
+        self._whole: set[str] = set()  # queues with nothing behind what is in rows
+
+    def first(self, queue: str) -> int | None:
+        """The seq of the first message of a local queue, expired or not; None where it is empty."""
+        ahead = self.rows.get(queue)
+        if ahead:
+            return ahead[-1][SEQ]
+        if queue in self._whole:
+            return None
+        ahead = self._look(queue, 1 if ahead is None else _AHEAD)
+        return ahead[-1][SEQ] if ahead else None
+
+    def first_of(self, queues: Sequence[str]) -> str | None:
+        """Of these local queues the one whose first message came before those of the others; None where all are empty.
+
+        A processor asks before each message: what is known already is looked at here, without a call for each queue.
+        """
+        known, whole = self.rows, self._whole
+        first: int | None = None
+        of: str | None = None
+        for queue in queues:
+            ahead = known.get(queue)
+            if ahead:
+                seq: int | None = ahead[-1][SEQ]
+            else:
+                seq = None if queue in whole else self.first(queue)
+            if seq is not None and (first is None or seq < first):
+                first, of = seq, queue
+        return of
+
+    def take(self, queue: str) -> MessageRow:
+        """The row of the first message of a local queue that is not empty; it is first no more.
+
+        The caller has the message removed.
+        """
+        row = self.rows[queue].pop()
+        if row[BODY] is None:
+            # Read to the end: a statement left half-read would keep the transaction from committing.
+            ((body,),) = self._database.connection.execute(BODY_OF_MESSAGE, (row[SEQ],)).fetchall()
+            seq, name, rank, time, user, persistent, expires_at, md, _, backout_count = row
+            row = (seq, name, rank, time, user, persistent, expires_at, md, body, backout_count)
+        return row
+
+    def changed(self, queue: str) -> None:
+        """A message was put on *queue*, or its messages were removed."""
+        if queue in self.rows:
+            del self.rows[queue]
+            self._whole.discard(queue)
+
+    def forget(self) -> None:
+        """Anything may have changed."""
+        self.rows.clear()
+        self._whole.clear()
+
+    def _look(self, queue: str, limit: int) -> list[MessageRow]:
+        self._pending.settle_messages()
+        rows: list[MessageRow] = self._database.connection.execute(FIRST_SHORT_MESSAGES, (queue, limit)).fetchall()
+        for row in rows:
+            check(self._database, row)
+        rows.reverse()
+        self.rows[queue] = rows
+        if len(rows) < limit:
+            self._whole.add(queue)
+        return rows
+
+
+class MessageTable:
+    """All messages of a queue manager. Its methods are for an open unit of work, and raise sqlite3 errors.
+
+    got: the numbers of the messages that the unit of work got. last: the number of the last message; None until it is
+    needed.
+    """
+
+    __slots__ = (
+        "_asked",
+        "_clock",
+        "_connection",
+        "_counters",
+        "_database",
+        "_definitions",
+        "_depths",
+        "_pending",
+        "_read_ahead",
+        "_time",
+        "got",
+        "last",
+    )
+
+    def __init__(
+        self,
+        pending: WriteBuffer,
+        definitions: QueueDefinitions,
+        counters: Counters,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._database, self._connection = pending.database, pending.database.connection
+        self._pending, self._definitions, self._counters, self._clock = pending, definitions, counters, clock
+        self._read_ahead = ReadAhead(pending)
+        # The queues of the last get_next, and the local queues that they were, until a definition changes.
+        self._asked: tuple[Sequence[str], int, list[str]] = ((), -1, [])
+        self._time: tuple[datetime | None, int] = (None, 0)  # of the last put, for many puts have one time
+        self._depths: dict[str, int] = {}
+        self.got: list[int] = []
+        self.last: int | None = None
+
+    def begin(self) -> None:
+        """A unit of work begins: anything may have changed."""
+        self.forget()
+        self.got.clear()
+        self.last = None
+
+    def forget(self) -> None:
+        """The messages on the queues may be others."""
+        self._depths.clear()
+        self._read_ahead.forget()
+
+    def changed(self, queue: str) -> None:
+        """The messages of a local queue are others."""
+        self._depths.pop(queue, None)
+        self._read_ahead.changed(queue)
+
+    def get(self, queue: str) -> StoredMessage | None:
+        """As in ``Queues``."""
+        local = self._definitions.known(queue)
+        if not local.get_enabled:
+            raise QueueError(MQRC_GET_INHIBITED, local.name, "getting is inhibited")
+        return self._taken_first([local.name])
+
+    def get_next(self, queues: Sequence[str]) -> StoredMessage | None:
+        """As in ``Queues``."""
+        asked, changes, names = self._asked
+        if asked is not queues or changes != self._definitions.changes:
+            found = [self._definitions.find(each) for each in queues]
+            names = [queue.name for queue in found if queue is not None and queue.get_enabled]
+            self._asked = queues, self._definitions.changes, names
+        return self._taken_first(names)
+
+    def _taken_first(self, names: Sequence[str]) -> StoredMessage | None:
+        """The message that arrived first among the first ones of these local queues, removed; expired ones go too."""
+        read_ahead, now_us = self._read_ahead, to_microseconds(self._clock())
+        while (queue := read_ahead.first_of(names)) is not None:
+            row = read_ahead.take(queue)
+            seq, _, _, _, _, _, expires_at, md, _, _ = row
+            is_expired = expires_at is not None and expires_at <= now_us
+            if is_expired and reports_expiration(md):
+                continue  # it stays for ``discard_expired``, before which there is a report
+            self._pending.take(seq)
+            if is_expired:
+                # It may or may not have been among those counted.
+                self._depths.pop(queue, None)
+                continue
+            self.got.append(seq)
+            self._counters.got.append(queue)
+            self._counters.got_us.append(now_us)
+            if queue in self._depths:
+                self._depths[queue] -= 1
+            return message_of(self._database, row, now_us)
+        return None
+
+    def put(
+        self,
+        queue: str,
+        md: bytes | None,
+        body: bytes,
+        *,
+        time: datetime | None = None,
+        user: str | None = None,
+        application: str = "",
+        expires_at: datetime | None = None,
+    ) -> int:
+        """As in ``Queues``."""
+        definitions = self._definitions
+        local = definitions.queues.get(queue)
+        if type(local) is not LocalQueue:
+            topic = definitions.topic_behind(queue)
+            if topic is not None:
+                md, body = _publication(queue, topic, default_descriptor(body) if md is None else md, body)
+                queue = DEFAULT_STREAM
+            local = definitions.ensure(queue)
+        name = local.name
+        if not local.put_enabled:
+            raise QueueError(MQRC_PUT_INHIBITED, name, "putting is inhibited")
+        if len(body) > local.max_message_length:
+            why = f"the message has {len(body)} bytes, MAXMSGL is {local.max_message_length}"
+            raise MessageRefusedError(MQRC_MSG_TOO_BIG_FOR_Q, name, why)
+        if local.max_depth < UNLIMITED_DEPTH and self._counted(name) >= local.max_depth:
+            raise QueueError(MQRC_Q_FULL, name, f"it is full (MAXDEPTH {local.max_depth})")
+        if time is None:
+            time = self._clock()
+        seq = self._next()
+        arrived = arrive(
+            default_descriptor(body) if md is None else md,
+            queue=name,
+            def_priority=local.def_priority,
+            def_persistent=local.def_persistent,
+            qmgr=definitions.qmgr().name,
+            unique=seq,
+            time=time,
+            user=user,
+            application=application,
+        )
+        if arrived.persistent and local.definition_type == TEMPORARY:
+            why = "it is a temporary dynamic queue, which takes no persistent messages"
+            raise MessageRefusedError(MQRC_PERSISTENT_NOT_ALLOWED, name, why)
+        time_us = self._time_us(time)
+        if expires_at is not None:
+            end_us: int | None = to_microseconds(expires_at)
+        else:
+            end_us = None if arrived.lifetime_us is None else min(time_us + arrived.lifetime_us, LAST_US)
+        descriptor = put_descriptor(arrived.md, body, md)
+        body = resolved_body(body, descriptor)
+        rank = HIGHEST_PRIORITY - arrived.priority
+        self._add((seq, name, rank, time_us, arrived.user, arrived.persistent, end_us, descriptor, body, 0))
+        return seq
+
+    def put_alike(self, puts: Sequence[Outgoing], first: int, time: datetime) -> int:
+        """As in ``PutsAlike``."""
+        known, add = self._definitions.queues, self._add
+        time_us = self._time_us(time)
+        seq = self._next()
+        count = len(puts)
+        for n in range(first, count):
+            put = puts[n]
+            columns, local, body = put.accepted, known.get(put.queue), put.body
+            if (
+                columns is None
+                or type(local) is not LocalQueue
+                or not local.put_enabled
+                or len(body) > local.max_message_length
+                or local.max_depth < UNLIMITED_DEPTH
+            ):
+                return n
+            rank, persistent, user, lifetime_us = columns
+            if persistent and local.definition_type == TEMPORARY:
+                return n
+            end_us = None if lifetime_us is None else min(time_us + lifetime_us, LAST_US)
+            add((seq, local.name, rank, time_us, user, persistent, end_us, put.md, body, 0))
+            seq += 1
+        return count
+
+    def _add(self, row: MessageRow) -> None:
+        seq, name, _, time_us, _, _, _, _, _, _ = row
+        self._pending.put(row)
+        self.last = seq
+        counters = self._counters
+        counters.put.append(name)
+        counters.put_us.append(time_us)
+        if name in self._read_ahead.rows:
+            self._read_ahead.changed(name)
+        if name in self._depths:
+            self._depths[name] += 1
+
+    def keep(
+        self,
+        channel: str,
+        md: bytes,
+        body: bytes,
+        *,
+        time: datetime,
+        user: str | None,
+        persistent: bool,
+        expires_at_us: int | None,
+    ) -> None:
+        """Put a message as it is where no program can get it, after those that are there."""
+        self.last = seq = self._next()
+        self._pending.put((seq, channel, 0, self._time_us(time), user, persistent, expires_at_us, md, body, 0))
+
+    def browse(self, queue: str) -> Iterator[StoredMessage]:
+        """As in ``Queues``."""
+        self._pending.settle()
+        return browse_queue(self._database, self._definitions.known(queue).name, to_microseconds(self._clock()))
+
+    def depth(self, queue: str) -> int:
+        """As in ``Queues``."""
+        return self._depth(self._definitions.known(queue).name)
+
+    def clear_queue(self, queue: str) -> int:
+        """As in ``Queues``."""
+        name = self._definitions.known(queue).name
+        self.changed(name)
+        self._pending.settle()
+        return self._connection.execute("DELETE FROM messages WHERE queue = ?", (name,)).rowcount
+
+    def discard(self, queue: str, seqs: Sequence[int]) -> int:
+        """Remove these messages of *queue*, wherever they are on it; returns how many were there.
+
+        Raises UnknownQueueError. It is no get: nothing is counted where the unit of work is backed out.
+        """
+        name = self._definitions.known(queue).name
+        self.changed(name)
+        self._pending.settle()
+        rows = [(seq, name) for seq in seqs]
+        return self._connection.executemany("DELETE FROM messages WHERE seq = ? AND queue = ?", rows).rowcount
+
+    def discard_expired(self, now: datetime | None = None) -> int:
+        """As in ``Queues``."""
+        self.forget()
+        self._pending.settle()
+        now_us = to_microseconds(now or self._clock())
+        return self._connection.execute("DELETE FROM messages WHERE expires_at <= ?", (now_us,)).rowcount
+
+    def is_empty(self, queue: str) -> bool:
+        """Whether a local queue has no message, not even an expired one."""
+        return self._read_ahead.first(queue) is None
+
+    def count_backouts(self, seqs: Sequence[int]) -> None:
+        """Note that the gets of these messages, which are on their queues again, were backed out."""
+        self._connection.executemany(_COUNT_BACKOUT, [(seq,) for seq in seqs])
+
+    def _depth(self, name: str) -> int:
+        self._pending.settle()
+        return queue_depth(self._connection, name, to_microseconds(self._clock()))
+
+    def _counted(self, name: str) -> int:
+        count = self._depths.get(name)
+        if count is None:
+            count = self._depths[name] = self._depth(name)
+        return count
+
+    def _next(self) -> int:
+        if self.last is None:
+            self.last = reading.highest(self._database, "messages")
+        return self.last + 1
+
+    def _time_us(self, time: datetime) -> int:
+        if time is not self._time[0]:
+            self._time = time, to_microseconds(time)
+        return self._time[1]
+
+
+def _publication(alias: str, topic: str, md: bytes, body: bytes) -> tuple[bytes, bytes]:
+    """The Publish command that a message put on *alias*, an alias of a topic object, becomes (guide 7.7).
+
+    topic: the object's topic string. Raises QueueError 2425 where that is empty, 2043 for what a broker puts:
+    subscribers and replies are on queues, and a subscription that feeds its own topic would never end;
+    MessageRefusedError 2026 for a descriptor or headers that cannot be read.
+    """
+    if not topic:
+        raise QueueError(MQRC_TOPIC_STRING_ERROR, alias, "it is an alias of a topic object without a TOPICSTR")
+    try:
+        mqmd = Mqmd.decode(md)
+        if mqmd.put_appl_type == MQAT_BROKER:
+            raise QueueError(MQRC_OBJECT_TYPE_ERROR, alias, "it is an alias of a topic, and takes nothing from brokers")
+        mqmd, command = publish_command(topic, mqmd, body)
+        return mqmd.encode(), command
+    except (DecodeError, EncodeError) as error:
+        raise MessageRefusedError(MQRC_MD_ERROR, alias, str(error)) from error
