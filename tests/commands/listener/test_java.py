@@ -131,6 +131,7 @@ def test_pcf_agent(port: int, classpath: str) -> None:
         "queue RAIN, type 1, depth 2 of 7",
         "name RAIN",
         "status: depth 2",
+        "connected by APP.SVRCONN",
         "topic Weather",
         "subscription to Weather/Rain/#, to RAIN",
         "unknown 2085",
