@@ -54,7 +54,7 @@ def report(
 
 def report_expired(unit: SqliteUnitOfWork, now: datetime) -> None:
     """Send the reports of expired messages, which are discarded after this. Raises QueueError."""
-    for row in unit.uncommitted.expired(now):
+    for row in unit.expired(now):
         mqmd = Mqmd.decode(row[MD])
         if row[QUEUE].count(" ") == 0:  # the others are those of units of work, which may be backed out
             report(unit, EXPIRATION, mqmd, row[BODY] or b"", row[USER], now)

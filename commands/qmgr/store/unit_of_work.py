@@ -148,6 +148,7 @@ class SqliteUnitOfWork:
     depth = _of("messages", MessageTable.depth)
     clear_queue = _of("messages", MessageTable.clear_queue)
     discard = _of("messages", MessageTable.discard)
+    expired = _of("uncommitted", Uncommitted.expired)
     discard_expired = _of("messages", MessageTable.discard_expired)
 
     find_queue = _of("definitions", QueueDefinitions.find)
