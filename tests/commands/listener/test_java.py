@@ -132,6 +132,7 @@ PROGRAMS: Final[dict[str, tuple[str, ...]]] = {
         "queue RAIN, type 1, depth 2 of 7",
         "name RAIN",
         "status: depth 2",
+        "connected by APP.SVRCONN",
         "topic Weather",
         "subscription to Weather/Rain/#, to RAIN",
         "unknown 2085",
