@@ -66,7 +66,7 @@ public class PcfAgent {
             System.out.println("unknown " + error.getReason());
         }
         try {
-            send(CMQCFC.MQCMD_INQUIRE_CHANNEL_STATUS, CMQC.MQCA_Q_NAME, "X");
+            send(CMQCFC.MQCMD_BACKUP_CF_STRUC, CMQC.MQCA_Q_NAME, "X");
         } catch (PCFException error) {
             System.out.println("no such command " + error.getReason());
         }
