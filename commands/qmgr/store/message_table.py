@@ -105,6 +105,14 @@ class ReadAhead:
             row = (seq, name, rank, time, user, persistent, expires_at, md, body, backout_count)
         return row
 
+    def peek(self, queue: str) -> MessageRow | None:
+        """The first message of a local queue, with its body, expired or not; None where it is empty."""
+        if self.first(queue) is None:
+            return None
+        row = self.take(queue)
+        self.rows[queue].append(row)
+        return row
+
     def changed(self, queue: str) -> None:
         """A message was put on *queue*, or its messages were removed."""
         if queue in self.rows:
@@ -177,6 +185,19 @@ class MessageTable:
         """The messages on the queues may be others."""
         self._depths.clear()
         self._read_ahead.forget()
+
+    def first(self, queue: str) -> MessageRow | None:
+        """The first message of a local queue, expired or not; None where it is empty."""
+        return self._read_ahead.peek(queue)
+
+    def removed(self, queue: str, seq: int) -> None:
+        """Message number *seq* of a local queue, and no other one, has gone from it."""
+        ahead = self._read_ahead.rows.get(queue)
+        if ahead and ahead[-1][SEQ] == seq:
+            ahead.pop()
+            self._depths.pop(queue, None)
+        else:
+            self.changed(queue)
 
     def changed(self, queue: str) -> None:
         """The messages of a local queue are others."""
