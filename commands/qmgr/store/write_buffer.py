@@ -103,8 +103,8 @@ class WriteBuffer:
 
     def move_last(self, queue: str) -> None:
         """Have the message that was put last on *queue*."""
-        seq, _, *rest = self._put[-1]
-        self._put[-1] = (seq, queue, *rest)
+        seq, _, rank, time, user, persistent, expires_at, md, body, backout_count = self._put[-1]
+        self._put[-1] = (seq, queue, rank, time, user, persistent, expires_at, md, body, backout_count)
 
     def publish(self, number: int, row: PublicationRow) -> None:
         """A publication to retain, and its number."""
