@@ -53,8 +53,8 @@ class ReadAhead:
 
     No other process gets or puts while that is open. The first look at a queue reads one message, for a caller that
     needs no more. Each further look reads eight times as many, so that a deep queue needs one statement for many
-    messages, and a caller that needs some does not read many. Long bodies are read only when their message is taken. A put to the queue may have to come before all of
-    these: then they are read again.
+    messages, and a caller that needs some does not read many. Long bodies are read only when their message is taken. A
+    put to the queue may have to come before all of these: then they are read again.
     """
 
     __slots__ = ("_database", "_limits", "_pending", "_whole", "rows")
