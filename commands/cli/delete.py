@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import click
 from commands.disk.files import directory_to_disk
 from commands.disk.lock import exclusive
 from commands.options.queue_manager import HOME
-from commands.options.verb import verb
+from commands.options.verb import json_option, verb
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.opening import PROCESSOR_LOCK, database_path
 from commands.terminal.console import Console
@@ -20,9 +21,10 @@ from commands.terminal.counted import counted
 @verb("qpubsub delete QM1", "qpubsub delete QM1 --yes", exit_codes={2: "usage, or it is running, or not empty"})
 @click.argument("qmgr")
 @click.option("--yes", is_flag=True, help="Delete it with its messages and subscriptions.")
+@json_option
 @HOME
 @click.pass_obj
-def command(console: Console, qmgr: str, yes: bool, home: Path) -> None:
+def command(console: Console, qmgr: str, yes: bool, home: Path, as_json: bool) -> None:
     """Delete queue manager QMGR with all that is in its directory, as dltmqm does.
 
     It must have ended (qpubsub stop). One that holds messages, subscriptions or retained publications is deleted only
@@ -37,6 +39,8 @@ def command(console: Console, qmgr: str, yes: bool, home: Path) -> None:
         gone = directory.rename(directory.with_name(f".{directory.name}.deleted"))
         directory_to_disk(home)
     shutil.rmtree(gone)
+    if as_json:
+        console.data(json.dumps({"qmgr": qmgr, "directory": str(directory)}))
     console.say(f"queue manager {qmgr} deleted")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import time
@@ -13,7 +14,7 @@ import click
 from commands.disk.errors import QueueManagerInUseError
 from commands.disk.lock import HolderLock, is_held
 from commands.options.queue_manager import queue_manager
-from commands.options.verb import verb
+from commands.options.verb import json_option, verb
 from commands.qmgr.store.opening import PROCESSOR_LOCK, database_path
 from commands.terminal.console import Console, ExitCode
 
@@ -34,16 +35,24 @@ _NAP_S: Final = 0.05
     show_default=True,
     help="Wait this long for its end.",
 )
+@json_option
 @click.pass_obj
-def command(console: Console, qmgr: str, home: Path, wait: float) -> ExitCode:
+def command(console: Console, qmgr: str, home: Path, wait: float, as_json: bool) -> ExitCode:
     """End the run that works for queue manager QMGR on this machine, as endmqm -w does: SIGTERM, then wait.
 
     It ends the command under way first. A standby (run --standby) takes over; stop it before.
     """
     directory = database_path(home, qmgr).parent
-    if not is_held(directory):
-        console.say(f"queue manager {qmgr} was not running")
-        return ExitCode.PROBLEMS
+    was_running = is_held(directory)
+    if was_running:
+        _end(qmgr, directory, wait)
+    if as_json:
+        console.data(json.dumps({"qmgr": qmgr, "was_running": was_running}))
+    console.say(f"queue manager {qmgr} {'has ended' if was_running else 'was not running'}")
+    return ExitCode.DONE if was_running else ExitCode.PROBLEMS
+
+
+def _end(qmgr: str, directory: Path, wait: float) -> None:
     holder = HolderLock(directory / PROCESSOR_LOCK).holder()
     os.kill(int(holder), signal.SIGTERM)
     deadline = time.monotonic() + wait
@@ -51,5 +60,3 @@ def command(console: Console, qmgr: str, home: Path, wait: float) -> ExitCode:
         if time.monotonic() >= deadline:
             raise QueueManagerInUseError(qmgr, holder)
         time.sleep(_NAP_S)
-    console.say(f"queue manager {qmgr} has ended")
-    return ExitCode.DONE

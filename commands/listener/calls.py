@@ -178,6 +178,7 @@ def asked_for(mqmd: Mqmd, gmo: Structure, longest: int) -> tuple[GetOptions, int
         correl_id=mqmd.correl_id,
         group_id=mqmd.group_id,
         longest=max(0, longest),
+        seq=int.from_bytes(gmo["MsgToken"], "big") if gmo["Version"] >= 3 else 0,
         ccsid=mqmd.coded_char_set_id,
         encoding=mqmd.encoding,
         number=mqmd.msg_seq_number,

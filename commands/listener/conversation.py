@@ -49,7 +49,6 @@ from rfh2.pcf_admin_names import MQOT_Q_MGR, MQOT_TOPIC
 
 _Result = TypeVar("_Result")
 _log: Final = logging.getLogger("qpubsub.listener")
-_ANY_NAME: Final = ("", "*")
 _CONNECTION_ID_BYTES: Final = 24
 # Beside the time for which a request may wait: to carry it out.
 _ANSWERED_S: Final = 10
@@ -215,7 +214,7 @@ class Conversation:
 
     async def connect(self, qmgr: str, application: str, kind: int, accounting_token: bytes) -> int:
         """MQCONN; the reason, 0 where it succeeds."""
-        if qmgr.lstrip("*") not in _ANY_NAME and qmgr.lstrip("*") != self.qmgr:
+        if not qmgr.startswith("*") and qmgr not in ("", self.qmgr):
             return MQRC_Q_MGR_NAME_ERROR
         if self._shared.quiescing.done():
             return MQRC_Q_MGR_QUIESCING

@@ -26,6 +26,8 @@ _IS_CLIENT: Final = 0x20
 _CAPABILITIES1: Final = 0x26
 _CAPABILITIES2: Final = 0x51
 _CAPABILITIES3: Final = 0x20
+# Error flags 2, the list that is refused, and the one in its place.
+_COMPRESSION: Final = ((0x01, "HeaderCompression", b"\0\xff"), (0x02, "MessageCompression", b"\0" + b"\xff" * 15))
 # Error flags 1.
 _BAD_FAP, _BAD_TRANSMISSION_SIZE, _BAD_MESSAGE_SIZE, _BAD_HEARTBEAT = 0x08, 0x04, 0x10, 0x80
 
@@ -103,8 +105,12 @@ def answer(offer: bytes, order: ByteOrder, qmgr: str, random: bytes, most: Most)
     if len(data) >= ID_BEGIN.size + ID_MORE.size + ID_SHARING.size:
         shared = Structure(ID_SHARING, data, ID_BEGIN.size + ID_MORE.size, order)
         product = shared.text("ProductId")
-        shared["ErrorFlags2"] = 0
-        shared["HeaderCompression"], shared["MessageCompression"] = b"\0\xff", b"\0" + b"\xff" * 15
+        # A client that is not told so compresses, whatever is behind its first choice.
+        bad_lists = 0
+        for bit, name, nothing in _COMPRESSION:
+            bad_lists |= bit if set(shared[name]) - set(nothing) else 0
+            shared[name] = nothing
+        shared["ErrorFlags2"], refused = bad_lists, refused | bad_lists
         conversations = max(0, min(shared["ConversationsPerSocket"], most.sharing))
         shared["ConversationsPerSocket"] = conversations
         shared["CapabilityFlags3"], shared["NotAccepted3"] = _accepted(shared["CapabilityFlags3"], _CAPABILITIES3)

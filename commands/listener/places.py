@@ -92,7 +92,7 @@ class Places:
     @property
     def told(self) -> list[ListeningPlace]:
         """Where it listens now."""
-        return [ListeningPlace(name=name, host=at.host, port=at.port) for name, (at, _, _) in self._open.items()]
+        return [ListeningPlace(name=name, host=at.host, port=port) for name, (at, _, port) in self._open.items()]
 
     def close(self) -> None:
         """Take no more connections."""

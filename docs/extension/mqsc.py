@@ -32,9 +32,10 @@ KINDS: dict[str, ObjectKind] = {
     "SUB": attributes.SUB,
     "QMGR": attributes.QMGR,
 }
-_MAKERS: dict[str, Callable[[str], object]] = {
-    "QMGR": QueueManager,
-    **{word: family.make for word, family in families.FAMILIES.items()},
+# By identity: the two kinds of channel have one word.
+_MAKERS: dict[int, Callable[[str], object]] = {
+    id(attributes.QMGR): QueueManager,
+    **{id(family.kind): family.make for family in (*families.FAMILIES.values(), families.SERVER_CHANNEL)},
 }
 
 
@@ -80,7 +81,7 @@ def takes(kind: Kind) -> str:
 
 
 def _initial(kind: ObjectKind, attribute: Attribute) -> str:
-    make = _MAKERS.get(kind.word)
+    make = _MAKERS.get(id(kind))
     if make is None:
         return ""
     value = shown(make("NAME"), attribute)

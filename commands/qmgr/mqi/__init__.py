@@ -2,6 +2,8 @@
 
 calls                   one connection's calls: MQOPEN, MQCLOSE, MQPUT, MQINQ, MQSET, MQCMIT, MQBACK
 getting                 MQGET: which message a program gets, and what of it
+groups, group_turns     messages that are put and got in the order of their groups
+delay                   messages that are put now, to be there later
 subscriptions           its subscriptions: MQSUB, MQSUBRQ, MQCLOSE of both kinds
 subscription_requests   what these ask of the command processor, and its answers
 subscription_rules      the subscription that a request makes, resumes or alters; or the reason against it

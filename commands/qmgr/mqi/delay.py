@@ -42,7 +42,7 @@ _CCSID: Final = 819
 
 def delay_of(mqmd: Mqmd, body: bytes) -> int:
     """The delay in milliseconds that a JMS program asks for; 0 for none."""
-    if b"<Dly" not in body or name_of(mqmd.format) != name_of(MQFMT_RF_HEADER_2):
+    if name_of(mqmd.format) != MQFMT_RF_HEADER_2 or b"<Dly" not in body:
         return 0
     try:
         headers, _ = decode_chain(body, mqmd.format, mqmd.coded_char_set_id)

@@ -131,18 +131,17 @@ _ON_TOPICS: Final = (
 _UNKNOWN_REPORTS: Final = (
     Refusal("MQMD Report", 0x101C_0000, MQRC_REPORT_OPTIONS_ERROR, "no such report option is known"),
 )
+# Of the options of each of these no more than one may be given.
 _ONE_OF_PUT: Final = (
-    (MQPMO_SYNCPOINT, MQPMO_NO_SYNCPOINT),
-    (
-        MQPMO_DEFAULT_CONTEXT,
-        MQPMO_NO_CONTEXT,
-        MQPMO_PASS_IDENTITY_CONTEXT,
-        MQPMO_PASS_ALL_CONTEXT,
-        MQPMO_SET_IDENTITY_CONTEXT,
-        MQPMO_SET_ALL_CONTEXT,
-    ),
+    MQPMO_SYNCPOINT | MQPMO_NO_SYNCPOINT,
+    MQPMO_DEFAULT_CONTEXT
+    | MQPMO_NO_CONTEXT
+    | MQPMO_PASS_IDENTITY_CONTEXT
+    | MQPMO_PASS_ALL_CONTEXT
+    | MQPMO_SET_IDENTITY_CONTEXT
+    | MQPMO_SET_ALL_CONTEXT,
 )
-_ONE_OF_GET: Final = ((MQGMO_SYNCPOINT, MQGMO_NO_SYNCPOINT, MQGMO_SYNCPOINT_IF_PERSISTENT),)
+_ONE_OF_GET: Final = (MQGMO_SYNCPOINT | MQGMO_NO_SYNCPOINT | MQGMO_SYNCPOINT_IF_PERSISTENT,)
 _REQUEST: Final = 1
 _MESSAGE_TYPES: Final = frozenset({_REQUEST, 2, 4, 8, 112, 113})
 _OF_APPLICATIONS: Final = range(65_536, 1_000_000_000)
@@ -198,8 +197,10 @@ def check_put(mqmd: Mqmd, options: int, *, on_topic: bool) -> None:
     if options & ~_OF_MQPUT:
         raise MqiError(MQRC_OPTIONS_ERROR, f"MQPMO Options are {options:#x}")
     _refuse(options, OF_PUT)
-    _refuse(mqmd.report, (*_UNKNOWN_REPORTS, *OF_ANY_REPORT, *(OF_REPORT if on_topic else ())))
-    _refuse(mqmd.msg_flags, (*OF_FLAGS, *(_ON_TOPICS if on_topic else ())))
+    if mqmd.report:
+        _refuse(mqmd.report, (*_UNKNOWN_REPORTS, *OF_ANY_REPORT, *(OF_REPORT if on_topic else ())))
+    if mqmd.msg_flags:
+        _refuse(mqmd.msg_flags, (*OF_FLAGS, *(_ON_TOPICS if on_topic else ())))
     if mqmd.msg_type not in _MESSAGE_TYPES and mqmd.msg_type not in _OF_APPLICATIONS:
         raise MqiError(MQRC_MSG_TYPE_ERROR, f"MsgType is {mqmd.msg_type}")
     if mqmd.msg_type == _REQUEST and not name_of(mqmd.reply_to_q):
@@ -233,8 +234,8 @@ def _refuse(value: int, rows: tuple[Refusal, ...]) -> None:
             raise MqiError(row.reason, f"{row.option}: {row.why}")
 
 
-def _exclude(options: int, groups: tuple[tuple[int, ...], ...]) -> None:
+def _exclude(options: int, groups: tuple[int, ...]) -> None:
     for group in groups:
-        given = [option for option in group if options & option]
-        if len(given) > 1:
-            raise MqiError(MQRC_OPTIONS_ERROR, f"options {given[0]:#x} and {given[1]:#x} exclude each other")
+        given = options & group
+        if given & (given - 1):
+            raise MqiError(MQRC_OPTIONS_ERROR, f"options {given:#x} exclude each other")

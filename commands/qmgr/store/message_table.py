@@ -52,16 +52,17 @@ class ReadAhead:
     """The first messages of queues, in queue order: priority descending, then arrival; until a unit of work ends.
 
     No other process gets or puts while that is open. The first look at a queue reads one message, for a caller that
-    needs no more. The second look reads the next messages in order, so that a deep queue needs one statement for many
-    messages. Long bodies are read only when their message is taken. A put to the queue may have to come before all of
-    these: then they are read again.
+    needs no more. Each further look reads eight times as many, so that a deep queue needs one statement for many
+    messages, and a caller that needs some does not read many. Long bodies are read only when their message is taken. A
+    put to the queue may have to come before all of these: then they are read again.
     """
 
-    __slots__ = ("_database", "_pending", "_whole", "rows")
+    __slots__ = ("_database", "_limits", "_pending", "_whole", "rows")
 
     def __init__(self, pending: WriteBuffer) -> None:
         self._database, self._pending = pending.database, pending
         self.rows: dict[str, list[MessageRow]] = {}  # by queue; the last one is its first
+        self._limits: dict[str, int] = {}  # how many messages the last look at a queue was for
         self._whole: set[str] = set()  # queues with nothing behind what is in rows
 
     def first(self, queue: str) -> int | None:
@@ -71,7 +72,7 @@ class ReadAhead:
             return ahead[-1][SEQ]
         if queue in self._whole:
             return None
-        ahead = self._look(queue, 1 if ahead is None else _AHEAD)
+        ahead = self._look(queue, 1 if ahead is None else min(8 * self._limits[queue], _AHEAD))
         return ahead[-1][SEQ] if ahead else None
 
     def first_of(self, queues: Sequence[str]) -> str | None:
@@ -105,6 +106,14 @@ class ReadAhead:
             row = (seq, name, rank, time, user, persistent, expires_at, md, body, backout_count)
         return row
 
+    def peek(self, queue: str) -> MessageRow | None:
+        """The first message of a local queue, with its body, expired or not; None where it is empty."""
+        if self.first(queue) is None:
+            return None
+        row = self.take(queue)
+        self.rows[queue].append(row)
+        return row
+
     def changed(self, queue: str) -> None:
         """A message was put on *queue*, or its messages were removed."""
         if queue in self.rows:
@@ -122,7 +131,7 @@ class ReadAhead:
         for row in rows:
             check(self._database, row)
         rows.reverse()
-        self.rows[queue] = rows
+        self.rows[queue], self._limits[queue] = rows, limit
         if len(rows) < limit:
             self._whole.add(queue)
         return rows
@@ -177,6 +186,19 @@ class MessageTable:
         """The messages on the queues may be others."""
         self._depths.clear()
         self._read_ahead.forget()
+
+    def first(self, queue: str) -> MessageRow | None:
+        """The first message of a local queue, expired or not; None where it is empty."""
+        return self._read_ahead.peek(queue)
+
+    def removed(self, queue: str, seq: int) -> None:
+        """Message number *seq* of a local queue, and no other one, has gone from it."""
+        ahead = self._read_ahead.rows.get(queue)
+        if ahead and ahead[-1][SEQ] == seq:
+            ahead.pop()
+            self._depths.pop(queue, None)
+        else:
+            self.changed(queue)
 
     def changed(self, queue: str) -> None:
         """The messages of a local queue are others."""

@@ -31,7 +31,7 @@ from commands.broker.descriptor import HIGHEST_PRIORITY, reports_expiration
 from commands.broker.state import to_microseconds
 from commands.qmgr.store.database import FAILURES, Database
 from commands.qmgr.store.message_table import MessageTable
-from commands.qmgr.store.messages import BODY, COLUMNS, SEQ, MessageRow, check
+from commands.qmgr.store.messages import BODY, COLUMNS, EXPIRES_AT, QUEUE, SEQ, MessageRow, check
 from commands.qmgr.store.write_buffer import WriteBuffer
 
 _GOT: Final = "got {} "
@@ -117,7 +117,12 @@ class Uncommitted:
 
         Raises StoreDamagedError.
         """
-        self._pending.settle()
+        if match == ANY and after == BEFORE_ALL:
+            first = self._messages.first(queue)
+            if first is None or first[EXPIRES_AT] is None:
+                return first
+        if self._pending.has_messages:
+            self._pending.settle()
         wanted = match.ids
         conditions = "".join(f" AND {ID_CONDITIONS[name]}" for name in wanted)
         values = {"queue": queue, "now": now_us, "rank": after[0], "after": after[1], **wanted}
@@ -138,6 +143,9 @@ class Uncommitted:
 
     def message(self, seq: int) -> MessageRow:
         """The message of that number, wherever it is. Raises StoreDamagedError."""
+        pending = self._pending.last_put(seq)
+        if pending is not None:
+            return pending
         self._pending.settle()
         row: MessageRow = self._connection.execute(_MESSAGE, (seq,)).fetchone()
         check(self._database, row)
@@ -151,25 +159,29 @@ class Uncommitted:
 
     def remove(self, queue: str, seq: int) -> None:
         """Take a message off its queue for good."""
-        self._connection.execute("DELETE FROM messages WHERE seq = ?", (seq,))
-        self._messages.changed(queue)
+        self._pending.take(seq)
+        self._messages.removed(queue, seq)
 
     def got(self, queue: str, seq: int, owner: str) -> None:
         """Take a message off its queue until *owner*'s unit of work ends."""
-        self._connection.execute(_MOVE, (_GOT.format(owner), seq))
-        self._messages.changed(queue)
+        self._move(queue, seq, _GOT.format(owner))
 
     def put(self, queue: str, seq: int, owner: str) -> None:
         """Hide a message that was just put on its queue until *owner*'s unit of work ends."""
-        self._pending.settle()
-        self._connection.execute(_MOVE, (_PUT.format(owner), seq))
-        self._messages.changed(queue)
+        self._move(queue, seq, _PUT.format(owner))
 
     def defer(self, queue: str, seq: int, owner: str) -> None:
         """Hide a message that was just put on its queue until *owner* ends."""
-        self._pending.settle()
-        self._connection.execute(_MOVE, (_DEFERRED.format(owner), seq))
-        self._messages.changed(queue)
+        self._move(queue, seq, _DEFERRED.format(owner))
+
+    def _move(self, queue: str, seq: int, lane: str) -> None:
+        pending = self._pending.last_put(seq)
+        if pending is not None:
+            self._pending.move_last(lane + pending[QUEUE])
+        else:
+            self._pending.settle()
+            self._connection.execute(_MOVE, (lane, seq))
+        self._messages.removed(queue, seq)
 
     def activate(self, owner: str, msg_id: bytes, put: bool) -> Came:
         """Put a deferred message on its queue, or with *put* false delete it; returns the queue that has it."""

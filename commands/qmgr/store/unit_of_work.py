@@ -106,7 +106,7 @@ class _Part:
         if not self._unit.is_open or not database.connection.in_transaction:
             return
         try:
-            tables.pending.end_part(done=error is None)
+            changed = tables.pending.end_part(done=error is None)
             if error is None:
                 return
             messages = tables.messages
@@ -114,6 +114,8 @@ class _Part:
             came_back = messages.got[got:]
             del messages.got[got:]
             tables.counters.back_to(counted)
+            if not changed:
+                return
             messages.forget()
             tables.undelivered.forget()
             tables.definitions.forget()

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import chain, groupby
 from operator import itemgetter
-from typing import Final
+from typing import Final, cast
 
 from commands.broker.state import PublicationRow
 from commands.qmgr.store.database import FAILURES, Database, translate_sqlite_errors
@@ -27,6 +27,7 @@ from commands.qmgr.store.messages import (
     INSERT_MESSAGE,
     INSERT_MESSAGES,
     MANY,
+    SEQ,
     USER,
     MessageRow,
 )
@@ -90,6 +91,20 @@ class WriteBuffer:
     def take(self, seq: int) -> None:
         """A message less."""
         self._taken.append((seq,))
+
+    @property
+    def has_messages(self) -> bool:
+        """Whether the table of messages is not yet what it is to be."""
+        return bool(self._put or self._taken)
+
+    def last_put(self, seq: int) -> MessageRow | None:
+        """Message number *seq*, if it was put last and is not written yet."""
+        return self._put[-1] if self._put and self._put[-1][SEQ] == seq else None
+
+    def move_last(self, queue: str) -> None:
+        """Have the message that was put last on *queue*."""
+        seq, _, *rest = self._put[-1]
+        self._put[-1] = cast(MessageRow, (seq, queue, *rest))
 
     def publish(self, number: int, row: PublicationRow) -> None:
         """A publication to retain, and its number."""
@@ -155,7 +170,8 @@ class WriteBuffer:
         self._flush_messages((put, taken, published, statements))
         if statements:
             self._write_statements(published, statements)
-        self._bytes -= _size_bytes((), self._published[:published])
+        if published:
+            self._bytes -= _size_bytes((), self._published[:published])
         del self._published[:published], self._statements[:statements]
 
     def _flush_messages(self, mark: Mark | None = None) -> None:
@@ -165,7 +181,8 @@ class WriteBuffer:
             self._write(DELETE_MESSAGES, DELETE_MESSAGE, self._taken[:taken])
         if put:
             self._write(INSERT_MESSAGES, INSERT_MESSAGE, self._put[:put])
-        self._bytes -= _size_bytes(self._put[:put], ())
+        if put:
+            self._bytes -= _size_bytes(self._put[:put], ())
         del self._put[:put], self._taken[:taken]
 
     def _write_statements(self, published: int, count: int) -> None:
@@ -202,10 +219,14 @@ class WriteBuffer:
         """Begin a part; none is open."""
         self._part, self._savepoint = self._mark(), False
 
-    def end_part(self, *, done: bool) -> None:
-        """End the open part; if it is not *done*, back it out. Raises sqlite3.Error."""
+    def end_part(self, *, done: bool) -> bool:
+        """End the open part; if it is not *done*, back it out. Whether it may have changed anything.
+
+        Raises sqlite3.Error.
+        """
         part, self._part = self._part, None
         assert part is not None
+        changed = self._savepoint or part != self._mark()
         earlier, self._earlier = self._earlier, None
         if not done:
             self._back_to(part)
@@ -216,6 +237,7 @@ class WriteBuffer:
             if not done:
                 self.database.connection.execute("ROLLBACK TO part")
             self.database.connection.execute("RELEASE part")
+        return changed
 
     def clear(self) -> None:
         """The unit of work is over: forget all of it, and its open part."""

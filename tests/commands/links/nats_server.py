@@ -136,7 +136,7 @@ class NatsNative:
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
         self.client = self.run(nats.connect(url, max_reconnect_attempts=-1, reconnect_time_wait=0.1, error_cb=_ignore))
-        self.jetstream = self.client.jetstream(timeout=10)
+        self.jetstream = self.client.jetstream(timeout=60)
         if subject is not None:
             until(lambda: lasting is False or self._has_stream(), "the stream")
             self.run(self._listen(prefix + subject, lasting))

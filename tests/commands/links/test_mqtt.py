@@ -20,7 +20,7 @@ from commands.qmgr.store import Durability, QueueManagerStore
 from rfh2 import Folder, Mqmd, Rfh1, Rfh2, decode
 from rfh2.message import Message
 from tests.commands.links.mosquitto import Mosquitto, Native, mosquitto, needs_mosquitto
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
 pytestmark = needs_mosquitto
 
@@ -49,7 +49,7 @@ class Bridge:
     def __enter__(self) -> Bridge:
         self.link.start()
         self._thread.start()
-        assert self.link.wait_up(10)
+        assert self.link.wait_up(PATIENCE_S)
         until(lambda: self.link._keeper.counter.done or not self._is_there, "the link's first round")
         return self
 

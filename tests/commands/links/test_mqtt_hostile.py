@@ -29,8 +29,6 @@ from tests.commands.links.test_mqtt import CONTROL, STREAM, Bridge
 from tests.commands.links.test_mqtt_faults import DEAD, OUTGOING
 from tests.waiting import until
 
-pytestmark = pytest.mark.faults
-
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -209,6 +207,7 @@ HOSTILE: list[tuple[str, str, int]] = [
 
 
 @needs_mosquitto
+@pytest.mark.faults
 def test_a_topic_that_the_broker_does_not_bear_is_a_dead_letter_and_what_is_behind_it_passes(
     tmp_path: Path, broker: Mosquitto
 ) -> None:
@@ -228,6 +227,7 @@ def test_a_topic_that_the_broker_does_not_bear_is_a_dead_letter_and_what_is_behi
 
 
 @needs_mosquitto
+@pytest.mark.faults
 def test_control_characters_in_properties_are_carried_and_come_back(tmp_path: Path, broker: Mosquitto) -> None:
     native = Native(broker, "native", "#")
     note = "line 1\nline 2\t\\end\u0085\ufdd0"
@@ -254,6 +254,7 @@ def test_control_characters_in_properties_are_carried_and_come_back(tmp_path: Pa
 
 
 @needs_mosquitto
+@pytest.mark.faults
 @pytest.mark.parametrize("character", ["\x01", "\x1b"], ids=ascii)
 def test_an_mqrfh_topic_that_xml_has_no_room_for_is_a_dead_letter(
     tmp_path: Path, broker: Mosquitto, character: str
@@ -269,6 +270,7 @@ def test_an_mqrfh_topic_that_xml_has_no_room_for_is_a_dead_letter(
 
 
 @needs_mosquitto
+@pytest.mark.faults
 def test_a_subscription_over_which_the_broker_hangs_up_is_not_asked_for_again(
     tmp_path: Path, broker: Mosquitto, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -289,6 +291,7 @@ def test_a_subscription_over_which_the_broker_hangs_up_is_not_asked_for_again(
 
 
 @needs_mosquitto
+@pytest.mark.faults
 def test_absurd_native_publications_stop_nothing(tmp_path: Path, broker: Mosquitto) -> None:
     native = Native(broker, "native")
     with Bridge(tmp_path / "qmgrs", broker.url) as bridge:
@@ -306,6 +309,7 @@ def test_absurd_native_publications_stop_nothing(tmp_path: Path, broker: Mosquit
 
 
 @needs_mosquitto
+@pytest.mark.faults
 def test_retained_native_publications_that_cannot_be_used_are_passed_over_by_a_regsub(
     tmp_path: Path, broker: Mosquitto, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -328,6 +332,7 @@ def test_retained_native_publications_that_cannot_be_used_are_passed_over_by_a_r
 
 
 @needs_mosquitto
+@pytest.mark.faults
 def test_a_broker_that_hangs_keeps_no_other_program_waiting(tmp_path: Path, broker: Mosquitto) -> None:
     """S in the middle of 40 RegSubs: puts of other programs are never kept waiting for the broker's patience."""
     native = Native(broker, "native")
@@ -362,6 +367,7 @@ def test_a_broker_that_hangs_keeps_no_other_program_waiting(tmp_path: Path, brok
 
 
 @needs_mosquitto
+@pytest.mark.faults
 @pytest.mark.parametrize("thread", ["inward", "outward", "keeper"])
 def test_a_thread_that_ends_all_the_same_ends_the_process(tmp_path: Path, broker: Mosquitto, thread: str) -> None:
     import sys
@@ -398,6 +404,7 @@ def test_pauses_grow_to_a_bound_and_begin_anew() -> None:
 
 
 @needs_mosquitto
+@pytest.mark.faults
 @pytest.mark.parametrize("kills", [2, pytest.param(6, marks=pytest.mark.nightly)])
 def test_a_broker_that_is_killed_makes_no_publication_a_dead_letter(
     tmp_path: Path, broker: Mosquitto, kills: int

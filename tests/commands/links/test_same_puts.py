@@ -34,7 +34,7 @@ from tests.commands.links.kafka_server import KafkaServer, needs_kafka
 from tests.commands.links.mosquitto import Mosquitto, needs_mosquitto
 from tests.commands.links.mqi.harness import SYSTEM_QUEUES, StandIn, needs_mqi, stand_in
 from tests.commands.links.nats_server import NatsServer, needs_nats
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 
@@ -171,7 +171,7 @@ class World:
         if self._link is not None:
             self._link.start()
             stack.callback(self._link.stop)
-            assert self._link.wait_up(10)
+            assert self._link.wait_up(PATIENCE_S)
         self._begin()
         return self
 

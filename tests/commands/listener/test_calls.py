@@ -21,7 +21,9 @@ from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.sqlite import utc_now
 from rfh2 import Folder, Rfh2, decode
 from rfh2.ccsid import ByteOrder
-from rfh2.channel.segments import SegmentType
+from rfh2.channel.layouts import MQGMO
+from rfh2.channel.segments import SegmentType, Structure
+from rfh2.layouts import MQMD2
 from rfh2.mqi_constants import (
     MQGMO_ACCEPT_TRUNCATED_MSG,
     MQGMO_BROWSE_FIRST,
@@ -39,6 +41,7 @@ from rfh2.mqi_constants import (
     MQGMO_UNMARKED_BROWSE_MSG,
     MQMO_MATCH_CORREL_ID,
     MQMO_MATCH_MSG_ID,
+    MQMO_MATCH_MSG_TOKEN,
     MQOO_BROWSE,
     MQOO_CO_OP,
     MQOO_INPUT_EXCLUSIVE,
@@ -597,4 +600,19 @@ def eventually(holds: Callable[[], object]) -> bool:
 def test_another_queue_manager_is_not_here(port: int) -> None:
     with MqiClient(port) as client:
         assert client.connect(qmgr="QM2") == 2058
-        assert client.connect(qmgr="*QM1") == 0
+        assert client.connect(qmgr="*GROUP.OF.A.CCDT") == 0
+
+
+def test_a_message_is_got_again_by_its_token(client: MqiClient) -> None:
+    """As IBM's Java classes do with a larger buffer, when theirs was too small for what they had matched."""
+    handle = client.opened("Q", IN | OUT)
+    for body in (b"first", b"wanted"):
+        client.put(handle, body, correl_id=body.ljust(24))
+    token, matched = b"", {"correl_id": b"wanted".ljust(24)}
+    for longest, match, reason in ((3, MQMO_MATCH_CORREL_ID, 2080), (100, MQMO_MATCH_MSG_TOKEN, 0)):
+        gmo = client.structure(MQGMO[3], "GMO ", 3, MatchOptions=match)
+        gmo["MsgToken"] = token.ljust(16, b"\0")
+        reply = client.call(SegmentType.MQGET, client.md(**matched) + bytes(gmo) + client.long(longest), handle)
+        assert reply.reason == reason
+        token = Structure(MQGMO[3], bytearray(reply.body), MQMD2.size)["MsgToken"]
+    assert reply.body.endswith(b"wanted")

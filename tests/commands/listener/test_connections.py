@@ -1,6 +1,6 @@
 """Who is connected: MQSC, PCF, the console, ``status`` and metrics show the same; and programs can be ended.
 
-One listener serves all of it. Rows of docs/conformance.md: LSN-60, LSN-61, LSN-62, ST-4.
+One listener serves all of it. Rows of docs/conformance.md: LSN-70, LSN-71, LSN-72, ST-4.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ SHOWN: dict[str, list[tuple[Any, ...]]] = {
 }
 
 
-@pytest.mark.rule("LSN-60")
+@pytest.mark.rule("LSN-70")
 @pytest.mark.parametrize("command", SHOWN)
 def test_mqsc_shows(place: Place, command: str) -> None:
     keywords = re.sub(r"\S*\([^)]*\)|QMSTATUS", " ", command).split()
@@ -171,7 +171,7 @@ MISSING = {
 }
 
 
-@pytest.mark.rule("LSN-60")
+@pytest.mark.rule("LSN-70")
 @pytest.mark.parametrize("command", MISSING)
 def test_what_is_not_there(place: Place, command: str) -> None:
     answer = place.mqsc(f"DISPLAY {command}")
@@ -207,7 +207,7 @@ SAME: dict[str, tuple[int, tuple[Parameter, ...]]] = {
 }
 
 
-@pytest.mark.rule("LSN-60")
+@pytest.mark.rule("LSN-70")
 @pytest.mark.parametrize("command", SAME)
 def test_pcf_tells_what_mqsc_shows(place: Place, command: str) -> None:
     number, parameters = SAME[command]
@@ -225,7 +225,7 @@ def test_pcf_tells_what_mqsc_shows(place: Place, command: str) -> None:
     assert len(known) >= min(4, len(shown[0]))
 
 
-@pytest.mark.rule("LSN-60")
+@pytest.mark.rule("LSN-70")
 def test_pcf_finds_one_connection(place: Place) -> None:
     wanted = place.programs()["worker"]
     whole = Cfbs.of(CONNECTION_ID.number, bytes.fromhex(wanted.id))
@@ -237,7 +237,7 @@ def test_pcf_finds_one_connection(place: Place) -> None:
     assert place.pcf(c.MQCMD_INQUIRE_CONNECTION).reason == 3019
 
 
-@pytest.mark.rule("LSN-60")
+@pytest.mark.rule("LSN-70")
 def test_the_console_status_and_metrics_show_the_same(place: Place) -> None:
     with opened(place.home) as console:
         page = console.client.get("/connections").text
@@ -305,7 +305,7 @@ WAYS: dict[str, Callable[[Place, Connection], None]] = {
 }
 
 
-@pytest.mark.rule("LSN-61")
+@pytest.mark.rule("LSN-71")
 @pytest.mark.parametrize("way", WAYS)
 def test_a_program_that_is_ended_is_backed_out(place: Place, way: str, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "qpubsub.listener")
@@ -329,7 +329,7 @@ def test_a_program_that_is_ended_is_backed_out(place: Place, way: str, caplog: p
     assert about == ["127.0.0.1", "SPARE.SVRCONN", "alice", "alice", "victim"]
 
 
-@pytest.mark.rule("LSN-61")
+@pytest.mark.rule("LSN-71")
 def test_others_on_its_connection_go_on(place: Place) -> None:
     with place.client("SPARE.SVRCONN", application="keeps", sharing=10) as client:
         client.share_connection(3)
@@ -345,7 +345,7 @@ def test_others_on_its_connection_go_on(place: Place) -> None:
         assert client.open("VICTIM", MQOO_OUTPUT).reason == 0
 
 
-@pytest.mark.rule("LSN-62")
+@pytest.mark.rule("LSN-72")
 def test_a_channel_is_stopped_and_started(place: Place) -> None:
     with place.client("SPARE.SVRCONN", application="victim") as client:
         assert place.mqsc("STOP CHANNEL(SPARE.SVRCONN) CONNAME(10.0.0.1)").amq == "AMQ9533"
@@ -372,7 +372,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.rule("LSN-62")
+@pytest.mark.rule("LSN-72")
 @pytest.mark.parametrize("command", REFUSED)
 def test_what_cannot_be_stopped(place: Place, command: str) -> None:
     assert place.mqsc(command).amq == REFUSED[command]
@@ -382,7 +382,7 @@ def test_what_cannot_be_stopped(place: Place, command: str) -> None:
 # A listener that is not there
 
 
-@pytest.mark.rule("LSN-60")
+@pytest.mark.rule("LSN-70")
 def test_what_a_listener_leaves_that_was_killed_says_nothing(home: Path) -> None:
     """It leaves a socket at which nobody answers, until the next listener starts."""
     place = Place(home, 0)

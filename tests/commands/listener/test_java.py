@@ -111,20 +111,6 @@ PROGRAMS: Final[dict[str, tuple[str, ...]]] = {
         "dynamic true",
         "done",
     ),
-    "PointToPoint PORT": (
-        "browsed 3",
-        "selected text 1",
-        "got text 0",
-        "got text 2",
-        "wait nothing, no wait nothing",
-        "uncommitted nothing",
-        "committed in a transaction",
-        "again in a transaction, redelivered true",
-        "listener true heard0 heard1 heard2",
-        "delayed, due true, true",
-        "temporary true",
-        "closed",
-    ),
     "PcfAgent PORT": (
         "connected to QM1",
         "pinged",
@@ -132,6 +118,7 @@ PROGRAMS: Final[dict[str, tuple[str, ...]]] = {
         "queue RAIN, type 1, depth 2 of 7",
         "name RAIN",
         "status: depth 2",
+        "connected by APP.SVRCONN",
         "topic Weather",
         "subscription to Weather/Rain/#, to RAIN",
         "unknown 2085",
@@ -150,6 +137,20 @@ PROGRAMS: Final[dict[str, tuple[str, ...]]] = {
 }
 """Programs, and what they print. LSN-8, LSN-9, LSN-34, LSN-41."""
 SHARING_PROGRAMS: Final[dict[str, tuple[str, ...]]] = {
+    "PointToPoint PORT": (
+        "browsed 3",
+        "selected text 1",
+        "got text 0",
+        "got text 2",
+        "wait nothing, no wait nothing",
+        "uncommitted nothing",
+        "committed in a transaction",
+        "again in a transaction, redelivered true",
+        "listener true heard0 heard1 heard2",
+        "delayed, due true, true",
+        "temporary true",
+        "closed",
+    ),
     "PublishSubscribe PORT normal": _PUBLISH_SUBSCRIBE,
     "NormalMode PORT": (
         *(*("shared one, two, nothing", "still three"),) * 2,

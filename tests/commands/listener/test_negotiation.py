@@ -73,6 +73,21 @@ def test_what_is_not_accepted_is_marked_and_then_agreed(
     assert answered(first.payload).is_agreed
 
 
+@pytest.mark.parametrize(
+    ("header", "message", "errors"),
+    [([0, 255], [9, 255], 2), ([8, 255], [0, 255], 1), ([8, 0], [9, 10, 0, 255], 3), ([0, 0], [0, 255], 0)],
+)
+def test_nothing_is_compressed(header: list[int], message: list[int], errors: int) -> None:
+    """A client that has it in its list further behind would compress all the same."""
+    data = bytearray(offer())
+    shared = Structure(ID_SHARING, data, ID_BEGIN.size + ID_MORE.size, "little")
+    shared["HeaderCompression"], shared["MessageCompression"] = bytes(header), bytes(message).ljust(16, b"\xff")
+    first = answered(bytes(data))
+    told = Structure(ID_SHARING, bytearray(first.payload), shared.at, "little")
+    assert (told["ErrorFlags2"], first.is_agreed) == (errors, not errors)
+    assert (told["HeaderCompression"], told["MessageCompression"]) == (b"\0\xff", b"\0" + b"\xff" * 15)
+
+
 @pytest.mark.parametrize("length", [ID_BEGIN.size, ID_BEGIN.size + ID_MORE.size, WHOLE - ID_PROTECTION.size])
 def test_older_clients_offer_less(length: int) -> None:
     found = answered(offer(length, FapLevel=4))

@@ -55,6 +55,10 @@ public class PcfAgent {
                 System.out.println("name " + name.trim());
         for (PCFMessage each : send(CMQCFC.MQCMD_INQUIRE_Q_STATUS, CMQC.MQCA_Q_NAME, "RAIN"))
             System.out.println("status: depth " + each.getIntParameterValue(CMQC.MQIA_CURRENT_Q_DEPTH));
+        PCFMessage who = new PCFMessage(CMQCFC.MQCMD_INQUIRE_CONNECTION);
+        who.addParameter(CMQCFC.MQBACF_GENERIC_CONNECTION_ID, new byte[0]);
+        for (PCFMessage each : agent.send(who))
+            System.out.println("connected by " + text(each, CMQCFC.MQCACH_CHANNEL_NAME));
         for (PCFMessage each : send(CMQCFC.MQCMD_INQUIRE_TOPIC, CMQC.MQCA_TOPIC_NAME, "WEATHER"))
             System.out.println("topic " + text(each, CMQC.MQCA_TOPIC_STRING));
         for (PCFMessage each : send(CMQCFC.MQCMD_INQUIRE_SUBSCRIPTION, CMQCFC.MQCACF_SUB_NAME, "rain"))
@@ -66,7 +70,7 @@ public class PcfAgent {
             System.out.println("unknown " + error.getReason());
         }
         try {
-            send(CMQCFC.MQCMD_INQUIRE_CHANNEL_STATUS, CMQC.MQCA_Q_NAME, "X");
+            send(CMQCFC.MQCMD_INQUIRE_SERVICE, CMQC.MQCA_Q_NAME, "X");
         } catch (PCFException error) {
             System.out.println("no such command " + error.getReason());
         }
