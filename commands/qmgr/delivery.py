@@ -4,7 +4,7 @@ refused                              then
 publication, temporary queue gone    the subscription goes too, and the publication is dropped (guide 6.7.2)
 publication, persistent response     dead-letter queue, with the reason
 non-persistent response              as PSNPRES says: NORMAL, SAFE, DISCARD, KEEP
-publication, by both                 owed to its queue (``qmgr.backlog``); where that cannot be, the command waits
+publication, by both                 kept for its queue (``qmgr.backlog``); where that cannot be, the command waits
 dead letter                          the command waits
 """
 
@@ -23,7 +23,7 @@ from commands.broker.puts import Outgoing, PutKind
 from commands.broker.transmission import transmitted
 from commands.disk.errors import GONE, MessageRefusedError, QueueError, UndeliverableError
 from commands.qmgr.backlog import DEAD_LETTERS, Backlog, lane_of
-from commands.qmgr.store.port import Owes, PutsAlike, PutsRemotely, StoredMessage, UnitOfWork
+from commands.qmgr.store.port import KeepsUndelivered, PutsAlike, PutsRemotely, StoredMessage, UnitOfWork
 from commands.templates.descriptors import APPLICATION
 from rfh2.constants import MQPER_PERSISTENT
 from rfh2.mqi_constants import MQRC_XMIT_Q_USAGE_ERROR
@@ -82,7 +82,7 @@ class Cause:
 class Deliverer:
     """Puts for one unit of work, by the definitions in *objects*.
 
-    warned: names of transmission queues for which a warning was logged. backlog: None where nothing can be owed.
+    warned: names of transmission queues for which a warning was logged. backlog: None where nothing can be kept.
     """
 
     def __init__(
@@ -98,8 +98,8 @@ class Deliverer:
         # Asked only once, because a check against a protocol takes as long as a put.
         self._routes = unit if isinstance(unit, PutsRemotely) else None
         self._alike = unit.put_alike if isinstance(unit, PutsAlike) else None
-        self._owing = unit.owed if backlog is not None and isinstance(unit, Owes) else None
-        self._is_behind = self._owing is not None and bool(self._owing.queues())
+        self._undelivered = unit.undelivered if backlog is not None and isinstance(unit, KeepsUndelivered) else None
+        self._is_behind = self._undelivered is not None and bool(self._undelivered.queues())
         self._ended: list[bytes] = []
 
     def take_ended(self) -> list[bytes]:
@@ -117,7 +117,7 @@ class Deliverer:
         A response is dropped as PSNPRES says, a publication if its subscriptions ended with their queue. Raises
         UndeliverableError.
         """
-        if self._is_behind and self._is_owed_behind(put, cause):
+        if self._is_behind and self._is_kept_behind(put, cause):
             return put
         try:
             self._put(put, cause, cause.user_of(put))
@@ -148,37 +148,37 @@ class Deliverer:
             n += 1
         return delivered
 
-    def _is_owed_behind(self, put: Outgoing, cause: Cause) -> bool:
-        """Keep *put* behind the messages that are already owed to its queue; False where there are none."""
-        assert self._owing is not None
+    def _is_kept_behind(self, put: Outgoing, cause: Cause) -> bool:
+        """Keep *put* behind the messages that are already kept for its queue; False where there are none."""
+        assert self._undelivered is not None
         lane = self._lane(put)
-        if put.kind is not PutKind.PUBLICATION or lane not in self._owing.queues():
+        if put.kind is not PutKind.PUBLICATION or lane not in self._undelivered.queues():
             return False
-        self._owe(put, cause, f"queue {lane}: something is owed to it already")
+        self._keep_back(put, cause, f"queue {lane}: something is kept for it already")
         return True
 
     def _lane(self, put: Outgoing) -> str:
-        """The queue to which *put* is owed: its own, or the transmission queue if this queue manager has that."""
+        """The queue to which *put* is kept for: its own, or the transmission queue if this queue manager has that."""
         if put.qmgr == self._qmgr:
             return put.queue
         return put.qmgr if self._routes is None else lane_of(put.queue, put.qmgr)
 
-    def _owe(self, put: Outgoing, cause: Cause, why: str) -> None:
+    def _keep_back(self, put: Outgoing, cause: Cause, why: str) -> None:
         """Keep *put*, a publication, until its queue takes it. Raises UndeliverableError where it cannot be kept."""
-        backlog, owing = self._backlog, self._owing
-        if backlog is None or owing is None:
+        backlog, undelivered = self._backlog, self._undelivered
+        if backlog is None or undelivered is None:
             raise UndeliverableError(why)
         lane = self._lane(put)
         if put.qmgr != self._qmgr and self._routes is None:
             put = transmitted(put)
-        if not backlog.takes(owing, len(put.body)):
-            raise UndeliverableError(f"{why}; more is owed to subscribers than can be kept")
+        if not backlog.takes(undelivered, len(put.body)):
+            raise UndeliverableError(f"{why}; more is undelivered for subscribers than can be kept")
         mqmd = put.mqmd
         persistent = mqmd.persistence == MQPER_PERSISTENT or cause.persistent
         user = mqmd.user_identifier or None
         kept = StoredMessage(0, put.queue, cause.now, user, put.md, put.body, persistent, 0, put.expires_at)
         try:
-            backlog.add(owing, lane, kept, why)
+            backlog.add(undelivered, lane, kept, why)
         except QueueError as full:
             raise UndeliverableError(f"{why}; it cannot be kept for its subscriber: {full}") from full
         self._is_behind = True
@@ -242,7 +242,7 @@ class Deliverer:
             if put.kind is PutKind.PUBLICATION:
                 # If the queue can never take a message, that message must not delay those behind it.
                 never = isinstance(refusal, MessageRefusedError)
-                self._owe(instead._replace(queue=DEAD_LETTERS) if never else put, cause, why)
+                self._keep_back(instead._replace(queue=DEAD_LETTERS) if never else put, cause, why)
                 return put
             raise UndeliverableError(why, for_ever=response and mode == "SAFE") from second
         return instead

@@ -113,7 +113,7 @@ class JmsCleaner:
         items = _items(queue, counts)
         if not left:
             had_messages = bool(going) or any(item.queue == queue and item.what == "messages" for item in before)
-            verdict = cleaning.queue(had_messages, queue in unit.owed.queues())
+            verdict = cleaning.queue(had_messages, queue in unit.undelivered.queues())
             if verdict is not None:
                 items.append(CleanupItem("queue", verdict.goes, queue, verdict.why))
                 if verdict.goes and not self._rehearse:

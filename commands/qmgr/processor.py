@@ -116,7 +116,7 @@ class Processor:
         self._store, self._clock, self._record = store, clock, record
         self._committed = committed
         self._unrecorded: deque[Put] = deque()
-        self._pays = False  # whether the next unit of work tries what is owed
+        self._retries = False  # whether the next unit of work tries what is undelivered
         self._found_none = False  # whether the last unit of work has seen the input queues empty
         self._backlog = Backlog(clock, self._settings.longest_pause_s) if backlog is None else backlog
         logged: set[str] = set()
@@ -167,9 +167,9 @@ class Processor:
     def drain(self, stop: Stop | None = None) -> int:
         """Process until the input queues are empty or *stop* is set; returns how many commands there were.
 
-        It first tries to deliver what is owed to subscribers.
+        It first tries to deliver what subscribers have not got yet.
         """
-        self._pays = True
+        self._retries = True
         self._backlog.hasten()
         try:
             return self._drain(stop)
@@ -181,10 +181,10 @@ class Processor:
         while stop is None or not stop.is_set():
             count = self._one_batch()
             done += count
-            if (count == 0 or self._found_none) and not self._pays:
+            if (count == 0 or self._found_none) and not self._retries:
                 break
             # Commands may come without end.
-            self._pays = self._pays or self._backlog.is_due
+            self._retries = self._retries or self._backlog.is_due
         return done
 
     def run(self, stop: Stop, idle_s: float = 0.5) -> None:
@@ -197,7 +197,7 @@ class Processor:
         looked = self._clock()
         while not stop.is_set():
             try:
-                self._pays = self._backlog.is_due
+                self._retries = self._backlog.is_due
                 self._drain(stop)
                 patience = 0.1
                 if abs((now := self._clock()) - looked) >= EXPIRY_SCAN:
@@ -217,7 +217,7 @@ class Processor:
         self._refusals.end()
 
     @property
-    def owed(self) -> int:
+    def undelivered(self) -> int:
         """How many publications are kept because they could be put nowhere."""
         return self._backlog.messages
 
@@ -279,11 +279,11 @@ class Processor:
                 self._execution.end_subscriptions(unit)
                 queues = self._queues(unit)
                 asks = False
-                if self._pays:
-                    payment = self._backlog.pay(unit, self._loaded.of(unit).objects.qmgr)
+                if self._retries:
+                    payment = self._backlog.retry(unit, self._loaded.of(unit).objects.qmgr)
                     # Without savepoints a command that always fails would undo this each time, so commit it first.
                     is_alone = payment.count > 0 and not unit.has_savepoints
-                    self._pays = payment.more or is_alone
+                    self._retries = payment.more or is_alone
                     queues = () if is_alone else queues
                 while queues and waiting is None and not asks and self._goes_on(unit, batch, limit):
                     message, changes = None, 0 if self._link is None else self._loaded.changes

@@ -274,7 +274,7 @@ class Bridge:
 
     def exit_code(self) -> ExitCode:
         """How the bridge ended; what is left to do is said."""
-        console, link, once, owed = self._console, self.link, self._settings.once, self._processor.owed
+        console, link, once, owed = self._console, self.link, self._settings.once, self._processor.undelivered
         is_unsettled = self._is_unsettled and not self.stop.is_set()
         if is_unsettled and link is not None:
             console.say(f"not all went to and from the topic tree, and waits: {link.trouble or 'it was too slow'}")

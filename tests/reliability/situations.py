@@ -225,7 +225,7 @@ def long_message(home: Path, size: int) -> list[Measured]:
     with scene.step("the same, too long for a dead letter too") as result:
         scene.one(STREAM, psc, bytes(longest))
         owed = int(size == _LONGEST)  # else the dead-letter queue has room for it
-        assert (scene.depth(QUEUE), scene.depth(DEAD), scene.processor.owed) == (2, 2 - owed, owed)
+        assert (scene.depth(QUEUE), scene.depth(DEAD), scene.processor.undelivered) == (2, 2 - owed, owed)
         result.append("1 delivered, 1 owed" if owed else "1 delivered, 1 dead letter")
         scene.one(STREAM, psc, b"short")
         assert (scene.depth(QUEUE), scene.depth("SHORT")) == (3, 1)
@@ -250,7 +250,7 @@ def full_for_a_day(home: Path, count: int) -> list[Measured]:
             scene.now += timedelta(days=1) / minutes
         assert came == count
         assert (scene.depth(QUEUE), scene.depth(DEAD)) == (room, dead)
-        owed = scene.processor.owed
+        owed = scene.processor.undelivered
         assert owed == count - room - dead
         result.append(f"the other one got {came:,}; {room:,} on the queue, {dead:,} dead letters, {owed:,} owed")
     with scene.step("start"):
@@ -263,7 +263,7 @@ def full_for_a_day(home: Path, count: int) -> list[Measured]:
         assert late == sorted(set(late)), "the order is kept"
         letters = [int(decode(body[172:]).body) for body in _bodies(scene, DEAD)]
         assert sorted(late + letters) == list(range(count))
-        assert scene.processor.owed == 0
+        assert scene.processor.undelivered == 0
         result.append(f"got {len(late):,} in order; with the dead letters all {count:,}")
     return scene.steps
 
@@ -278,7 +278,7 @@ def beyond_the_bound(home: Path, most: int) -> list[Measured]:
     with scene.step("publish until all must wait") as result:
         with suppress(UndeliverableError):
             _publish_numbers(scene, 0, count)
-        assert scene.processor.owed == most
+        assert scene.processor.undelivered == most
         assert scene.depth(OTHER) == most + _ROOM
         assert scene.depth(STREAM) == _WAITING
         result.append(f"{most:,} owed, {_WAITING} commands wait")

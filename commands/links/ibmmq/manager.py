@@ -23,7 +23,7 @@ from commands.links.ibmmq.record import LiveState, RecordError, UnitRecord, read
 from commands.links.ibmmq.undelivered import UndeliveredBefore
 from commands.links.ibmmq.unit import MqUnit, MqWorkUnit, put_record
 from commands.qmgr.store import QueueManagerStore
-from commands.qmgr.store.owed import note_owed_elsewhere
+from commands.qmgr.store.undelivered import note_undelivered_elsewhere
 from rfh2.mqi_constants import MQRC_OBJECT_IN_USE
 from streams.operations import Effect
 
@@ -237,7 +237,7 @@ class MqQueueManager:
         rows = [(name, each.count, each.since) for name, each in self._owed.by_queue.items()]
         if rows or self._store.overview().owed:
             with self._store.unit_of_work() as unit:
-                note_owed_elsewhere(unit.database, rows)
+                note_undelivered_elsewhere(unit.database, rows)
 
     def _read_record(self) -> UnitRecord | None:
         cmqc, queue = self._connection.mq.CMQC, self._config.record_queue

@@ -1,4 +1,4 @@
-"""Keeps undelivered publications on a queue of the bridge, in IBM MQ's own units of work (``Owing``).
+"""Keeps undelivered publications on a queue of the bridge, in IBM MQ's own units of work (``Undelivered``).
 
     ┌────────┬───────────┬───────┬───────────┬────────────────┬──────┬──────
     │ "OWED" │ temporary │ tried │ Queue  48 │ QueueManager 48 │ MQMD │ body     a message there
@@ -109,7 +109,7 @@ class UndeliveredBefore:
 
 
 class UndeliveredOnQueue:
-    """What is undelivered, for one unit of work (``Owing``).
+    """What is undelivered, for one unit of work (``Undelivered``).
 
     calling: says what a failed call means to the unit of work. put: a message on the queue, by descriptor and body.
     is_temporary: whether a queue is a temporary dynamic one.
@@ -141,7 +141,7 @@ class UndeliveredOnQueue:
     def queues(self) -> set[str]:
         return set(self._by_queue)
 
-    def owe(
+    def keep(
         self,
         queue: str,
         md: bytes,
@@ -186,7 +186,7 @@ class UndeliveredOnQueue:
         known = self._by_queue.get(queue)
         return known is not None and known.temporary
 
-    def paid(self, message: StoredMessage) -> None:
+    def remove(self, message: StoredMessage) -> None:
         self._take(self._tokens.pop(message.seq))
         self._less(message.queue, len(message.md) + len(message.body), message.persistent)
 

@@ -24,8 +24,8 @@ from commands.links.ibmmq.input_queues import InputQueues
 from commands.links.ibmmq.reasons import BackedOutError, ConnectionLostError, MqError, refusal
 from commands.links.ibmmq.record import FORMAT, LiveState, UnitRecord
 from commands.links.ibmmq.undelivered import UndeliveredBefore, UndeliveredOnQueue, put_at
-from commands.qmgr.store.owed import note_owed_elsewhere
 from commands.qmgr.store.port import LoadedState, StoredMessage
+from commands.qmgr.store.undelivered import note_undelivered_elsewhere
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
 from rfh2.constants import MQPER_PERSISTENT, MQRC_UNKNOWN_OBJECT_NAME
 from rfh2.errors import StoreError
@@ -319,7 +319,7 @@ class MqWorkUnit(MqUnit):
         super().__init__(connection, queues, config, state.number, end)
         self._state, self._knowledge = state, knowledge
         self._effects: list[Effect] = []
-        self.owed = UndeliveredOnQueue(connection, owed, self._calling, self._keep, self._is_temporary)
+        self.undelivered = UndeliveredOnQueue(connection, owed, self._calling, self._keep, self._is_temporary)
 
     @property
     def counters(self) -> Counting:
@@ -358,10 +358,10 @@ class MqWorkUnit(MqUnit):
     def commit(self) -> None:
         self._require_open()
         try:
-            if self._effects or self.owed.has_changed:
+            if self._effects or self.undelivered.has_changed:
                 self._put_record()
-            if self.owed.has_changed:
-                note_owed_elsewhere(self._knowledge.database, self.owed.overview())
+            if self.undelivered.has_changed:
+                note_undelivered_elsewhere(self._knowledge.database, self.undelivered.overview())
             self._is_open = False
             self._connection.commit()
         except BackedOutError:
@@ -371,7 +371,7 @@ class MqWorkUnit(MqUnit):
             # The record says whether MQCMIT happened, when there is a connection again.
             self._over(False)
             raise
-        self.owed.settle()
+        self.undelivered.settle()
         try:
             self._knowledge.commit()
         except BaseException:

@@ -18,7 +18,7 @@ from commands.qmgr.store.counters import queue_counts
 from commands.qmgr.store.database import Database
 from commands.qmgr.store.messages import OLDEST_MESSAGE, queue_depth
 from commands.qmgr.store.neighbours import NeighbourRecord, neighbours_in
-from commands.qmgr.store.owed import owed_overview
+from commands.qmgr.store.undelivered import undelivered_overview
 
 _FIRST: Final = "SELECT seq, md FROM messages WHERE queue = ? ORDER BY rank, seq LIMIT ?"
 
@@ -93,7 +93,7 @@ def overview(database: Database, now_us: int, log_bytes: int) -> Overview:
     pragmas = ("page_size", "page_count", "freelist_count")
     size, pages, free = (int(connection.execute(f"PRAGMA {pragma}").fetchone()[0]) for pragma in pragmas)
     (subscriptions,), (retained,) = counts
-    owed = tuple((name, count, from_microseconds(since)) for name, count, since in owed_overview(connection))
+    owed = tuple((name, count, from_microseconds(since)) for name, count, since in undelivered_overview(connection))
     totals = _totals(connection)
     held = (owed, subscriptions, retained, totals)
     sizes = (size * pages, size * free, log_bytes)

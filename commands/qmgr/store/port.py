@@ -189,16 +189,16 @@ class ListsQueues(Protocol):
         """Their definitions. Raises StoreDamagedError."""
 
 
-class Owing(Protocol):
+class Undelivered(Protocol):
     """Messages that could be put nowhere, kept in the order of arrival for each queue (``commands.qmgr.backlog``).
 
     A queue is named as ``commands.qmgr.backlog.lane_of`` does.
     """
 
     def queues(self) -> set[str]:
-        """The queues to which something is owed; "" is the dead-letter queue, whichever that is."""
+        """The queues for which something is undelivered; "" is the dead-letter queue, whichever that is."""
 
-    def owe(
+    def keep(
         self,
         queue: str,
         md: bytes,
@@ -215,29 +215,29 @@ class Owing(Protocol):
         """
 
     def first(self, queue: str, limit: int, now: datetime) -> Iterable[StoredMessage]:
-        """The first *limit* that are owed to *queue*, expired ones too, with the Expiry that is left.
+        """The first *limit* undelivered for *queue*, expired ones too, with the Expiry that is left.
 
         To go through them raises QueueError where they cannot be read now.
         """
 
     def is_temporary(self, queue: str) -> bool:
-        """Whether owed messages must be dropped with the queue: a temporary dynamic one, deleted without notice."""
+        """Whether they must be dropped with the queue: a temporary dynamic one, deleted without notice."""
 
-    def paid(self, message: StoredMessage) -> None:
-        """It is owed no more."""
+    def remove(self, message: StoredMessage) -> None:
+        """It was delivered, or has expired."""
 
     def tried(self, queue: str, most: int | None) -> int:
         """A try failed; returns how many are discarded: not persistent and tried *most* times (None: none)."""
 
     def total(self) -> tuple[int, int]:
-        """How many messages, and how many bytes, are owed in all."""
+        """How many messages, and how many bytes, are undelivered in all."""
 
 
 @runtime_checkable
-class Owes(Protocol):
-    """A unit of work that can keep what can be put nowhere. owed: all that is kept, as this unit of work sees it."""
+class KeepsUndelivered(Protocol):
+    """A unit of work that can keep what can be put nowhere. undelivered: all that is kept, as it sees it."""
 
-    owed: Owing
+    undelivered: Undelivered
 
 
 @runtime_checkable

@@ -14,7 +14,7 @@ dynamic_queues   of what is in definitions, those made from a model; connection:
 temporary_subscriptions   of what is in subscriptions, those that go with a temporary queue, and with which
 ended_subscriptions   those whose queue has gone, until the command processor has taken them off
 subscription_counts, topic_counts, queue_counts   commands.broker.counts; no row: nothing was counted yet
-owed_elsewhere   what is owed where the queues are another queue manager's, as of the last time it was noted
+owed_elsewhere   what is undelivered where the queues are another queue manager's, as of the last time it was noted
 neighbours    the parent and the children, and the other members of each cluster; cluster: "" for parent and child;
               refresh: what they are to get again (``commands.network.topology``)
 sent_proxies  the topic strings of proxy subscriptions that a neighbour was sent

@@ -20,10 +20,10 @@ from commands.qmgr.store.definitions import QueueDefinitions
 from commands.qmgr.store.dynamic_queues import DynamicQueues
 from commands.qmgr.store.message_table import MessageTable
 from commands.qmgr.store.neighbours import NeighbourRecords
-from commands.qmgr.store.owed import OwedMessages
 from commands.qmgr.store.prepared import Prepared
 from commands.qmgr.store.state_table import StateTable
 from commands.qmgr.store.uncommitted import Uncommitted
+from commands.qmgr.store.undelivered import UndeliveredMessages
 from commands.qmgr.store.write_buffer import WriteBuffer
 from rfh2.errors import StoreError
 
@@ -38,11 +38,11 @@ class Tables:
         "dynamic",
         "messages",
         "neighbours",
-        "owed",
         "pending",
         "prepared",
         "state",
         "uncommitted",
+        "undelivered",
     )
 
     def __init__(self, database: Database, clock: Callable[[], datetime]) -> None:
@@ -51,10 +51,10 @@ class Tables:
         self.counters = Counters(pending)
         self.definitions = QueueDefinitions(pending)
         self.messages = MessageTable(pending, self.definitions, self.counters, clock)
-        self.owed = OwedMessages(pending, self.messages)
+        self.undelivered = UndeliveredMessages(pending, self.messages)
         self.uncommitted = Uncommitted(pending, self.messages)
         self.prepared = Prepared(database, self.uncommitted, lambda name: self.definitions.find(name) is not None)
-        self.dynamic = DynamicQueues(pending, self.definitions, self.messages, self.owed, clock)
+        self.dynamic = DynamicQueues(pending, self.definitions, self.messages, self.undelivered, clock)
         self.state = StateTable(pending, self.definitions, self.counters, self.dynamic, self.messages, self.uncommitted)
         self.neighbours = NeighbourRecords(database, pending.settle, self.state.changed)
 
@@ -62,7 +62,7 @@ class Tables:
         """A unit of work begins: anything may have changed. Raises StoreDamagedError; sqlite3 errors."""
         self.state.begin()
         self.messages.begin()
-        self.owed.forget()
+        self.undelivered.forget()
         self.counters.begin()
 
 
@@ -117,7 +117,7 @@ class _Part:
             if not changed:
                 return
             messages.forget()
-            tables.owed.forget()
+            tables.undelivered.forget()
             tables.definitions.forget()
             messages.count_backouts(came_back)
         except FAILURES as failure:
@@ -191,9 +191,9 @@ class SqliteUnitOfWork:
         return self._require_open().neighbours
 
     @property
-    def owed(self) -> OwedMessages:
+    def undelivered(self) -> UndeliveredMessages:
         """What could be put nowhere."""
-        return self._require_open().owed
+        return self._require_open().undelivered
 
     @property
     def prepared(self) -> Prepared:

@@ -94,13 +94,13 @@ def test_6_7_6_others_have_theirs_and_it_gets_all_in_order_later(world: World, r
     for data in (b"1", b"2", b"3"):
         publish(world, data)
         assert processor.drain() == 1
-    assert (world.data("T"), processor.owed, owed(world)) == ([b"1", b"2", b"3"], 3, {"S": 3})
+    assert (world.data("T"), processor.undelivered, owed(world)) == ([b"1", b"2", b"3"], 3, {"S": 3})
     assert (world.mq.depth(OWED), world.mq.depth(STREAM), world.mq.depth(DEAD)) == (3, 0, 0)
     accept(world.mq, "S")
     publish(world, b"4")
     processor.drain()
     assert (world.data("S"), world.data("T")) == ([b"1", b"2", b"3", b"4"],) * 2
-    assert (processor.owed, world.mq.depth(OWED), owed(world)) == (0, 0, {})
+    assert (processor.undelivered, world.mq.depth(OWED), owed(world)) == (0, 0, {})
 
 
 def test_what_it_gets_later_is_what_it_would_have_got(world: World) -> None:
@@ -265,7 +265,7 @@ def test_where_all_has_expired_nothing_is_owed_any_more(world: World) -> None:
     processor.drain()
     time.sleep(0.3)
     processor.drain()
-    assert (processor.owed, owed(world)) == (0, {})
+    assert (processor.undelivered, owed(world)) == (0, {})
     accept(world.mq, "S")
     publish(world, b"2")
     processor.drain()
@@ -357,7 +357,7 @@ def test_the_bound_of_the_backlog_holds_too(world: World) -> None:
     publish(world, b"1", b"2", b"3")
     world.close()
     why = _until_stuck(world, backlog=Backlog(lambda: datetime.now(UTC), 1.0, most_messages=2))
-    assert "more is owed to subscribers than can be kept" in why
+    assert "more is undelivered for subscribers than can be kept" in why
     assert (world.mq.depth(OWED), world.mq.depth(STREAM)) == (2, 1)
 
 
@@ -433,7 +433,7 @@ def _ended_at(world: World, monkeypatch: pytest.MonkeyPatch, where: type, name: 
 
 @pytest.mark.faults
 @pytest.mark.parametrize("where", [Connection, SqliteUnitOfWork], ids=["before MQCMIT", "between MQCMIT and SQLite"])
-@pytest.mark.parametrize("paying", [False, True], ids=["owing", "paying"])
+@pytest.mark.parametrize("paying", [False, True], ids=["undelivered", "paying"])
 def test_the_bridge_ends_on_either_side_of_mqcmit(
     world: World, monkeypatch: pytest.MonkeyPatch, where: type, paying: bool
 ) -> None:
@@ -459,7 +459,7 @@ def test_the_bridge_ends_on_either_side_of_mqcmit(
 @pytest.mark.parametrize("op", ["G", "1", "M"])
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("skip", [0, *(pytest.param(n, marks=pytest.mark.nightly) for n in range(1, 10))])
-@pytest.mark.parametrize("paying", [False, True], ids=["owing", "paying"])
+@pytest.mark.parametrize("paying", [False, True], ids=["undelivered", "paying"])
 def test_2009_wherever_the_connection_breaks_all_arrives_in_order_and_once(
     world: World, op: str, when: str, skip: int, paying: bool
 ) -> None:
@@ -495,7 +495,7 @@ def _until_done(world: World) -> int:
 
 @pytest.mark.rule("RESP-13")
 @pytest.mark.faults
-@pytest.mark.parametrize("paying", [False, True], ids=["owing", "paying"])
+@pytest.mark.parametrize("paying", [False, True], ids=["undelivered", "paying"])
 def test_nothing_is_delivered_past_what_the_queue_manager_has_not_decided(world: World, paying: bool) -> None:
     """The unit of work of a broken connection holds what is owed: it is on no queue then, and yet it comes first."""
     publish(world, b"1", b"2")

@@ -113,7 +113,7 @@ def test_other_subscribers_have_theirs_and_it_gets_all_in_order_later(
     _publish(store, "4444")
     processor.drain()
     assert (_told(store, "S"), _told(store, "T"), _owed(store)) == (["1", "22", "333", "4444"],) * 2 + ({},)
-    assert processor.owed == 0
+    assert processor.undelivered == 0
 
 
 def test_a_restart_keeps_what_is_owed(tmp_path: Path) -> None:

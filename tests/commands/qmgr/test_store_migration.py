@@ -15,7 +15,7 @@ from commands.network.flows import Link
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerInUseError, QueueManagerStore, StoreDamagedError, schema
 from commands.qmgr.store.opening import DATABASE
-from commands.qmgr.store.owed import owed_overview
+from commands.qmgr.store.undelivered import undelivered_overview
 from rfh2 import encode
 from streams.operations import RetainedCleared
 from streams.topic_objects import DEFAULT_TOPIC_OBJECTS
@@ -173,7 +173,7 @@ def test_schema_3_everything_stays(tmp_path: Path) -> None:
             ("score", "sport/a", dynamic),
         ]
         assert [r.topic_string for r in retained] == ["sport/a"]
-        assert owed_overview(store.database.connection) == [("FAR", 3, int(PUBLISHED.timestamp()) * 1_000_000)]
+        assert undelivered_overview(store.database.connection) == [("FAR", 3, int(PUBLISHED.timestamp()) * 1_000_000)]
         Processor(store, lambda: PUBLISHED).drain()
         assert store.counts()[1] == {"sport/a": TopicCounts(2, PUBLISHED)}
         assert [store.depth(queue) for queue in ("BOARD", dynamic)] == [2, 2]

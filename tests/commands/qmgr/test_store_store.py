@@ -306,7 +306,7 @@ def test_a_unit_of_work_that_is_over_does_nothing_more(store: QueueManagerStore,
             lambda: unit.counters,
             lambda: unit.dynamic,
             lambda: unit.neighbours,
-            lambda: unit.owed,
+            lambda: unit.undelivered,
             lambda: unit.uncommitted,
         ):
             with pytest.raises(StoreError, match="over"):

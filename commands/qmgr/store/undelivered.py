@@ -29,8 +29,8 @@ _TRIED: Final = "UPDATE messages SET backout_count = backout_count + 1 WHERE que
 _GIVEN_UP: Final = "DELETE FROM messages WHERE queue = ? AND NOT persistent AND backout_count >= ?"
 
 
-class OwedMessages:
-    """What is owed, in units of work (``Owing``)."""
+class UndeliveredMessages:
+    """What is undelivered, in units of work (``Undelivered``)."""
 
     __slots__ = ("_connection", "_database", "_lanes", "_messages", "_pending")
 
@@ -40,7 +40,7 @@ class OwedMessages:
         self._lanes: set[str] | None = None
 
     def queues(self) -> set[str]:
-        """The queues to which something is owed."""
+        """The queues for which something is undelivered."""
         if self._lanes is None:
             self._pending.settle()
             self._lanes = set()
@@ -50,7 +50,7 @@ class OwedMessages:
                 self._lanes.add(after.removeprefix(_LANE))
         return self._lanes
 
-    def owe(
+    def keep(
         self,
         queue: str,
         md: bytes,
@@ -70,19 +70,19 @@ class OwedMessages:
         self._messages.keep(lane, md, body, time=time, user=user, persistent=persistent, expires_at_us=end_us)
 
     def first(self, queue: str, limit: int, now: datetime) -> list[StoredMessage]:
-        """The first *limit* that are owed to *queue*, expired ones too, with the Expiry that is left."""
+        """The first *limit* undelivered for *queue*, expired ones too, with the Expiry that is left."""
         self._pending.settle()
         now_us = to_microseconds(now)
         rows = self._connection.execute(FIRST_MESSAGES, (_LANE + queue, limit)).fetchall()
         return [message_of(self._database, row, now_us) for row in rows]
 
     def is_temporary(self, queue: str) -> bool:
-        """False: messages owed to a temporary dynamic queue are deleted with it (``dynamic_queues``)."""
+        """False: those for a temporary dynamic queue are deleted with it (``dynamic_queues``)."""
         del queue
         return False
 
-    def paid(self, message: StoredMessage) -> None:
-        """Remove it: it is no longer owed."""
+    def remove(self, message: StoredMessage) -> None:
+        """It was delivered, or has expired."""
         self._pending.take(message.seq)
         self._lanes = None
 
@@ -96,13 +96,13 @@ class OwedMessages:
         return self._connection.execute(_GIVEN_UP, (_LANE + queue, most)).rowcount
 
     def total(self) -> tuple[int, int]:
-        """How many messages, and how many bytes, are owed in all."""
+        """How many messages, and how many bytes, are undelivered in all."""
         self._pending.settle()
         count, size_bytes = self._connection.execute(_TOTAL, (_BEFORE, _BEHIND)).fetchone()
         return int(count), int(size_bytes)
 
     def drop(self, queue: str) -> None:
-        """Delete all that is owed to *queue*; nothing is pending."""
+        """Delete all that is undelivered for *queue*; nothing is pending."""
         self._connection.execute("DELETE FROM messages WHERE queue = ?", (_LANE + queue,))
         self._lanes = None
 
@@ -111,10 +111,10 @@ class OwedMessages:
         self._lanes = None
 
 
-def owed_overview(connection: sqlite3.Connection) -> list[tuple[str, int, int]]:
-    """Queue, how many messages are owed to it, and when the first of them arrived, in microseconds.
+def undelivered_overview(connection: sqlite3.Connection) -> list[tuple[str, int, int]]:
+    """Queue, how many messages are undelivered for it, and when the first of them arrived, in microseconds.
 
-    Of what is kept elsewhere, as of the last time that ``note_owed_elsewhere`` noted it.
+    Of what is kept elsewhere, as of the last time that ``note_undelivered_elsewhere`` noted it.
     """
     statement = "SELECT queue, count(*), min(time) FROM messages WHERE queue > ? AND queue < ? GROUP BY queue"
     rows = connection.execute(statement, (_BEFORE, _BEHIND)).fetchall()
@@ -122,10 +122,10 @@ def owed_overview(connection: sqlite3.Connection) -> list[tuple[str, int, int]]:
     return [(name.removeprefix(_LANE), int(count), int(time_us)) for name, count, time_us in rows]
 
 
-def note_owed_elsewhere(database: Database, rows: Iterable[tuple[str, int, datetime]]) -> None:
-    """Note, for ``status``, what is owed where the queues are another queue manager's: queue, how many, since when.
+def note_undelivered_elsewhere(database: Database, rows: Iterable[tuple[str, int, datetime]]) -> None:
+    """Note, for ``status``, what is kept where the queues are another queue manager's: queue, how many, since when.
 
-    In the open transaction. The note is only for display: the messages themselves say what is owed. Raises StoreError.
+    In the open transaction. The note is only for display: the messages themselves say what is kept. Raises StoreError.
     """
     connection = database.connection
     noted = [(queue, count, to_microseconds(since)) for queue, count, since in rows]
