@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -143,7 +142,8 @@ class World:
     def __init__(self, home: Path, case: Case, queues: StandIn | None, topics: str | None, name: str) -> None:
         self._home, self._case, self._mq = home, case, queues
         self.puts: list[Put] = []
-        self._now: datetime
+        times = (step.message.time for step in case.steps if step.message is not None)
+        self._now = next(time for time in times if time is not None)
         self._stack = ExitStack()
         QueueManagerStore.create(home, QueueManager(case.qmgr)).close()
         self._mqsc(case.setup)
