@@ -357,7 +357,7 @@ def nameless(path: Path) -> None:
 
 
 DAMAGE: list[tuple[str, Callable[[Path], object], str]] = [
-    ("text", lambda path: path.write_bytes(b"this is no database\n" * 1_000), "no SQLite database"),
+    ("text", lambda path: path.write_bytes(b"this is no database\n" * 1_000), "not an SQLite database"),
     ("empty", lambda path: path.write_bytes(b""), "never finished"),
     ("another-programs", foreign, "another program's"),
     ("newer", newer, "newer qpubsub"),

@@ -313,6 +313,17 @@ def test_a_unit_of_work_that_is_over_does_nothing_more(store: QueueManagerStore,
                 call()
 
 
+def test_a_read_after_sqlite_ended_the_unit_of_work_writes_nothing_of_it(store: QueueManagerStore) -> None:
+    """As where the disk is full: what is pending would commit by itself."""
+    put(store, "Q", b"0")
+    unit = store.unit_of_work()
+    unit.put("Q", None, b"1")
+    store.database.connection.execute("ROLLBACK")
+    assert store.depth("Q") == 1
+    unit.backout()
+    assert store.depth("Q") == 1
+
+
 def test_one_unit_of_work_at_a_time(store: QueueManagerStore) -> None:
     with store.unit_of_work(), pytest.raises(StoreError, match="open"):
         store.unit_of_work()
