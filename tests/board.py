@@ -18,6 +18,7 @@ BOARD: Final = Path(__file__).parents[1] / "deploy" / "grafana" / "qpubsub.json"
 SERIES: Final[dict[str, Metric]] = {series: metric for metric in METRICS for series in metric.series}
 _NAME: Final = re.compile(r"\b(?:qpubsub|ibmmq)_\w+")
 _WIDTH, _HEIGHT = 24, 8
+_OF_CHANNEL: Final = "{{qmgr}} {{channel}}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +176,33 @@ ROWS: Final[tuple[tuple[str, tuple[Panel, ...]], ...]] = (
                         "{{qmgr}} mean",
                     ),
                     ("max by (qmgr) (qpubsub_in_flight{%s})", "{{qmgr}} in flight"),
+                ),
+            ),
+        ),
+    ),
+    (
+        "Programs",
+        (
+            Panel(
+                "Programs by channel",
+                "short",
+                (("sum by (qmgr, channel) (qpubsub_channel_programs{%s})", _OF_CHANNEL),),
+            ),
+            Panel("MQI calls", "ops", ((_rate("qpubsub_channel_calls_total", "qmgr, channel"), _OF_CHANNEL),)),
+            Panel(
+                "Messages put and got",
+                "ops",
+                (
+                    (_rate("qpubsub_channel_puts_total", "qmgr, channel"), f"{_OF_CHANNEL} put"),
+                    (_rate("qpubsub_channel_gets_total", "qmgr, channel"), f"{_OF_CHANNEL} got"),
+                ),
+            ),
+            Panel(
+                "Bytes received and sent",
+                "Bps",
+                (
+                    (_rate("qpubsub_channel_received_bytes_total", "qmgr, channel"), f"{_OF_CHANNEL} received"),
+                    (_rate("qpubsub_channel_sent_bytes_total", "qmgr, channel"), f"{_OF_CHANNEL} sent"),
                 ),
             ),
         ),

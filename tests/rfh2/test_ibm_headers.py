@@ -355,10 +355,11 @@ def test_ibms_mqrfh_knows_no_quotes_and_separates_pairs_by_nulls(ask: Ask) -> No
 
 
 @pytest.mark.rule("LSN-37")
-def test_ibms_mqrfh2_writes_no_new_folders_in_reversed_encodings_and_marks_those_in_utf_16(ask: Ask) -> None:
+@pytest.mark.parametrize("described", [LITTLE, BIG], ids=["little", "big"])
+def test_ibms_mqrfh2_writes_folders_in_utf_16_big_endian_with_marks(ask: Ask, described: tuple[int, int]) -> None:
     folder = {"type": "MQRFH2", "fields": {**DESCRIBED, "NameValueCCSID": 1200}, "folders": ["<a/>"]}
-    assert "UnsupportedEncodingException" in ask("write", LITTLE, headers=[folder])["error"]
-    (written,) = decode(bytes.fromhex(ask("write", BIG, headers=[folder])["hex"]), Mqmd(format="MQHRF2")).headers
+    mqmd = Mqmd(format="MQHRF2", encoding=described[1])
+    (written,) = decode(bytes.fromhex(ask("write", described, headers=[folder])["hex"]), mqmd).headers
     assert isinstance(written, Rfh2)
     assert written.folders[0].data == "\ufeff<a/>\ufeff".encode("utf-16-be")
 

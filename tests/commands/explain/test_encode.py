@@ -209,7 +209,7 @@ def test_every_command_can_be_made_and_read(word: str) -> None:
         pytest.param(("--command", "RegSub", "--correl-id", "xyz"), "is not hex", id="not-hex"),
         pytest.param(("--command", "RegSub", "--msg-id", "00" * 25), "more than 24", id="too-long"),
         pytest.param(("--command", "RegSub", "--usr", "x"), "not NAME=VALUE", id="no-property"),
-        pytest.param(("--command", "RegSub", "--usr", "x:int=a"), "is no int", id="not-of-its-type"),
+        pytest.param(("--command", "RegSub", "--usr", "x:int=a"), "is not a valid int", id="not-of-its-type"),
         pytest.param(
             ("--command", "RegSub", "--rfh1", "--filter", "x"),
             "Filter does not exist in an MQRFH",

@@ -126,7 +126,7 @@ def test_bad_records_are_rows_with_their_problem(spark: SparkSession, tmp_path: 
         (
             "c.jsonl",
             {"maxFilesPerTrigger": "1"},
-            "option maxfilespertrigger is not for this use of the format: use format, defaultQueue",
+            "option maxFilesPerTrigger is not for this use of the format: use format, defaultQueue",
         ),
         ("c.jsonl", {"pieceBytes": "64m"}, "option pieceBytes must be a whole number of at least 1, not 64m"),
         ("c.jsonl", {"pieceBytes": "0"}, "at least 1, not 0"),
