@@ -209,7 +209,7 @@ def test_existing_takes_a_script_of_dmpmqcfg_whole(tmp_path: Path) -> None:
     assert ran.code != ExitCode.USAGE, ran.err
     assert "DEFINE QLOCAL('Sport')" not in (out / "1-queues.mqsc").read_text()
     warnings = [reason["text"] for reason in json.loads((out / "report.json").read_text())["warnings"]]
-    for what in ("DEFINE QREMOTE", "DEFINE CHANNEL", "SET CHLAUTH"):
+    for what in ("DEFINE QREMOTE", "DEFINE CHANNEL"):
         assert any(f"--existing: 1 {what} passed over" in text for text in warnings), what
 
 
