@@ -30,6 +30,7 @@ from commands.broker.channel_objects import (
     ServerChannel,
 )
 from commands.broker.objects import Objects
+from commands.config.urls import is_loopback
 
 _MAPPING: Final = (SSLPEERMAP, USERMAP, ADDRESSMAP)
 _ANY_CHANNEL: Final = "SYSTEM.DEF.SVRCONN"
@@ -50,6 +51,9 @@ _DN_NAMES: Final = {
     "serialNumber": "SERIALNUMBER",
 }
 _SYNONYMS: Final = {"S": "ST", "SP": "ST", "E": "MAIL"}
+
+LONGEST_USER: Final = 12
+_USER: Final = re.compile(r"[!-~\xa1-\xff]+")
 
 DistinguishedName = tuple[tuple[str, str], ...]
 
@@ -88,7 +92,7 @@ class ChannelRules:
     def channel(self, name: str, address: str) -> ServerChannel | None:
         """The channel that a client of *address* names; None where there is none for it."""
         found = self.channels.get(name) or self.channels.get("*")
-        if found is None and self.accepts_any and _is_loopback(address):
+        if found is None and self.accepts_any and is_loopback(address):
             return self.channels[_ANY_CHANNEL]
         return found
 
@@ -112,6 +116,16 @@ def user_of(record: ChannelAuthentication | None, mcauser: str, user: str) -> st
     """As whom a client works: of whom the rule says so, else as the channel says, else as *user*."""
     mapped = "" if record is None or record.user_source != "MAP" else record.mcauser
     return mapped or mcauser or user
+
+
+def is_user(name: str) -> bool:
+    """Whether a system may know a user of this name: it has no blanks."""
+    return _USER.fullmatch(name) is not None
+
+
+def can_work(user: str) -> bool:
+    """Whether a program can work as *user*: a message's descriptor has room for 12 characters."""
+    return len(user) <= LONGEST_USER and is_user(user)
 
 
 def is_blocked(record: ChannelAuthentication, user: str, privileged: bool) -> bool:
@@ -209,13 +223,6 @@ def _is_in(number: int, part: str, base: int) -> bool:
     found = _RANGE.fullmatch(part)
     low, high = found.groups() if found else (part, part)
     return int(low, base) <= number <= int(high, base)
-
-
-def _is_loopback(address: str) -> bool:
-    try:
-        return ip_address(address).is_loopback
-    except ValueError:
-        return False
 
 
 # Certificates

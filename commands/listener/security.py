@@ -24,11 +24,14 @@ from typing import Any, Final, NamedTuple
 
 from commands.broker.authority import ADMINISTRATOR, GroupsOf, no_groups
 from commands.broker.channel_authentication import (
+    LONGEST_USER,
     ChannelRules,
     Client,
     DistinguishedName,
+    can_work,
     is_blocked,
     is_peer,
+    is_user,
     user_of,
 )
 from commands.broker.channel_objects import (
@@ -51,8 +54,6 @@ _log: Final = logging.getLogger("qpubsub.listener")
 # Of the words for several ciphers, those that are for one version; nothing below TLS 1.2 connects here.
 _ONLY: Final = {"ANY_TLS12": "TLSv1.2", "ANY_TLS13": "TLSv1.3", "ANY_TLS13_OR_HIGHER": "TLSv1.3"}
 _METHODS: Final = {"file": "OS", "pam": "PAM"}
-_USER: Final = re.compile(r"[!-~\xa1-\xff]+")
-_LONGEST_USER: Final = 12
 # A comparison takes 16 MB and as much processor time as is to deter guessing: others wait.
 _COMPARED_AT_A_TIME: Final = 2
 
@@ -175,8 +176,8 @@ class Security:
             number = WRONG_PASSWORD if credentials is not None and credentials.password else NO_PASSWORD
             return Admission(user, MQRC_NOT_AUTHORIZED, True, "the password is missing or wrong", number)
         works_as = user_of(record, channel.mcauser, user)
-        if works_as and (len(works_as) > _LONGEST_USER or not _USER.fullmatch(works_as)):
-            why = f"a user has 1 to {_LONGEST_USER} characters and no blanks; MCAUSER names one for other names"
+        if works_as and not can_work(works_as):
+            why = f"a user has 1 to {LONGEST_USER} characters and no blanks; MCAUSER names one for other names"
             return Admission(works_as, MQRC_NOT_AUTHORIZED, why=why)
         if not works_as:
             return Admission(works_as, MQRC_NOT_AUTHORIZED, why="there is none")
@@ -193,7 +194,7 @@ class Security:
         """Whether *user* is mqm, or in that group. To look that up may take a while."""
         if user == ADMINISTRATOR:
             return True
-        if not _USER.fullmatch(user):
+        if not is_user(user):
             return False  # the system knows no such user
         return ADMINISTRATOR in await asyncio.to_thread(self._groups_of, user)
 

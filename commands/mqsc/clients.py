@@ -6,12 +6,11 @@ bridge has none.
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from ipaddress import ip_address
 from typing import Final
 
-from commands.broker.channel_authentication import peer_pattern
+from commands.broker.channel_authentication import LONGEST_USER, can_work, peer_pattern
 from commands.broker.channel_objects import SVRCONN, AuthenticationInfo, ServerChannel, TcpListener
 from commands.broker.objects import CLUSRCVR, CLUSSDR, Objects
 from commands.mqsc import answers
@@ -28,7 +27,6 @@ _EXITS: Final = ("SCYEXIT", "RCVEXIT", "SENDEXIT")
 _OTHER_AUTHENTICATION: Final = frozenset({"IDPWLDAP", "CRLLDAP", "OCSP"})
 _CONTROL_WORDS: Final = frozenset({"IGNSTATE", "CMDSCOPE", "CHLDISP", "IPADDR", "PORT", "TRPTYPE", "QSGDISP"})
 _CIPHERS: Final = ("ANY", "TLS_", "ECDHE_", "DHE_")
-_USER: Final = re.compile(r"[!-~\xa1-\xff]{1,12}")
 _LOCAL_NOTE: Final = "CHCKLOCL has no effect here: for programs of this machine the files of the queue manager count"
 
 
@@ -88,8 +86,8 @@ def notes(made: ServerChannel | AuthenticationInfo | TcpListener) -> tuple[str, 
 
 def check_mcauser(user: str) -> None:
     """Raise MqscError where no program can work as *user*."""
-    if user and not _USER.fullmatch(user):
-        raise answers.failed(f"MCAUSER({user}): a user has 1 to 12 characters and no blanks.")
+    if user and not can_work(user):
+        raise answers.failed(f"MCAUSER({user}): a user has 1 to {LONGEST_USER} characters and no blanks.")
 
 
 def check_peer(word: str, pattern: str) -> None:
