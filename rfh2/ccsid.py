@@ -19,6 +19,11 @@ ENCODINGS: dict[ByteOrder, int] = {"big": 273, "little": MQENC_NATIVE}
 """The Encoding of data whose integers are in each order, and whose floating-point numbers are IEEE's."""
 
 
+def order_of(structure: bytes) -> ByteOrder:
+    """The byte order of a structure that begins with StrucId and a small Version."""
+    return "little" if structure[4] else "big"
+
+
 def _ebcdic_codec(name: str) -> codecs.CodecInfo | None:
     """The EBCDIC code pages that Python lacks: 40 modules, which most programs never need."""
     if not name.startswith("cp"):

@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from rfh2.ccsid import ASCII_FIELDS, EBCDIC_FIELDS, ByteOrder
+from rfh2.ccsid import ASCII_FIELDS, EBCDIC_FIELDS, order_of
 from rfh2.chain import Header, ccsid_behind, describing
 from rfh2.constants import MQCCSI_DEFAULT, MQCCSI_INHERIT
 from rfh2.errors import DecodeError
@@ -64,11 +64,9 @@ def put_descriptor(md: bytes, body: bytes, given: bytes | None) -> bytes:
     """
     if body[:8] not in _MQRFH or (given is not None and given[_MD_CCSID] not in _UNRESOLVED_BYTES):
         return md
-    order: ByteOrder = "little" if body[4] else "big"
-    if _is_utf8(body[_MQRFH_FIXED : int.from_bytes(body[_MQRFH_LENGTH], order)]):
+    if _is_utf8(body[_MQRFH_FIXED : int.from_bytes(body[_MQRFH_LENGTH], order_of(body))]):
         return md
-    md_order: ByteOrder = "little" if md[4] else "big"
-    return md[: _MD_CCSID.start] + BYTES_CCSID.to_bytes(4, md_order) + md[_MD_CCSID.stop :]
+    return md[: _MD_CCSID.start] + BYTES_CCSID.to_bytes(4, order_of(md)) + md[_MD_CCSID.stop :]
 
 
 def kept_descriptor(md: bytes, body: bytes) -> bytes:
@@ -78,8 +76,7 @@ def kept_descriptor(md: bytes, body: bytes) -> bytes:
     """
     if body[:8] not in _MQRFH2 or md[:4] != _ASCII_MD or md[_MD_CCSID] not in _UNRESOLVED_BYTES:
         return md
-    order: ByteOrder = "little" if md[4] else "big"
-    return md[: _MD_CCSID.start] + QMGR_CCSID.to_bytes(4, order) + md[_MD_CCSID.stop :]
+    return md[: _MD_CCSID.start] + QMGR_CCSID.to_bytes(4, order_of(md)) + md[_MD_CCSID.stop :]
 
 
 def _is_utf8(data: bytes) -> bool:

@@ -22,7 +22,7 @@ from typing import Final, NamedTuple
 
 from commands.disk.errors import MessageRefusedError
 from rfh2.bounded_cache import BoundedCache
-from rfh2.ccsid import ASCII_FIELDS, EBCDIC_FIELDS
+from rfh2.ccsid import ASCII_FIELDS, EBCDIC_FIELDS, order_of
 from rfh2.chain import sniffed
 from rfh2.constants import (
     LARGEST_MQLONG,
@@ -305,8 +305,7 @@ def _is_stamped(md: bytes) -> bool:
 
 def reports_expiration(md: bytes) -> bool:
     """Whether a message asks for a report when it expires. md: its descriptor, or the beginning of it."""
-    report = int.from_bytes(md[8:12], "little" if md[4] else "big")
-    return bool(report & MQRO_EXPIRATION)
+    return bool(int.from_bytes(md[8:12], order_of(md)) & MQRO_EXPIRATION)
 
 
 def leave(md: bytes, left_us: int | None, backout_count: int) -> bytes:

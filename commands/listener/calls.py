@@ -21,6 +21,7 @@ from commands.listener.request import (
 )
 from commands.qmgr.mqi.calls import NO_FIELDS, PutFields
 from commands.qmgr.mqi.getting import GetOptions, Got
+from commands.qmgr.mqi.groups import IN_GROUP
 from commands.qmgr.mqi.refusals import MqiError
 from rfh2.channel.layouts import API_HEADER, FCNO, FOPA, FOPA2, MQCONN, MQGMO, MQINQ, MQPMO, MQSRO, MQSTS
 from rfh2.channel.segments import SegmentType, Structure
@@ -30,7 +31,6 @@ from rfh2.mqi_constants import (
     MQCC_WARNING,
     MQGMO_WAIT,
     MQMF_LAST_MSG_IN_GROUP,
-    MQMF_MSG_IN_GROUP,
     MQMO_MATCH_CORREL_ID,
     MQMO_MATCH_MSG_ID,
     MQPMO_ASYNC_RESPONSE,
@@ -48,7 +48,6 @@ from rfh2.pcf_admin_names import MQOT_Q_MGR
 Call = Callable[[Conversation, Request], Awaitable[bytes]]
 _START: Final = API_HEADER.size
 _LONG: Final = 4
-_IN_GROUP: Final = MQMF_MSG_IN_GROUP | MQMF_LAST_MSG_IN_GROUP
 _MOST_SELECTORS: Final = 256
 NO_REPLY: Final = b""
 """Of a put whose program does not wait for an answer."""
@@ -189,7 +188,7 @@ def asked_for(mqmd: Mqmd, gmo: Structure, longest: int) -> tuple[GetOptions, int
 def got_written(request: Request, gmo: Structure, version: int, got: Got) -> bytes:
     """The descriptor, in *version*, and the MQGMO, as the reply to a get has them."""
     gmo.put_text("ResolvedQName", got.queue)
-    if got.mqmd.msg_flags & _IN_GROUP and gmo["Version"] >= 2:
+    if got.mqmd.msg_flags & IN_GROUP and gmo["Version"] >= 2:
         status = "L" if got.mqmd.msg_flags & MQMF_LAST_MSG_IN_GROUP else "G"
         gmo["GroupStatus"] = status.encode(request.header.charset)
     if gmo["Version"] >= 3:

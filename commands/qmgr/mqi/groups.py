@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 from commands.qmgr.mqi.refusals import MqiError
-from rfh2.ccsid import ByteOrder
+from rfh2.ccsid import order_of
 from rfh2.layouts import MQMD2
 from rfh2.mqi_constants import (
     MQMF_LAST_MSG_IN_GROUP,
@@ -29,7 +29,8 @@ from rfh2.mqi_constants import (
 )
 from rfh2.mqmd import Mqmd
 
-_IN_GROUP: Final = MQMF_MSG_IN_GROUP | MQMF_LAST_MSG_IN_GROUP
+IN_GROUP: Final = MQMF_MSG_IN_GROUP | MQMF_LAST_MSG_IN_GROUP
+"""MsgFlags of a message of a group."""
 _NO_GROUP: Final = bytes(24)
 _NUMBERS: Final = range(1, 1_000_000_000)
 _SPANS: Final = {name: at for name, at, _ in MQMD2.spans()}
@@ -49,11 +50,10 @@ class Member(NamedTuple):
     @classmethod
     def of(cls, md: bytes) -> Member:
         """What the descriptor *md* says."""
-        order: ByteOrder = "little" if md[4] else "big"
         if len(md) < MQMD2.size:
             return cls(b"", 1, False)
-        number, flags = (int.from_bytes(md[at : at + 4], order) for at in (_NUMBER, _FLAGS))
-        if not flags & _IN_GROUP:
+        number, flags = (int.from_bytes(md[at : at + 4], order_of(md)) for at in (_NUMBER, _FLAGS))
+        if not flags & IN_GROUP:
             return cls(b"", 1, False)
         return cls(md[_GROUP_ID], number, bool(flags & MQMF_LAST_MSG_IN_GROUP))
 
@@ -76,7 +76,7 @@ class Current:
 
     def put(self, mqmd: Mqmd, in_syncpoint: bool, new_id: bytes) -> Mqmd:
         """MQPUT with MQPMO_LOGICAL_ORDER: the descriptor with its group. Raises MqiError 2241, 2245, 2185."""
-        if not mqmd.msg_flags & _IN_GROUP:
+        if not mqmd.msg_flags & IN_GROUP:
             if self.group_id:
                 raise MqiError(MQRC_INCOMPLETE_GROUP, "the group has no last message yet")
             return mqmd
@@ -130,7 +130,7 @@ class Groups:
 
 def numbered(mqmd: Mqmd, new_id: bytes) -> Mqmd:
     """The descriptor of a message whose program numbers it; a group without GroupId gets one. Raises MqiError 2250."""
-    if not mqmd.msg_flags & _IN_GROUP:
+    if not mqmd.msg_flags & IN_GROUP:
         return mqmd
     if mqmd.msg_seq_number not in _NUMBERS:
         raise MqiError(MQRC_MSG_SEQ_NUMBER_ERROR, f"MsgSeqNumber is {mqmd.msg_seq_number}")
