@@ -113,13 +113,7 @@ class Transactions:
 
     def prepare(self, unit: SqliteUnitOfWork, xid: bytes, _flags: int) -> tuple[int, Came]:
         """xa_prepare."""
-        refused = self._refused(unit, xid)
-        if refused:
-            return refused, {}
-        branch = self._branches.pop(xid)
-        if branch.failed:
-            return XA_RBROLLBACK, unit.uncommitted.backout(branch.owner)
-        return (XA_OK if unit.prepared.add(xid, branch.owner) else XA_RDONLY), {}
+        return self._unless_failed(unit, xid, lambda owner: (XA_OK if unit.prepared.add(xid, owner) else XA_RDONLY, {}))
 
     def commit(self, unit: SqliteUnitOfWork, xid: bytes, flags: int) -> tuple[int, Came]:
         """xa_commit, of a branch that is prepared, or with TMONEPHASE of one that is not."""
@@ -127,13 +121,7 @@ class Transactions:
             return XAER_INVAL, {}
         if flags == TMNOFLAGS:
             return self._ended(unit, xid, commit=True)
-        refused = self._refused(unit, xid)
-        if refused:
-            return refused, {}
-        branch = self._branches.pop(xid)
-        if branch.failed:
-            return XA_RBROLLBACK, unit.uncommitted.backout(branch.owner)
-        return XA_OK, unit.uncommitted.commit(branch.owner)
+        return self._unless_failed(unit, xid, lambda owner: (XA_OK, unit.uncommitted.commit(owner)))
 
     def rollback(self, unit: SqliteUnitOfWork, xid: bytes, _flags: int) -> tuple[int, Came]:
         """xa_rollback."""
@@ -163,6 +151,18 @@ class Transactions:
             del self._branches[xid]
         self.current = None
         return bool(mine)
+
+    def _unless_failed(
+        self, unit: SqliteUnitOfWork, xid: bytes, end: Callable[[str], tuple[int, Came]]
+    ) -> tuple[int, Came]:
+        """*end* a branch that is not prepared, by its owner; one that has failed is backed out."""
+        refused = self._refused(unit, xid)
+        if refused:
+            return refused, {}
+        branch = self._branches.pop(xid)
+        if branch.failed:
+            return XA_RBROLLBACK, unit.uncommitted.backout(branch.owner)
+        return end(branch.owner)
 
     def _refused(self, unit: SqliteUnitOfWork, xid: bytes) -> int:
         """Why a branch that is not prepared cannot be ended; 0 where it can be."""
