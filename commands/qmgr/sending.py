@@ -55,9 +55,8 @@ def report(
 def report_expired(unit: SqliteUnitOfWork, now: datetime) -> None:
     """Send the reports of expired messages, which are discarded after this. Raises QueueError."""
     for row in unit.expired(now):
-        mqmd = Mqmd.decode(row[MD])
-        if row[QUEUE].count(" ") == 0:  # the others are those of units of work, which may be backed out
-            report(unit, EXPIRATION, mqmd, row[BODY] or b"", row[USER], now)
+        if " " not in row[QUEUE]:  # the others are those of units of work, which may be backed out
+            report(unit, EXPIRATION, Mqmd.decode(row[MD]), row[BODY] or b"", row[USER], now)
 
 
 def _put(unit: SqliteUnitOfWork, put: Outgoing, user: str | None) -> Sent:
