@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from datetime import UTC, datetime
 from itertools import chain, islice
 from pathlib import Path
 from typing import Final
@@ -15,10 +14,10 @@ from commands.mqsc import Answer, ScriptTally, Statement, echo, statements
 from commands.mqsc.script import lines_of
 from commands.options.queue_manager import only_queue_manager, queue_manager_or_none
 from commands.options.verb import verb
-from commands.qmgr.admin.runner import StatementRunner
 from commands.qmgr.store import QueueManagerStore
+from commands.running.mqsc_scripts import runner_of
 from commands.terminal.console import Console, ExitCode
-from commands.terminal.users import current_user, groups_of
+from commands.terminal.users import groups_of
 
 _BATCH: Final = 100
 
@@ -52,7 +51,7 @@ def command(console: Console, qmgr: str | None, home: Path, script: Path, as_jso
     with QueueManagerStore.open(home, qmgr) as store:
         if not as_json:
             console.data(f"Starting MQSC for queue manager {store.name}.")
-        runner = StatementRunner(store, current_user(), groups_of, lambda: datetime.now(UTC))
+        runner = runner_of(store, groups_of)
         script_statements = statements(lines)
         while some := list(islice(script_statements, batch)):
             for statement, answer in runner.run(some):

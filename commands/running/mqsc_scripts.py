@@ -31,10 +31,14 @@ _LOOK_S: Final = 1.0
 _Version = tuple[int, int, int]
 
 
+def runner_of(store: QueueManagerStore, groups_of: GroupsOf) -> StatementRunner:
+    """What carries out MQSC as the user of this process."""
+    return StatementRunner(store, current_user(), groups_of, lambda: datetime.now(UTC))
+
+
 def apply_script(store: QueueManagerStore, text: str, groups_of: GroupsOf) -> tuple[int, list[tuple[int, str]]]:
     """Carry out a script; how many commands it has, and the line and the answer of each one that was refused."""
-    runner = StatementRunner(store, current_user(), groups_of, lambda: datetime.now(UTC))
-    answers = runner.run_script(text)
+    answers = runner_of(store, groups_of).run_script(text)
     refused = [(statement.line, " ".join(answer.lines).strip()) for statement, answer in answers if not answer.ok]
     return len(answers), refused
 

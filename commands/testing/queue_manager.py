@@ -17,14 +17,12 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Self
 
-from commands.qmgr.admin.runner import StatementRunner
 from commands.qmgr.store import QueueManagerStore
 from commands.running.developer import groups_of_developer
-from commands.terminal.users import current_user
+from commands.running.mqsc_scripts import runner_of
 from rfh2 import Message, Mqmd, decode
 from rfh2.constants import MQFMT_STRING
 from rfh2.errors import QPubSubError, StoreError
@@ -91,8 +89,7 @@ class DevQueueManager:
     def mqsc(self, script: str) -> list[str]:
         """Carry out MQSC commands, one on each line; the lines of their answers. Raises DevError for a refusal."""
         with self._store() as store:
-            runner = StatementRunner(store, current_user(), groups_of_developer, lambda: datetime.now(UTC))
-            answers = runner.run_script(script)
+            answers = runner_of(store, groups_of_developer).run_script(script)
         for statement, answer in answers:
             if not answer.ok:
                 raise DevError(f"{statement.text}: {' '.join(answer.lines)}")
