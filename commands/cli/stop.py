@@ -54,6 +54,8 @@ def command(console: Console, qmgr: str, home: Path, wait: float, as_json: bool)
 
 def _end(qmgr: str, directory: Path, wait: float) -> None:
     holder = HolderLock(directory / PROCESSOR_LOCK).holder()
+    if not holder.isdecimal():  # it has begun to hold the lock, and has not said who it is
+        raise QueueManagerInUseError(qmgr, holder)
     os.kill(int(holder), signal.SIGTERM)
     deadline = time.monotonic() + wait
     while is_held(directory):
