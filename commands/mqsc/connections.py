@@ -16,7 +16,7 @@ from commands.broker.connections import ChannelInstance, Connection, ListenerRep
 from commands.mqsc import answers
 from commands.mqsc.administration import Administration
 from commands.mqsc.answers import Answer, displayed, done
-from commands.mqsc.attributes import unexpected_keyword
+from commands.mqsc.attributes import keywords, unexpected_keyword
 from commands.mqsc.display import is_generic, matches_name, select
 from commands.mqsc.model import Command, Keyword, MqscError
 from commands.mqsc.values import shown_moment, single, word_of
@@ -52,14 +52,10 @@ _MOST: Final = 999_999_999
 _TYPES: Final = {MQOT_Q_MGR: "QMGR", MQOT_TOPIC: "TOPIC"}
 
 
-def _keywords(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-_OF_PROGRAM: Final = _keywords("PID APPLTAG APPLTYPE CHANNEL CONNAME USERID")
-_OF_CONNECTION: Final = _OF_PROGRAM | _keywords("UOWSTDA UOWSTTI UOWSTATE URTYPE")
-_OF_HANDLE: Final = _keywords("OBJNAME OBJTYPE OPENOPTS HSTATE TOPICSTR SUBID SUBNAME")
-_NOT_OF_CONNECTION: Final = _keywords(
+_OF_PROGRAM: Final = keywords("PID APPLTAG APPLTYPE CHANNEL CONNAME USERID")
+_OF_CONNECTION: Final = _OF_PROGRAM | keywords("UOWSTDA UOWSTTI UOWSTATE URTYPE")
+_OF_HANDLE: Final = keywords("OBJNAME OBJTYPE OPENOPTS HSTATE TOPICSTR SUBID SUBNAME")
+_NOT_OF_CONNECTION: Final = keywords(
     """
     APPLDESC ASTATE CLIENTID CONNOPTS CONNTAG DEST DESTQMGR EXTURID QMURID READA TID UOWLOG UOWLOGDA UOWLOGTI
     """
@@ -144,8 +140,8 @@ def _no_connection(_name: str) -> MqscError:
     return MqscError("AMQ8461", "Connection identifier not found.", reason=MQRCCF_NONE_FOUND)
 
 
-_OF_QUEUE_HANDLE: Final = _OF_PROGRAM | _keywords("BROWSE HSTATE INPUT INQUIRE OUTPUT SET URTYPE")
-_NOT_OF_QUEUE_HANDLE: Final = _keywords("APPLDESC ASTATE QMURID TID URID")
+_OF_QUEUE_HANDLE: Final = _OF_PROGRAM | keywords("BROWSE HSTATE INPUT INQUIRE OUTPUT SET URTYPE")
+_NOT_OF_QUEUE_HANDLE: Final = keywords("APPLDESC ASTATE QMURID TID URID")
 
 
 def display_queue_handles(command: Command, pattern: str, administration: Administration) -> Answer:
@@ -189,13 +185,13 @@ def _no_handle(name: str) -> MqscError:
     return MqscError("AMQ8147", answers.not_found(name).text, reason=MQRCCF_Q_STATUS_NOT_FOUND)
 
 
-_OF_INSTANCE: Final = _keywords(
+_OF_INSTANCE: Final = keywords(
     """
     BUFSRCVD BUFSSENT BYTSRCVD BYTSSENT CHLTYPE CHSTADA CHSTATI CURSHCNV HBINT JOBNAME LSTMSGDA LSTMSGTI MAXMSGL
     MAXSHCNV MCAUSER MSGS RAPPLTAG SSLCIPH STATUS STOPREQ SUBSTATE
     """
 )
-_NOT_OF_INSTANCE: Final = _keywords(
+_NOT_OF_INSTANCE: Final = keywords(
     """
     BATCHES BATCHSZ COMPHDR COMPMSG COMPRATE COMPTIME CURLUWID CURMSGS CURSEQNO EXITTIME INDOUBT KAINT LOCLADDR LONGRTS
     LSTLUWID LSTSEQNO MCASTAT MONCHL NETTIME NPMSPEED QMNAME RPRODUCT RQMNAME RVERSION SECPROT SHORTRTS SSLCERTI
@@ -226,7 +222,7 @@ def display_channel_status(command: Command, administration: Administration) -> 
         ("CHANNEL", "CHLTYPE", "CONNAME", "STATUS", "SUBSTATE"),
         known=_OF_INSTANCE | {"CONNAME"},
         without_effect=_NOT_OF_INSTANCE,
-        passed_over=_keywords("CHLDISP CONNAME CURRENT INSTANCE MONITOR SAVED SHORT"),
+        passed_over=keywords("CHLDISP CONNAME CURRENT INSTANCE MONITOR SAVED SHORT"),
         brief=True,
         missing=_no_status,
     )
@@ -288,8 +284,8 @@ def display_listener_status(command: Command, administration: Administration) ->
         for place in report.places
         if matches_name(pattern, name := place.name or names.get(place.port, LISTENER))
     ]
-    known = _keywords("STATUS PID STARTDA STARTTI TRPTYPE IPADDR PORT")
-    blank = _keywords("ADAPTER BACKLOG COMMANDS CONTROL DESCR LOCLNAME NTBNAMES SESSIONS SOCKET TPNAME")
+    known = keywords("STATUS PID STARTDA STARTTI TRPTYPE IPADDR PORT")
+    blank = keywords("ADAPTER BACKLOG COMMANDS CONTROL DESCR LOCLNAME NTBNAMES SESSIONS SOCKET TPNAME")
     found = select(
         command, rows, ("LISTENER", "STATUS", "PID"), known=known, without_effect=blank, brief=is_generic(pattern)
     )
@@ -357,13 +353,13 @@ def start_channel(command: Command, administration: Administration) -> Answer:
     return done(answers.CHANNEL_STARTED)
 
 
-def _server_connection(command: Command, administration: Administration, *keywords: str) -> str:
-    """The channel that is named. Raises MqscError for a keyword that is not among *keywords*.
+def _server_connection(command: Command, administration: Administration, *known: str) -> str:
+    """The channel that is named. Raises MqscError for a keyword that is not among *known*.
 
     STOP of a channel between queue managers is refused.
     """
     for keyword in command.keywords:
-        if keyword.name not in keywords:
+        if keyword.name not in known:
             raise unexpected_keyword(command, keyword)
     name = _channel(command, generic=False)
     if command.verb == "STOP" and name in administration.objects.channels:
