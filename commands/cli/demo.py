@@ -57,7 +57,6 @@ def command(ctx: click.Context, directory: Path | None) -> ExitCode:
                 assert shown is not None
                 shown.main(arguments, f"qpubsub {name}", standalone_mode=False, obj=console, parent=ctx)
                 console.data("")
-                console.stdout.flush()
     console.say(
         "Two commands fail, as on a queue manager: 3, because no score has been published yet, and 26, because the "
         "scoreboard subscribed to '.../#' and deregisters '.../*', which it never registered."

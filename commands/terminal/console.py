@@ -325,8 +325,9 @@ class Console:
         os.close(nowhere)
 
     def say(self, text: str) -> None:
-        """Talk: what was done, in one line."""
+        """Talk: what was done, in one line; behind the data, where both go to one place."""
         if not self.quiet:
+            self.stdout.flush()
             self._write_line(text)
 
     def warn(self, text: str) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -35,6 +38,18 @@ def test_a_message_is_explained_and_the_results_service_replayed() -> None:
     assert "late: DeregSub [DeregAll]\n" in shown.out
     assert "SCOREBOARD receives Sport/Soccer/State/LatestScore/Liverpool ManUtd: 0 1" in shown.out
     assert "26 messages (2 in error): 16 publications, 12 responses, 0 dead letters written to puts.jsonl" in shown.talk
+
+
+def test_data_and_talk_are_in_order_where_both_go_to_one_file(tmp_path: Path) -> None:
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    with (tmp_path / "shown").open("w") as file:
+        command = [sys.executable, "-m", "commands.cli", "demo"]
+        subprocess.run(command, stdout=file, stderr=file, env=environment, check=True)
+    lines = (tmp_path / "shown").read_text().splitlines()
+    assert lines[0] == "$ qpubsub decode capture.dat"
+    assert lines.index("1 message, 0 errors, 0 warnings") + 2 == lines.index(
+        "$ qpubsub replay capture.jsonl --output puts.jsonl --transcript"
+    )
 
 
 def test_the_demo_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
