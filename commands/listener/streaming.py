@@ -28,6 +28,7 @@ from rfh2.mqi_constants import (
     MQMO_MATCH_MSG_ID,
     MQMO_MATCH_MSG_TOKEN,
     MQRC_NO_MSG_AVAILABLE,
+    MQRC_Q_MGR_QUIESCING,
     MQWI_UNLIMITED,
 )
 from rfh2.mqmd import Mqmd
@@ -44,7 +45,7 @@ _IDS: Final = (
     (MQMO_MATCH_GROUP_ID, "group_id", 24),
     (MQMO_MATCH_MSG_TOKEN, "token", 16),
 )
-CONN_STATE, CONN_STATE_REPLY, Q_STATE, Q_STATE_REPLY, CHECK_MSG, FAILURE = 3, 4, 5, 6, 11, 14
+CONN_STATE, CONN_STATE_REPLY, Q_STATE, Q_STATE_REPLY, QUIESCING, CHECK_MSG, FAILURE = 3, 4, 5, 6, 7, 11, 14
 
 
 @dataclass(slots=True)
@@ -150,10 +151,12 @@ async def sent_message(
         if wanted.checks:
             # What answers such a request is the notification behind it, and the failure comes as a message would.
             header = replace(request.header, request=_STREAM_REQUEST)
-            failure = notification(header, wanted.handle, FAILURE, error.reason)
-            return [failure, notification(request.header, wanted.handle, CHECK_MSG, 0)]
+            return [
+                _failure(header, wanted.handle, error.reason),
+                notification(request.header, wanted.handle, CHECK_MSG, 0),
+            ]
         if wanted.for_call:
-            return [notification(request.header, wanted.handle, FAILURE, error.reason)]
+            return [_failure(request.header, wanted.handle, error.reason)]
         return [_failed(request, wanted.handle, stream, error.reason)]
     if got is None:
         return []
@@ -173,6 +176,13 @@ def notification(header: SegmentHeader, handle: int, code: int, value: int) -> b
     fields = Structure.new(NOTIFICATION, header.order)
     fields["Version"], fields["ObjectHandle"], fields["Code"], fields["Value"] = 1, handle, code, value
     return replace(_header(header, SegmentType.NOTIFICATION), flags=FIRST).write(bytes(fields))
+
+
+def _failure(header: SegmentHeader, handle: int, reason: int) -> bytes:
+    # IBM's client keeps in mind that a queue manager ends, and does not miss it while it begins to wait; it may forget
+    # a failure that comes at that moment.
+    code = QUIESCING if reason == MQRC_Q_MGR_QUIESCING else FAILURE
+    return notification(header, handle, code, reason)
 
 
 def _failed(request: Request, handle: int, stream: Stream, reason: int) -> bytes:
