@@ -96,14 +96,14 @@ def second_pass_in_files(
 
     keeper: makes one for each range.
     """
-    shared = ready.shared
+    given = ready.in_files
     settings = [(lane.setting, lane.controlled) for lane in lanes]
 
     def work(number: int) -> Iterator[pa.RecordBatch]:
         task = RangeTask(settings, keeper(number))
         for interval in found.intervals(number):
             task.learn(*interval)
-        return task.run(_merged(shared.value.messages(number), found.retained(number)))
+        return task.run(_merged(given.messages(number), found.retained(number)))
 
     return each_range(ready.messages.sparkSession, numbers, work, schema)
 
@@ -186,7 +186,7 @@ class _FileKeeper(PutsKeeper):
         self._kinds: Counter[str] = Counter()
         self._passed_over: Counter[str] = Counter()
 
-    def keep(self, arrival: Arrival, _qmgr: str, results: Sequence[Result]) -> None:
+    def keep(self, arrival: Arrival, qmgr: str, results: Sequence[Result]) -> None:
         """Take the result of one message."""
         ((outcome, _),) = results
         written = self._written
@@ -201,7 +201,7 @@ class _FileKeeper(PutsKeeper):
             if len(written.problem_texts) < _MOST_TEXTS:
                 written.problem_texts.append(f"message {arrival.seq} on {arrival.queue}: {outcome.why}")
         if outcome.puts:
-            sink.add(arrival.seq, outcome.puts)
+            sink.add(arrival.seq, qmgr, outcome.puts)
             for put in outcome.puts:
                 self._kinds[put.kind.value] += 1
 

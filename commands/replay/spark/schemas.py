@@ -111,6 +111,7 @@ PUTS: Final = _schema(
     {
         "seq": _LONG,
         "n": _INT,
+        "at_qmgr": _STRING,
         "kind": _STRING,
         "qmgr": _STRING,
         "queue": _STRING,

@@ -24,12 +24,12 @@ from pyspark.sql.types import StructType
 from commands.broker.objects import CONTROL_QUEUE
 from commands.broker.outcome import Arrival, Outcome
 from commands.mqsc.broker import Broker
+from commands.replay.arrivals import RepeatedSeqError
 from commands.replay.spark.control import INTERVAL
 from commands.replay.spark.journal import BEFORE_ALL, Replica, SubscriptionJournal
 from commands.replay.spark.prepare import CHOSEN, Prepared
 from commands.replay.spark.replay_setup import ReplaySetup
 from commands.replay.spark.schemas import COLUMNS, columns
-from rfh2.errors import QPubSubError
 from streams.operations import RetainedPublication, RetainedStored
 from streams.topic_space import TopicSpace
 
@@ -39,10 +39,6 @@ lane, an interval, which has its ``after`` as seq and its state as body."""
 
 _NOTHING: Final = {"now": "timestamp", "queue": "string", "user": "string", "md": "binary", "topic": "string"}
 """What an interval does not have."""
-
-
-class RepeatedSeqError(QPubSubError):
-    """Two messages of a queue manager have the same ``seq``, so their order is not known."""
 
 
 Result = tuple[Outcome, TopicSpace]
@@ -153,7 +149,7 @@ class RangeTask:
         self._lanes = lanes
         self._intervals: dict[tuple[int, str], list[tuple[int, int, str]]] = {}
         self._qmgrs: dict[str, list[_Local]] = {}
-        self._last: dict[str, int] = {}
+        self._last: dict[str, Arrival] = {}
 
     def run(self, rows: Iterable[tuple[Any, ...]]) -> Iterator[pa.RecordBatch]:
         """What the keeper gives. rows: the arguments of ``process``, in order."""
@@ -201,9 +197,12 @@ class RangeTask:
         if topic is not None and lane is not None:
             known[lane].find(arrival, topic)
             return
-        if self._last.get(qmgr) == seq:
-            raise RepeatedSeqError(f"seq {seq} occurs twice in queue manager {qmgr}")
-        self._last[qmgr] = seq
+        last = self._last.get(qmgr)
+        if last is not None and last.seq == seq:
+            if last == arrival:
+                return
+            raise RepeatedSeqError.of(seq, qmgr)
+        self._last[qmgr] = arrival
         results = [(local.process(arrival), local.space) for local in known]
         if chosen:
             self.keeper.keep(arrival, qmgr, results)

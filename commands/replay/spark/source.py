@@ -3,7 +3,8 @@
 Options: ``path`` (a file, a directory or a glob; ``load`` takes several), ``format`` (``auto``), ``defaultQueue`` (the
 queue of messages that name none; ``natural`` is the one that the command in the message belongs on), ``pieceBytes``
 (how large a part of a file one task reads). Of streams, how much one batch takes: ``maxFilesPerTrigger``,
-``maxBytesPerTrigger`` (one file at least). Any other option is an error.
+``maxBytesPerTrigger`` (one file at least), and ``filesLog``, a directory for the names of the files that were
+read. Any other option is an error.
 
 ``df.write.format("qpubsub")``: puts as JSON Lines or Parquet, captured messages in any format that has a writer.
 
@@ -45,8 +46,9 @@ from pyspark.sql.types import StructType
 from commands.broker.puts import Put
 from commands.disk.files import to_disk
 from commands.replay.spark.captured_values import captured_values
+from commands.replay.spark.files_log import FilesLog
 from commands.replay.spark.piece_reader import read_piece
-from commands.replay.spark.pieces import PIECE_BYTES, Piece, ReadTask, files_of, pieces_of, seq_after
+from commands.replay.spark.pieces import PIECE_BYTES, Piece, ReadTask, files_of, path_of, pieces_of, seq_after, tasks_of
 from commands.replay.spark.schemas import CAPTURED, PUTS, READ, arrow_schema, check_columns, columns
 from rfh2.captured import CapturedMessage
 from rfh2.captures import FORMATS, write_captures
@@ -76,7 +78,7 @@ class FilesWriter(DataSourceArrowWriter):
         if form not in able:
             what = "puts" if self._puts else "captures"
             raise CaptureError(form, None, f"{what} are written as {', '.join(able)}")
-        self._directory, self._form, self._overwrite = Path(path.removeprefix("file:")), form, overwrite
+        self._directory, self._form, self._overwrite = path_of(path), form, overwrite
         self._job = uuid.uuid4().hex[:12]
         self._staging = self._directory / f"_qpubsub-{self._job}"
         # Not by the tasks: some of them may still begin after another has failed and the job is given up.
@@ -200,7 +202,7 @@ class TopicSource:
 FORMAT: Final = "qpubsub"
 _PLACE: Final = ("path", "paths")
 _READ_OPTIONS: Final = ("format", "defaultQueue", "pieceBytes")
-_STREAM_OPTIONS: Final = (*_READ_OPTIONS, "maxFilesPerTrigger", "maxBytesPerTrigger")
+_STREAM_OPTIONS: Final = (*_READ_OPTIONS, "maxFilesPerTrigger", "maxBytesPerTrigger", "filesLog")
 _WRITE_OPTIONS: Final = ("format",)
 
 
@@ -241,11 +243,17 @@ class _Options:
         self.piece_bytes = _number(given, "pieceBytes", PIECE_BYTES, least=1)
         self.most_files = _number(given, "maxFilesPerTrigger", 0)
         self.most_bytes = _number(given, "maxBytesPerTrigger", 0)
+        self.files_log = path_of(given["filesLog"]) if given.get("filesLog") else None
+
+    def tasks(self, pieces: Sequence[Piece]) -> Sequence[InputPartition]:
+        """*pieces* as tasks."""
+        return tasks_of(pieces, self.piece_bytes)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The batches of one piece."""
+        """The batches of one task."""
         assert isinstance(partition, ReadTask)
-        return read_piece(partition.piece, self.default_queue)
+        for piece in partition.pieces:
+            yield from read_piece(piece, self.default_queue)
 
 
 def _check_options(given: Iterable[str], known: Sequence[str]) -> None:
@@ -283,8 +291,7 @@ class _Reader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         options = self._options
-        pieces = pieces_of(files_of(options.paths), options.form, piece_bytes=options.piece_bytes)
-        return [ReadTask(piece) for piece in pieces]
+        return options.tasks(pieces_of(files_of(options.paths), options.form, piece_bytes=options.piece_bytes))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return self._options.read(partition)
@@ -293,12 +300,15 @@ class _Reader(DataSourceReader):
 class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Files as they appear in directories: each once, whole; to be seen whole, it has to be moved there.
 
-    The offset names every file that was read, and says where counting begins in it.
+    The offset names every file that was read, and says where counting begins in it. With ``filesLog`` it has a number
+    instead: the names are in a directory (``files_log``), and the offset is as long at the end of a year as on the
+    first day.
     """
 
     def __init__(self, options: _Options) -> None:
         self._options = options
         self._until: frozenset[str] | None = None
+        self._log = None if options.files_log is None else FilesLog(options.files_log)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
         """Leave files that appear from now on to the next run."""
@@ -310,7 +320,8 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: dict[str, Any] | None = None, limit: Any = None) -> dict[str, Any]:  # noqa: N802
         options = self._options
         before = start or self.initialOffset()
-        new = [path for path in files_of(options.paths) if str(path) not in before["files"]]
+        known = before["files"] if self._log is None else self._log.up_to(before)
+        new = [path for path in files_of(options.paths) if str(path) not in known]
         if self._until is not None:
             new = [path for path in new if str(path) in self._until]
         # In the order in which they were put there: rename keeps the time of the last write, but not that of the inode.
@@ -329,23 +340,29 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         begin = before["next"]
         pieces = pieces_of(new, options.form, begin, options.piece_bytes)
         first = {piece.path: piece.first_seq for piece in reversed(pieces)}
-        following = seq_after(pieces, begin) if any(piece.end is None for piece in pieces) else begin
+        following = begin if all(piece.numbered for piece in pieces) else seq_after(pieces, begin)
+        if self._log is not None:
+            return {"log": self._log.add(before, first), "next": following}
         return {"files": {**before["files"], **first}, "next": following}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         options = self._options
-        tasks: list[InputPartition] = []
-        for path, first_seq in end["files"].items():
-            if path not in start["files"]:
-                pieces = pieces_of([Path(path)], options.form, first_seq, options.piece_bytes)
-                tasks += [ReadTask(piece) for piece in pieces]
-        return tasks
+        if self._log is None:
+            new = {path: at for path, at in end["files"].items() if path not in start["files"]}
+        else:
+            new = self._log.between(start, end)
+        pieces: list[Piece] = []
+        for path, first_seq in new.items():
+            pieces += pieces_of([Path(path)], options.form, first_seq, options.piece_bytes)
+        return options.tasks(pieces)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return self._options.read(partition)
 
     def commit(self, end: dict[str, Any]) -> None:
-        """Do nothing: files stay where they are."""
+        """Files stay where they are; what the log no longer needs is deleted."""
+        if self._log is not None:
+            self._log.forget(end)
 
 
 __all__ = ["FORMAT", "CaptureDataSource", "Piece"]

@@ -257,7 +257,7 @@ def put_row(put: Put) -> Row:
     completion = None if put.completion is None else put.completion.value
     md, body = bytes.fromhex(put.md_hex), bytes.fromhex(put.body_hex)
     return (
-        *(put.seq, put.n, put.kind.value, put.qmgr, put.queue, put.topic, put.sub_name),
+        *(put.seq, put.n, put.at_qmgr, put.kind.value, put.qmgr, put.queue, put.topic, put.sub_name),
         *(completion, put.reason, md, body),
     )
 

@@ -99,10 +99,18 @@ def test_puts_come_in_order_of_seq(spark: SparkSession) -> None:
     assert len(places) > 100
 
 
-def test_a_seq_that_occurs_twice_is_an_error(spark: SparkSession) -> None:
-    capture = list(Workload(WorkloadOptions(messages=20, streams=1)).messages())
-    with pytest.raises(PythonException, match="seq 7 occurs twice in queue manager QM1"):
-        replayed(frame(spark, [*capture, capture[6]])).collect()
+def test_one_seq_several_times(spark: SparkSession) -> None:
+    """Of several queue managers, in their order; an exact copy is passed over, and a different message is an error."""
+    knobs = WorkloadOptions(messages=200, subscribers=20, streams=1, control=0.3, retained=0.5)
+    one = list(Workload(knobs).messages())
+    other = [message.model_copy(update={"qmgr": "A"}) for message in one]
+    capture = sorted([*one, *other, *one[::3]], key=lambda message: message.seq)
+    got = puts_of(replayed(frame(spark, capture[::-1], 3), setup_script(knobs), ranges=3))
+    assert [put[:3] for put in got] == [put[:3] for put in local_puts(capture, setup_script(knobs))]
+    assert not difference(got, local_puts(capture, setup_script(knobs)))
+    different = one[6].model_copy(update={"user": "somebody"})
+    with pytest.raises(PythonException, match="seq 7 is that of two different messages at queue manager QM1"):
+        replayed(frame(spark, [*one, different])).collect()
 
 
 def test_a_setup_that_fails_is_an_error(spark: SparkSession) -> None:
