@@ -12,23 +12,9 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from commands.broker.puts import Outgoing
+from commands.replay.columns import PUTS, arrow_schema
 
-SCHEMA: Final = pa.schema(
-    [
-        ("seq", pa.int64()),
-        ("n", pa.int32()),
-        ("at_qmgr", pa.string()),
-        ("kind", pa.string()),
-        ("qmgr", pa.string()),
-        ("queue", pa.string()),
-        ("topic", pa.string()),
-        ("sub_name", pa.string()),
-        ("completion", pa.string()),
-        ("reason", pa.int32()),
-        ("md", pa.binary()),
-        ("body", pa.binary()),
-    ]
-)
+SCHEMA: Final = arrow_schema(PUTS)
 """The Parquet form of puts: the fields of their JSON lines, a column each."""
 
 _NAMES: Final = [name for name in SCHEMA.names if pa.types.is_string(SCHEMA.field(name).type)]

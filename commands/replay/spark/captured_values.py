@@ -106,7 +106,9 @@ def captured_values(frame: DataFrame, value: str = "value") -> DataFrame:
 
 def captured_of(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """What a task does: batches with ``source`` and ``value`` in, batches of READ out."""
-    return batches_of(_record(*row) for batch in batches for row in columns(batch, "source", "value"))
+    return batches_of(
+        (_record(*row) for batch in batches for row in columns(batch, "source", "value")), positions=False
+    )
 
 
 def _record(source: str, value: bytes | None) -> CaptureRecord:

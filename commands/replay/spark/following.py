@@ -36,9 +36,9 @@ from commands.disk.lock import exclusive
 from commands.replay.arrivals import DEFAULT_QMGR
 from commands.replay.spark.piece_reader import NATURAL
 from commands.replay.spark.replay_setup import ReplaySetup
-from commands.replay.spark.schemas import PUTS, arrow_schema, columns
+from commands.replay.spark.schemas import PUTS, STREAMED, arrow_schema, columns
 from commands.replay.spark.source import FORMAT, TopicSource, write_batches
-from commands.replay.spark.streaming import LATE, PROBLEM, STREAMED, digest_of, replay_stream
+from commands.replay.spark.streaming import LATE, PROBLEM, digest_of, replay_stream
 from rfh2.captured import CapturedMessage
 from rfh2.distribution import how_to_install
 from rfh2.errors import CaptureError, QPubSubError

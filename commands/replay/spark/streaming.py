@@ -28,7 +28,6 @@ from pyspark.sql import (
     functions as F,  # noqa: N812 - Spark's own custom
 )
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
-from pyspark.sql.types import StringType, StructField, StructType, TimestampType
 
 from commands.broker.outcome import Arrival
 from commands.broker.state import from_microseconds, to_microseconds
@@ -36,7 +35,7 @@ from commands.mqsc.broker import Broker
 from commands.replay.arrivals import DEFAULT_QMGR
 from commands.replay.spark.continued import Changes, RetainedRow, Waiting, begun, continued, turn
 from commands.replay.spark.replay_setup import ReplaySetup
-from commands.replay.spark.schemas import CAPTURED, PUTS, check_columns
+from commands.replay.spark.schemas import CAPTURED, STREAMED, check_columns
 from rfh2.errors import QPubSubError
 
 LATE: Final = "late"
@@ -44,16 +43,6 @@ LATE: Final = "late"
 
 PROBLEM: Final = "problem"
 """The kind of a row that is no put, but says why a record could not be read."""
-
-STREAMED: Final = StructType(
-    [
-        *PUTS.fields,
-        StructField("time", TimestampType()),
-        StructField("user", StringType()),
-        StructField("problem", StringType()),
-    ]
-)
-"""Puts; time and user are those of a late message, which has md and body of its own; problem is for a problem."""
 
 STATE_STORE: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 """What ``spark.sql.streaming.stateStore.providerClass`` has to be."""

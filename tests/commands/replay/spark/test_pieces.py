@@ -40,7 +40,8 @@ def rows_of(pieces: Iterable[Piece], default_queue: str = "") -> list[Row]:
     rows: list[Row] = []
     for piece in pieces:
         for batch in read_piece(piece, default_queue):
-            rows += [tuple(row.values()) for row in batch.to_pylist()]
+            # Not when the file was written, and not where in it: that a part of a file may not know.
+            rows += [tuple(row.values())[:9] for row in batch.to_pylist()]
     return rows
 
 
@@ -136,6 +137,17 @@ def test_what_is_packed_is_read_whole_and_what_is_in_no_format_is_a_problem(tmp_
     assert rows == expected(sorted(tmp_path.iterdir()))
     assert [row[-1] is None for row in rows] == [True] * 18 + [False]
     assert "zip archive" in rows[-1][-1]
+
+
+@pytest.mark.parametrize(("form", "first"), [("jsonl", 1), ("parquet", 0)])
+def test_a_row_has_its_place_in_its_file(tmp_path: Path, form: str, first: int) -> None:
+    path = written(tmp_path / f"c.{form}", MESSAGES[:9], form)
+    if form == "parquet":
+        parquet.write_table(parquet.read_table(path), path, row_group_size=2)
+    pieces = pieces_of([path], piece_bytes=1 if form == "parquet" else 1 << 30)
+    rows = [row for piece in pieces for batch in read_piece(piece) for row in batch.to_pylist()]
+    assert [row["position"] for row in rows] == list(range(first, first + 9))
+    assert {row["file_time"].timestamp() for row in rows} == {round(path.stat().st_mtime, 6)}
 
 
 def test_json_lines_are_cut_at_line_ends(tmp_path: Path) -> None:
