@@ -89,7 +89,7 @@ def analysed(
     semantics: str = "v7",
     *,
     ranges: int | None = None,
-    selection: MessageSelection = EVERYTHING,
+    selection: MessageSelection | str = EVERYTHING,
     tasks: int | None = None,
     monotonic_clock: bool = False,
 ) -> Analysed:

@@ -62,6 +62,8 @@ def with_decoded(
     column that is missing or not binary, and where a name that would be added is there already.
     """
     wanted = [name for name in (body, md) if name is not None]
+    if not all(isinstance(name, str) for name in wanted):
+        raise SchemaError("body and md must be names of columns: give an expression a name with withColumn first")
     check_columns(frame.schema, StructType([StructField(name, BinaryType()) for name in wanted]), "the DataFrame")
     added = [StructField(prefix + field.name, field.dataType) for field in MESSAGE.fields]
     # Spark does not tell upper case from lower case in names.

@@ -205,7 +205,7 @@ def differing(
     setup: str = "",
     *,
     ranges: int | None = None,
-    selection: MessageSelection = EVERYTHING,
+    selection: MessageSelection | str = EVERYTHING,
     tasks: int | None = None,
     monotonic_clock: bool = False,
 ) -> Compared:

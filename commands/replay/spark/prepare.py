@@ -37,7 +37,7 @@ from pyspark.sql.types import BooleanType, StructType
 
 from commands.broker.objects import CONTROL_QUEUE
 from commands.broker.outcome import EPOCH, Arrival
-from commands.explain.selection import EVERYTHING, MessageSelection
+from commands.explain.selection import EVERYTHING, MessageSelection, compile_where
 from commands.headers.registry import parse
 from commands.model import DeletePublication, Publish, PubOpt
 from commands.replay.arrivals import DEFAULT_QMGR, RepeatedSeqError
@@ -272,15 +272,21 @@ def prepared(
     captured: DataFrame,
     setting: ReplaySetup,
     ranges: int | None = None,
-    selection: MessageSelection = EVERYTHING,
+    selection: MessageSelection | str = EVERYTHING,
     cores: int | None = None,
 ) -> Prepared:
     """Make *captured*, which has the columns of CAPTURED, ready; rows without a body are problems, and left out.
 
     ranges: how many; None for one for each 100,000 messages, and as many as there are cores at least. selection: of
-    which messages the results are kept. cores: as ``cores_of`` says, where it is None. Raises SchemaError.
+    which messages the results are kept, also as a text (``--where``). cores: as ``cores_of`` says, where it is
+    None. Raises SchemaError; SelectionError; QPubSubError for a number below 1.
     """
     check_columns(captured.schema, CAPTURED, "the capture")
+    for name, number in (("ranges", ranges), ("tasks", cores)):
+        if number is not None and number < 1:
+            raise QPubSubError(f"{name} must be at least 1, not {number}")
+    if isinstance(selection, str):
+        selection = MessageSelection(where=compile_where(selection))
     messages = captured.select(*CAPTURED.names).where("body is not null and seq is not null")
     if not selection.is_all:
         messages = messages.withColumn(CHOSEN, chosen_column(selection))

@@ -2,9 +2,10 @@
 
 Options: ``path`` (a file, a directory or a glob; ``load`` takes several), ``format`` (``auto``), ``defaultQueue`` (the
 queue of messages that name none; ``natural`` is the one that the command in the message belongs on), ``pieceBytes``
-(how large a part of a file one task reads). Of streams, how much one batch takes: ``maxFilesPerTrigger``,
-``maxBytesPerTrigger`` (one file at least), and ``filesLog``, a directory for the names of the files that were
-read. Any other option is an error.
+(how large a part of a file one task reads), ``mode``, for records that cannot be read: ``PERMISSIVE``, rows with a
+problem; ``DROPMALFORMED``, nothing; ``FAILFAST``, an error. Of streams, how much one batch takes:
+``maxFilesPerTrigger``, ``maxBytesPerTrigger`` (one file at least), and ``filesLog``, a directory for the names of the
+files that were read. Any other option is an error.
 
 ``df.write.format("qpubsub")``: puts as JSON Lines or Parquet, captured messages in any format that has a writer.
 
@@ -28,6 +29,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import parquet
 from pyspark import TaskContext
 from pyspark.errors import AnalysisException
@@ -37,6 +39,7 @@ from pyspark.sql.datasource import (
     DataSourceArrowWriter,
     DataSourceReader,
     DataSourceStreamReader,
+    Filter,
     InputPartition,
     WriterCommitMessage,
 )
@@ -49,6 +52,7 @@ from commands.replay.spark.captured_values import captured_values
 from commands.replay.spark.files_log import FilesLog
 from commands.replay.spark.piece_reader import read_piece
 from commands.replay.spark.pieces import PIECE_BYTES, Piece, ReadTask, files_of, path_of, pieces_of, seq_after, tasks_of
+from commands.replay.spark.pushed_filters import Condition, conditions_of, needed
 from commands.replay.spark.schemas import CAPTURED, PUTS, READ, arrow_schema, check_columns, columns
 from rfh2.captured import CapturedMessage
 from rfh2.captures import FORMATS, write_captures
@@ -201,7 +205,8 @@ class TopicSource:
 
 FORMAT: Final = "qpubsub"
 _PLACE: Final = ("path", "paths")
-_READ_OPTIONS: Final = ("format", "defaultQueue", "pieceBytes")
+_MODES: Final = ("PERMISSIVE", "DROPMALFORMED", "FAILFAST")
+_READ_OPTIONS: Final = ("format", "defaultQueue", "pieceBytes", "mode")
 _STREAM_OPTIONS: Final = (*_READ_OPTIONS, "maxFilesPerTrigger", "maxBytesPerTrigger", "filesLog")
 _WRITE_OPTIONS: Final = ("format",)
 
@@ -220,16 +225,26 @@ class CaptureDataSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """For ``spark.read``."""
+        _check_schema(schema)
         return _Reader(_Options(self.options, _READ_OPTIONS))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
         """For ``spark.readStream``."""
+        _check_schema(schema)
         return _StreamReader(_Options(self.options, _STREAM_OPTIONS))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
         """For ``df.write``: puts or captured messages, by their columns."""
         _check_options(self.options, _WRITE_OPTIONS)
         return FilesWriter(schema, overwrite, _paths(self.options)[0], self.options.get("format", "jsonl"))
+
+
+def _check_schema(given: StructType) -> None:
+    """Raises CaptureError for a schema that somebody asks for."""
+    if given != READ:
+        raise CaptureError(
+            FORMAT, None, "the columns of this format are its own: leave out schema(), and select from them"
+        )
 
 
 class _Options:
@@ -243,6 +258,9 @@ class _Options:
         self.piece_bytes = _number(given, "pieceBytes", PIECE_BYTES, least=1)
         self.most_files = _number(given, "maxFilesPerTrigger", 0)
         self.most_bytes = _number(given, "maxBytesPerTrigger", 0)
+        self.mode = given.get("mode", _MODES[0]).upper()
+        if self.mode not in _MODES:
+            raise CaptureError(FORMAT, None, f"option mode must be one of {', '.join(_MODES)}, not {given['mode']}")
         self.files_log = path_of(given["filesLog"]) if given.get("filesLog") else None
 
     def tasks(self, pieces: Sequence[Piece]) -> Sequence[InputPartition]:
@@ -253,7 +271,14 @@ class _Options:
         """The batches of one task."""
         assert isinstance(partition, ReadTask)
         for piece in partition.pieces:
-            yield from read_piece(piece, self.default_queue)
+            for batch in read_piece(piece, self.default_queue):
+                yield batch if self.mode == "PERMISSIVE" else self._without_problems(batch)
+
+    def _without_problems(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        problems = batch.column("problem")
+        if self.mode == "FAILFAST" and problems.null_count < batch.num_rows:
+            raise CaptureError(FORMAT, None, f"mode FAILFAST: {problems.drop_null()[0].as_py()}")
+        return batch.filter(pc.is_null(problems))
 
 
 def _check_options(given: Iterable[str], known: Sequence[str]) -> None:
@@ -288,10 +313,16 @@ def _paths(given: Any) -> list[str]:
 class _Reader(DataSourceReader):
     def __init__(self, options: _Options) -> None:
         self._options = options
+        self._conditions: list[Condition] = []
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 - Spark's name
+        self._conditions = conditions_of(filters)
+        return filters
 
     def partitions(self) -> Sequence[InputPartition]:
         options = self._options
-        return options.tasks(pieces_of(files_of(options.paths), options.form, piece_bytes=options.piece_bytes))
+        pieces = pieces_of(files_of(options.paths), options.form, piece_bytes=options.piece_bytes)
+        return options.tasks([*needed(pieces, self._conditions)] if self._conditions else pieces)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return self._options.read(partition)

@@ -80,7 +80,7 @@ def translated(
     semantics: str = "v7",
     *,
     ranges: int | None = None,
-    selection: MessageSelection = EVERYTHING,
+    selection: MessageSelection | str = EVERYTHING,
     tasks: int | None = None,
     monotonic_clock: bool = False,
 ) -> DataFrame:
@@ -133,7 +133,7 @@ def replayed(
     semantics: str = "v7",
     *,
     ranges: int | None = None,
-    selection: MessageSelection = EVERYTHING,
+    selection: MessageSelection | str = EVERYTHING,
     tasks: int | None = None,
     monotonic_clock: bool = False,
 ) -> DataFrame:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from io import BytesIO
 
 import pytest
@@ -54,8 +55,9 @@ def test_order_is_checked_on_both_ways() -> None:
         replay.put_all(CapturedMessage(seq=1, queue="Q", body_hex=""))
 
 
-def _message(seq: int, qmgr: str | None, body: bytes = b"") -> CapturedMessage:
-    return CapturedMessage(seq=seq, qmgr=qmgr, queue="Q", body_hex=body.hex())
+def _message(seq: int, qmgr: str | None, body: bytes = b"", second: int | None = None) -> CapturedMessage:
+    time = None if second is None else datetime(2026, 1, 1, second=second, tzinfo=UTC)
+    return CapturedMessage(seq=seq, qmgr=qmgr, queue="Q", body_hex=body.hex(), time=time)
 
 
 # (messages, the places of those that are replayed); None: an error
@@ -77,3 +79,10 @@ def test_one_seq_several_times(capture: list[CapturedMessage], wanted: list[int]
             list(in_order(capture))
     else:
         assert list(in_order(capture)) == [capture[at] for at in wanted]
+
+
+def test_a_monotonic_clock_never_goes_back() -> None:
+    seconds = [("A", 5), ("A", 3), ("B", 1), ("A", None), ("A", 4), ("A", 6), ("B", 2)]
+    capture = [_message(seq, qmgr, second=second) for seq, (qmgr, second) in enumerate(seconds)]
+    times = [message.time and message.time.second for message in in_order(capture, monotonic_clock=True)]
+    assert times == [5, 5, 1, None, 5, 6, 2]

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 
+from commands.replay.arrivals import in_order
 from commands.replay.spark import CAPTURED, SchemaError, control, replayed
 from commands.replay.workload import Workload, WorkloadOptions, setup_script
 from rfh2.captured import CapturedMessage
@@ -65,6 +66,18 @@ def test_equal_to_local(spark: SparkSession, semantics: str, setup: str) -> None
     check()
 
 
+def test_a_monotonic_clock(spark: SparkSession) -> None:
+    """With messages without a time; in several ranges, which the clock goes back between, too."""
+
+    @QUICK
+    @given(capture=captures(2, 6), ranges=st.integers(1, 5))
+    def check(capture: list[CapturedMessage], ranges: int) -> None:
+        got = puts_of(replayed(frame(spark, capture), EXPIRING, ranges=ranges, monotonic_clock=True))
+        assert not difference(got, local_puts(in_order(capture, monotonic_clock=True), EXPIRING))
+
+    check()
+
+
 def test_an_empty_capture_has_no_puts(spark: SparkSession) -> None:
     assert replayed(spark.createDataFrame([], CAPTURED)).collect() == []
 
@@ -73,7 +86,7 @@ def test_a_queue_manager_without_control_messages_has_what_the_setup_defines(spa
     (publish,) = Workload(WorkloadOptions(messages=1, subscribers=0, streams=1, control=0)).messages()
     setup = "DEFINE SUB(EVERYTHING) TOPICSTR('#') DEST(AUDIT)"
     got = puts_of(replayed(frame(spark, [publish]), setup))
-    assert [put[4] for put in got] == ["AUDIT"]
+    assert [put[5] for put in got] == ["AUDIT"]
     assert not difference(got, local_puts([publish], setup))
 
 
