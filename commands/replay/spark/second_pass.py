@@ -16,6 +16,7 @@ from typing import Any, Final, Protocol
 
 import pyarrow as pa
 from pyspark.sql import (
+    Column,
     DataFrame,
     functions as F,  # noqa: N812 - Spark's own custom
 )
@@ -113,8 +114,12 @@ def second_pass(ready: Prepared, lanes: Sequence[Lane], keeper: Callable[[], Kee
     return in_order.select(*names).mapInArrow(run, schema)
 
 
-def intervals_of(lanes: Sequence[Lane]) -> Iterator[DataFrame]:
-    """The intervals of each lane, once for each range that needs them: the columns WORK."""
+def intervals_of(lanes: Sequence[Lane], places: Column | None = None) -> Iterator[DataFrame]:
+    """The intervals of each lane: the columns WORK.
+
+    places: where each goes, a list of numbers made of the first and the last range that needs it; None for each range.
+    """
+    where = F.sequence("first", "last") if places is None else places
     nothing = {name: F.lit(None).cast(kind) for name, kind in _NOTHING.items()}
     for number, lane in enumerate(lanes):
         rows = lane.notes.where(F.col("kind") == INTERVAL).select(
@@ -124,7 +129,7 @@ def intervals_of(lanes: Sequence[Lane]) -> Iterator[DataFrame]:
             "until",
             F.encode("text", "UTF-8").alias("body"),
             F.lit(number).alias("lane"),
-            F.explode(F.sequence("first", "last")).alias("range"),
+            F.explode(where).alias("range"),
         )
         yield rows.withColumns(nothing).select(*WORK)
 

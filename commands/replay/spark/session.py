@@ -195,6 +195,7 @@ def session(master: str = LOCAL, memory: str = "1g", **settings: str) -> SparkSe
     the driver, which in local mode does all the work of Java. settings: more of Spark's own, with ``__`` for a dot.
     Raises JavaMissingError.
     """
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     given = {name.replace("__", "."): value for name, value in settings.items()}
     if master.startswith("sc://") or is_remote():
         return _remote(master, {**_SQL, **given})
@@ -216,7 +217,6 @@ def _local(master: str, memory: str, settings: dict[str, str]) -> SparkSession:
     from pyspark import SparkConf, SparkContext  # noqa: PLC0415 - a client of Spark Connect may not have them
 
     provide_java()
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     chosen = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",

@@ -5,6 +5,7 @@ Prints a line for each function, with whether its rows are those of the local re
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -23,8 +24,9 @@ KNOBS = WorkloadOptions(messages=120, subscribers=20, streams=1, control=0.3, re
 def main(url: str, directory: Path) -> None:
     """Try them all. url: of a server, or ``local[N]`` for one in this process."""
     if url.startswith("local"):
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         builder = SparkSession.builder.remote(url).config("spark.sql.shuffle.partitions", "2")
-        builder.config("spark.ui.enabled", "false").getOrCreate()
+        builder.getOrCreate()
     spark = session(url)
     assert type(spark).__module__.startswith("pyspark.sql.connect")
     messages, setup = list(Workload(KNOBS).messages()), setup_script(KNOBS)
