@@ -7,8 +7,8 @@ The second pass over a capture in files: every task reads its range for itself, 
 
 What a task needs of the first pass is kept in files too: a directory for each range with what its messages find
 retained, and the intervals of subscriptions in *blocks*. A block is one range, or 2, 4, 8 ... ranges that begin at a
-multiple of their number. An interval is in the few blocks that together are the ranges that need it: a subscription that
-lives for a year is in a dozen of them, not in thousands of ranges. A task reads the blocks that its range is in.
+multiple of their number. An interval is in the few blocks that together are the ranges that need it: a subscription
+that lives for a year is in a dozen of them, not in thousands of ranges. A task reads the blocks that its range is in.
 """
 
 from __future__ import annotations
