@@ -6,7 +6,7 @@ What a queue manager takes is decoded and parsed, and nothing else is done with 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice, repeat, starmap
 from typing import Any, Final
 
@@ -49,15 +49,13 @@ _Read = tuple[Message, Mqmd, Command | None, tuple[dict[str, Any], ...]]
 """What was decoded of a message: it, its descriptor or the one assumed, its command, and its problems."""
 
 
-def table_of(records: Iterable[CaptureRecord], thorough: bool = False) -> pa.Table:
-    """A table of one row a record. A record that cannot be read has its problem, and None in all other columns."""
+def batches_of(records: Iterable[CaptureRecord], thorough: bool = False) -> Iterator[pa.RecordBatch]:
+    """Batches of one row a record. A record that cannot be read has its problem, and None in all other columns."""
     waiting = iter(records)
-    batches = []
     while some := list(islice(waiting, _BATCH_RECORDS)):
         columns = zip(*[_record_row(record, thorough) for record in some], strict=True)
         arrays = [pa.array(list(column), field.type) for column, field in zip(columns, SCHEMA, strict=True)]
-        batches.append(pa.RecordBatch.from_arrays(arrays, schema=SCHEMA))
-    return pa.Table.from_batches(batches, SCHEMA)
+        yield pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
 
 
 def _record_row(record: CaptureRecord, thorough: bool) -> tuple[Any, ...]:
