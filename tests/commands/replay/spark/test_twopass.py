@@ -9,10 +9,15 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 from pyspark.errors import PythonException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import (
+    DataFrame,
+    SparkSession,
+    functions as F,  # noqa: N812 - Spark's own custom
+)
 
 from commands.replay.arrivals import in_order
 from commands.replay.spark import CAPTURED, SchemaError, control, replayed
+from commands.replay.spark.testing import assert_puts_equal, sample_capture
 from commands.replay.workload import Workload, WorkloadOptions, setup_script
 from rfh2.captured import CapturedMessage
 from rfh2.errors import QPubSubError
@@ -76,6 +81,18 @@ def test_a_monotonic_clock(spark: SparkSession) -> None:
         assert not difference(got, local_puts(in_order(capture, monotonic_clock=True), EXPIRING))
 
     check()
+
+
+def test_helpers_for_tests(spark: SparkSession) -> None:
+    puts = replayed(sample_capture(spark)).cache()
+    assert [(row.seq, row.kind) for row in puts.collect()] == [(2, "publication"), (3, "publication")]
+    assert_puts_equal(puts, puts.orderBy("seq", ascending=False))
+    with pytest.raises(AssertionError, match="put 0 of message 3 at QM1 is missing"):
+        assert_puts_equal(puts.where("seq < 3"), puts)
+    with pytest.raises(AssertionError, match="put 0 of message 3 at QM1 is one too many"):
+        assert_puts_equal(puts, puts.where("seq < 3"))
+    with pytest.raises(AssertionError, match="put 0 of message 2 at QM1 has queue 'OTHER', not 'SCORES'"):
+        assert_puts_equal(puts.withColumn("queue", F.lit("OTHER")), puts)
 
 
 def test_an_empty_capture_has_no_puts(spark: SparkSession) -> None:
