@@ -25,9 +25,9 @@ from .model import (
     RequestUpdate as RequestUpdate,
 )
 from .mqsc.broker import Broker as Broker
+from .replay.analysis.batches import analysis_to_batches as analysis_to_batches
 from .replay.frames import (
     CapturedMessage as CapturedMessage,
-    analysis_to_batches as analysis_to_batches,
     captures_to_arrow as captures_to_arrow,
     captures_to_batches as captures_to_batches,
     captures_to_pandas as captures_to_pandas,

@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from commands.broker.reading import natural_queue
-from commands.replay.analysis.facts import LocalAnalysis
-from commands.replay.analysis.tables import TABLES, VIEWS, TableView
 from commands.replay.arrivals import DEFAULT_QMGR, in_order
 from commands.replay.local import LocalReplay
 from rfh2.captured import CapturedMessage as CapturedMessage  # noqa: PLC0414 - exported
@@ -52,7 +50,7 @@ def captures_to_batches(
     thorough: bool = False,
 ) -> pa.RecordBatchReader:
     """The table of ``captures_to_arrow``, batch after batch, for a capture of any size. Raises what it does."""
-    with _needing_pyarrow(source):
+    with needing_pyarrow(source):
         import pyarrow as pa  # noqa: PLC0415 - an extra
 
         from commands.replay.decoded_columns import SCHEMA, batches_of  # noqa: PLC0415
@@ -75,14 +73,14 @@ def puts_to_batches(
     raise it. Raises CaptureError as ``captures_to_arrow`` does, while it is read OutOfOrderError and RepeatedSeqError,
     QPubSubError where the setup fails.
     """
-    with _needing_pyarrow(source):
+    with needing_pyarrow(source):
         import pyarrow as pa  # noqa: PLC0415 - an extra
 
         from commands.replay.put_columns import SCHEMA, PutColumns  # noqa: PLC0415
 
     def batches() -> Iterator[pa.RecordBatch]:
         replay, held = LocalReplay(setup, semantics), PutColumns()
-        for message in in_order(_messages(records, on_problem)):
+        for message in in_order(messages_of(records, on_problem)):
             held.add(message.seq, message.qmgr or DEFAULT_QMGR, replay.put_all(message).puts)
             if held.is_full:
                 yield from held.take()
@@ -92,42 +90,8 @@ def puts_to_batches(
     return pa.RecordBatchReader.from_batches(SCHEMA, batches())
 
 
-def analysis_to_batches(
-    source: Path | str | BinaryIO,
-    table: str,
-    format: str = "auto",  # noqa: A002 - as in read_captures
-    *,
-    setup: str = "",
-    semantics: str = "v7",
-    on_problem: Callable[[CaptureError], None] | None = None,
-) -> pa.RecordBatchReader:
-    """A table of the analysis of a capture (docs/analysis.md).
-
-    table: its name, such as ``topics`` or ``never_matched``. The rest is as for ``puts_to_batches``; the whole capture
-    is read before there is a batch. Raises ValueError for another name.
-    """
-    with _needing_pyarrow(source):
-        import pyarrow as pa  # noqa: PLC0415 - an extra
-
-        from commands.replay.analysis.files import arrow_table_schema  # noqa: PLC0415
-    known = {each.name: each for each in (*TABLES, *VIEWS)}
-    if table not in known:
-        raise ValueError(f"there is no table {table}: use {', '.join(known)}")
-    of = known[table]
-    schema = arrow_table_schema(of.table if isinstance(of, TableView) else of)
-
-    def batches() -> Iterator[pa.RecordBatch]:
-        analysis = LocalAnalysis(setup, semantics)
-        for message in in_order(_messages(records, on_problem)):
-            analysis.take(message)
-        yield from pa.Table.from_pylist(analysis.rows(of), schema=schema).to_batches()
-
-    records = read_captures(source, format, default_queue=natural_queue)
-    return pa.RecordBatchReader.from_batches(schema, batches())
-
-
 @contextmanager
-def _needing_pyarrow(source: Path | str | BinaryIO) -> Iterator[None]:
+def needing_pyarrow(source: Path | str | BinaryIO) -> Iterator[None]:
     """Around the imports of pyarrow. Raises CaptureError where it is not installed."""
     try:
         yield
@@ -135,9 +99,10 @@ def _needing_pyarrow(source: Path | str | BinaryIO) -> Iterator[None]:
         raise CaptureError(str(source), None, f"pyarrow is not installed: {how_to_install('parquet')}") from error
 
 
-def _messages(
+def messages_of(
     records: Iterable[CaptureRecord], on_problem: Callable[[CaptureError], None] | None
 ) -> Iterator[CapturedMessage]:
+    """The messages of *records*. on_problem: as for ``puts_to_batches``."""
     for record in records:
         if record.message is not None:
             yield record.message
