@@ -94,7 +94,11 @@ class QueueManager:
 
 @dataclass(frozen=True, slots=True)
 class QueueAttributes:
-    """What a local queue has, and a model queue for the queues made from it."""
+    """What a local queue has, and a model queue for the queues made from it.
+
+    shareable, exclusive_by_default: SHARE, DEFSOPT(EXCL). in_order_of: MSGDLVSQ. properties: PROPCTL. triggered and
+    what follows: of triggering, which is a transmission queue's alone, whose channel starts by itself.
+    """
 
     name: str
     description: str = ""
@@ -107,6 +111,18 @@ class QueueAttributes:
     backout_threshold: int = 0
     backout_queue: str = ""
     transmission: bool = False
+    shareable: bool = True
+    exclusive_by_default: bool = False
+    in_order_of: str = "PRIORITY"
+    properties: str = "COMPAT"
+    def_put_response: str = "SYNC"
+    triggered: bool = False
+    trigger_type: str = "FIRST"
+    trigger_depth: int = 1
+    trigger_priority: int = 0
+    trigger_data: str = ""
+    initiation_queue: str = ""
+    process: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,12 +168,17 @@ def new_queue(name: str) -> LocalQueue:
 
 @dataclass(frozen=True, slots=True)
 class AliasQueue:
-    """DEFINE QALIAS: a second name for a queue or, with TARGTYPE(TOPIC), for a topic object."""
+    """DEFINE QALIAS: a second name for a queue or, with TARGTYPE(TOPIC), for a topic object.
+
+    properties, def_put_response: what programs have that open it, in place of the queue's.
+    """
 
     name: str
     target: str
     target_type: str = "QUEUE"
     description: str = ""
+    properties: str = "COMPAT"
+    def_put_response: str = "SYNC"
 
 
 @dataclass(frozen=True, slots=True)

@@ -765,18 +765,7 @@ REFUSED: list[tuple[str, int, int | None, int, tuple[Parameter, ...], dict[str, 
     ("group", 3014, 8001, c.MQCMD_INQUIRE_TOPIC, (topic("T"), Cfgr(8001)), NO_HEADER),
     ("value", 4005, 182, c.MQCMD_CREATE_TOPIC, (topic("T"), topic_string("a"), Cfin(182, 9)), NO_HEADER),
     ("range", 4005, None, c.MQCMD_CREATE_Q, (queue("Q"), LOCAL, Cfin(c.MQIA_MAX_Q_DEPTH, -5)), NO_HEADER),
-    *[
-        (
-            f"without-effect-{number}",
-            4005,
-            number,
-            c.MQCMD_CREATE_Q,
-            (queue("Q"), LOCAL, Cfin(number, value)),
-            NO_HEADER,
-        )
-        # FIFO, NOSHARE, TRIGGER, PROPCTL(NONE)
-        for number, value in ((16, 1), (23, 0), (24, 1), (190, 1))
-    ],
+    ("triggering", 4005, None, c.MQCMD_CREATE_Q, (queue("Q"), LOCAL, Cfin(24, 1)), NO_HEADER),
     ("length", 3011, None, c.MQCMD_CREATE_Q, (queue("Q"), LOCAL, Cfst.of(c.MQCA_Q_DESC, "x" * 65)), NO_HEADER),
     ("object-name", 4008, None, c.MQCMD_CREATE_Q, (queue("Q-1"), LOCAL), NO_HEADER),
     ("unknown-object", 2085, None, c.MQCMD_CHANGE_TOPIC, (topic("NONE"),), NO_HEADER),
