@@ -66,7 +66,8 @@ class QueueManager:
     custom: IBM's place for attributes of others, ``NAME(VALUE)``; ``PSCTAGS(STRICT)`` is the bridge's. suspended: the
     clusters of SUSPEND QMGR: where a cluster topic has other hosts, these get its publications. chlauth: whether
     channel authentication records count; has_rules: whether its own do, in place of the default ones. connauth: the
-    AUTHINFO that says when passwords are compared.
+    AUTHINFO that says when passwords are compared. key_repository, certificate_label: SSLKEYR and CERTLABL, of a queue
+    manager of IBM's; the listener's certificate is the configuration's.
     """
 
     name: str
@@ -85,6 +86,8 @@ class QueueManager:
     chlauth: bool = True
     has_rules: bool = False
     connauth: str = DEFAULT_CONNAUTH
+    key_repository: str = ""
+    certificate_label: str = ""
 
     @property
     def strict_tags(self) -> bool:

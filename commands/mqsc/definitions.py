@@ -187,7 +187,13 @@ def alter_qmgr(command: Command, administration: Administration) -> Answer:
     if made.connauth and made.connauth not in administration.objects.authentication:
         raise answers.not_found(made.connauth, "CONNAUTH names an AUTHINFO object that is defined.")
     administration.objects.put(made)
-    return done(answers.QMGR_CHANGED, DefinitionStored(made), notes=_ignored(settings))
+    notes = (_CERTIFICATE_NOTE,) if {"key_repository", "certificate_label"} & settings.fields.keys() else ()
+    return done(answers.QMGR_CHANGED, DefinitionStored(made), notes=(*notes, *_ignored(settings)))
+
+
+_CERTIFICATE_NOTE: Final = (
+    "SSLKEYR and CERTLABL are kept; which certificate clients see, [listener.tls] of --config says"
+)
 
 
 def display_qmgr(command: Command, administration: Administration) -> Answer:

@@ -170,6 +170,8 @@ _OF_QUEUE_MANAGER: Final[Mapping[int, Callable[[QueueManager], int]]] = {
 _TEXTS_OF_QUEUE_MANAGER: Final[Mapping[int, tuple[int, Callable[[QueueManager], str]]]] = {
     **{each: (length, lambda _: "") for each, length in _NONE_FOR_QUEUE_MANAGERS.items()},
     c.MQCA_CUSTOM: (128, lambda qmgr: qmgr.custom),
+    c.MQCA_SSL_KEY_REPOSITORY: (256, lambda qmgr: qmgr.key_repository),
+    c.MQCA_CERT_LABEL: (64, lambda qmgr: qmgr.certificate_label),
     MQCA_COMMAND_INPUT_Q_NAME: (_NAME, lambda _: ADMIN_COMMAND_QUEUE),
     c.MQCA_DEAD_LETTER_Q_NAME: (_NAME, lambda qmgr: qmgr.deadq),
     c.MQCA_Q_MGR_DESC: (_DESCRIPTION, lambda qmgr: qmgr.description),

@@ -544,6 +544,8 @@ def test_qmgr_attributes_of_guide_6_5_1(desk: Desk) -> None:
             "TREELIFE": 900,
             "CONNAUTH": "SYSTEM.DEFAULT.AUTHINFO.IDPWOS",
             "CHLAUTH": "ENABLED",
+            "SSLKEYR": "",
+            "CERTLABL": "",
         }
     ]
     assert desk.show("DISPLAY QMGR PSMODE") == [{"QMNAME": "QM1", "PSMODE": "DISABLED"}]

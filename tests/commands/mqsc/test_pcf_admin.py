@@ -618,6 +618,11 @@ def test_names(busy: Desk) -> None:
     assert types == (c.MQQT_LOCAL,) * len(names)
     assert busy.rows(c.MQCMD_INQUIRE_TOPIC_NAMES, topic("T*")) == [{c.MQCACF_TOPIC_NAMES: ("T",)}]
     assert busy.rows(c.MQCMD_INQUIRE_NAMELIST_NAMES, namelist("X*")) == [{c.MQCACF_NAMELIST_NAMES: ()}]
+    (row,) = busy.rows(c.MQCMD_INQUIRE_CHANNEL_NAMES, Cfst.of(c.MQCACH_CHANNEL_NAME, "SYSTEM.DEF.*"))
+    assert row == {
+        c.MQCACH_CHANNEL_NAMES: ("SYSTEM.DEF.SVRCONN",),
+        c.MQIACH_CHANNEL_TYPES: (c.MQCHT_SVRCONN,),
+    }
 
 
 @pytest.mark.rule("PCF-2")
@@ -748,7 +753,7 @@ def test_filters(
 NO_HEADER: dict[str, Any] = {}
 # (id, reason, parameter in error, command, parameters, fields of the MQCFH)
 REFUSED: list[tuple[str, int, int | None, int, tuple[Parameter, ...], dict[str, Any]]] = [
-    ("command", 3007, None, 20, (), NO_HEADER),
+    ("command", 3007, None, c.MQCMD_ESCAPE, (), NO_HEADER),
     ("type", 3001, None, c.MQCMD_PING_Q_MGR, (), {"type": 2}),
     ("sequence-number", 3004, None, c.MQCMD_PING_Q_MGR, (), {"msg_seq_number": 2}),
     ("control", 3005, None, c.MQCMD_PING_Q_MGR, (), {"control": 0}),
