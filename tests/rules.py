@@ -28,7 +28,7 @@ NOT_DONE = re.compile(r"\*\*Not done:\*\* (.*)")
 class Rule:
     """A row of the page. not_done: the reason, None where it is done.
 
-    section: of the guide, several with commas; behind the id, else that of the heading above, "–" where it has none.
+    section: of the guide, several with commas; after the id, else that of the heading above, "-" where it has none.
     """
 
     id: str
@@ -43,10 +43,10 @@ class Rule:
 
 def rules(text: str) -> list[Rule]:
     """The rows of a page like docs/conformance.md."""
-    found, heading = [], "–"
+    found, heading = [], "-"
     for line in text.splitlines():
         if (title := _HEADING.match(line)) is not None:
-            heading = title[1] or "–"
+            heading = title[1] or "-"
         elif (row := _ROW.fullmatch(line)) is not None:
             found.append(Rule(row[1], row[2] or heading, row[3]))
     return found
