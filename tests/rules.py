@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 DOCUMENT = ROOT / "docs" / "conformance.md"
 SCENARIOS = ROOT / "fixtures" / "scenarios"
 _ROW = re.compile(r"\| ([A-Z0-9]+-\w+)(?: \(([^|)]+)\))? \| ([^|]+) \|")
-_HEADING = re.compile(r"#+ (?:(\d+(?:\.\d+)*) )?")
+_HEADING = re.compile(r"#+ (?:(\d+(?:\.\d+)*) (?!to ))?")
 NOT_DONE = re.compile(r"\*\*Not done:\*\* (.*)")
 
 
