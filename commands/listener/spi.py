@@ -42,8 +42,8 @@ _CANCEL, _CANCEL_WAIT = 2, 1
 # A program counts in three bytes of its identifiers, from this one on, the first being number 1.
 _COUNTS_FROM: Final = 21
 _MOST_RESERVED: Final = (1 << 24) - 1
-# What JMS sets for a shared subscription, and for no other.
-_SHARED: Final = 0x50
+# What JMS sets for a shared subscription, and for no other; and for one that another program has open, by its SubId.
+_SHARED, _BY_SUB_ID = 0x50, 0x20000
 _QUERY, _PUT, _GET, _ACTIVATE, _RESERVE, _SUBSCRIBE, _NOTIFY, _OPEN = 1, 2, 3, 4, 6, 7, 11, 12
 # Verb, the highest versions of its input-output, input and output part, and flags: as queue managers list them; 5 and 8
 # are refused here.
@@ -192,7 +192,10 @@ async def _subscribe(conversation: Conversation, request: Request, spi: Structur
     lsd = request.structure(LSD, block.end + 4)
     descriptor, asked = subscription_descriptor(request, lsd.end)
     descriptor = descriptor.model_copy(update={"shared": bool(lsd["Options"] & _SHARED)})
-    hsub, hobj, answer = await conversation.subscribe(descriptor, request.handle)
+    if lsd["Options"] & _BY_SUB_ID:
+        hsub, hobj, answer = await conversation.join(lsd["SubId"])
+    else:
+        hsub, hobj, answer = await conversation.subscribe(descriptor, request.handle)
     lsd.put_text("QName", answer.queue)
     lsd.put_text("QMgrName", answer.qmgr)
     lsd["SubId"] = answer.sub_id
