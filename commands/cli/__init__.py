@@ -67,6 +67,7 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
         "shares": "Share one workload among several bridges.",
         "passwd": "Make the passwords of programs that connect.",
         "cleanup": "Remove what JMS subscribers left behind.",
+        "transactions": "Show and end global transactions that are in doubt.",
     },
     "Migrate": {
         "strmqbrk": "Migrate a version 6 broker's state.",
@@ -88,6 +89,8 @@ SYNONYMS: Final[dict[str, str]] = {
     "endmqm": "stop",
     "dltmqm": "delete",
     "runmqsc": "mqsc",
+    "dspmqtrn": "transactions",
+    "rsvmqtrn": "transactions",
 }
 
 # Verbs of packages that this one must not import: found by name when they are called, if they are there.

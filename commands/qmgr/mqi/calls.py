@@ -247,6 +247,7 @@ class Program:
             self._connected.open_queues.closed(handle.queue, handle.options)
         if handle.subscription is not None:
             self._connected.open_queues.unsubscribed(handle.subscription.name)
+            self._connected.open_queues.joinable.pop(handle.subscription.sub_id, None)
         if handle.managed is not None:
             with suppress(QueueError):  # it may have been deleted by other means
                 handle.managed.release()

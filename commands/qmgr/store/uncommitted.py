@@ -60,6 +60,7 @@ _EXPIRED: Final = "SELECT seq, substr(md, 1, 12) FROM messages WHERE expires_at 
 _MESSAGE: Final = f"SELECT {_COLUMNS} FROM messages WHERE seq = ?"
 _MOVE: Final = "UPDATE messages SET queue = ? || queue WHERE seq = ?"
 _CONCERNS: Final = "SELECT 1 FROM messages WHERE queue >= ? AND queue < ? AND queue LIKE '% ' || ? LIMIT 1"
+_COUNT: Final = "SELECT count(*) FROM messages WHERE queue >= ? AND queue < ?"
 _LANES: Final = "SELECT queue, min(seq) FROM messages WHERE queue >= ? AND queue < ? GROUP BY queue"
 _BACK: Final = "UPDATE messages SET queue = substr(queue, ?), backout_count = backout_count + ? WHERE queue = ?"
 _DEFERRED_OF_ID: Final = "SELECT seq, queue FROM messages WHERE queue >= ? AND queue < ? AND substr(md, 49, 24) = ?"
@@ -134,10 +135,23 @@ class Uncommitted:
                 return row
         return None
 
+    def counts(self, owner: str) -> tuple[int, int]:
+        """How many messages of *owner*'s unit of work were put, and got."""
+        self._pending.settle()
+        put, got = (self._connection.execute(_COUNT, _range(lane, owner)).fetchone()[0] for lane in (_PUT, _GOT))
+        return put, got
+
     def concerns(self, queue: str) -> bool:
         """Whether a unit of work that is not over has a message of *queue*, got, put or deferred."""
+        return self._has(queue, (_GOT, _PUT, _DEFERRED))
+
+    def has_uncommitted(self, queue: str) -> bool:
+        """The same of those got and put."""
+        return self._has(queue, (_GOT, _PUT))
+
+    def _has(self, queue: str, of: tuple[str, ...]) -> bool:
         self._pending.settle()
-        lanes = (lane.removesuffix("{} ") for lane in (_GOT, _PUT, _DEFERRED))
+        lanes = (lane.removesuffix("{} ") for lane in of)
         found = (self._connection.execute(_CONCERNS, (lane, lane[:-1] + "!", queue)).fetchone() for lane in lanes)
         return any(row is not None for row in found)
 

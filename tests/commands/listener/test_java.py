@@ -189,7 +189,7 @@ SEVERAL_PROGRAMS: Final[dict[str, tuple[str, ...]]] = {
         "large 0123456789",
         "come and go null, heard true",
         "put and got 500",
-        "pool true",
+        *(f"pool of a {of} true" for of in ("queue", "topic", "durable")),
         *("received null", "closed true") * 2,
         "acknowledged true",
     ),
