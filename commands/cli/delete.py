@@ -9,11 +9,11 @@ from pathlib import Path
 import click
 
 from commands.disk.files import directory_to_disk
-from commands.disk.lock import exclusive
+from commands.disk.lock import PROCESSOR_LOCK, exclusive
 from commands.options.queue_manager import HOME
 from commands.options.verb import json_option, verb
 from commands.qmgr.store import QueueManagerStore
-from commands.qmgr.store.opening import PROCESSOR_LOCK, database_path
+from commands.qmgr.store.opening import directory_of, require_there
 from commands.terminal.console import Console
 from commands.terminal.counted import counted
 
@@ -30,7 +30,8 @@ def command(console: Console, qmgr: str, yes: bool, home: Path, as_json: bool) -
     It must have ended (qpubsub stop). One that holds messages, subscriptions or retained publications is deleted only
     with --yes. Nothing brings it back but a backup.
     """
-    directory = database_path(home, qmgr).parent
+    require_there(home, qmgr)
+    directory = directory_of(home, qmgr)
     with exclusive(directory / PROCESSOR_LOCK, qmgr):
         held = "" if yes else _held(home, qmgr)
         if held:

@@ -22,7 +22,7 @@ from commands.options.captures import Captures
 from commands.options.queue_manager import HOME, batches, user_of
 from commands.options.verb import verb
 from commands.qmgr.store import QueueManagerStore
-from commands.qmgr.store.opening import DATABASE, directory_of
+from commands.qmgr.store.opening import directory_of, is_there
 from commands.running.lease import instances
 from commands.running.shares_file import NoShareError, Share, Shares, read_shares, share_of
 from commands.running.sharing import Membership, SharingBridge, present
@@ -90,7 +90,7 @@ def command(
 
 
 def _is_made(home: Path, share: Share) -> bool:
-    return (directory_of(home, share.qmgr) / DATABASE).is_file()
+    return is_there(home, share.qmgr)
 
 
 def _require_made(shares: Shares, home: Path, file: Path) -> None:

@@ -12,10 +12,10 @@ from typing import Final
 import click
 
 from commands.disk.errors import QueueManagerInUseError
-from commands.disk.lock import HolderLock, is_held
+from commands.disk.lock import PROCESSOR_LOCK, HolderLock, is_held
 from commands.options.queue_manager import queue_manager
 from commands.options.verb import json_option, verb
-from commands.qmgr.store.opening import PROCESSOR_LOCK, database_path
+from commands.qmgr.store.opening import directory_of, require_there
 from commands.terminal.console import Console, ExitCode
 
 _NAP_S: Final = 0.05
@@ -42,7 +42,8 @@ def command(console: Console, qmgr: str, home: Path, wait: float, as_json: bool)
 
     It ends the command under way first. A standby (run --standby) takes over; stop it before.
     """
-    directory = database_path(home, qmgr).parent
+    require_there(home, qmgr)
+    directory = directory_of(home, qmgr)
     was_running = is_held(directory)
     if was_running:
         _end(qmgr, directory, wait)

@@ -21,11 +21,11 @@ from pathlib import Path
 from typing import Final
 
 from commands.disk.errors import QueueManagerInUseError, StoreBusyError, SupersededError
-from commands.disk.lock import LOOKED_AT_S, HolderLock, require_locks
+from commands.disk.lock import LOOKED_AT_S, PROCESSOR_LOCK, HolderLock, require_locks
 from commands.disk.open_files import raise_limit
 from commands.qmgr.store import Durability
-from commands.qmgr.store.opening import PROCESSOR_LOCK, directory_of, require_readable, take_over
-from commands.qmgr.store.sqlite import PATIENCE_S
+from commands.qmgr.store.opening import directory_of, require_readable, take_over
+from commands.qmgr.store.queue_manager import PATIENCE_S
 from commands.running.lease import STANDBY_LOCK, Lease, LeaseWatch, Tenure, end_by_force, read_lease
 from commands.running.listening import Beside, beside
 from commands.running.supervisor import supervised

@@ -22,7 +22,7 @@ from commands.broker.objects import QueueManager
 from commands.disk.permissions import make_directory
 from commands.network.estate_file import Estate, EstateQueueManager
 from commands.qmgr.store import QueueManagerStore
-from commands.qmgr.store.opening import DATABASE, directory_of
+from commands.qmgr.store.opening import directory_of, is_there
 from commands.qmgr.store.reading import definitions_in
 from migrate import embedded, migmbbrk, strmqbrk
 from migrate.estate.records import (
@@ -136,7 +136,7 @@ class BrokerJob:
     @property
     def exists(self) -> bool:
         """Whether the queue manager is an embedded one, in the home."""
-        return not self.is_live and (directory_of(self.home, self.qmgr) / DATABASE).is_file()
+        return not self.is_live and is_there(self.home, self.qmgr)
 
 
 @dataclass(frozen=True, slots=True)

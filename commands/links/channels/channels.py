@@ -269,7 +269,7 @@ class Channels:
         return tuple(name for name in self._queues[1] if name in self._states or self._is_here(name))
 
     def _is_here(self, name: str) -> bool:
-        return is_there(directory_of(self._home, name) / DATABASE)
+        return is_there(self._home, name)
 
     def _state(self, store: QueueManagerStore, queue: str) -> _ChannelState:
         if queue not in self._states:
