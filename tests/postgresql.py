@@ -24,9 +24,6 @@ except ImportError:
 
 _DEBIAN: Final = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
 _PROGRAMS: Final = (Path(shutil.which("initdb") or "/").parent, *_DEBIAN)
-    Path(shutil.which("initdb") or "/").parent,
-    *sorted(Path("/usr/lib/postgresql").glob("*/bin"))[::-1],
-)
 PROGRAMS: Final = next((each for each in _PROGRAMS if (each / "initdb").exists() and (each / "pg_ctl").exists()), None)
 needs_postgresql = pytest.mark.skipif(
     PROGRAMS is None or psycopg is None, reason="needs PostgreSQL (Debian's package postgresql) and psycopg"

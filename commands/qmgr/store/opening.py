@@ -8,12 +8,13 @@ Other programs have no epoch, and write whoever the processor is.
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from commands.broker.objects import QueueManager, is_object_name
 from commands.config.home import Home, PostgresqlHome
@@ -24,12 +25,16 @@ from commands.disk.errors import (
     SupersededError,
     readable,
 )
-from commands.disk.lock import require_locks
+from commands.disk.files import directory_to_disk
+from commands.disk.lock import PROCESSOR_LOCK, HolderLock, exclusive, is_held, require_locks
 from commands.disk.permissions import make_directory, touch
 from commands.qmgr.store.database import FAILURES, Connection, Database, Durability
 from commands.qmgr.store.definitions import queue_manager
 from commands.qmgr.store.sqlite_database import SqliteDatabase
 from rfh2.errors import StoreError
+
+if TYPE_CHECKING:
+    from commands.qmgr.store.postgresql_database import PostgresqlDatabase
 
 DATABASE: Final = "qmgr.sqlite3"
 
@@ -113,6 +118,14 @@ def connect(home: Home, name: str, durability: Durability, patience_s: float, *,
     return SqliteDatabase(path, durability, patience_s, create=create)
 
 
+def connect_postgresql(home: PostgresqlHome, name: str, patience_s: float) -> PostgresqlDatabase:
+    """The same for a home in PostgreSQL."""
+    found: PostgresqlDatabase = _postgresql().PostgresqlDatabase(
+        home, name, directory_of(home, name), Durability.FULL, patience_s
+    )
+    return found
+
+
 def _postgresql() -> ModuleType:
     # Loaded where it is used: the driver is an extra.
     return import_module("commands.qmgr.store.postgresql_database")
@@ -171,6 +184,37 @@ def take_over(home: Home, name: str, durability: Durability, patience_s: float, 
         return begin_epoch(database, seen)
     finally:
         database.close()
+
+
+def processor_of(home: Home, name: str) -> str | None:
+    """The command processor of queue manager *name*: its process, in PostgreSQL with its machine: ``PID on HOST``.
+
+    None for none; "" for one that has not said who it is. Raises QueueManagerNotFoundError, StoreError.
+    """
+    directory = directory_of(home, name)
+    if isinstance(home, PostgresqlHome):
+        return _postgresql().processor_of(home, name, directory) or None
+    require_there(home, name)
+    return HolderLock(directory / PROCESSOR_LOCK).holder() if is_held(directory) else None
+
+
+def delete(home: Home, name: str, require: Callable[[], None]) -> None:
+    """Delete queue manager *name* with all that it holds, after *require*, which raises where it must stay.
+
+    Raises QueueManagerNotFoundError, QueueManagerInUseError while a command processor works on it, StoreError.
+    """
+    directory = directory_of(home, name)
+    if isinstance(home, PostgresqlHome):
+        _postgresql().delete(home, name, directory, require)
+        shutil.rmtree(directory, ignore_errors=True)
+        return
+    require_there(home, name)
+    with exclusive(directory / PROCESSOR_LOCK, name):
+        require()
+        # In one step, so that what is interrupted leaves no half of a queue manager under its name.
+        gone = directory.rename(directory.with_name(f".{directory.name}.deleted"))
+        directory_to_disk(home)
+    shutil.rmtree(gone)
 
 
 def require_readable(home: Home, name: str) -> None:

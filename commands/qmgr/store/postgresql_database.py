@@ -16,7 +16,7 @@ import os
 import re
 import socket
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
@@ -65,6 +65,12 @@ _WRITE_WRITER: Final = """INSERT INTO writers (name, unit) VALUES (?, ?)
 _AWAITED: Final = """SELECT EXISTS (SELECT 1 FROM pg_locks
     WHERE locktype = 'transactionid' AND transactionid = pg_current_xact_id()::xid AND NOT granted)"""
 _LOCK: Final = "SELECT pg_try_advisory_lock(CAST(? AS INTEGER), CAST(? AS INTEGER))"
+_IS_HELD_HERE: Final = """SELECT EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory'
+    AND classid = CAST(? AS BIGINT)::oid AND objid = CAST(? AS BIGINT)::oid AND pid = pg_backend_pid())"""
+_END_IDLE: Final = """SELECT pg_terminate_backend(pid) FROM pg_stat_activity AS a JOIN pg_locks AS l USING (pid)
+    WHERE l.relation = to_regclass(format('%%I.state', %s::text)) AND l.mode = 'RowShareLock'
+    AND a.state LIKE 'idle in transaction%%' AND a.state_change < now() - make_interval(secs => %s)
+    AND pid <> pg_backend_pid()"""
 _LOCK_NAME: Final = "SELECT pg_advisory_xact_lock(CAST(? AS INTEGER), hashtext(?))"
 _UNLOCK: Final = "SELECT pg_advisory_unlock(CAST(? AS INTEGER), CAST(? AS INTEGER))"
 _HOLDER: Final = """SELECT a.application_name FROM pg_locks AS l JOIN pg_stat_activity AS a USING (pid)
@@ -167,6 +173,7 @@ class PostgresqlDatabase:
         self._row: dict[str, int] | None = None
         self._numbers: dict[str, int] = {}
         self._numbers_before: dict[str, int] = {}
+        self._idle_s: float | None = None
         self._locks: set[int] = set()  # the numbers of the session's locks
         _own_directory(home.directory, directory)
         self.connection = _Connection(self._connected())
@@ -305,6 +312,8 @@ class PostgresqlDatabase:
         session = self.connection.session
         if session.broken or session.closed:
             self.connection.session = self._connected()
+            if self._idle_s is not None:
+                self.require_activity(self._idle_s)
             for number in self._locks:
                 self.connection.execute(_LOCK, (self._lock_class(), number))
 
@@ -331,6 +340,8 @@ class PostgresqlDatabase:
         return row["unit"] - self._own
 
     def read_epoch(self) -> int:
+        if self._row is None:
+            self._again_where_lost()
         return (self._row or self._read_state())["epoch"]
 
     def _read_state(self) -> dict[str, int]:
@@ -384,7 +395,7 @@ class PostgresqlDatabase:
             found = self.connection.session.execute(_HOLDER_SQL, (self._lock_class(), number)).fetchone()
         except psycopg.Error as error:
             raise _failure(error) from error
-        return "" if found is None else str(found[0]).partition(" ")[2]
+        return "" if found is None else str(found[0]).removeprefix("qpubsub ").partition(" for ")[0]
 
     def lock(self, number: int) -> None:
         self.try_lock(number)  # nobody else knows of it yet
@@ -399,6 +410,23 @@ class PostgresqlDatabase:
         if taken[0]:
             self._locks.add(number)
         return bool(taken[0])
+
+    def has_lock(self, number: int) -> bool:
+        """Whether this session has lock *number*."""
+        found = self.connection.execute(_IS_HELD_HERE, (self._lock_class(), number)).fetchone()
+        return bool(found[0])
+
+    def require_activity(self, within_s: float) -> None:
+        """Have the server end the session, and its locks with it, where it asks nothing for so long."""
+        self._idle_s = within_s
+        self.connection.session.execute(f"SET idle_session_timeout = {max(1, int(within_s * 1000))}")
+
+    def end_idle(self, for_s: float) -> None:
+        """Have the server end the sessions that keep a unit of work open and have done nothing for so long."""
+        try:
+            self.connection.session.execute(_END_IDLE, (self._schema, for_s))
+        except psycopg.Error as error:
+            raise _failure(error) from error
 
     def unlock(self, number: int) -> None:
         """Release a lock; it is no error if the connection has ended."""
@@ -441,13 +469,6 @@ class PostgresqlDatabase:
             session.execute(script(version))
         except psycopg.Error as error:
             raise _failure(error) from error
-
-    def drop(self) -> None:
-        """Delete the queue manager. Raises StoreError."""
-        try:
-            self.connection.session.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(self._schema)))
-        except psycopg.Error as error:
-            raise self.translated(_failure(error)) from error
 
     def json_text(self, column: str, key: str) -> str:
         return f"((CAST({column} AS json) ->> '{key}') COLLATE \"C\")"
@@ -509,6 +530,32 @@ def names(home: PostgresqlHome) -> tuple[str, ...]:
             (_PREFIX,),
         ).fetchall()
     return tuple(sorted(name.removeprefix(_PREFIX) for (name,) in found))
+
+
+def processor_of(home: PostgresqlHome, name: str, directory: Path) -> str:
+    """The command processor of queue manager *name*, as ``PID on HOST``; "" for none. Raises StoreError."""
+    database = PostgresqlDatabase(home, name, directory, Durability.FULL, 1.0)
+    try:
+        return database.holder()
+    except EngineError as error:
+        raise database.translated(error) from error
+    finally:
+        database.close()
+
+
+def delete(home: PostgresqlHome, name: str, directory: Path, require: Callable[[], None]) -> None:
+    """Delete queue manager *name*, after *require*. Raises what ``opening.delete`` does."""
+    database = PostgresqlDatabase(home, name, directory, Durability.FULL, 1.0)
+    try:
+        with database.processor(name):
+            require()
+            database.connection.session.execute(
+                sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(_PREFIX + name))
+            )
+    except psycopg.Error as error:
+        raise database.translated(_failure(error)) from error
+    finally:
+        database.close()
 
 
 def _session(home: PostgresqlHome, qmgr: str) -> psycopg.Connection[Any]:
