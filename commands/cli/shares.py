@@ -17,12 +17,13 @@ import click
 
 from commands.broker.objects import QueueManager
 from commands.broker.reading import natural_queue
+from commands.config.home import Home
 from commands.disk.errors import MessageRefusedError
 from commands.options.captures import Captures
 from commands.options.queue_manager import HOME, batches, user_of
 from commands.options.verb import verb
 from commands.qmgr.store import QueueManagerStore
-from commands.qmgr.store.opening import DATABASE, directory_of
+from commands.qmgr.store.opening import directory_of, is_there
 from commands.running.lease import instances
 from commands.running.shares_file import NoShareError, Share, Shares, read_shares, share_of
 from commands.running.sharing import Membership, SharingBridge, present
@@ -61,7 +62,7 @@ _ACTIONS: Final = ("create", "run", "status", "where", "put")
 @click.option("--json", "as_json", is_flag=True, help="status, where, put: print one JSON object.")
 @click.pass_obj
 def command(
-    console: Console, action: str, file: Path, words: tuple[str, ...], home: Path, lease: float, as_json: bool
+    console: Console, action: str, file: Path, words: tuple[str, ...], home: Home, lease: float, as_json: bool
 ) -> ExitCode:
     """Share one workload among several bridges: each works for some of the queue managers that FILE names.
 
@@ -89,18 +90,18 @@ def command(
     return _put(console, shares, home, tuple(map(Path, words)), as_json)
 
 
-def _is_made(home: Path, share: Share) -> bool:
-    return (directory_of(home, share.qmgr) / DATABASE).is_file()
+def _is_made(home: Home, share: Share) -> bool:
+    return is_there(home, share.qmgr)
 
 
-def _require_made(shares: Shares, home: Path, file: Path) -> None:
+def _require_made(shares: Shares, home: Home, file: Path) -> None:
     missing = [share.qmgr for share in shares.shares if not _is_made(home, share)]
     if missing:
         how = f"make what is missing with: qpubsub shares create {file} --home {home}"
         raise click.UsageError(f"there is no queue manager {', '.join(missing)} in {home}; {how}")
 
 
-def _create(console: Console, shares: Shares, home: Path) -> ExitCode:
+def _create(console: Console, shares: Shares, home: Home) -> ExitCode:
     for share in shares.shares:
         if _is_made(home, share):
             console.say(f"queue manager {share.qmgr} is there already")
@@ -110,7 +111,7 @@ def _create(console: Console, shares: Shares, home: Path) -> ExitCode:
     return ExitCode.DONE
 
 
-def _run(console: Console, shares: Shares, home: Path, lease_s: float, options: tuple[str, ...]) -> ExitCode:
+def _run(console: Console, shares: Shares, home: Home, lease_s: float, options: tuple[str, ...]) -> ExitCode:
     given = {word.partition("=")[0] for word in options}
     own = given & {"-m", "--qmgr", "--home", "--once", "--standby", "--config"}
     if own:
@@ -127,7 +128,7 @@ def _run(console: Console, shares: Shares, home: Path, lease_s: float, options: 
     return ExitCode.DONE
 
 
-def _served(console: Console, home: Path, options: tuple[str, ...], share: Share, as_standby: bool) -> int:
+def _served(console: Console, home: Home, options: tuple[str, ...], share: Share, as_standby: bool) -> int:
     """Work for *share*, in the process of a bridge's child: as ``qpubsub run`` does."""
     from commands.cli import main  # noqa: PLC0415 - the group knows this verb
 
@@ -143,7 +144,7 @@ def _served(console: Console, home: Path, options: tuple[str, ...], share: Share
     return ExitCode.DONE
 
 
-def _status(console: Console, shares: Shares, home: Path, as_json: bool) -> ExitCode:
+def _status(console: Console, shares: Shares, home: Home, as_json: bool) -> ExitCode:
     bridges = present(home, shares.name)
     by_run = {pid: bridge.pid for bridge in bridges for pid in bridge.shares.values()}
     rows = [_row(home, share, by_run) for share in shares.shares]
@@ -164,7 +165,7 @@ def _status(console: Console, shares: Shares, home: Path, as_json: bool) -> Exit
     return ExitCode.PROBLEMS if idle else ExitCode.DONE
 
 
-def _row(home: Path, share: Share, by_run: dict[int, int]) -> dict[str, Any]:
+def _row(home: Home, share: Share, by_run: dict[int, int]) -> dict[str, Any]:
     """One share. bridge: None where none works for it, or a ``run`` that no bridge has started does."""
     active = [each for each in instances(directory_of(home, share.qmgr)) if each["mode"] == "active"]
     process = active[0]["pid"] if active else None
@@ -191,7 +192,7 @@ def _where(console: Console, shares: Shares, queues: tuple[str, ...], as_json: b
     return ExitCode.DONE
 
 
-def _put(console: Console, shares: Shares, home: Path, files: tuple[Path, ...], as_json: bool) -> ExitCode:
+def _put(console: Console, shares: Shares, home: Home, files: tuple[Path, ...], as_json: bool) -> ExitCode:
     captures = Captures(console, files, "auto", default_queue=natural_queue)
     putting = _Putting(console, shares, home)
     with putting.open, console.progress("messages put", captures.rows(), captures.share) as advance:
@@ -209,7 +210,7 @@ def _put(console: Console, shares: Shares, home: Path, files: tuple[Path, ...], 
 class _Putting:
     """One ``shares put``. open: closes the queue managers. by_qmgr: how many messages each has got."""
 
-    def __init__(self, console: Console, shares: Shares, home: Path) -> None:
+    def __init__(self, console: Console, shares: Shares, home: Home) -> None:
         self._console, self._shares, self._home = console, shares, home
         self._stores: dict[str, QueueManagerStore] = {}
         self.open = ExitStack()

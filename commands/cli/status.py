@@ -6,12 +6,12 @@ import json
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, Final
 
 import click
 
 from commands.broker.context import not_read
+from commands.config.home import Home
 from commands.disk import permissions
 from commands.options.queue_manager import queue_manager_to_read
 from commands.options.verb import verb
@@ -50,7 +50,7 @@ _COUNTED: Final[dict[str, tuple[str, ...]]] = {
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_obj
 def command(
-    console: Console, qmgr: str, home: Path, subscriptions: bool, topics: bool, watch: float | None, as_json: bool
+    console: Console, qmgr: str, home: Home, subscriptions: bool, topics: bool, watch: float | None, as_json: bool
 ) -> ExitCode:
     """Show the progress of the processor, the messages on each queue, the reasons of dead letters, and the last errors.
 
@@ -69,7 +69,7 @@ def command(
     return ExitCode.DONE
 
 
-def _show(console: Console, qmgr: str, home: Path, subscriptions: bool, topics: bool, as_json: bool) -> None:
+def _show(console: Console, qmgr: str, home: Home, subscriptions: bool, topics: bool, as_json: bool) -> None:
     with QueueManagerStore.open(home, qmgr) as store:
         status = status_of(store, datetime.now(UTC)) | activity_lists(store, subscriptions, topics)
     if status["open_to_others"]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import threading
 import time
-from pathlib import Path
 from typing import Final
 
 import click
 
+from commands.config.home import Home
 from commands.options.queue_manager import queue_manager
 from commands.options.verb import verb
 from commands.qmgr.store import QueueManagerStore
@@ -50,7 +50,7 @@ _FAREWELL_S: Final = 5
 def command(
     console: Console,
     qmgr: str,
-    home: Path,
+    home: Home,
     count: int | None,
     wait_s: float | None,
     selector: str | None,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import click
 
+from commands.config.home import Home
 from commands.explain.pictures import page, svg, text_tree
 from commands.options.queue_manager import queue_manager_to_read
 from commands.options.verb import verb
@@ -35,7 +35,7 @@ from streams.topic_objects import QUEUE_NAMELIST, SUB_POINT_NAMELIST
 )
 @click.option("--json", "form", flag_value="json", help="The same as --to json: one object for each topic.")
 @click.pass_obj
-def command(console: Console, qmgr: str, home: Path, under: str, depth: int | None, form: str) -> ExitCode:
+def command(console: Console, qmgr: str, home: Home, under: str, depth: int | None, form: str) -> ExitCode:
     """Show the topic tree: topic objects, subscriptions and retained publications.
 
     A square is a topic object, a triangle is a stream or a subscription point, a circle is a subscription (with its

@@ -6,15 +6,17 @@ import getpass
 import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 import click
 
 from commands.broker.objects import is_object_name
+from commands.config.home import Home, parse_home
 from commands.qmgr.store.opening import queue_managers
 from commands.terminal.console import Console
 from rfh2.captured import CapturedMessage
 from rfh2.captures import CaptureRecord
+from rfh2.errors import StoreError
 from rfh2.mqmd import name_of
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -27,14 +29,31 @@ _QMGR_VARIABLE: Final = "QPUBSUB_QMGR"
 def complete_queue_manager(ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
     """For the shell: the queue managers under --home, where that is on the line already."""
     home = ctx.params.get("home") or os.environ.get(_HOME_VARIABLE) or _DEFAULT_HOME
-    return [name for name in _there(Path(home)) if name.startswith(incomplete)]
+    return [name for name in _there(parse_home(str(home))) if name.startswith(incomplete)]
 
 
-def _there(home: Path) -> list[str]:
+def _there(home: Home) -> list[str]:
     try:
         return [name for name in queue_managers(home) if is_object_name(name)]
-    except OSError:
+    except (OSError, StoreError):
         return []
+
+
+class HomeType(click.ParamType[Home]):
+    """A directory, or a URL of PostgreSQL."""
+
+    name = "home"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Home:
+        if not isinstance(value, str):
+            return cast(Home, value)
+        try:
+            home = parse_home(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+        if isinstance(home, Path) and home.is_file():
+            self.fail(f"{value} is a file, not a directory", param, ctx)
+        return home
 
 
 HOME: Final = click.option(
@@ -43,9 +62,9 @@ HOME: Final = click.option(
     default=_DEFAULT_HOME,
     show_default="./qmgrs",
     show_envvar=True,
-    metavar="DIRECTORY",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="The directory that holds the queue managers.",
+    metavar="DIRECTORY|URL",
+    type=HomeType(),
+    help="The directory that holds the queue managers, or postgresql://[USER@]HOST/DATABASE.",
     is_eager=True,
 )
 
@@ -67,7 +86,7 @@ def _option(help_text: str, callback: Callable[..., Any] | None, *, required: bo
 QMGR: Final = _option("The queue manager.", None, required=True)
 
 
-def only_queue_manager(ctx: click.Context, home: Path) -> str:
+def only_queue_manager(ctx: click.Context, home: Home) -> str:
     """The one queue manager in *home*, for a verb that changes nothing; it is said which one. Raises UsageError."""
     found = _there(home)
     if len(found) != 1:
@@ -86,7 +105,7 @@ def _given_or_only(ctx: click.Context, _parameter: click.Parameter, given: str |
 
 
 def queue_manager(function: F) -> F:
-    """``-m`` and ``--home``: the verb gets *qmgr* (str) and *home* (Path)."""
+    """``-m`` and ``--home``: the verb gets *qmgr* (str) and *home*."""
     return QMGR(HOME(function))
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from commands.config.home import Home
 from commands.options.verb import verb
 from commands.terminal.console import Console, ExitCode
 from migrate.cli import live_options
@@ -59,7 +60,7 @@ from migrate.planned_state import read_planned
 def command(
     console: Console,
     qmgr: str,
-    home: Path,
+    home: Home,
     admin: str | None,
     queues: str | None,
     config: Path | None,

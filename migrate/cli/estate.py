@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import click
 
+from commands.config.home import Home
 from commands.config.settings import exposed_secrets, read_config
 from commands.disk.errors import QueueManagerInUseError
 from commands.disk.lock import exclusive, require_locks
@@ -115,7 +116,7 @@ def command(
     console: Console,
     action: str,
     directory: Path,
-    home: Path,
+    home: Home,
     only: tuple[str, ...],
     wave: tuple[int, ...],
     jobs: int | None,

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from commands.config.home import Home
 from commands.network.estate_file import Estate
 from migrate.checklist import document, in_code, plain
 from migrate.estate.pack.collecting import THE_REST, ApplicationImpact, Impact
@@ -26,7 +27,7 @@ _SHOWN: Final = 12
 _SIGNED_BY: Final = ("Application owner", "Administrator of the queue managers", "Change board")
 
 
-def runbook(impact: Impact, estate: Estate, home: Path) -> str:
+def runbook(impact: Impact, estate: Estate, home: Home) -> str:
     """Markdown for the whole estate. home: of the queue managers."""
     return document(_lines(impact, estate, f"{shlex.quote(str(estate.directory))} --home {shlex.quote(str(home))}"))
 
