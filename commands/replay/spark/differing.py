@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
-from pyspark import Broadcast
 from pyspark.sql import (
     DataFrame,
     SparkSession,
@@ -40,7 +39,7 @@ from commands.replay.differences.report import DeliveryLine, DifferenceReport, D
 from commands.replay.spark.control import TICK, control_messages
 from commands.replay.spark.in_order import StagedCapture, staged
 from commands.replay.spark.journal import FOREVER
-from commands.replay.spark.prepare import Prepared, prepared
+from commands.replay.spark.prepare import Prepared, once, prepared
 from commands.replay.spark.replay_setup import ReplaySetup
 from commands.replay.spark.schemas import COLUMNS, DIFFERENCES, arrow_schema, batch_of, columns
 from commands.replay.spark.second_pass import Result, second_pass
@@ -76,15 +75,14 @@ def known_causes(prepared: Prepared) -> dict[str, list[Known]]:
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         plane: _CausesPlane | None = None
         rows: list[tuple[Any, ...]] = []
-        for batch in batches:
-            for seq, now, qmgr, queue, user, md, body in columns(batch, *COLUMNS):
-                if plane is None or qmgr != plane.qmgr:
-                    rows += plane.end() if plane is not None else ()
-                    plane = _CausesPlane(qmgr, setting)
-                rows += plane.process(Arrival(seq, now, queue, md, body, user))
-                if len(rows) >= _CAUSES_A_BATCH:
-                    yield batch_of(rows, _ARROW_CAUSES)
-                    rows = []
+        for seq, now, qmgr, queue, user, md, body in once(row for batch in batches for row in columns(batch, *COLUMNS)):
+            if plane is None or qmgr != plane.qmgr:
+                rows += plane.end() if plane is not None else ()
+                plane = _CausesPlane(qmgr, setting)
+            rows += plane.process(Arrival(seq, now, queue, md, body, user))
+            if len(rows) >= _CAUSES_A_BATCH:
+                yield batch_of(rows, _ARROW_CAUSES)
+                rows = []
         rows += plane.end() if plane is not None else ()
         if rows:
             yield batch_of(rows, _ARROW_CAUSES)
@@ -203,13 +201,20 @@ class Compared:
 
 
 def differing(
-    captured: DataFrame, setup: str = "", *, ranges: int | None = None, selection: MessageSelection = EVERYTHING
+    captured: DataFrame,
+    setup: str = "",
+    *,
+    ranges: int | None = None,
+    selection: MessageSelection | str = EVERYTHING,
+    tasks: int | None = None,
+    monotonic_clock: bool = False,
 ) -> Compared:
     """Compare what versions 6 and 7 put. The arguments are those of ``replayed``, and so is what is raised."""
     # Version 6 has the streams of version 7, and more: its first pass has what both need.
-    ready = prepared(captured, ReplaySetup(setup, Semantics.V6.value), ranges, selection)
+    setting = ReplaySetup(setup, Semantics.V6.value, monotonic_clock=monotonic_clock)
+    ready = prepared(captured, setting, ranges, selection, tasks)
     lanes = [first_pass(ready, semantics.value) for semantics in (Semantics.V6, Semantics.V7)]
-    causes = captured.sparkSession.sparkContext.broadcast(known_causes(ready))
+    causes = known_causes(ready)
     watched = frozenset(_watched(ready))
     return Compared(second_pass(ready, lanes, lambda: _DifferenceKeeper(causes, watched), _KEPT))
 
@@ -224,8 +229,8 @@ def _watched(ready: Prepared) -> list[str]:
 class _DifferenceKeeper:
     """Keeps differences, a tally for each task, and deliveries on watched queues."""
 
-    def __init__(self, causes: Broadcast[dict[str, list[Known]]], watched: frozenset[str]) -> None:
-        self._causes, self._watched = causes.value, watched
+    def __init__(self, causes: dict[str, list[Known]], watched: frozenset[str]) -> None:
+        self._causes, self._watched = causes, watched
         self._in_order: dict[str, CausesInOrder] = {}
         self._tally = DifferenceTally()
         self._rows: list[tuple[Any, ...]] = []
@@ -289,6 +294,8 @@ def compare(
     setup: str,
     output: Path | None,
     selection: MessageSelection = EVERYTHING,
+    *,
+    monotonic_clock: bool = False,
 ) -> tuple[DifferenceReport, StagedCapture]:
     """The report on the capture at *source*, and what could not be read of it.
 
@@ -300,12 +307,14 @@ def compare(
     try:
         capture = staged(spark, source, form, work)
         kept = work / "kept"
-        differing(capture.messages, setup, selection=selection).kept.write.parquet(str(kept))
+        differing(capture.messages, setup, selection=selection, monotonic_clock=monotonic_clock).kept.write.parquet(
+            str(kept)
+        )
         compared = Compared(spark.read.parquet(str(kept)))
         report = compared.report()
         if output is not None:
             whole = work / "whole"
-            rows = compared.differences().orderBy("seq")
+            rows = compared.differences().orderBy("seq", "qmgr")
             if output.suffix == ".jsonl":
                 rows.write.option("ignoreNullFields", "false").json(str(whole))
             else:
