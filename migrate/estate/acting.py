@@ -31,7 +31,7 @@ from migrate.estate.jobs import (
 )
 from migrate.estate.planning import plan_broker
 from migrate.estate.records import DONE, WANTED, BrokerState, Record
-from migrate.log import taken_back
+from migrate.log import changed_since
 from migrate.marker import marker_of
 from migrate.plan import MigrationPlan, Outcome, Phase, Tool
 from migrate.report import facts
@@ -113,8 +113,8 @@ def undo_broker(job: BrokerJob) -> BrokerResult:
                 why = "it was migrated from another state than was planned here: undo it with its own verb"
                 return BrokerResult(job.qmgr, record, refused=why)
             while recorded(store, job.tool) is not None:
-                undone = embedded.undo(store, job.tool)
-                left += (*undone.left, *map(taken_back, undone.others))
+                undone = embedded.undo(store, job.tool, force=job.force)
+                left += (*undone.left, *(changed_since(each, force=job.force) for each in undone.others))
         update = {"state": BrokerState.UNDONE, "at": iso(job.now), "said": tuple(left)}
         made = with_figures(record.model_copy(update=update))
     return acted_on(job, made)

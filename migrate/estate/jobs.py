@@ -112,6 +112,7 @@ class BrokerJob:
     until: str | None = None
     confirmed: frozenset[str] = frozenset()
     wait_s: float = 60.0
+    force: bool = False  # with undo: take back also what others have changed since
 
     @property
     def qmgr(self) -> str:

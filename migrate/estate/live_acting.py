@@ -39,7 +39,7 @@ from migrate.live.opening import LiveQueueManager, open_live
 from migrate.live.snapshot import read_live
 from migrate.live.state_of import retained_copies, state_of
 from migrate.live.undoing import Undoing
-from migrate.log import taken_back
+from migrate.log import changed_since
 from migrate.planned_state import FILE_NAME, PlannedHeading, PlannedObject, by_kind, read_heading, read_planned
 from migrate.readers import state_json
 from rfh2.captured import iso
@@ -227,11 +227,11 @@ def undo_broker(job: BrokerJob) -> BrokerResult:
             return BrokerResult(job.qmgr, record)
         heading, planned = read_planned(scripts / FILE_NAME)
         with queue_manager(job) as live:
-            undoing = Undoing(live.administrator, heading, planned)
+            undoing = Undoing(live.administrator, heading, planned, live.retained_data, job.force)
             with closing(Journal.open(scripts / JOURNAL, heading, live.administrator.where)) as journal:
                 undoing.carry_out(journal)
                 journal.set_aside()
-        left = (*undoing.left, *map(taken_back, undoing.others))
+        left = (*undoing.left, *(changed_since(each, force=job.force) for each in undoing.others))
         update = {"state": BrokerState.UNDONE, "at": iso(job.now), "said": left, "checkpoint": ""}
         made = with_figures(record.model_copy(update=update))
     return acted_on(job, made)
