@@ -9,6 +9,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 
 from commands.disk.permissions import make_directory
@@ -53,7 +54,7 @@ def rehearse_broker(job: BrokerJob) -> BrokerResult:
         with tempfile.TemporaryDirectory(prefix=".rehearsal-", dir=job.files.directory) as place:
             said = tuple(tried(job, record, Path(place)))
         state = BrokerState.PLANNED if said else BrokerState.REHEARSED
-        made = with_figures(record.model_copy(update={"state": state, "at": iso(job.now), "said": said}))
+        made = rehearsed(with_figures(record.model_copy(update={"state": state, "at": iso(job.now), "said": said})))
     return acted_on(job, made)
 
 
@@ -64,7 +65,7 @@ def apply_broker(job: BrokerJob) -> BrokerResult:
         if record.state in DONE:
             remember(job, record)
             return BrokerResult(job.qmgr, record)
-        refused = why_not(job, record)
+        refused = why_not(job, record) or why_too_old(job, record)
         if not refused and not job.exists and job.create:
             create(job, job.home)
         if not refused and not job.exists:
@@ -165,6 +166,11 @@ def tried(job: BrokerJob, record: Record, place: Path) -> Iterator[str]:
         )
 
 
+def rehearsed(record: Record) -> Record:
+    """*record* that remembers how long its last action, the rehearsal, took."""
+    return record.model_copy(update={"rehearsed_seconds": record.seconds})
+
+
 def remember(job: BrokerJob, record: Record) -> None:
     """Write a record that was corrected, so that it says when."""
     if job.files.record() != record:
@@ -182,6 +188,19 @@ def why_not(job: BrokerJob, record: Record) -> str:
     if record.inputs != inputs_of(job, digest_of_sources(job), record.survey.named):
         return "its sources or its part of estate.toml have changed since the plan: run estate plan again"
     return ""
+
+
+def why_too_old(job: BrokerJob, record: Record) -> str:
+    """Why the sources of *record* are too old for the cutover; "" if they are not, or there is no bound."""
+    if job.within_hours is None or not record.until:
+        return ""
+    hours = (job.now - datetime.fromisoformat(record.until)).total_seconds() / 3600
+    if hours <= job.within_hours:
+        return ""
+    return (
+        f"its sources end at {record.until}, {hours:,.0f} hours ago, and estate.toml allows {job.within_hours:g}: take "
+        "them again, plan, and see estate diff; --accept-old applies it all the same"
+    )
 
 
 def _why_not_complete(job: BrokerJob, target: Target) -> str:

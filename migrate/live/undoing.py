@@ -200,8 +200,7 @@ class Undoing:
 
     def _commands(self, each: _Object, found: Inverse, now: Row, live: LiveState) -> Iterator[str]:
         if each.kind == "AUTHREC" and found.does:
-            kept = found.alters.get("AUTHLIST", ())
-            gone = sorted({*now.get("AUTHLIST", ())} - {*kept})
+            gone = sorted({*names(now, "AUTHLIST")} - {*names(found.alters, "AUTHLIST")})
             yield each.delete if found.deletes else f"SET AUTHREC {each.about} AUTHRMV({','.join(gone)})"
         elif found.deletes:
             yield each.delete + self._without_records(each, live)
