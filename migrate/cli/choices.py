@@ -249,6 +249,7 @@ class MigrationOptions:
     from_qmgr: str | None
     rehearse: bool
     undo: bool
+    force: bool  # with undo; strmqbrk has it for objects of the same name too
     now: datetime = field(default_factory=utc_now)
 
     @property

@@ -95,6 +95,8 @@ EXIT_CODES: Final = {
     help="apply: what a person has to do at this checkpoint is done on all chosen queue managers; may be repeated.",
 )
 @live_options.wait
+@click.option("--accept-old", is_flag=True, help="apply: also plans whose sources are older than estate.toml allows.")
+@click.option("--force", is_flag=True, help="undo: take back also what others have changed since.")
 @click.option(
     "--before", type=click.IntRange(1), metavar="N", help="diff: compare with plan N, not with the one before."
 )
@@ -128,6 +130,8 @@ def command(
     until: str | None,
     confirm: tuple[str, ...],
     wait_s: float,
+    accept_old: bool,
+    force: bool,
     before: int | None,
     out: Path | None,
     applications: Path | None,
@@ -154,7 +158,14 @@ def command(
     if not chosen:
         raise click.UsageError("no queue manager of estate.toml that is chosen has a source: there is nothing to do")
     given: dict[str, Any] = {"again": again, "scripts": scripts, "create": create, "initial": initial}
-    given |= {"every": every, "until": until, "confirmed": frozenset(confirm), "wait_s": wait_s}
+    given |= {
+        "every": every,
+        "until": until,
+        "confirmed": frozenset(confirm),
+        "wait_s": wait_s,
+        "accept_old": accept_old,
+        "force": force,
+    }
     asked = Asked(console, action, estate, home, chosen, jobs or default_processes(), as_json, given)
     if action == "status":
         return _status(asked)

@@ -113,6 +113,8 @@ class BrokerJob:
     until: str | None = None
     confirmed: frozenset[str] = frozenset()
     wait_s: float = 60.0
+    within_hours: float | None = None  # apply: how old the sources may be
+    force: bool = False  # with undo: take back also what others have changed since
 
     @property
     def qmgr(self) -> str:
@@ -173,6 +175,7 @@ def job_of(estate: Estate, definition: EstateQueueManager, home: Home, now: date
             estate.migration.prefixes,
             estate.migration.name_separator,
             now,
+            within_hours=None if options.pop("accept_old", False) else estate.migration.sources_within_hours,
             config=estate.config_of(definition),
             source_config=estate.source_config_of(definition),
             **options,
