@@ -26,15 +26,15 @@ from rfh2.terminal_escape import visible
 
 @verb(
     "qpubsub cleanup -m QM1 --rehearse",
-    "qpubsub cleanup -m QM1 --level STRONG --json",
+    "qpubsub cleanup -m QM1 --level strong --json",
     prints=True,
     exit_codes={1: "done, and SYSTEM.JMS.ADMIN.QUEUE has records that cannot be read", 2: "nothing was changed"},
 )
 @queue_manager
 @click.option(
     "--level",
-    type=click.Choice([level.name for level in Level], case_sensitive=False),
-    default=Level.SAFE.name,
+    type=click.Choice([level.name.lower() for level in Level], case_sensitive=False),
+    default=Level.SAFE.name.lower(),
     show_default=True,
     help="How much cleanup removes; see above.",
 )

@@ -16,7 +16,7 @@ from commands.console.access import console_options
 from commands.links.opening import Places
 from commands.listener.opening import listener_of
 from commands.monitoring.opening import Monitoring
-from commands.options.verb import verb
+from commands.options.verb import verb_group
 from commands.qmgr.store import Durability
 from commands.qmgr.store.opening import directory_of
 from commands.terminal.console import Console, ExitCode
@@ -38,17 +38,21 @@ class Finding:
     line: int | None = None
 
 
-@verb(
+@verb_group
+def command() -> None:
+    """The TOML file that run, capture, console and others take as --config."""
+
+
+@command.verb(
     "qpubsub config check bridge.toml",
     "qpubsub config check bridge.toml --json | jq .valid",
     prints=True,
     exit_codes={0: "valid", 1: "there are errors; all of them are named"},
 )
-@click.argument("action", type=click.Choice(["check"]), metavar="check")
-@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False, exists=True))
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_obj
-def command(console: Console, action: str, file: Path, as_json: bool) -> ExitCode:
+def check(console: Console, file: Path, as_json: bool) -> ExitCode:
     """Check the file of run --config: its keys and values, the files and variables that it names, and its addresses.
 
     It connects to nothing and changes nothing; qpubsub check tries the connections.

@@ -65,6 +65,7 @@ _FIELDS: Final = tuple(CapturedMessage.model_fields)
 @click.option("--all-bytes", is_flag=True, help="Print all bytes of the data, not only the first 256.")
 @click.option(
     "--jobs",
+    "-j",
     type=click.IntRange(1, _MOST_JOBS),
     metavar="N",
     help="Decode in N processes. The default for files is one for each processor; the output is the same.",

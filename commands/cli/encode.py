@@ -58,7 +58,8 @@ def _message_options(function: F) -> F:
         click.option("--pub-time", metavar="YYYYMMDDHHMMSSTH", help="PubTime."),
         click.option("--seq-num", metavar="N", help="SeqNum."),
         click.option(
-            "--usr",
+            "--property",
+            "usr",
             multiple=True,
             metavar="NAME[:TYPE]=VALUE",
             help="A property in the usr folder. TYPE is int, float or boolean.",
@@ -103,7 +104,7 @@ def _message_options(function: F) -> F:
         click.option("--expiry", type=int, default=-1, metavar="TENTHS", help="MQMD Expiry, in tenths of a second."),
         click.option("--priority", type=click.IntRange(-1, 9), default=-1, metavar="N", help="MQMD Priority."),
         click.option(
-            "--persistent",
+            "--persistence",
             type=click.Choice(list(_PERSISTENCES)),
             default="queue",
             show_default=True,
@@ -123,9 +124,10 @@ def _message_options(function: F) -> F:
     "qpubsub decode --json capture.jsonl | qpubsub encode --where \"command = 'RegSub'\"",
     "qpubsub encode --command RegSub --topic 'Sport/#' --option CorrelAsId --correl-id 01 \\\n"
     "    --reply-to-q SUB.Q --msg-type request",
-    "qpubsub encode --command Publish --topic a/b --option RetainPub --usr Colour=red --usr Size:int=3 --data hello",
+    "qpubsub encode --command Publish --topic a/b --option RetainPub --property Colour=red --data hello",
     "qpubsub encode --command RegSub --pcf --topic 'Sport/*' --q-name SUB.Q",
     prints=True,
+    former={"--usr": "--property", "--persistent": "--persistence"},
     exit_codes={1: "a message could not be encoded (the others were)"},
 )
 @click.option(
@@ -245,7 +247,7 @@ def _made(word: str, given: dict[str, Any]) -> CapturedMessage:
         msg_type=_MSG_TYPES[given["msg_type"]],
         expiry=given["expiry"],
         priority=given["priority"],
-        persistence=_PERSISTENCES[given["persistent"]],
+        persistence=_PERSISTENCES[given["persistence"]],
         coded_char_set_id=UTF8_CCSID,
         msg_id=_identifier(given["msg_id"], "--msg-id"),
         correl_id=_identifier(given["correl_id"], "--correl-id"),
@@ -260,7 +262,7 @@ def _made(word: str, given: dict[str, Any]) -> CapturedMessage:
             given["topics"],
             given["options"],
             tags,
-            dict(typed_property("--usr", text) for text in given["usr"]),
+            dict(typed_property("--property", text) for text in given["usr"]),
             given["data"],
             given["ccsid"],
             order="big" if given["big_endian"] else "little",

@@ -14,7 +14,7 @@ from commands.broker.reading import natural_queue
 from commands.explain.selection import MessageSelection
 from commands.headers.registry import other_qmgr, renamed
 from commands.options.captures import Captures, capture_files, selection_options
-from commands.options.queue_manager import batches, queue_manager, user_of
+from commands.options.queue_manager import batches, complete_queue, queue_manager, user_of
 from commands.options.verb import json_option, verb
 from commands.qmgr.store import MessageRefusedError, QueueError, QueueManagerStore, UnitOfWork
 from commands.terminal.console import Console, ExitCode
@@ -42,7 +42,7 @@ _DYNAMIC: Final = "Make a queue of this name from the model queue QUEUE; a * at 
 @click.option("--dynamic", metavar="NAME", help=_DYNAMIC)
 @json_option
 @selection_options()
-@click.argument("queue", required=False, metavar="QUEUE")
+@click.argument("queue", required=False, metavar="QUEUE", shell_complete=complete_queue)
 @capture_files
 @click.pass_obj
 def command(

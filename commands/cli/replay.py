@@ -95,8 +95,8 @@ _PRINTED_IN_MEMORY: Final = 8 * 1024 * 1024
 @click.option(
     "--checkpoint",
     type=click.Path(path_type=Path, file_okay=False),
-    metavar="DIR",
-    help="With Spark: replay only the messages that are new in FILE. DIR keeps the position of the last run.",
+    metavar="DIRECTORY",
+    help="With Spark: replay only the messages that are new in FILE. DIRECTORY keeps the position of the last run.",
 )
 @click.option("--follow", is_flag=True, help="With --checkpoint: do not end; wait for more files.")
 @click.option(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import os
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -15,6 +16,7 @@ from commands.qmgr.store.opening import queue_managers
 from commands.terminal.console import Console
 from rfh2.captured import CapturedMessage
 from rfh2.captures import CaptureRecord
+from rfh2.errors import QPubSubError
 from rfh2.mqmd import name_of
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -64,6 +66,21 @@ def _option(help_text: str, callback: Callable[..., Any] | None, *, required: bo
     )
 
 
+def complete_queue(ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
+    """For the shell: the local queues of the queue manager on the line, or of the only one in the home."""
+    home = Path(ctx.params.get("home") or _DEFAULT_HOME)
+    there = [ctx.params["qmgr"]] if ctx.params.get("qmgr") else _there(home)
+    if len(there) != 1:
+        return []
+    from commands.qmgr.store import QueueManagerStore  # noqa: PLC0415 - for whoever presses TAB, and nobody else
+
+    with suppress(QPubSubError), QueueManagerStore.open(home, there[0]) as store:
+        names = (queue.definition.name for queue in store.overview().queues)
+        return sorted(name for name in names if name.startswith(incomplete))
+    return []
+
+
+QUEUE: Final = click.argument("queue", shell_complete=complete_queue)
 QMGR: Final = _option("The queue manager.", None, required=True)
 
 

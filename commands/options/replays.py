@@ -194,6 +194,7 @@ def jobs_option(function: F) -> F:
     """``--jobs``: the verb gets *jobs* (int, or None where the capture decides)."""
     option = click.option(
         "--jobs",
+        "-j",
         type=click.IntRange(1, _MOST_JOBS),
         metavar="N",
         help="Replay in N processes. The default for files of 32 MB or more is one for each processor; the output is "

@@ -27,6 +27,7 @@ from migrate.planned_state import read_planned
     "qpubsub apply -m QM1 migration --config live.toml --all --confirm stopped",
     "qpubsub apply -m QM1 migration --config live.toml --undo",
     prints=True,
+    former={"--until": "--through"},
     exit_codes={
         0: "done",
         1: "stopped in the middle, something could not be taken back, or --undo takes back what others have changed "
@@ -36,12 +37,12 @@ from migrate.planned_state import read_planned
 )
 @live_options.live_queue_manager
 @click.option("--all", "every", is_flag=True, help="All checkpoints that are left, not only the next one.")
-@click.option("--until", metavar="CHECKPOINT", help="All checkpoints up to this one.")
+@click.option("--through", "until", metavar="CHECKPOINT", help="All checkpoints up to this one, and this one.")
 @click.option(
     "--confirm",
     multiple=True,
     metavar="CHECKPOINT",
-    help="What a person has to do at this checkpoint is done; may be given several times.",
+    help="What a person has to do at this checkpoint is done; you can repeat it.",
 )
 @click.option("--rehearse", is_flag=True, help="Print what would be sent, and what is there already; change nothing.")
 @click.option("--undo", is_flag=True, help="Take back what was applied, as the journal has it.")

@@ -50,7 +50,8 @@ class Asked:
     chosen: tuple[EstateQueueManager, ...]
     jobs: int
     as_json: bool
-    given: dict[str, Any]
+    named: bool  # the brokers, by --only
+    given: dict[str, Any] = field(default_factory=dict)
 
     def job(self, of: EstateQueueManager) -> BrokerJob:
         """The job for one queue manager."""
@@ -123,7 +124,7 @@ def act(asked: Asked) -> ExitCode:
                 record = result.record
                 if record is not None and record.state is BrokerState.APPLYING:
                     behind.append(result.qmgr)
-                is_confirmed = is_confirmed or (result.acted and bool(asked.given["confirmed"]))
+                is_confirmed = is_confirmed or (result.acted and bool(asked.given.get("confirmed")))
                 for line in of_result(result):
                     asked.console.warn(line)
     found = overview_of(asked)

@@ -41,7 +41,7 @@ from rfh2.captures import write_captures
     help="Ask a running version 6 broker, with commands on its queues; the result is a capture.",
 )
 @click.option(
-    "--stream", multiple=True, metavar="NAME", help="With --metatopics: a stream besides those that the broker names."
+    "--stream", multiple=True, metavar="QUEUE", help="With --metatopics: a stream besides those that the broker names."
 )
 @click.option(
     "--reply-queue",

@@ -46,7 +46,7 @@ _OBJECTS: Final[dict[Kind, str]] = {
     is_flag=True,
     help="Register subscriptions on a stream, see how the queue manager names them, and remove them.",
 )
-@click.option("--stream", metavar="NAME", help="With --probe-names: the stream. Default: the first that there is.")
+@click.option("--stream", metavar="QUEUE", help="With --probe-names: the stream. Default: the first that there is.")
 @live_options.wait
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @live_options.directory_of_plan

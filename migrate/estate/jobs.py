@@ -108,7 +108,7 @@ class BrokerJob:
     initial: bool = False  # the initial phase of an Event Broker or Message Broker
     config: Path | None = None  # the file with the users of the live queue manager that is migrated to
     source_config: Path | None = None  # of the one that is extracted from
-    every: bool = False  # --all of ``qpubsub apply``; the next three are its --until, --confirm and --wait
+    every: bool = False  # --all of ``qpubsub apply``; the next three are its --through, --confirm and --wait
     until: str | None = None
     confirmed: frozenset[str] = frozenset()
     wait_s: float = 60.0

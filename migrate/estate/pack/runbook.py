@@ -124,7 +124,7 @@ def _steps(impact: Impact, estate: Estate, place: str) -> Iterator[str]:
         confirmed = ["stopped"] if live else []
         if any(record.tool is Tool.MIGMBBRK for record in live):
             yield (
-                f"`qpubsub estate apply {place} --wave {wave} --until authorities --confirm stopped`. It makes topic "
+                f"`qpubsub estate apply {place} --wave {wave} --through authorities --confirm stopped`. It makes topic "
                 "objects for access control."
             )
             yield "Review `amqmigrateacl.txt` of each plan, and run those of its commands that are right."

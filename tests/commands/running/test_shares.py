@@ -297,9 +297,9 @@ def test_put_reports_what_no_share_has_and_puts_the_rest(tmp_path: Path) -> None
     ("words", "why"),
     [
         (("run", "--", "--once"), "--once: shares run gives these to run itself, or cannot use them"),
-        (("status", "X"), "shares status takes no X"),
-        (("put",), "shares put needs a capture"),
-        (("where",), "shares where needs the name of a queue"),
+        (("status", "X"), "Got unexpected extra argument (X)"),
+        (("put",), "Missing argument 'CAPTURE...'"),
+        (("where",), "Missing argument 'QUEUE...'"),
     ],
 )
 def test_what_is_refused(tmp_path: Path, words: tuple[str, ...], why: str) -> None:
