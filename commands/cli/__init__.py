@@ -7,9 +7,11 @@ becomes one line on stderr and an exit code here, and nowhere else.
 
 from __future__ import annotations
 
+import errno
 import gc
 import io
 import os
+import re
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
@@ -19,13 +21,15 @@ from types import ModuleType
 from typing import Any, Final, NoReturn
 
 import click
+from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from commands.options.verb import VerbGroup, context_settings, talk_options
 from commands.terminal.console import Console, ExitCode, guarded_stderr
+from commands.terminal.output_file import naming
 from commands.terminal.stopping import deferring_interrupts, noting_interrupts
 from rfh2.distribution import VERSION
-from rfh2.errors import QPubSubError
+from rfh2.errors import QPubSubError, system_words
 
 # What the verbs are for, and what each does, in the order in which a user meets them; the module has the verb's name.
 GROUPS: Final[dict[str, dict[str, str]]] = {
@@ -164,7 +168,7 @@ class Verbs(VerbGroup):
         os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
         with noting_interrupts() as interrupted:
             try:
-                with guarded_stderr():
+                with guarded_stderr(), naming("stdout"):
                     code = super().main(args, prog_name or "qpubsub", obj=console, **extra)
                     console.stdout.flush()
             except SystemExit:
@@ -208,7 +212,11 @@ def report_error(error: BaseException, console: Console) -> int:
         return ExitCode.PIPE_CLOSED
     if console.debug:
         console.lines("".join(traceback.format_exception(error)))
+    if isinstance(error, click.BadParameter) and (missing := _missing_file(error)):
+        console.warn(f"{missing}: no such file or directory")
+        return ExitCode.USAGE
     if isinstance(error, click.UsageError):
+        _name_the_variable(error)
         usage = io.StringIO()
         error.show(usage)
         console.lines(usage.getvalue())
@@ -224,12 +232,28 @@ def report_error(error: BaseException, console: Console) -> int:
         return ExitCode.USAGE
     if isinstance(error, OSError) and error.strerror:
         where = f"{error.filename}: " if error.filename is not None else ""
-        console.warn(f"{where}{error.strerror}")
+        limit = "; see ulimit -f" if error.errno == errno.EFBIG else ""
+        console.warn(f"{where}{system_words(error)}{limit}")
         return ExitCode.USAGE
     if not console.debug:
         console.lines("".join(traceback.format_exception(error)))
     console.warn("this is a fault in qpubsub; please report it with the lines above")
     return ExitCode.INTERNAL
+
+
+def _missing_file(error: click.BadParameter) -> str | None:
+    """The file that an argument or an option names, and that is not there."""
+    found = re.search(r"'(.*)' does not exist\.$", error.message, re.DOTALL)
+    return found[1] if found and error.param is not None and isinstance(error.param.type, click.Path) else None
+
+
+def _name_the_variable(error: click.UsageError) -> None:
+    """Of a value that came from the environment: nobody gave the option."""
+    if isinstance(error, click.BadParameter) and error.param is not None and error.ctx is not None:
+        names = error.param.envvar or ()
+        if error.ctx.get_parameter_source(error.param.name or "") is ParameterSource.ENVIRONMENT:
+            there = [name for name in ([names] if isinstance(names, str) else names) if name in os.environ]
+            error.param_hint = there[0] if there else None
 
 
 @click.command(

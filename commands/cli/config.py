@@ -16,6 +16,7 @@ from commands.console.access import console_options
 from commands.links.opening import Places
 from commands.listener.opening import listener_of
 from commands.monitoring.opening import Monitoring
+from commands.options.queue_manager import default_home
 from commands.options.verb import verb_group
 from commands.qmgr.store import Durability
 from commands.qmgr.store.opening import directory_of
@@ -25,7 +26,6 @@ from commands.terminal.users import groups_of
 
 _ERROR, _WARNING = "error", "warning"
 _UNNAMED: Final = "QM1"
-_HOME: Final = Path("qmgrs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ def findings(path: Path) -> Iterator[Finding]:
 
 def _attempts(config: Config) -> Iterator[tuple[str, Callable[[], object]]]:
     """The key, "" if the error names it, and what ``run`` does with it before it connects to anything."""
-    home, qmgr = config.run.home or _HOME, config.run.qmgr or _UNNAMED
+    home, qmgr = config.run.home or default_home(), config.run.qmgr or _UNNAMED
     for name, secret in (("queues", config.queues), ("topics", config.topics), ("admin", config.admin)):
         yield f"{name}.password", secret.password
     for name, alone in (("queues", Config(queues=config.queues)), ("topics", Config(topics=config.topics))):
@@ -129,7 +129,7 @@ def _missing_files(config: Config) -> Iterator[Finding]:
 def _queue_manager(config: Config) -> Iterator[Finding]:
     if config.run.qmgr is None:
         return
-    directory = directory_of(config.run.home or _HOME, config.run.qmgr)
+    directory = directory_of(config.run.home or default_home(), config.run.qmgr)
     if not directory.is_dir():
-        how = f"qpubsub create {config.run.qmgr} --home {config.run.home or _HOME}"
+        how = f"qpubsub create {config.run.qmgr} --home {config.run.home or default_home()}"
         yield Finding(_WARNING, "run.qmgr", f"there is no queue manager in {directory}; make it with: {how}")

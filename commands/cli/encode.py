@@ -13,6 +13,7 @@ from click.core import ParameterSource
 from pydantic import ValidationError
 
 from commands.explain.build import CommandSpec, command_message
+from commands.explain.reading import explained
 from commands.explain.selection import Choosing, MessageSelection, SeqRanges
 from commands.options.captures import SEQ_RANGES, STDIN, say_that_stdin_is_read, selection_options
 from commands.options.queue_manager import typed_property
@@ -23,7 +24,7 @@ from rfh2.captured import CapturedMessage
 from rfh2.captures import FORMATS, write_captures
 from rfh2.ccsid import UTF8_CCSID
 from rfh2.constants import MQRO_NAN, MQRO_PAN, MQRO_PASS_CORREL_ID, MQRO_PASS_MSG_ID
-from rfh2.errors import CaptureError, EncodeError
+from rfh2.errors import CaptureError, EncodeError, system_words
 from rfh2.explain.edited_form import DecodedMessage
 from rfh2.explain.rebuild import rebuild
 from rfh2.mqmd import Mqmd
@@ -167,7 +168,10 @@ def command(
         number = 1 if seq is None else seq.only
         if number is None:
             raise click.UsageError("--seq: with --command it is one number")
-        write_captures([_made(word, given | {"seq": number})], console.binary, to)
+        message = _made(word, given | {"seq": number})
+        for problem in explained(message).problems:
+            console.warn(f"{problem.severity}: {problem.message}")
+        write_captures([message], console.binary, to)
         return ExitCode.DONE
     context = click.get_current_context()
     if any(context.get_parameter_source(name) is ParameterSource.COMMANDLINE for name in given):
@@ -218,7 +222,7 @@ def _lines(console: Console, file: Path) -> Iterator[bytes]:
     try:
         stream = file.open("rb")
     except OSError as error:
-        raise CaptureError(str(file), None, (error.strerror or str(error)).lower()) from error
+        raise CaptureError(str(file), None, system_words(error)) from error
     with stream:
         yield from stream
 

@@ -116,7 +116,7 @@ def command(
     try:
         workload = Workload(WorkloadOptions(**options))
     except ValidationError as error:
-        raise click.UsageError(clause(error)) from error
+        raise click.UsageError(f"--{clause(error)}") from error
     chosen = form or ("jsonl" if to_stdout else _by_name(target))
     if write_setup is not None:
         _write_setup(write_setup, setup_script(workload.options))

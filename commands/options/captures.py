@@ -26,7 +26,7 @@ from commands.explain.selection import (
 from commands.terminal.console import Console
 from rfh2.captures import FORMATS, CaptureRecord, Numbering, read_captures
 from rfh2.captures.reading import DefaultQueue
-from rfh2.errors import CaptureError
+from rfh2.errors import CaptureError, system_words
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -140,7 +140,7 @@ class Captures:
             try:
                 opened = file.open("rb")
             except OSError as error:
-                raise CaptureError(str(file), None, (error.strerror or str(error)).lower()) from error
+                raise CaptureError(str(file), None, system_words(error)) from error
             with opened as stream:
                 self._stream = stream
                 yield from read_captures(stream, self._form, name=str(file), **options)

@@ -21,14 +21,20 @@ from rfh2.mqmd import name_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_DEFAULT_HOME: Final = "qmgrs"
 _HOME_VARIABLE: Final = "QPUBSUB_HOME"
 _QMGR_VARIABLE: Final = "QPUBSUB_QMGR"
 
 
+def default_home() -> Path:
+    """``./qmgrs`` where that is; else a directory of the user, which is the same wherever the command is given."""
+    if (local := Path("qmgrs")).is_dir():
+        return local
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state", "qpubsub")
+
+
 def complete_queue_manager(ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
     """For the shell: the queue managers under --home, where that is on the line already."""
-    home = ctx.params.get("home") or os.environ.get(_HOME_VARIABLE) or _DEFAULT_HOME
+    home = ctx.params.get("home") or os.environ.get(_HOME_VARIABLE) or default_home()
     return [name for name in _there(Path(home)) if name.startswith(incomplete)]
 
 
@@ -42,8 +48,8 @@ def _there(home: Path) -> list[str]:
 HOME: Final = click.option(
     "--home",
     envvar=_HOME_VARIABLE,
-    default=_DEFAULT_HOME,
-    show_default="./qmgrs",
+    default=default_home,
+    show_default="./qmgrs if it is there, else ~/.local/state/qpubsub",
     show_envvar=True,
     metavar="DIRECTORY",
     type=click.Path(path_type=Path, file_okay=False),
@@ -68,7 +74,7 @@ def _option(help_text: str, callback: Callable[..., Any] | None, *, required: bo
 
 def complete_queue(ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
     """For the shell: the local queues of the queue manager on the line, or of the only one in the home."""
-    home = Path(ctx.params.get("home") or _DEFAULT_HOME)
+    home = Path(ctx.params.get("home") or default_home())
     there = [ctx.params["qmgr"]] if ctx.params.get("qmgr") else _there(home)
     if len(there) != 1:
         return []

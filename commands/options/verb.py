@@ -119,6 +119,8 @@ class Verb(click.Command):
         for parameter in self.params:
             if parameter.type is click.STRING:
                 parameter.type = _TEXT
+            elif isinstance(parameter.type, click.IntRange | click.FloatRange):
+                parameter.type.name = "number of seconds" if parameter.metavar == "SECONDS" else "number"
         taken = {name for parameter in self.params for name in parameter.opts}
         if prints:
             self.params.append(

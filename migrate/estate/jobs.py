@@ -47,7 +47,7 @@ from migrate.planned_state import FILE_NAME, read_heading
 from migrate.readers import files_of, state_json
 from migrate.target import Target, existing_target
 from rfh2.distribution import VERSION
-from rfh2.errors import MigrationError, StoreError
+from rfh2.errors import MigrationError, StoreError, system_words
 from streams.operations import RetainedStored, SubscriptionAdded
 
 
@@ -240,7 +240,7 @@ def digest_of_sources(job: BrokerJob) -> str:
                     while data := stream.read(_HASHED_BYTES):
                         whole.update(data)
             except OSError as error:
-                raise MigrationError(f"{file}: {error.strerror or error}") from error
+                raise MigrationError(f"{file}: {system_words(error)}") from error
     return whole.hexdigest()
 
 
@@ -258,7 +258,7 @@ def kept_state(job: BrokerJob, record: Record) -> LegacyState:
     try:
         states, problems = state_json.read(path.read_text(encoding="utf-8", errors="surrogatepass"), str(path))
     except OSError as error:
-        raise MigrationError(f"{path}: {error.strerror or error}; plan the broker again") from error
+        raise MigrationError(f"{path}: {system_words(error)}; plan the broker again") from error
     if problems or len(states) != 1:
         raise MigrationError(f"{path}: it is damaged; plan the broker again")
     return states[0]
@@ -295,7 +295,7 @@ def create(job: BrokerJob, home: Path) -> None:
                 unit.save_effects([RetainedStored(each) for each in target.retained.values()])
             directory_of(Path(place), job.qmgr).rename(directory_of(home, job.qmgr))
     except OSError as error:
-        raise StoreError(f"{directory_of(home, job.qmgr)}: {error.strerror or error}") from error
+        raise StoreError(f"{directory_of(home, job.qmgr)}: {system_words(error)}") from error
 
 
 def recorded(store: QueueManagerStore, tool: Tool) -> Marker | None:

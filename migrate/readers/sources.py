@@ -18,7 +18,7 @@ from migrate.readers import amqspsd, authorities, captures, event_xml, groups, q
 from migrate.readers.jms_records import JmsRecords
 from migrate.readers.text import decoded
 from rfh2.captures import FORMATS, CaptureRecord, Numbering, detect, read_captures
-from rfh2.errors import CaptureError, MigrationError
+from rfh2.errors import CaptureError, MigrationError, system_words
 
 Reader = Callable[[str, str], Iterable[Item]]
 
@@ -118,7 +118,7 @@ def _bytes(file: Path) -> bytes:
     try:
         return file.read_bytes()
     except OSError as error:
-        raise MigrationError(f"{file}: {error.strerror or error}") from error
+        raise MigrationError(f"{file}: {system_words(error)}") from error
 
 
 def _head(file: Path) -> bytes:
@@ -126,7 +126,7 @@ def _head(file: Path) -> bytes:
         with file.open("rb") as stream:
             return stream.read(_HEAD_BYTES)
     except OSError as error:
-        raise MigrationError(f"{file}: {error.strerror or error}") from error
+        raise MigrationError(f"{file}: {system_words(error)}") from error
 
 
 def _kind(file: Path) -> str:

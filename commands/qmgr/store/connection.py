@@ -22,7 +22,7 @@ from commands.disk.errors import QueueError, UnknownQueueError
 from commands.disk.permissions import private
 from commands.qmgr.store.dynamic_queues import Close
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
-from rfh2.errors import StoreError
+from rfh2.errors import StoreError, system_words
 from rfh2.mqi_constants import MQRC_HOBJ_ERROR, MQRC_Q_DELETED
 
 with suppress(ImportError):  # Windows has none, and no queue manager (``lock.require_locks``).
@@ -143,7 +143,7 @@ class ProgramConnection:
             self._lock = private(str(path), os.O_RDWR | os.O_CREAT)
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            raise StoreError(f"{path}: cannot be locked: {error.strerror}") from error
+            raise StoreError(f"{path}: cannot be locked: {system_words(error)}") from error
         self._number = number
         return number
 

@@ -20,7 +20,7 @@ from commands.disk.errors import (
     readable,
 )
 from commands.disk.lock import NAP_S, WriteTurn
-from rfh2.errors import StoreError
+from rfh2.errors import StoreError, system_words
 
 _TURN_FILE: Final = "turn.lock"
 _CACHE_KIB: Final = 16_384
@@ -113,7 +113,7 @@ class Database:
             if not self._turn.take(deadline):
                 raise StoreBusyError(self.path, self.patience_s)
         except OSError as error:
-            raise StoreError(f"{self.path}: cannot be locked: {error.strerror}") from error
+            raise StoreError(f"{self.path}: cannot be locked: {system_words(error)}") from error
         try:
             self._begin(deadline)
         finally:
@@ -172,7 +172,7 @@ class Database:
         try:
             return self._turn.is_taken()
         except OSError as error:
-            raise StoreError(f"{self.path}: cannot be locked: {error.strerror}") from error
+            raise StoreError(f"{self.path}: cannot be locked: {system_words(error)}") from error
 
     def close(self) -> None:
         """Give back the connection."""

@@ -38,7 +38,7 @@ from commands.qmgr.store.opening import DATABASE, directory_of
 from commands.qmgr.store.overview import Overview, beginnings, overview
 from commands.qmgr.store.port import LoadedState, StoredMessage
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork, Tables
-from rfh2.errors import StoreError
+from rfh2.errors import StoreError, system_words
 from streams.topic_objects import Namelist
 
 PATIENCE_S: Final = 30.0
@@ -86,7 +86,7 @@ class QueueManagerStore:
             make_directory(directory)
             touch(path)
         except OSError as error:
-            raise StoreError(f"{directory}: cannot be made: {error.strerror}") from error
+            raise StoreError(f"{directory}: cannot be made: {system_words(error)}") from error
         database = Database(path, durability, patience_s, create=True)
         try:
             opening.make(database, definition.name, home, lambda connection: _define(connection, definition))

@@ -305,7 +305,7 @@ def test_a_full_disk_is_one_line(words: tuple[str, ...]) -> None:
     capture = () if words[0] == "generate" else (str(CAPTURE),)
     ran = run("-q", words[0], *capture, *words[1:], *(() if "--html" in words else ("-o",)), "/dev/full")
     assert ran.code == ExitCode.USAGE
-    assert ran.talk.splitlines()[-1].endswith("No space left on device")
+    assert ran.talk.splitlines()[-1].endswith("no space left on device")
     assert Path("/dev/full").is_char_device()
 
 
@@ -313,7 +313,7 @@ def test_a_full_disk_is_one_line(words: tuple[str, ...]) -> None:
 def test_a_missing_directory_is_named_as_it_was_given(words: tuple[str, ...]) -> None:
     capture = () if words[0] == "generate" else (str(CAPTURE),)
     ran = run("-q", *words, *capture, "-o", "nodir/x.jsonl")
-    assert (ran.code, ran.talk) == (ExitCode.USAGE, "qpubsub: nodir/x.jsonl: No such file or directory\n")
+    assert (ran.code, ran.talk) == (ExitCode.USAGE, "qpubsub: nodir/x.jsonl: no such file or directory\n")
 
 
 # Input

@@ -77,7 +77,7 @@ FAILURES = [
     ("usage", click.UsageError("bad option"), 2, "bad option"),
     ("store", StoreError("no room"), 2, "qpubsub: no room"),
     ("capture", CaptureError("file", 3, "no hex"), 2, "qpubsub: file, line 3: no hex"),
-    ("missing-file", FileNotFoundError(2, "No such file or directory", "a.txt"), 2, "qpubsub: a.txt: No such file"),
+    ("missing-file", FileNotFoundError(2, "No such file or directory", "a.txt"), 2, "qpubsub: a.txt: no such file"),
     ("interrupted", KeyboardInterrupt(), 130, "qpubsub: interrupted"),
     ("several-lines", StoreError("one\ntwo"), 2, "qpubsub: one two\n"),
     ("broken-pipe", BrokenPipeError(), 141, ""),
@@ -149,7 +149,7 @@ def test_a_full_disk_behind_stdout_is_told(tmp_path: Path) -> None:
             check=False,
         )
 
-    assert (result.returncode, result.stderr) == (2, "qpubsub: No space left on device\n")
+    assert (result.returncode, result.stderr) == (2, "qpubsub: stdout: no space left on device\n")
     assert len(run("browse", "-m", "QM1", "--home", str(tmp_path), "Q").lines) == 1
 
 
