@@ -48,6 +48,7 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
         "translate": "Show the modern equivalent of queued commands.",
         "generate": "Generate a capture of an artificial workload.",
         "capture": "Capture the messages on IBM MQ's queues.",
+        "schema": "Show the JSON Schema of what a command prints with --json.",
     },
     "Run": {
         "dev": "Run a queue manager for tests, with IBM's developer defaults.",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +64,7 @@ def command(console: Console, qmgr: str, home: Path, level: str, rehearse: bool,
             "unread_records": records.unread,
             "items": [_form(item) for item in items],
         }
-        console.data(json.dumps(form, ensure_ascii=False))
+        console.json(form)
     else:
         for item in items:
             console.data(visible(_line(item, rehearse)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -61,7 +60,7 @@ def check(console: Console, file: Path, as_json: bool) -> ExitCode:
     errors = sum(finding.severity == _ERROR for finding in found)
     if as_json:
         about = {"file": str(file), "valid": not errors, "findings": [asdict(finding) for finding in found]}
-        console.data(json.dumps(about, ensure_ascii=False))
+        console.json(about)
     else:
         for finding in found:
             where = f"{file}:{finding.line}" if finding.line else str(file)

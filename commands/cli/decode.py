@@ -222,7 +222,7 @@ class _Decoding:
             for record in records:
                 shown = record_json(record, self.script)
                 tally.count(shown.problems)
-                parts.append(harmless_json(shown.line))
+                parts.append(harmless_json(b'{"format": 1, ' + shown.line[1:]))
         else:
             how = MessageView(_coloured if self.coloured else plain, self.body_limit, self.brief)
             for record in records:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 
@@ -40,7 +39,7 @@ def command(console: Console, qmgr: str, yes: bool, home: Path, as_json: bool) -
         directory_to_disk(home)
     shutil.rmtree(gone)
     if as_json:
-        console.data(json.dumps({"qmgr": qmgr, "directory": str(directory)}))
+        console.json({"qmgr": qmgr, "directory": str(directory)})
     console.say(f"queue manager {qmgr} deleted")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 from contextlib import nullcontext
@@ -153,5 +152,5 @@ def _say_ready(console: Console, qmgr: str, where: str, home: Path, as_json: boo
     if as_json:
         about = {"qmgr": qmgr, "host": host, "port": int(port), "conn_name": name, "channel": APP_CHANNEL}
         users = {"user": APP, "admin_channel": ADMIN_CHANNEL, "admin_user": ADMIN}
-        console.data(json.dumps({**about, **users, "home": str(home), "pid": os.getppid()}))
+        console.json({**about, **users, "home": str(home), "pid": os.getppid()})
         console.flush()

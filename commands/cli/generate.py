@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final, cast
@@ -131,7 +130,7 @@ def command(
             written += _write(workload, path, chosen, start, end, advance)
     console.say(f"{counted(written, 'message')} written to {target}")
     if as_json:
-        console.data(json.dumps({"messages": written, "output": str(target)}))
+        console.json({"messages": written, "output": str(target)})
     return ExitCode.DONE if written == count else ExitCode.PROBLEMS
 
 

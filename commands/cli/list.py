@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
@@ -28,6 +27,8 @@ def command(console: Console, home: Path, as_json: bool, rows: RowForm | None) -
         row = {"qmgr": name, "status": status, "directory": str(directory)}
         if rows is not None:
             rows.show(console, row)
+        elif as_json:
+            console.json(row)
         else:
-            console.data(json.dumps(row) if as_json else f"QMNAME({name}) STATUS({status})")
+            console.data(f"QMNAME({name}) STATUS({status})")
     console.say(f"home {home}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 import stat
 from pathlib import Path
@@ -55,7 +54,7 @@ def command(console: Console, user: str, users: Path | None, delete: bool, as_js
             raise click.BadParameter(f"{name} is not in {users}", param_hint="USER")
         console.say(f"{users}: {name} {'removed' if delete else 'changed' if there else 'added'}")
     if as_json:
-        console.data(json.dumps({"user": name, "hash": stored, "users_file": None if users is None else str(users)}))
+        console.json({"user": name, "hash": stored, "users_file": None if users is None else str(users)})
     elif users is None:
         console.data(f"{name}:{stored}")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from pathlib import Path
 from typing import Final
@@ -102,7 +101,7 @@ def command(
                 f"go to transmission queue {name}. To have them here, put them with --as {qmgr}"
             )
         if as_json:
-            console.data(json.dumps(putting.counts()))
+            console.json(putting.counts())
         return ExitCode.PROBLEMS if putting.problems or putting.others else ExitCode.DONE
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections import Counter
 from collections.abc import Mapping
@@ -347,7 +346,7 @@ def _sum_up(
     to = "" if target is None else f" written to {target}"
     console.say(f"{counted(counts.messages, 'message')} ({counts.errors:,} in error): {_made(counts.puts)}{to}")
     if as_json:
-        console.data(json.dumps(_json(counts, problems, target)))
+        console.json(_json(counts, problems, target))
     return ExitCode.PROBLEMS if problems or counts.puts[PutKind.DEADLETTER] else ExitCode.DONE
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -210,7 +209,7 @@ def command(
             bridge.serve()
     console.say(bridge.summary)
     if as_json:
-        console.data(json.dumps(bridge.tally.as_dict()))
+        console.json(bridge.tally.as_dict())
     return bridge.exit_code()
 
 

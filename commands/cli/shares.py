@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections import Counter
 from collections.abc import Iterator
@@ -138,7 +137,7 @@ def status(console: Console, file: Path, home: Path, as_json: bool) -> ExitCode:
     rows = [_row(home, share, by_run) for share in shares.shares]
     if as_json:
         about = {"name": shares.name, "bridges": [bridge.pid for bridge in bridges], "shares": rows}
-        console.data(json.dumps(about))
+        console.json(about)
     else:
         console.data(f"{shares.name}: {counted(len(rows), 'share')}, {counted(len(bridges), 'bridge')}")
         console.data("")
@@ -183,8 +182,11 @@ def where(console: Console, file: Path, queues: tuple[str, ...], home: Path, as_
     if missing:
         raise NoShareError(" or ".join(missing))
     places = {queue: share.qmgr for queue, share in found.items() if share is not None}
-    for line in [json.dumps(places)] if as_json else places.values():
-        console.data(line)
+    if as_json:
+        console.json({"queues": places})
+    else:
+        for name in places.values():
+            console.data(name)
 
 
 @command.verb("qpubsub shares put shares.toml capture.jsonl", exit_codes={1: "some messages could not be read or put"})
@@ -206,7 +208,7 @@ def put(console: Console, file: Path, files: tuple[Path, ...], home: Path, as_js
     if putting.problems:
         console.warn(f"{counted(putting.problems, 'message')} could not be put")
     if as_json:
-        console.data(json.dumps({"put": dict(sorted(putting.by_qmgr.items())), "problems": putting.problems}))
+        console.json({"put": dict(sorted(putting.by_qmgr.items())), "problems": putting.problems})
     return ExitCode.PROBLEMS if putting.problems else ExitCode.DONE
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import threading
 from collections.abc import Iterator
@@ -85,7 +84,7 @@ def _show(console: Console, qmgr: str, home: Path, lists: tuple[str, ...], as_js
     if status["open_to_others"]:
         console.warn(permissions.warning(store.directory))
     if as_json:
-        console.data(json.dumps(status, ensure_ascii=False))
+        console.json(status)
     elif is_page:
         status["queues"] = {name: row for name, row in status["queues"].items() if row["depth"]}
         for line in page_of(list(_lines(status)), *shutil.get_terminal_size()):

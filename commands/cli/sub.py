@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import click
 
@@ -108,10 +107,12 @@ def _receive(
     """Print publications until *count*, *stop* or *wait_s* without one; how many there were."""
 
     def show(publication: Received) -> None:
-        if rows is not None:
+        if as_json:
+            console.json(_form(publication))
+        elif rows is not None:
             rows.show(console, {"topic": publication.topic, "data": _data(publication), **asdict(publication)})
         else:
-            console.data(_json(publication) if as_json else _line(publication))
+            console.data(_line(publication))
 
     done, last = 0, time.monotonic()
     while not stop.is_set() and done != count:
@@ -132,14 +133,11 @@ def _data(publication: Received) -> str:
     return publication.data_hex if publication.text is None else publication.text
 
 
-def _json(publication: Received) -> str:
-    return json.dumps(
-        {
-            "topic": publication.topic,
-            "text": publication.text,
-            "data_hex": publication.data_hex,
-            "retained": publication.retained,
-            "properties": publication.properties,
-        },
-        ensure_ascii=False,
-    )
+def _form(publication: Received) -> dict[str, Any]:
+    return {
+        "topic": publication.topic,
+        "text": publication.text,
+        "data_hex": publication.data_hex,
+        "retained": publication.retained,
+        "properties": publication.properties,
+    }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -79,7 +78,7 @@ def command(
             console.data(line, coloured=console.coloured)
     elif form == "json":
         for topic in _topics(root):
-            console.data(json.dumps(topic, ensure_ascii=False))
+            console.json(topic)
     else:
         console.binary.write((picture if form == "svg" else page)(root, title).encode())
     for finding in collisions(*lists):

@@ -21,6 +21,7 @@ from extension import contents, metrics, mqsc, options, reasons, rules, verbs
 from extension.markdown import Table
 
 TABLES: dict[str, Callable[..., Table]] = {
+    "json-forms": verbs.json_forms,
     "metrics": metrics.table,
     "mqsc-commands": mqsc.commands,
     "mqsc-attributes": mqsc.attribute_table,

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import click
 
 from commands.cli import VERBS, main
+from commands.options.json_forms import FORMS, model_of
 from commands.options.verb import VerbGroup
-from extension.markdown import code, escape
+from extension.markdown import Table, code, escape
 
 PROGRAM = "qpubsub"
 _SEE_ALSO = "On a terminal, `{call} --help` shows the same."
@@ -33,6 +34,13 @@ def pages() -> list[Page]:
         summary = VERBS.get(words) or command.get_short_help_str(limit=200)
         found.append(Page(f"{PROGRAM}-{words.replace(' ', '-')}", _clause(summary), text))
     return found
+
+
+def json_forms() -> Table:
+    """The keys of what each verb prints with ``--json``."""
+    forms = ((words, model_of(words).model_fields) for words in (*FORMS, "differences"))
+    rows = tuple((code(words), ", ".join(code(key) for key in fields)) for words, fields in sorted(forms))
+    return Table(("verb", "keys"), rows)
 
 
 def _context(command: click.Command, name: str, parent: click.Context | None = None) -> click.Context:

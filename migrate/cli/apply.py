@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -120,7 +119,7 @@ def _apply(console: Console, applier: Applier, journal: Journal, wanted: list[Ch
         told: dict[str, Any] = {"qmgr": applier.heading.qmgr, "where": applier.administrator.where, "done": found.done}
         told |= {"sent": found.sent, "next": following, "remaining": [each.name for each in remaining]}
         told["stopped"] = None if stopped is None else {"checkpoint": stopped.checkpoint, "why": stopped.why}
-        console.data(json.dumps(told, ensure_ascii=False))
+        console.json(told)
     if stopped is not None:
         console.warn(str(stopped))
         return ExitCode.PROBLEMS if found.has_changed else ExitCode.USAGE
@@ -143,7 +142,7 @@ def _rehearse(console: Console, applier: Applier, journal: Journal | None, as_js
             for line, _ in lines:
                 console.data(f"{checkpoint.name}: {line}")
     if as_json:
-        console.data(json.dumps({"qmgr": applier.heading.qmgr, "rehearsal": listed}, ensure_ascii=False))
+        console.json({"qmgr": applier.heading.qmgr, "rehearsal": listed})
     said = f"{stops} of them would stop" if stops else "none of them would stop"
     console.say(f"rehearsal: {len(listed)} checkpoints are left, {said}; nothing was changed")
     return ExitCode.DONE

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import wraps
@@ -198,7 +197,7 @@ def status(asked: Asked) -> ExitCode:
     """Show how far each broker is, the sums, and what collides across brokers."""
     found = overview_of(asked)
     if asked.as_json:
-        asked.console.data(json.dumps(as_json(found), ensure_ascii=False))
+        asked.console.json(as_json(found))
         return ExitCode.DONE
     for line in of_overview(found, asked.chosen, with_collisions=True):
         asked.console.data(line)
@@ -233,7 +232,7 @@ def pack(asked: Asked, out: Path, mapping: Path | None) -> ExitCode:
         impact = write_pack(out, found, asked.estate, asked.home, applications, choices.utc_now(), advance)
     if asked.as_json:
         each = [{"application": one.name, **one.sums.model_dump()} for one in impact.applications]
-        asked.console.data(json.dumps({"applications": each, "sums": impact.sums.model_dump()}, ensure_ascii=False))
+        asked.console.json({"applications": each, "sums": impact.sums.model_dump()})
     asked.console.say(f"{len(impact.applications)} applications, {impact.sums.items:,} items: {out / 'pack.html'}")
     without = [name for name in impact.without_plan if asked.estate.named(name).is_migrated]
     if without:
@@ -267,7 +266,7 @@ def diff(asked: Asked, before: int | None) -> ExitCode:
         is_different = is_different or bool(found)
         if asked.as_json:
             for one in found:
-                asked.console.data(json.dumps(one.as_json(each.name), ensure_ascii=False))
+                asked.console.json(one.as_json(each.name))
             continue
         asked.console.data(f"{each.name}: plan {earlier[-1]} to plan {record.plan}: {len(found)} differences")
         for one in found:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -144,7 +143,7 @@ def _show(asked: Asked, found: EstateOverview, tally: _Tally, not_begun: list[st
             word: [{"qmgr": each.qmgr, "why": each.refused, "said": list(each.said)} for each in getattr(tally, word)]
             for word in ("acted", "already", "refused")
         }
-        asked.console.data(json.dumps(said | as_json(found), ensure_ascii=False))
+        asked.console.json(said | as_json(found))
     else:
         for line in of_overview(found, asked.chosen, asked.action == "plan"):
             asked.console.data(line)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
@@ -120,7 +119,7 @@ def command(
             asking.forget()
             console.say(f"{counted(len(answers), 'answer')} of queue manager {qmgr}")
             if as_json:
-                console.data(json.dumps({"qmgr": qmgr, "answers": len(answers), "output": str(output)}))
+                console.json({"qmgr": qmgr, "answers": len(answers), "output": str(output)})
             return ExitCode.DONE
         publications = None if live.store is None else live.store.load_state()[2]
         copies = None if live.connection is None else retained_copies(live.connection)
@@ -151,5 +150,5 @@ def _summary(console: Console, state: LegacyState, output: Path, *, as_json: boo
             console.warn(f"{item.text}: {item.why}")
     if as_json:
         body = {"qmgr": state.qmgr, "items": dict(kinds), "fingerprint": fingerprint(state), "output": str(output)}
-        console.data(json.dumps(body))
+        console.json(body)
     return ExitCode.PROBLEMS if without or any(item.warns for item in state.unread) else ExitCode.DONE

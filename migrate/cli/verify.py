@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -86,7 +85,7 @@ def command(
             probe = _probe(live.administrator, live.messages, stream, separator, wait_s)
         where = live.administrator.where
     if as_json:
-        console.data(json.dumps(_as_json(heading, where, found, probe), ensure_ascii=False))
+        console.json(_as_json(heading, where, found, probe))
     else:
         _print(console, found, probe)
     is_same = not found.differences and (probe is None or probe.is_found)

@@ -163,7 +163,7 @@ def json_object(facts: dict[str, Any]) -> str:
     """The same on one line."""
     rest = {name: value for name, value in facts.items() if name != "fates"}
     fates = ", ".join(json.dumps(fate, ensure_ascii=False) for fate in facts["fates"])
-    return f'{json.dumps(rest, ensure_ascii=False).removesuffix("}")}, "fates": [{fates}]}}'
+    return f'{json.dumps({"format": 1, **rest}, ensure_ascii=False).removesuffix("}")}, "fates": [{fates}]}}'
 
 
 COLUMNS: Final = ("kind", "number", "item", "source", "result", "becomes", "severity", "reasons", "ids")
