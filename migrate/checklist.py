@@ -99,17 +99,18 @@ def _all(plan: MigrationPlan, unloads: dict[str, str], kept_back: int) -> Iterat
     )
     if "P33" in plan.problem_counts():
         yield (
-            "Probe how the queue manager joins names and streams, which IBM does not document: `qpubsub verify "
+            "Probe how the queue manager joins the names of subscriptions and streams; IBM does not document "
+            "the separator: `qpubsub verify "
             f"--probe-names -m {qmgr}` with this directory. If it does not find the planned name, do not go on."
         )
     if unloads:
-        yield "While nobody subscribes, load the retained publications, each file with the context that it has:"
+        yield "While no program subscribes, load each file of retained publications with its message context (`-c a`):"
         yield from (f"Load `{in_code(name)}` into `{in_code(queue)}`." for name, queue in unloads.items())
         yield f"Wait until {_these(unloads.values())} {'is' if len(unloads) == 1 else 'are'} empty."
     yield f"`runmqsc {qmgr} < 5-subscriptions.mqsc`.{_kept_back(kept_back)}"
     yield (
-        f"Load `6-registrations.qload` into `{CONTROL_QUEUE}` with the context that it has: each command has to arrive "
-        "with the user identifier in its descriptor."
+        f"Load `6-registrations.qload` into `{CONTROL_QUEUE}` with its message context (`-c a`): each command has to "
+        "arrive with the user identifier in its descriptor."
     )
     yield f"Wait until `{CONTROL_QUEUE}` is empty."
     yield "Look at the dead-letter queue: a command of the loads that lies there was not carried out."

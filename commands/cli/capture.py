@@ -50,7 +50,7 @@ _LONGEST_PAUSE_S: Final = 30.0
     "to",
     required=True,
     metavar="DIRECTORY|URL",
-    help="The directory of the files, or kafka://host[:9092]/TOPIC (kafkas:// by TLS). --take goes on in it.",
+    help="The directory of the files, or kafka://host[:9092]/TOPIC (kafkas:// with TLS). --take goes on in it.",
 )
 @click.option("--take", is_flag=True, help="Remove the messages from the queues: for queues that only get copies.")
 @click.option("--follow", is_flag=True, help="Go on with later messages, until Ctrl-C or --limit ends it.")
@@ -80,7 +80,7 @@ _LONGEST_PAUSE_S: Final = 30.0
     default=10_000,
     show_default=True,
     metavar="N",
-    help="A file is complete with so many messages.",
+    help="Begin another file after N messages.",
 )
 @click.argument("queue", nargs=-1, required=True, metavar="QUEUE[=NAME]...")
 @click.pass_obj

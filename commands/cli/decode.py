@@ -262,10 +262,9 @@ class _Tally:
         self.warnings += decoded.warnings
 
     def text(self) -> str:
-        return ", ".join(
-            counted(count, word)
-            for count, word in ((self.messages, "message"), (self.errors, "error"), (self.warnings, "warning"))
-        )
+        # A message counts once, with the worst of its problems.
+        counts = f"{self.errors:,} with errors, {self.warnings:,} with warnings"
+        return f"{counted(self.messages, 'message')}, {counts}"
 
 
 def _coloured(role: TextRole, text: str) -> str:

@@ -62,7 +62,7 @@ _STDIN: Final = 0
     envvar="MQ_APP_PASSWORD",
     show_envvar=True,
     metavar="PASSWORD",
-    help=f"The password of user {APP}, without which {APP_CHANNEL} then lets nobody in.",
+    help=f"The password of user {APP}, without which {APP_CHANNEL} then refuses every program.",
 )
 @click.option(
     "--admin-password",

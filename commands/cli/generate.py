@@ -28,7 +28,7 @@ _HELP: Final = {
     "start": "Time of the first message, ISO 8601.",
     "per_second": "Messages a second of captured time.",
     "qmgrs": "Queue managers.",
-    "streams": "Streams, the default one included.",
+    "streams": "Streams, including the default stream.",
     "topics": "Topics, in all streams together.",
     "zipf": "Exponent of the topics' popularity; 0 is even.",
     "subscribers": "Subscribers; they register first.",

@@ -98,7 +98,7 @@ def _get_all(
 ) -> int:
     """How many messages were got. patience_s: how long to wait for another message; None is until *stop*."""
     done, last = 0, time.monotonic()
-    with console.progress("messages got") as advance:
+    with console.progress("messages removed") as advance:
         while not stop.is_set():
             wanted = _BATCH if limit is None else min(_BATCH, limit - done)
             got = _batch(console, store, queue, rows, wanted)

@@ -333,9 +333,9 @@ def _end_after_batch(console: Console, query: StreamingQuery, stop: threading.Ev
 
 
 def _made(puts: Mapping[PutKind, int]) -> str:
-    kinds = (PutKind.PUBLICATION, PutKind.RESPONSE, PutKind.DEADLETTER)
-    nouns = ("publication", "response", "dead letter")
-    return ", ".join(counted(puts.get(kind, 0), noun) for kind, noun in zip(kinds, nouns, strict=True))
+    delivered = counted(puts.get(PutKind.PUBLICATION, 0), "publication delivered", "publications delivered")
+    others = ((PutKind.RESPONSE, "response"), (PutKind.DEADLETTER, "dead letter"))
+    return ", ".join((delivered, *(counted(puts.get(kind, 0), noun) for kind, noun in others)))
 
 
 def _sum_up(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from typing import Final
 
 import click
+from pydantic import BaseModel
 
 from commands.broker.puts import Put
 from commands.options.json_forms import FORMS, model_of
@@ -12,7 +14,7 @@ from commands.options.verb import verb
 from commands.terminal.console import Console
 from rfh2.captured import CapturedMessage
 
-_MESSAGES = {"message": CapturedMessage, "put": Put}
+_MESSAGES: Final[dict[str, type[BaseModel]]] = {"message": CapturedMessage, "put": Put}
 
 
 @verb("qpubsub schema", "qpubsub schema status", "qpubsub schema estate plan", prints=True)

@@ -148,7 +148,7 @@ def status(console: Console, file: Path, home: Path, as_json: bool) -> ExitCode:
             console.data(f"{row['qmgr']:<{width}}  {held}  {' '.join(row['queues'])}")
     idle = [row["qmgr"] for row in rows if row["process"] is None]
     if idle:
-        console.warn(f"nobody works for {', '.join(idle)}: start a bridge with qpubsub shares run")
+        console.warn(f"no bridge works for {', '.join(idle)}: start a bridge with qpubsub shares run")
     return ExitCode.PROBLEMS if idle else ExitCode.DONE
 
 

@@ -65,10 +65,19 @@ def _on_estate(*examples: str, exit_codes: Mapping[int, str] = EXIT_CODES, **set
             asked = Asked(console, action, estate, home, chosen, jobs or default_processes(), as_json, bool(only))
             return function(asked, **own)
 
-        verb = acting
-        for option in (click.pass_obj, _JSON, *([_JOBS] if action in ACTIONS else []), _WAVE, _ONLY, HOME):
+        options: list[Callable[[F], F]] = [
+            click.pass_obj,
+            _JSON,
+            *([_JOBS] if action in ACTIONS else []),
+            _WAVE,
+            _ONLY,
+            HOME,
+            _DIRECTORY,
+        ]
+        verb: F = acting
+        for option in options:
             verb = option(verb)
-        return command.verb(*examples, prints=True, exit_codes=exit_codes, **settings)(_DIRECTORY(verb))
+        return command.verb(*examples, prints=True, exit_codes=exit_codes, **settings)(verb)
 
     return made
 

@@ -29,7 +29,7 @@ from rfh2.captures import write_captures
     "qpubsub extract -m QM1 --queues 'ibmmq://mq/QM1?channel=ADMIN' --metatopics -o extract.jsonl",
     exit_codes={
         0: "done",
-        1: "done; the state lacks what no command shows: it says what",
+        1: "done; what no command shows is missing from the state, and is named",
         2: "the state could not be taken; nothing was changed",
     },
 )

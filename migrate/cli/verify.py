@@ -108,7 +108,7 @@ def _summary(found: Comparison) -> str:
     total = sum(found.compared.values())
     said = [counted(count, _OBJECTS[kind]) for kind, count in found.compared.items() if kind != "QMGR"]
     compared = f"{counted(total, 'object')} compared" + (f" ({', '.join(said)})" if said else "")
-    more = [f"{found.others:,} other subscriptions are live, which the plan is not about"] * bool(found.others)
+    more = [f"{counted(found.others, 'other live subscription')} not in the plan"] * bool(found.others)
     more += [f"{found.expired:,} planned subscriptions have expired"] * bool(found.expired)
     count = len(found.differences)
     differ = counted(count, "difference") if count else "no difference"

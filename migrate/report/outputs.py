@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any, Final
 
+from commands.terminal.counted import counted
 from migrate.contents import Content, content_bytes, encoded_lines
 from migrate.log import one_line, printable
 from migrate.plan import MigrationPlan
@@ -59,7 +60,7 @@ def _text(facts: dict[str, Any], limit: int | None) -> Iterator[str]:
     yield f"{facts['tool']}: broker {facts['broker']} to queue manager {facts['qmgr']} ({_PHASES[facts['phase']]})"
     counts = facts["counts"]
     yield (
-        f"{facts['items']} items: {counts['migrated']} migrated, {counts['changed']} changed, "
+        f"{counted(facts['items'], 'item')}: {counts['migrated']} migrated, {counts['changed']} changed, "
         f"{counts['reported']} reported"
     )
     left = facts["left_by_choice"]

@@ -33,7 +33,7 @@ def read_state(path: Path) -> dict[str, Any] | None:
 
 def unreadable(path: Path, error: Exception) -> StoreError:
     """The error for a file that *error* shows to be damaged."""
-    return StoreError(f"{path}: cannot be read ({error}); remove it, and the bridge makes it anew")
+    return StoreError(f"{path}: cannot be read ({error}); remove it, and the bridge makes a new one")
 
 
 def write_state(path: Path, state: dict[str, Any]) -> None:

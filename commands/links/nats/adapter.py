@@ -31,7 +31,7 @@ CAPABILITIES: Final = capabilities_of(
         Feature.CHAR_WILDCARDS: (How.EMULATED, "widened back to the nearest / then # (3.1.3), filtered by the bridge"),
         Feature.INNER_HASH: (How.EMULATED, "cut after the first #, filtered by the bridge"),
         Feature.ODD_TOPICS: (How.DOES, "+ and # mean nothing in a subject"),
-        Feature.DOLLAR_TOPICS: (How.DOES, "behind the prefix, no subject is the server's own"),
+        Feature.DOLLAR_TOPICS: (How.DOES, "after the prefix, no subject is the server's own"),
         Feature.EXPIRY: (How.DOES, "Nats-TTL, in seconds, rounded up"),
         Feature.PERSISTENCE: (How.EMULATED, "header mq.Persistence; the stream stores both kinds"),
         Feature.PRIORITY: (How.LOST, "header mq.Priority; NATS delivers in order"),

@@ -259,5 +259,5 @@ def test_the_name_of_a_file_need_not_be_text(tmp_path: Path) -> None:
     name = tmp_path / NO_TEXT
     name.write_text('{"seq":1,"queue":"Q","body_hex":"00"}\n')
     ran = run("decode", "--brief", str(name))
-    assert (ran.code, ran.talk) == (ExitCode.DONE, "1 message, 0 errors, 1 warning\n")
+    assert (ran.code, ran.talk) == (ExitCode.DONE, "1 message, 0 with errors, 1 with warnings\n")
     assert "a\\udcff, message 1" in ran.out

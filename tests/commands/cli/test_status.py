@@ -193,7 +193,7 @@ def test_transmission_queues_that_nobody_defined_are_warned_of_once_and_shown(ho
                 body = Rfh2((Folder.of(text),), format="MQSTR").encode() + b"data"
                 unit.put(queue, Mqmd(format="MQHRF2", user_identifier="app").encode(), body)
     talk = _run(home, "run", "-m", "QM1", "--once").stderr
-    assert talk.count("are on transmission queue ELSEWHERE, which nobody defined") == 1
+    assert talk.count("are on transmission queue ELSEWHERE, which was not defined") == 1
     assert "transmission queue QM2" not in talk
     roles = {name: queue["role"] for name, queue in _status(home)["queues"].items()}
     assert (roles["ELSEWHERE"], roles["QM2"]) == ("transmission", "transmission")

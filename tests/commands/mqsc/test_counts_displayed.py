@@ -159,7 +159,7 @@ def test_status_for_a_person(home: Path) -> None:
     shown = _run(home, "status", "--list", "subscriptions", "--list", "topics")
     assert "Published: 3 on 2 topics, the last at 2026-01-02 03:04:05" in shown
     delivered = "Delivered: 5 to 3 of 4 subscriptions, the last at 2026-01-02 03:04:05"
-    assert f"{delivered}; 2 kept away by filters; 1 dead letters" in shown
+    assert f"{delivered}; 2 not selected by filters; 1 dead letters" in shown
     lines = [line.split() for line in shown.splitlines()]
     assert ["1", "2026-01-02", "03:04:05", "2", "0", "RED", "#", "(red)"] in lines
     assert ["0", "never", "0", "0", "IDLE", "c"] in lines

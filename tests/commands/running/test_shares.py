@@ -179,7 +179,7 @@ def test_the_shares_of_a_bridge_that_is_killed_go_to_another_one(tmp_path: Path,
 
     code, shown, talk = shares(tmp_path, "status")
     assert (code, "3 shares, 0 bridges" in shown) == (1, True)
-    assert "nobody works for S1, S2, S3" in talk
+    assert "no bridge works for S1, S2, S3" in talk
     bridges.append(BridgeProcess(tmp_path))
     until(lambda: held_by() == [bridges[0].pid] * 3, "one bridge to work for all")
     bridges.append(BridgeProcess(tmp_path))
