@@ -117,7 +117,7 @@ def _all(plan: MigrationPlan, unloads: dict[str, str], kept_back: int) -> Iterat
     yield f"`runmqsc {qmgr} < 7-enable.mqsc`: the memory that this was done."
     if plan.tool is Tool.MIGMBBRK:
         yield (
-            f"Event Broker alone: add the input queues of its message flows to {QUEUE_NAMELIST}, each behind its topic "
+            f"Event Broker alone: add the input queues of its message flows to {QUEUE_NAMELIST}, each after its topic "
             "object. The queue manager reads them now."
         )
         yield "Delete queue SYSTEM.TEMP.MIGMBBRK.REPLY.QUEUE if it is there."

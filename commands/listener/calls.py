@@ -19,9 +19,11 @@ from commands.listener.request import (
     subscription_descriptor,
     write_descriptor,
 )
+from commands.qmgr.mqi.attributes import PROPERTIES, PUT_RESPONSES
 from commands.qmgr.mqi.calls import NO_FIELDS, PutFields
 from commands.qmgr.mqi.getting import GetOptions, Got
 from commands.qmgr.mqi.groups import IN_GROUP
+from commands.qmgr.mqi.handles import Defaults
 from commands.qmgr.mqi.refusals import MqiError
 from rfh2.channel.layouts import API_HEADER, FCNO, FOPA, FOPA2, MQCONN, MQGMO, MQINQ, MQPMO, MQSRO, MQSTS
 from rfh2.channel.segments import SegmentType, Structure
@@ -110,15 +112,22 @@ async def _open(conversation: Conversation, request: Request) -> bytes:
     if len(request.data) >= fopa_at + FOPA.size:
         fopa = request.structure(FOPA, fopa_at)
         queue = od.object_type != MQOT_Q_MGR
-        values = (0, 1, 0, 0) if queue else (-1, -1, -1, -1)
-        names = ("DefPersistence", "DefPutResponseType", "DefReadAhead", "PropertyControl")
-        for name, value in zip(names, values, strict=True):
-            fopa[name] = value
+        write_defaults(fopa, conversation.defaults(handle) if queue else None)
         if len(request.data) >= fopa_at + FOPA2.size:
             more = request.structure(FOPA2, fopa_at)
             more.put_text("ErrorQName", ERROR_QUEUE if queue else "")
             more["ExtraOffset"], more["ExtraLength"] = FOPA2.size, 0
     return request.reply(request.data[_START:], handle=handle)
+
+
+def write_defaults(fields: Structure, defaults: Defaults | None) -> None:
+    """Write what the reply to MQOPEN says for what a program's options leave to the object; None: it has none."""
+    names = ("DefPersistence", "DefPutResponseType", "DefReadAhead", "PropertyControl")
+    values = (-1, -1, -1, -1)
+    if defaults is not None:
+        values = (int(defaults.persistent), PUT_RESPONSES[defaults.put_response], 0, PROPERTIES[defaults.properties])
+    for name, value in zip(names, values, strict=True):
+        fields[name] = value
 
 
 async def _close(conversation: Conversation, request: Request) -> bytes:

@@ -24,7 +24,7 @@ from commands.qmgr.mqi.calls import NO_FIELDS, Program, PutFields
 from commands.qmgr.mqi.context import Application
 from commands.qmgr.mqi.delay import DelayedMessages
 from commands.qmgr.mqi.getting import GetOptions, Got
-from commands.qmgr.mqi.handles import AsyncPuts, ConnectedProgram, OpenQueues
+from commands.qmgr.mqi.handles import AsyncPuts, ConnectedProgram, Defaults, OpenQueues
 from commands.qmgr.mqi.refusals import MqiError
 from commands.qmgr.mqi.subscription_requests import REPLY_QUEUE, SubscriptionAnswer, SubscriptionDescriptor
 from commands.qmgr.mqi.subscriptions import ANSWER_WITHIN_S, Pending
@@ -320,6 +320,10 @@ class Conversation:
         elif od.structure["Version"] >= 2:
             od.structure["KnownDestCount"] = 1
         return number
+
+    def defaults(self, handle: int) -> Defaults:
+        """What the object that is open says for what options leave to it."""
+        return self._connected().handle(handle).defaults
 
     async def close(self, handle: int, options: int) -> None:
         """MQCLOSE."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from commands.listener.calls import ERROR_QUEUE, asked_for, got_written, put_fields, put_written
+from commands.listener.calls import ERROR_QUEUE, asked_for, got_written, put_fields, put_written, write_defaults
 from commands.listener.conversation import Conversation
 from commands.listener.request import Request, object_descriptor, subscription_descriptor, write_descriptor
 from commands.qmgr.mqi.refusals import MqiError
@@ -114,8 +114,7 @@ async def _open(conversation: Conversation, request: Request, spi: Structure) ->
     lpoo = request.versioned(LPOO, asked.end)
     od, end = object_descriptor(request, lpoo.end)
     handle = await conversation.open(od, lpoo["Options"])
-    lpoo["DefPersistence"], lpoo["DefPutResponseType"] = 0, 1
-    lpoo["DefReadAhead"], lpoo["PropertyControl"] = 0, 0
+    write_defaults(lpoo, conversation.defaults(handle))
     described, policy = end - asked.at, b""
     if lpoo["Version"] > 1:
         lpoo.put_text("ErrorQName", ERROR_QUEUE)

@@ -30,6 +30,7 @@ from typing import Final, cast
 
 from lark import Lark, Token, Transformer, UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
+from commands.broker.attribute_kinds import SWITCHES
 from commands.mqsc.model import OBJECT_SYNONYMS, VERB_SYNONYMS, Command, Condition, Keyword, MqscError, Statement, Value
 from rfh2.terminal_escape import drives_terminal
 
@@ -121,7 +122,12 @@ def quoted(value: str) -> str:
 
 
 def keyword(name: str, value: str | int) -> str:
-    """``NAME('value')``; numbers, and words that MQSC itself defines, go without quotes: give those as ``Word``."""
+    """``NAME('value')``; numbers, and words that MQSC itself defines, go without quotes: give those as ``Word``.
+
+    Of a switch the value is the word, and stands alone.
+    """
+    if name in SWITCHES:
+        return str(value)
     return f"{name}({value if isinstance(value, int | Word) else quoted(value)})"
 
 

@@ -116,7 +116,7 @@ QUEUE: Final = (
     *_parameters(mqsc.QLOCAL),
     Attribute("DEFTYPE", "", words(**mqsc.DEFINITION_TYPES), c.MQIA_DEFINITION_TYPE),
     _DEPTH,
-    *(attribute for attribute in _parameters(mqsc.QALIAS) if attribute.keyword != "DESCR"),
+    *(attribute for attribute in _parameters(mqsc.QALIAS) if attribute not in mqsc.QLOCAL.attributes),
 )
 
 # Who is connected, and what of queues they have open.

@@ -197,6 +197,15 @@ COMMANDS: Final[dict[int, PcfCommand]] = {
             (c.MQCMD_CHANGE_CHANNEL, c.MQCMD_COPY_CHANNEL, c.MQCMD_CREATE_CHANNEL, c.MQCMD_DELETE_CHANNEL),
         ).items()
     },
+    c.MQCMD_INQUIRE_CHANNEL_NAMES: PcfCommand(
+        "DISPLAY",
+        "CHANNEL",
+        c.MQCACH_CHANNEL_NAME,
+        taken=(CHANNEL_TYPE,),
+        shown=a.CHANNEL,
+        names=c.MQCACH_CHANNEL_NAMES,
+        not_found=_CHANNEL_NOT_FOUND,
+    ),
     c.MQCMD_INQUIRE_CHANNEL: PcfCommand(
         "DISPLAY",
         "CHANNEL",

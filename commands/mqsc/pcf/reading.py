@@ -2,7 +2,7 @@
 
 What is wrong with the message itself is found here, with the reason that IBM documents; what is wrong with what it says
 is found by whoever carries it out. Attributes of IBM MQ that the bridge does not keep are taken and passed over, as
-MQSC's are. MQSC says so, and PCF cannot: so what would change how a queue gives its messages is refused (4005).
+MQSC's are; MQSC says so, and PCF cannot.
 """
 
 from __future__ import annotations
@@ -18,15 +18,8 @@ from commands.mqsc.pcf.commands import COMMANDS, PcfCommand
 from commands.mqsc.pcf.forms import filter_text, integer_of, names_of, parameter_error, text_of, texts_of
 from rfh2 import pcf_admin_names as c
 from rfh2.errors import CommandError, DecodeError
-from rfh2.mqi_constants import (
-    MQIA_MSG_DELIVERY_SEQUENCE,
-    MQIA_PROPERTY_CONTROL,
-    MQIA_SHAREABILITY,
-    MQIA_TRIGGER_CONTROL,
-)
 from rfh2.pcf import Pcf
 from rfh2.pcf_admin_names import (
-    MQRCCF_ATTR_VALUE_ERROR,
     MQRCCF_CFH_CONTROL_ERROR,
     MQRCCF_CFH_MSG_SEQ_NUMBER_ERR,
     MQRCCF_CFIL_PARM_ID_ERROR,
@@ -85,13 +78,6 @@ _WITHOUT_EFFECT: Final = frozenset(
         c.MQIACF_COMMAND_INFO,
     }
 )
-# Attributes of a queue that are passed over, with the one value that says what the queue does.
-_ONLY_VALUES: Final = {
-    MQIA_MSG_DELIVERY_SEQUENCE: (0, "messages are given by priority"),
-    MQIA_SHAREABILITY: (1, "a queue can be opened for input by several programs"),
-    MQIA_TRIGGER_CONTROL: (0, "no trigger message is made"),
-    MQIA_PROPERTY_CONTROL: (0, "properties are given as PROPCTL(COMPAT) has it"),
-}
 _FLAGS: Final = {c.MQIACF_REPLACE: ("DEFINE", "REPLACE"), c.MQIACF_PURGE: ("DELETE", "PURGE")}
 
 
@@ -188,17 +174,10 @@ class _Reader:
             values = tuple(Value(text, quoted=True) for text in texts_of(attribute.kind, parameter))
             self._keywords[attribute.keyword] = Keyword(attribute.keyword, values)
         elif _is_attribute(number, about.target) and about.verb in ("DEFINE", "ALTER"):
-            self._pass_over(parameter)
+            self._passed_over.append(number)
         elif number not in _WITHOUT_EFFECT:
             reason, _ = _REASONS.get(type(parameter), _REASONS[Cfin])
             raise parameter_error(reason, number, f"parameter {number} cannot stand here")
-
-    def _pass_over(self, parameter: Parameter) -> None:
-        number = parameter.parameter
-        value, what = _ONLY_VALUES.get(number, (None, "")) if self._about.target == "QUEUE" else (None, "")
-        if value is not None and integer_of(parameter) != value:
-            raise parameter_error(MQRCCF_ATTR_VALUE_ERROR, number, f"parameter {number} can only be {value}: {what}")
-        self._passed_over.append(number)
 
     def _select(self, parameter: Parameter) -> None:
         """The attributes that an Inquire command asks for, without those that the bridge does not keep."""

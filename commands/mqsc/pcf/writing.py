@@ -7,19 +7,27 @@ MQRCCF_COMMAND_FAILED alone, which is the last response of every command that fa
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
-from commands.broker.attribute_kinds import Shown
+from commands.broker.attribute_kinds import Choice, Shown
 from commands.mqsc.answers import Answer
+from commands.mqsc.channel_attributes import CHANNEL_KIND
 from commands.mqsc.pcf.attributes import QUEUE_KIND
 from commands.mqsc.pcf.commands import PcfCommand
-from commands.mqsc.pcf.forms import names_parameter, parameter_of
+from commands.mqsc.pcf.forms import NAME_LENGTH, names_parameter, parameter_of
 from rfh2.ccsid import ByteOrder
 from rfh2.constants import MQRC_NONE, MQRC_NOT_AUTHORIZED, MQRCCF_COMMAND_FAILED
 from rfh2.errors import CommandError
 from rfh2.mqi_constants import MQCC_FAILED, MQCC_OK
 from rfh2.pcf import Pcf
-from rfh2.pcf_admin_names import MQCACF_Q_NAMES, MQIACF_Q_TYPES, MQIACF_SELECTOR, MQRCCF_ATTR_VALUE_ERROR
+from rfh2.pcf_admin_names import (
+    MQCACF_Q_NAMES,
+    MQCACH_CHANNEL_NAMES,
+    MQIACF_Q_TYPES,
+    MQIACF_SELECTOR,
+    MQIACH_CHANNEL_TYPES,
+    MQRCCF_ATTR_VALUE_ERROR,
+)
 from rfh2.pcf_names import (
     MQCFC_LAST,
     MQCFC_NOT_LAST,
@@ -47,6 +55,20 @@ _REASONS: Final = {
     "AMQ8569": 3246,  # MQRCCF_CFSF_OPERATOR_ERROR
 }
 
+
+class _Kinds(NamedTuple):
+    """The parameter that says of which kind each object is that another one names. length: of a name."""
+
+    number: int
+    keyword: str
+    kind: Choice
+    length: int
+
+
+_KINDS: Final = {
+    MQCACF_Q_NAMES: _Kinds(MQIACF_Q_TYPES, "TYPE", QUEUE_KIND, NAME_LENGTH),
+    MQCACH_CHANNEL_NAMES: _Kinds(MQIACH_CHANNEL_TYPES, "CHLTYPE", CHANNEL_KIND, 20),
+}
 Row = Mapping[str, Shown]
 _Says = tuple[int, tuple[Parameter, ...]]
 """The Reason and the parameters of one response."""
@@ -116,11 +138,14 @@ class _Writer:
 
 
 def _names(about: PcfCommand, rows: Iterable[Row]) -> tuple[Parameter, ...]:
-    found = [(str(row[about.shown[0].keyword]), str(row.get("TYPE", ""))) for row in rows]
-    names = names_parameter(about.names, tuple(name for name, _ in found))
-    if about.names != MQCACF_Q_NAMES:
+    kinds, length = _KINDS.get(about.names), NAME_LENGTH
+    if kinds is not None:
+        length = kinds.length
+    listed = list(rows)
+    names = names_parameter(about.names, tuple(str(row[about.shown[0].keyword]) for row in listed), length)
+    if kinds is None:
         return (names,)
-    return names, Cfil(MQIACF_Q_TYPES, tuple(QUEUE_KIND.numbers[kind] for _, kind in found))
+    return names, Cfil(kinds.number, tuple(kinds.kind.numbers[str(row[kinds.keyword])] for row in listed))
 
 
 def _responses(command: int, comp_code: int, says: Iterable[_Says], order: ByteOrder) -> Iterator[Pcf]:

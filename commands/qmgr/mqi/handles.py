@@ -10,6 +10,7 @@ from enum import Enum, auto
 from typing import Final
 from weakref import WeakSet
 
+from commands.broker.objects import AliasQueue, LocalQueue, ModelQueue
 from commands.qmgr.mqi.authority import TopicDefinitions
 from commands.qmgr.mqi.context import Application
 from commands.qmgr.mqi.groups import Groups
@@ -26,7 +27,9 @@ from rfh2.mqi_constants import (
     MQGMO_UNMARK_BROWSE_HANDLE,
     MQOO_ANY_INPUT,
     MQOO_CO_OP,
+    MQOO_INPUT_AS_Q_DEF,
     MQOO_INPUT_EXCLUSIVE,
+    MQOO_INPUT_SHARED,
     MQOO_OUTPUT,
     MQRC_HOBJ_ERROR,
     MQRC_OBJECT_IN_USE,
@@ -148,6 +151,30 @@ class OpenSubscription:
     user: str
 
 
+@dataclass(frozen=True, slots=True)
+class Defaults:
+    """What an object says for what a program's options leave to it, when it is opened: DEFPSIST, DEFPRESP, PROPCTL."""
+
+    persistent: bool = False
+    put_response: str = "SYNC"
+    properties: str = "COMPAT"
+
+
+def defaults_of(queue: LocalQueue, opened: AliasQueue | LocalQueue | ModelQueue | None = None) -> Defaults:
+    """Those of *queue*; where it is opened by an alias, that says how puts are answered and properties are given."""
+    by = opened if isinstance(opened, AliasQueue) else queue
+    return Defaults(queue.def_persistent, by.def_put_response, by.properties)
+
+
+def input_options(queue: LocalQueue, options: int) -> int:
+    """*options* as they count for *queue*: what MQOO_INPUT_AS_Q_DEF means, and alone where it cannot be shared."""
+    if not options & MQOO_ANY_INPUT:
+        return options
+    as_defined = options & MQOO_INPUT_AS_Q_DEF and queue.exclusive_by_default
+    alone = as_defined or options & MQOO_INPUT_EXCLUSIVE or not queue.shareable
+    return options & ~MQOO_ANY_INPUT | (MQOO_INPUT_EXCLUSIVE if alone else MQOO_INPUT_SHARED)
+
+
 @dataclass(slots=True)
 class Handle:
     """One open object. name: as opened, which may be an alias. queue: the local queue, "" for no queue.
@@ -165,6 +192,7 @@ class Handle:
     queue: str = ""
     qmgr: str = ""
     topic: str = ""
+    defaults: Defaults = Defaults()
     made: OpenQueue | None = None
     cursor: tuple[int, int] = BEFORE_ALL
     passed: Mqmd | None = None

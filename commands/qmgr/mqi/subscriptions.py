@@ -17,7 +17,16 @@ from commands.broker.objects import TEMPORARY, LocalQueue, new_queue
 from commands.broker.state import to_microseconds
 from commands.disk.errors import QueueError, UnknownQueueError
 from commands.qmgr.mqi.authority import OpenAuthority
-from commands.qmgr.mqi.handles import ConnectedProgram, Handle, Handles, ManagedQueue, OpenSubscription, SubscriptionUse
+from commands.qmgr.mqi.handles import (
+    ConnectedProgram,
+    Handle,
+    Handles,
+    ManagedQueue,
+    OpenSubscription,
+    SubscriptionUse,
+    defaults_of,
+    input_options,
+)
 from commands.qmgr.mqi.refusals import MqiError
 from commands.qmgr.mqi.subscription_requests import (
     REPLY_QUEUE,
@@ -180,12 +189,14 @@ class Subscriber:
             except (MqiError, QueueError):
                 self._let_go(pending)
                 raise
-            hobj = self._handles.add(Handle(MQOT_Q, answer.queue, _MANAGED_OPTIONS, queue=queue.name, managed=managed))
-            self._handles[hobj].sub_id = answer.sub_id
+            options = input_options(queue, _MANAGED_OPTIONS)
+            opened = Handle(MQOT_Q, answer.queue, options, queue.name, defaults=defaults_of(queue), managed=managed)
+            hobj = self._handles.add(opened)
+            opened.sub_id = answer.sub_id
         self._pending.remove(pending)
         durable, user = answer.descriptor.durable, pending.user
-        opened = OpenSubscription(answer.sub_id, pending.name, durable, hobj, pending.deferred, user)
-        subscription = Handle(MQOT_TOPIC, pending.name, 0, subscription=opened, managed=managed)
+        made = OpenSubscription(answer.sub_id, pending.name, durable, hobj, pending.deferred, user)
+        subscription = Handle(MQOT_TOPIC, pending.name, 0, subscription=made, managed=managed)
         return self._handles.add(subscription), hobj
 
     def _opened(self, answer: SubscriptionAnswer, user: str, unit_of_work: Begin) -> LocalQueue:
@@ -200,7 +211,7 @@ class Subscriber:
                 self._may.queue(unit, name, _MANAGED_OPTIONS, user)
         if queue is None:
             raise UnknownQueueError(name)
-        self._connected.open_queues.opened(queue.name, _MANAGED_OPTIONS)
+        self._connected.open_queues.opened(queue.name, input_options(queue, _MANAGED_OPTIONS))
         return queue
 
     def _undo(self, pending: Pending, answered: bool, unit_of_work: Begin) -> None:

@@ -295,7 +295,8 @@ class MessageTable:
             end_us = None if arrived.lifetime_us is None else min(time_us + arrived.lifetime_us, LAST_US)
         descriptor = put_descriptor(arrived.md, body, md)
         body = resolved_body(body, descriptor)
-        rank = HIGHEST_PRIORITY - arrived.priority
+        # FIFO: as if each message had the priority that is the default when it comes; its descriptor keeps its own.
+        rank = HIGHEST_PRIORITY - (local.def_priority if local.in_order_of == "FIFO" else arrived.priority)
         self._add((seq, name, rank, time_us, arrived.user, arrived.persistent, end_us, descriptor, body, 0))
         return seq
 
@@ -314,6 +315,7 @@ class MessageTable:
                 or not local.put_enabled
                 or len(body) > local.max_message_length
                 or local.max_depth < UNLIMITED_DEPTH
+                or local.in_order_of == "FIFO"
             ):
                 return n
             rank, persistent, user, lifetime_us = columns

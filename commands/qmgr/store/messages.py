@@ -24,8 +24,8 @@ SHORT_BYTES: Final = 8 * 1024
 MessageRow = tuple[int, str, int, int, str | None, int, int | None, bytes, bytes | None, int]
 """One message, in the order of ``COLUMNS``.
 
-rank: its place in the queue, 9 less its priority. persistent: 0 or 1. body: None where it is longer than
-``SHORT_BYTES`` and was not asked for.
+rank: its place in the queue, 9 less its priority, or less the queue's where that is FIFO. persistent: 0 or 1. body:
+None where it is longer than ``SHORT_BYTES`` and was not asked for.
 """
 
 COLUMNS: Final = (

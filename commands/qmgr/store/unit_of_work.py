@@ -155,6 +155,7 @@ class SqliteUnitOfWork:
 
     find_queue = _of("definitions", QueueDefinitions.find)
     ensure_queue = _of("definitions", QueueDefinitions.ensure)
+    look_up = _of("definitions", QueueDefinitions.look_up)
     topic_behind = _of("definitions", QueueDefinitions.topic_behind)
     topic_string_of = _of("definitions", QueueDefinitions.topic_string_of)
     queue_manager = _of("definitions", QueueDefinitions.qmgr)

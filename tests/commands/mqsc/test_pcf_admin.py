@@ -618,6 +618,11 @@ def test_names(busy: Desk) -> None:
     assert types == (c.MQQT_LOCAL,) * len(names)
     assert busy.rows(c.MQCMD_INQUIRE_TOPIC_NAMES, topic("T*")) == [{c.MQCACF_TOPIC_NAMES: ("T",)}]
     assert busy.rows(c.MQCMD_INQUIRE_NAMELIST_NAMES, namelist("X*")) == [{c.MQCACF_NAMELIST_NAMES: ()}]
+    (row,) = busy.rows(c.MQCMD_INQUIRE_CHANNEL_NAMES, Cfst.of(c.MQCACH_CHANNEL_NAME, "SYSTEM.DEF.*"))
+    assert row == {
+        c.MQCACH_CHANNEL_NAMES: ("SYSTEM.DEF.SVRCONN",),
+        c.MQIACH_CHANNEL_TYPES: (c.MQCHT_SVRCONN,),
+    }
 
 
 @pytest.mark.rule("PCF-2")
@@ -748,7 +753,7 @@ def test_filters(
 NO_HEADER: dict[str, Any] = {}
 # (id, reason, parameter in error, command, parameters, fields of the MQCFH)
 REFUSED: list[tuple[str, int, int | None, int, tuple[Parameter, ...], dict[str, Any]]] = [
-    ("command", 3007, None, 20, (), NO_HEADER),
+    ("command", 3007, None, c.MQCMD_ESCAPE, (), NO_HEADER),
     ("type", 3001, None, c.MQCMD_PING_Q_MGR, (), {"type": 2}),
     ("sequence-number", 3004, None, c.MQCMD_PING_Q_MGR, (), {"msg_seq_number": 2}),
     ("control", 3005, None, c.MQCMD_PING_Q_MGR, (), {"control": 0}),
@@ -765,18 +770,7 @@ REFUSED: list[tuple[str, int, int | None, int, tuple[Parameter, ...], dict[str, 
     ("group", 3014, 8001, c.MQCMD_INQUIRE_TOPIC, (topic("T"), Cfgr(8001)), NO_HEADER),
     ("value", 4005, 182, c.MQCMD_CREATE_TOPIC, (topic("T"), topic_string("a"), Cfin(182, 9)), NO_HEADER),
     ("range", 4005, None, c.MQCMD_CREATE_Q, (queue("Q"), LOCAL, Cfin(c.MQIA_MAX_Q_DEPTH, -5)), NO_HEADER),
-    *[
-        (
-            f"without-effect-{number}",
-            4005,
-            number,
-            c.MQCMD_CREATE_Q,
-            (queue("Q"), LOCAL, Cfin(number, value)),
-            NO_HEADER,
-        )
-        # FIFO, NOSHARE, TRIGGER, PROPCTL(NONE)
-        for number, value in ((16, 1), (23, 0), (24, 1), (190, 1))
-    ],
+    ("triggering", 4005, None, c.MQCMD_CREATE_Q, (queue("Q"), LOCAL, Cfin(24, 1)), NO_HEADER),
     ("length", 3011, None, c.MQCMD_CREATE_Q, (queue("Q"), LOCAL, Cfst.of(c.MQCA_Q_DESC, "x" * 65)), NO_HEADER),
     ("object-name", 4008, None, c.MQCMD_CREATE_Q, (queue("Q-1"), LOCAL), NO_HEADER),
     ("unknown-object", 2085, None, c.MQCMD_CHANGE_TOPIC, (topic("NONE"),), NO_HEADER),
