@@ -44,9 +44,9 @@ _TOPIC: Final = re.compile("(kafkas?):/+(.*)")
 MOST_SHOWN: Final = 20
 """So many problems are shown one by one, and the others counted."""
 
-SPARK_MISSING: Final = f"Spark is not installed: {how_to_install('spark')}"
-TEXTUAL_MISSING: Final = f"--step needs textual: {how_to_install('step')}"
-PYARROW_MISSING: Final = f"Parquet needs pyarrow: {how_to_install('parquet')}"
+SPARK_MISSING: Final = f"Spark needs the package pyspark: {how_to_install('spark')}"
+TEXTUAL_MISSING: Final = f"--step needs the package textual: {how_to_install('step')}"
+PYARROW_MISSING: Final = f"Parquet needs the package pyarrow: {how_to_install('parquet')}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +222,7 @@ def jobs_option(function: F) -> F:
     """``--jobs``: the verb gets *jobs* (int, or None where the capture decides)."""
     option = click.option(
         "--jobs",
+        "-j",
         type=click.IntRange(1, _MOST_JOBS),
         metavar="N",
         help="Replay in N processes. The default for files of 32 MB or more is one for each processor; the output is "

@@ -132,7 +132,7 @@ def _needing_pyarrow(source: Path | str | BinaryIO) -> Iterator[None]:
     try:
         yield
     except ImportError as error:
-        raise CaptureError(str(source), None, f"pyarrow is not installed: {how_to_install('parquet')}") from error
+        raise CaptureError(str(source), None, f"it needs the package pyarrow: {how_to_install('parquet')}") from error
 
 
 def _messages(
@@ -167,7 +167,7 @@ def captures_to_pandas(
     try:
         import pandas as pd  # noqa: PLC0415 - an extra
     except ImportError as error:
-        raise CaptureError(str(source), None, f"pandas is not installed: {how_to_install('pandas')}") from error
+        raise CaptureError(str(source), None, f"it needs the package pandas: {how_to_install('pandas')}") from error
     table = captures_to_arrow(source, format, default_queue=default_queue, thorough=thorough)
     integers = {"int32": pd.Int32Dtype(), "int64": pd.Int64Dtype()}
     frame: pd.DataFrame = table.to_pandas(types_mapper=lambda kind: integers.get(str(kind)), maps_as_pydicts="strict")

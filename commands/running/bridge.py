@@ -267,10 +267,10 @@ class Bridge:
         """One line about ``tally``."""
         tally = self.tally
         to_tree = f", {counted(tally.linked, 'publication')} for the topic tree" if tally.linked else ""
+        delivered = counted(tally.publications, "publication delivered", "publications delivered")
         return (
-            f"{counted(tally.commands, 'command')} ({tally.errors:,} in error): "
-            f"{counted(tally.publications, 'publication')}, {counted(tally.responses, 'response')}, "
-            f"{counted(tally.dead_letters, 'dead letter')}{to_tree}"
+            f"{counted(tally.commands, 'command')} ({tally.errors:,} in error): {delivered}, "
+            f"{counted(tally.responses, 'response')}, {counted(tally.dead_letters, 'dead letter')}{to_tree}"
         )
 
     def exit_code(self) -> ExitCode:

@@ -37,7 +37,7 @@ from migrate.racf import FILE_NAME, HIGH_LEVEL_QUALIFIER, racf_commands
 from migrate.readers import KINDS, read_others, read_sources
 from migrate.readers.text import decoded
 from migrate.target import Target, existing_target
-from rfh2.errors import MigrationError
+from rfh2.errors import MigrationError, system_words
 
 _STDIN = "stdin"
 
@@ -306,5 +306,5 @@ class MigrationOptions:
         try:
             return decoded(self.existing.read_bytes())
         except OSError as error:
-            why = error.strerror or error
+            why = system_words(error)
             raise MigrationError(f"--existing {self.existing}: {why}; nothing was changed") from error

@@ -35,7 +35,7 @@ from commands.disk.errors import (
 from commands.disk.permissions import make_directory
 from commands.qmgr.store.database import Cursor, Durability, EngineError, Values
 from commands.qmgr.store.postgresql_schema import FIRST_VERSION, NUMBERED, script
-from rfh2.errors import StoreError
+from rfh2.errors import StoreError, system_words
 
 try:
     import psycopg
@@ -612,4 +612,4 @@ def _own_directory(above: Path, directory: Path) -> None:
             raise StoreError(f"{above} belongs to another user; set XDG_RUNTIME_DIR to a directory of your own")
         make_directory(directory)
     except OSError as error:
-        raise StoreError(f"{directory}: cannot be made: {error.strerror}") from error
+        raise StoreError(f"{directory}: cannot be made: {system_words(error)}") from error

@@ -23,7 +23,7 @@ from commands.disk.lock import NAP_S, PROCESSOR_LOCK, WriteTurn, exclusive, is_h
 from commands.disk.permissions import private
 from commands.qmgr.store import schema
 from commands.qmgr.store.database import FAILURES, MANY, Durability
-from rfh2.errors import StoreError
+from rfh2.errors import StoreError, system_words
 
 with suppress(ImportError):  # Windows has none, and no queue manager (``lock.require_locks``).
     import fcntl
@@ -101,7 +101,7 @@ class SqliteDatabase:
             if not self._turn.take(deadline):
                 raise StoreBusyError(self.path, self.patience_s)
         except OSError as error:
-            raise StoreError(f"{self.path}: cannot be locked: {error.strerror}") from error
+            raise StoreError(f"{self.path}: cannot be locked: {system_words(error)}") from error
         try:
             self._begin(deadline)
         finally:
@@ -198,7 +198,7 @@ class SqliteDatabase:
             self._locks[number] = private(str(path), os.O_RDWR | os.O_CREAT)
             fcntl.flock(self._locks[number], fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            raise StoreError(f"{path}: cannot be locked: {error.strerror}") from error
+            raise StoreError(f"{path}: cannot be locked: {system_words(error)}") from error
 
     def unlock(self, number: int) -> None:
         with suppress(OSError):
@@ -277,7 +277,7 @@ class SqliteDatabase:
         try:
             return self._turn.is_taken()
         except OSError as error:
-            raise StoreError(f"{self.path}: cannot be locked: {error.strerror}") from error
+            raise StoreError(f"{self.path}: cannot be locked: {system_words(error)}") from error
 
     def close(self) -> None:
         self._log_watch.close()
