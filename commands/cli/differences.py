@@ -52,7 +52,7 @@ class _Sink(Protocol):
 @verb(
     "qpubsub differences captures/ --setup streams.mqsc",
     "qpubsub differences capture.jsonl --html report.html --output differences.jsonl",
-    "qpubsub differences capture.jsonl --fail-on accepted.txt",
+    "qpubsub differences capture.jsonl --old v6-broker --fail-on accepted.txt",
     "qpubsub differences captures/ --before estate.toml --after cluster.toml --svg network.svg",
     exit_codes={
         0: "a rule explains every difference; with --fail-on, FILE accepts all",
@@ -182,7 +182,7 @@ def _here(
     console: Console, options: ReplayOptions, selection: MessageSelection, output: Path | None
 ) -> tuple[DifferenceReport, int]:
     def compared(messages: Iterable[CapturedMessage]) -> DifferenceReport:
-        differences, choosing = LocalDifferences(options.setup), Choosing(selection)
+        differences, choosing = LocalDifferences(options.setup, options.semantics), Choosing(selection)
         with ExitStack() as stack:
             advance = stack.enter_context(reader.progress("messages compared"))
             sink: _Sink | None = None
@@ -221,6 +221,7 @@ def _on_spark(
             options.source,
             options.form,
             options.setup,
+            options.semantics,
             output,
             selection,
             monotonic_clock=options.monotonic_clock,

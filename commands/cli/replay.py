@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections import Counter
 from collections.abc import Mapping
@@ -96,8 +95,8 @@ _PRINTED_IN_MEMORY: Final = 8 * 1024 * 1024
 @click.option(
     "--checkpoint",
     type=click.Path(path_type=Path, file_okay=False),
-    metavar="DIR",
-    help="With Spark: replay only the messages that are new in FILE. DIR keeps the position of the last run.",
+    metavar="DIRECTORY",
+    help="With Spark: replay only the messages that are new in FILE. DIRECTORY keeps the position of the last run.",
 )
 @click.option("--follow", is_flag=True, help="With --checkpoint: do not end; wait for more files.")
 @click.option(
@@ -355,9 +354,9 @@ def _end_after_batch(console: Console, query: StreamingQuery, stop: threading.Ev
 
 
 def _made(puts: Mapping[PutKind, int]) -> str:
-    kinds = (PutKind.PUBLICATION, PutKind.RESPONSE, PutKind.DEADLETTER)
-    nouns = ("publication", "response", "dead letter")
-    return ", ".join(counted(puts.get(kind, 0), noun) for kind, noun in zip(kinds, nouns, strict=True))
+    delivered = counted(puts.get(PutKind.PUBLICATION, 0), "publication delivered", "publications delivered")
+    others = ((PutKind.RESPONSE, "response"), (PutKind.DEADLETTER, "dead letter"))
+    return ", ".join((delivered, *(counted(puts.get(kind, 0), noun) for kind, noun in others)))
 
 
 def _sum_up(
@@ -368,7 +367,7 @@ def _sum_up(
     to = "" if target is None else f" written to {target}"
     console.say(f"{counted(counts.messages, 'message')} ({counts.errors:,} in error): {_made(counts.puts)}{to}")
     if as_json:
-        console.data(json.dumps(_json(counts, problems, target)))
+        console.json(_json(counts, problems, target))
     return ExitCode.PROBLEMS if problems or counts.puts[PutKind.DEADLETTER] else ExitCode.DONE
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, BinaryIO, Final, cast
@@ -191,10 +191,10 @@ class _Work:
     def _warn(self, seq: int, queue: str, why: str) -> None:
         self.run.console.warn(f"message {seq} on {queue}: {why}")
 
-    def _opened(self) -> BinaryIO:
+    def _opened(self) -> AbstractContextManager[BinaryIO]:
         if self.output is not None:
             return self.output.open()
-        return cast(BinaryIO, tempfile.SpooledTemporaryFile(_PRINTED_IN_MEMORY))
+        return cast(AbstractContextManager[BinaryIO], tempfile.SpooledTemporaryFile(_PRINTED_IN_MEMORY))
 
 
 def _encoded(lines: Iterable[str]) -> Iterable[bytes]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
+from commands.broker.context import SEMANTICS, V6_BROKER, Semantics
 from commands.broker.reading import natural_queue
 from commands.config.settings import PublishExitConfig, read_config
 from commands.explain.selection import MessageSelection
@@ -43,9 +44,9 @@ _TOPIC: Final = re.compile("(kafkas?):/+(.*)")
 MOST_SHOWN: Final = 20
 """So many problems are shown one by one, and the others counted."""
 
-SPARK_MISSING: Final = f"Spark is not installed: {how_to_install('spark')}"
-TEXTUAL_MISSING: Final = f"--step needs textual: {how_to_install('step')}"
-PYARROW_MISSING: Final = f"Parquet needs pyarrow: {how_to_install('parquet')}"
+SPARK_MISSING: Final = f"Spark needs the package pyspark: {how_to_install('spark')}"
+TEXTUAL_MISSING: Final = f"--step needs the package textual: {how_to_install('step')}"
+PYARROW_MISSING: Final = f"Parquet needs the package pyarrow: {how_to_install('parquet')}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,17 +124,31 @@ _ENGINE: Final = (
 )
 
 
+_OLD: Final = click.option(
+    "--old",
+    "semantics",
+    type=click.Choice([Semantics.V6.value, V6_BROKER]),
+    default=Semantics.V6.value,
+    show_default=True,
+    help="Which broker of version 6: v6-broker is WebSphere MQ's own, whose wildcards are characters in MQRFH2 too.",
+)
+
+
 def semantics_option(when: str = "") -> Callable[[F], F]:
     """``--semantics``. when: the beginning of its help, such as "With --capture: ".
 
-    The verb gets *semantics*, ``v7`` or ``v6``.
+    The verb gets *semantics*, one of SEMANTICS.
     """
     return click.option(
         "--semantics",
-        type=click.Choice(["v7", "v6"]),
+        type=click.Choice(SEMANTICS),
         default="v7",
         show_default=True,
-        help=_sentence(when, "the version whose behaviour to use where versions 6 and 7 differ."),
+        help=_sentence(
+            when,
+            "the version whose behaviour to use where versions 6 and 7 differ. v6-broker is WebSphere MQ 6's own "
+            "broker, whose wildcards are characters in MQRFH2 too.",
+        ),
     )
 
 
@@ -154,12 +169,12 @@ def _sentence(when: str, text: str) -> str:
 def replay_options(*, both_versions: bool = False, on_spark: bool = True) -> Callable[[F], F]:
     """The shared options: the verb gets *options* (ReplayOptions).
 
-    both_versions: for a verb that replays under version 6 and version 7; it has no ``--semantics``. on_spark: False for
-    a verb that replays in this process alone.
+    both_versions: for a verb that replays under version 6 and version 7; it has ``--old``, the semantics of version 6,
+    in the place of ``--semantics``. on_spark: False for a verb that replays in this process alone.
     """
     setup = setup_option(where=", in both versions" if both_versions else "")
     engine = _ENGINE if on_spark else ()
-    group = (*_FILES, *engine, setup) if both_versions else (*_FILES, *engine, semantics_option(), setup)
+    group = (*_FILES, *engine, _OLD, setup) if both_versions else (*_FILES, *engine, semantics_option(), setup)
 
     def decorated(function: F) -> F:
         @wraps(function)
@@ -207,6 +222,7 @@ def jobs_option(function: F) -> F:
     """``--jobs``: the verb gets *jobs* (int, or None where the capture decides)."""
     option = click.option(
         "--jobs",
+        "-j",
         type=click.IntRange(1, _MOST_JOBS),
         metavar="N",
         help="Replay in N processes. The default for files of 32 MB or more is one for each processor; the output is "

@@ -47,7 +47,7 @@ class Batch:
     tally: ProcessorTally = field(default_factory=ProcessorTally)
     counts: Counts = field(default_factory=Counts)
     puts: list[Put] = field(default_factory=list)
-    size_bytes: int = 0  # of messages got and put
+    size_bytes: int = 0  # of messages removed and put
     # A message, now done, that ended a processor or took long to read; it is the last one in its unit of work.
     suspect: StoredMessage | None = None
     # Definitions have changed; that command too is the last one, because the processor may have to read other queues.

@@ -1,4 +1,4 @@
-"""Captures, puts and analyses as tables, without Spark: pyarrow needs the extra ``parquet``, pandas needs ``pandas``.
+"""Captures, puts and analyses as tables without Spark. pyarrow needs the extra ``parquet``, pandas the extra ``pandas``.
 
 Readers of record batches are what DuckDB, Polars and Arrow take from any source: memory holds a batch at a time.
 """
@@ -96,7 +96,7 @@ def needing_pyarrow(source: Path | str | BinaryIO) -> Iterator[None]:
     try:
         yield
     except ImportError as error:
-        raise CaptureError(str(source), None, f"pyarrow is not installed: {how_to_install('parquet')}") from error
+        raise CaptureError(str(source), None, f"it needs the package pyarrow: {how_to_install('parquet')}") from error
 
 
 def messages_of(
@@ -132,7 +132,7 @@ def captures_to_pandas(
     try:
         import pandas as pd  # noqa: PLC0415 - an extra
     except ImportError as error:
-        raise CaptureError(str(source), None, f"pandas is not installed: {how_to_install('pandas')}") from error
+        raise CaptureError(str(source), None, f"it needs the package pandas: {how_to_install('pandas')}") from error
     table = captures_to_arrow(source, format, default_queue=default_queue, thorough=thorough)
     integers = {"int32": pd.Int32Dtype(), "int64": pd.Int64Dtype()}
     frame: pd.DataFrame = table.to_pandas(types_mapper=lambda kind: integers.get(str(kind)), maps_as_pydicts="strict")

@@ -22,6 +22,7 @@ from extension.markdown import Table
 
 TABLES: dict[str, Callable[..., Table]] = {
     "columns": columns.table,
+    "json-forms": verbs.json_forms,
     "metrics": metrics.table,
     "mqsc-commands": mqsc.commands,
     "mqsc-attributes": mqsc.attribute_table,

@@ -1,7 +1,7 @@
 """``captured_values``: captured messages out of the records of Kafka, or of any column with JSON texts.
 
-The texts are lines of a JSON Lines capture, as ``qpubsub capture --to kafka://`` writes them, and are read by the model
-that reads those lines: a text means the same in a topic and in a file.
+The texts are lines of a JSON Lines capture, as ``qpubsub capture --out kafka://`` writes them, and are read by the
+model that reads those lines: a text means the same in a topic and in a file.
 
 ``decoded``: headers and commands of captured messages, flat, and what is wrong with them.
 

@@ -26,7 +26,7 @@ from pyspark.sql import (
 )
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructField, StructType
 
-from commands.broker.context import Semantics
+from commands.broker.context import V6_BROKER, Semantics
 from commands.broker.objects import CONTROL_QUEUE
 from commands.broker.outcome import Arrival, Outcome
 from commands.explain.selection import EVERYTHING, MessageSelection
@@ -101,8 +101,9 @@ class _CausesPlane:
     """The control plane of one queue manager in both versions."""
 
     def __init__(self, qmgr: str, setting: ReplaySetup) -> None:
-        self.qmgr = qmgr
-        self._brokers = [(s, setting.under(s).broker(qmgr)) for s in (Semantics.V6, Semantics.V7)]
+        self.qmgr, self._by_character = qmgr, setting.semantics == V6_BROKER
+        sides = ((Semantics.V6, setting.semantics), (Semantics.V7, Semantics.V7.value))
+        self._brokers = [(version, setting.under(name).broker(qmgr)) for version, name in sides]
         self._causes = Causes()
         self._causes.begin(*(broker.space.subscriptions() for _, broker in self._brokers))
         self._open: dict[Key, Cause] = {}
@@ -116,7 +117,7 @@ class _CausesPlane:
             else:
                 outcome = broker.trace(arrival)
             sides.append(Observed.of(arrival, self.qmgr, outcome, broker.space, semantics))
-        for key, cause in self._causes.learn(ComparedMessage(arrival, self.qmgr, *sides)):
+        for key, cause in self._causes.learn(ComparedMessage(arrival, self.qmgr, *sides, self._by_character)):
             if cause is not None:
                 self._open[key] = cause
             elif key in self._open:
@@ -204,19 +205,23 @@ def differing(
     captured: DataFrame,
     setup: str = "",
     *,
+    old: str = Semantics.V6.value,
     ranges: int | None = None,
     selection: MessageSelection | str = EVERYTHING,
     tasks: int | None = None,
     monotonic_clock: bool = False,
 ) -> Compared:
-    """Compare what versions 6 and 7 put. The arguments are those of ``replayed``, and so is what is raised."""
+    """Compare what versions 6 and 7 put. old: which broker of version 6, ``v6`` or ``v6-broker``.
+
+    The other arguments are those of ``replayed``, and so is what is raised.
+    """
     # Version 6 has the streams of version 7, and more: its first pass has what both need.
-    setting = ReplaySetup(setup, Semantics.V6.value, monotonic_clock=monotonic_clock)
+    setting = ReplaySetup(setup, old, monotonic_clock=monotonic_clock)
     ready = prepared(captured, setting, ranges, selection, tasks)
-    lanes = [first_pass(ready, semantics.value) for semantics in (Semantics.V6, Semantics.V7)]
+    lanes = [first_pass(ready, semantics) for semantics in (old, Semantics.V7.value)]
     causes = known_causes(ready)
     watched = frozenset(_watched(ready))
-    return Compared(second_pass(ready, lanes, lambda: _DifferenceKeeper(causes, watched), _KEPT))
+    return Compared(second_pass(ready, lanes, lambda: _DifferenceKeeper(causes, watched, old == V6_BROKER), _KEPT))
 
 
 def _watched(ready: Prepared) -> list[str]:
@@ -229,7 +234,8 @@ def _watched(ready: Prepared) -> list[str]:
 class _DifferenceKeeper:
     """Keeps differences, a tally for each task, and deliveries on watched queues."""
 
-    def __init__(self, causes: dict[str, list[Known]], watched: frozenset[str]) -> None:
+    def __init__(self, causes: dict[str, list[Known]], watched: frozenset[str], by_character: bool) -> None:
+        self._by_character = by_character
         self._causes, self._watched = causes, watched
         self._in_order: dict[str, CausesInOrder] = {}
         self._tally = DifferenceTally()
@@ -249,7 +255,7 @@ class _DifferenceKeeper:
             Observed.of(arrival, qmgr, outcome, space, semantics)
             for (outcome, space), semantics in zip(results, (Semantics.V6, Semantics.V7), strict=True)
         )
-        step = ComparedMessage(arrival, qmgr, old, new)
+        step = ComparedMessage(arrival, qmgr, old, new, self._by_character)
         known = self._in_order.get(qmgr)
         if known is None:
             known = self._in_order[qmgr] = CausesInOrder(self._causes.get(qmgr, []))
@@ -292,6 +298,7 @@ def compare(
     source: Path,
     form: str,
     setup: str,
+    old: str,
     output: Path | None,
     selection: MessageSelection = EVERYTHING,
     *,
@@ -307,9 +314,9 @@ def compare(
     try:
         capture = staged(spark, source, form, work)
         kept = work / "kept"
-        differing(capture.messages, setup, selection=selection, monotonic_clock=monotonic_clock).kept.write.parquet(
-            str(kept)
-        )
+        differing(
+            capture.messages, setup, old=old, selection=selection, monotonic_clock=monotonic_clock
+        ).kept.write.parquet(str(kept))
         compared = Compared(spark.read.parquet(str(kept)))
         report = compared.report()
         if output is not None:

@@ -106,7 +106,7 @@ class Following:
             raise CaptureError(str(self.source), None, "no such directory")
         self._setting.broker(DEFAULT_QMGR)
         if self.target.suffix == DELTA and find_spec("deltalake") is None:
-            raise FollowError(f"{self.target} would be a Delta table, and deltalake is not installed: {_INSTALL_DELTA}")
+            raise FollowError(f"{self.target}: a Delta table needs the package deltalake: {_INSTALL_DELTA}")
         self._marks()
 
     def _marks(self) -> dict[str, Any]:

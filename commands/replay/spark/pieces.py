@@ -24,7 +24,7 @@ from rfh2.captures.compressed import UnreadableDataError, decompressed, is_compr
 from rfh2.captures.detect import HEAD_BYTES, refusal
 from rfh2.captures.parquet import open_parquet
 from rfh2.captures.reading import partition_values
-from rfh2.errors import CaptureError
+from rfh2.errors import CaptureError, system_words
 
 PIECE_BYTES: Final = 64 << 20
 _OPENINGS: Final = 32
@@ -168,7 +168,7 @@ def _look_at(path: Path, form: str, piece_bytes: int) -> _File:
         with path.open("rb") as stream:
             head = stream.read(HEAD_BYTES)
     except OSError as error:
-        raise CaptureError(str(path), None, (error.strerror or str(error)).lower()) from error
+        raise CaptureError(str(path), None, system_words(error)) from error
     size = path.stat().st_size
     whole = Piece(str(path), form, size=size)
     if _is_refused(path, head):

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
-from commands.broker.context import Semantics, has_stream
+from commands.broker.context import Semantics, has_stream, semantics_of
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM, Objects
 from commands.broker.outcome import EPOCH, Arrival
 from commands.mqsc.broker import Broker
@@ -57,7 +57,7 @@ class ReplaySetup:
 
         Under ``v6`` these are those of ``v7``, and every local queue that may become a stream (guide 6.1).
         """
-        return self._streams(Semantics(self.semantics))
+        return self._streams(semantics_of(self.semantics))
 
     @cached_property
     def listed_queues(self) -> tuple[str, ...]:

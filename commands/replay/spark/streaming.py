@@ -193,7 +193,7 @@ class _Replay(StatefulProcessor):
         if place.setting != setting:
             raise SettingChangedError(
                 "the query was begun with another setup, under other semantics, or by another version of qpubsub: "
-                "start it as it was, or begin anew with another checkpoint and another output"
+                "start it as it was, or begin again with another checkpoint and another output"
             )
         return place._replace(digest=bytes(place.digest))
 

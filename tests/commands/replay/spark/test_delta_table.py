@@ -82,7 +82,7 @@ def test_statistics(tmp_path: Path) -> None:
 
 def test_without_deltalake(following: Following, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(following_module, "find_spec", lambda _: None)
-    with pytest.raises(FollowError, match=r"deltalake is not installed: run pip install '\.\[delta\]'"):
+    with pytest.raises(FollowError, match=r"the package deltalake: .* -m pip install '\.\[delta\]'"):
         replace(following, target=following.target.with_suffix(".delta")).check()
 
 
