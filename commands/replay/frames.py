@@ -1,4 +1,4 @@
-"""Captures, puts and analyses as tables without Spark. pyarrow needs the extra ``parquet``, pandas the extra ``pandas``.
+"""Captures, puts and analyses as tables without Spark. They need the extra ``parquet``, those of pandas ``pandas``.
 
 Readers of record batches are what DuckDB, Polars and Arrow take from any source: memory holds a batch at a time.
 """
