@@ -163,7 +163,7 @@ class QueuesConfig(Secret):
     """Table [queues]: where the input queues and the subscribers' queues are, when not embedded (``ibmmq://``).
 
     channel, ccdt, cipher, key_repository, certificate_label: the client connection, beside what the URL says. batch:
-    commands in one unit of work. record_queue: holds what SQLite does not have yet (docs/live-brokers.md, crashes).
+    commands in one unit of work. record_queue: holds what SQLite does not have yet (docs/live-brokers.md, commits).
     owed_queue: holds publications that neither their queue nor the dead-letter queue takes.
     context: which message context is set on puts: ``all`` (6.7.9), ``identity`` or ``default``. reconnect_s: the
     longest pause between two tries to connect.

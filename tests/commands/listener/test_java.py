@@ -123,6 +123,7 @@ PROGRAMS: Final[dict[str, tuple[str, ...]]] = {
         "subscription to Weather/Rain/#, to RAIN",
         "unknown 2085",
         "no such command 3007",
+        "AMQ8409: Display Queue details. QUEUE(RAIN) TYPE(QLOCAL) MAXDEPTH(7)",
         "deleted",
         "closed",
     ),
