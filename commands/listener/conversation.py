@@ -386,6 +386,7 @@ class Conversation:
         """MQSET."""
         program = self._connected()
         await self._shared.worker.do(lambda unit: program.set(unit, handle, values))
+        self._shared.waiters.wake((program.handle(handle).queue,))  # a get that waits is to fail where it is inhibited
 
     # Messages
 
