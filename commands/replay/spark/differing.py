@@ -117,7 +117,8 @@ class _CausesPlane:
             else:
                 outcome = broker.trace(arrival)
             sides.append(Observed.of(arrival, self.qmgr, outcome, broker.space, semantics))
-        for key, cause in self._causes.learn(ComparedMessage(arrival, self.qmgr, *sides, self._by_character)):
+        old, new = sides
+        for key, cause in self._causes.learn(ComparedMessage(arrival, self.qmgr, old, new, self._by_character)):
             if cause is not None:
                 self._open[key] = cause
             elif key in self._open:

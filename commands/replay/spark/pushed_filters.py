@@ -41,7 +41,8 @@ def conditions_of(filters: Iterable[Filter]) -> list[Condition]:
     """What is known of *filters*, all of which a row has to fulfil."""
     found = []
     for each in filters:
-        column = each.attribute[0] if len(getattr(each, "attribute", ())) == 1 else ""
+        attribute: tuple[str, ...] = getattr(each, "attribute", ())
+        column = attribute[0] if len(attribute) == 1 else ""
         if column not in _COMPARED:
             continue
         match each:
