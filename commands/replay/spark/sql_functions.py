@@ -16,8 +16,10 @@ from collections.abc import Callable
 from typing import Final
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
-from pyspark.sql.pandas.functions import arrow_udf
+from pyspark.sql import (
+    SparkSession,
+    functions as F,  # noqa: N812 - Spark's own custom
+)
 
 from commands.replay.decoded_columns import message_arrays
 from commands.replay.spark.schemas import MESSAGE
@@ -32,9 +34,9 @@ def register_functions(spark: SparkSession) -> None:
         arrays = message_arrays(body.to_pylist(), md.to_pylist(), False)
         return pa.StructArray.from_arrays(arrays, names=MESSAGE.names)
 
-    spark.udf.register("mq_decode", arrow_udf(decoded, MESSAGE))
+    spark.udf.register("mq_decode", F.arrow_udf(decoded, MESSAGE))  # type: ignore[attr-defined]
     for name, column in _OF_COLUMN.items():
-        spark.udf.register(name, arrow_udf(_one(column), MESSAGE[column].dataType))
+        spark.udf.register(name, F.arrow_udf(_one(column), MESSAGE[column].dataType))  # type: ignore[attr-defined]
 
 
 def _one(column: str) -> Callable[[pa.Array, pa.Array], pa.Array]:
