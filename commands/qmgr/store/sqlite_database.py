@@ -69,7 +69,10 @@ class SqliteDatabase:
         self._turn = WriteTurn(path.with_name(_TURN_FILE))
         if not create and _is_log_missing(path):
             raise StoreDamagedError(self.path, _LOG_MISSING.format(path.name))
-        uri = f"{path.absolute().as_uri()}?mode={'rwc' if create else 'rw'}"
+        mode = "rwc" if create else "rw" if os.access(path, os.W_OK) else "ro"
+        if mode == "ro" and not path.with_name(f"{path.name}-wal").exists():
+            mode += "&immutable=1"  # no program has it open, and this user can make no write-ahead log
+        uri = f"{path.absolute().as_uri()}?mode={mode}"
         try:
             # Of one thread at a time, which need not be the same one: the listener commits on another.
             self.connection = sqlite3.connect(
