@@ -119,7 +119,9 @@ class _CausesPlane:
             else:
                 outcome = broker.trace(arrival)
             sides.append(Observed.of(arrival, self.qmgr, outcome, broker.space, semantics))
-        for key, cause in self._causes.learn(ComparedMessage(arrival, self.qmgr, *sides, self._by_character)):
+        old, new = sides
+        step = ComparedMessage(arrival, self.qmgr, old, new, self._by_character)
+        for key, cause in self._causes.learn(step):
             if cause is not None:
                 self._open[key] = cause
             elif key in self._open:
