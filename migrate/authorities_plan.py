@@ -34,7 +34,7 @@ def plan_authorities(draft: Draft) -> None:
         _plan_one(draft, (authority.kind, number), authority)
         draft.progress(1)
     if draft.state.authorities and not began and draft.objects.authorities:
-        why = "the queue manager has had no authority records: from now on what no record allows is refused"
+        why = "this migration makes the first authority records: from then on, access that no record grants is refused"
         draft.warn(why, "P06")
     check_subscribers(draft)
 

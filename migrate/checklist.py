@@ -119,11 +119,12 @@ def _all(plan: MigrationPlan, unloads: dict[str, str], kept_back: int, has_regis
     )
     if "P33" in plan.problem_counts():
         yield (
-            "Probe how the queue manager joins names and streams, which IBM does not document: `qpubsub verify "
+            "Probe how the queue manager joins the names of subscriptions and streams; IBM does not document "
+            "the separator: `qpubsub verify "
             f"--probe-names -m {qmgr}` with this directory. If it does not find the planned name, do not go on."
         )
     if unloads:
-        yield "While nobody subscribes, load the retained publications, each file with the context that it has:"
+        yield "While no program subscribes, load the retained publications, each file with the context that it has:"
         yield from (_loaded(qmgr, name, queue) for name, queue in unloads.items())
         yield f"Wait until {_these(unloads.values())} {'is' if len(unloads) == 1 else 'are'} empty."
     yield f"`runmqsc {qmgr} < 5-subscriptions.mqsc`.{_kept_back(kept_back)}"
@@ -138,7 +139,7 @@ def _all(plan: MigrationPlan, unloads: dict[str, str], kept_back: int, has_regis
     yield f"`runmqsc {qmgr} < 7-enable.mqsc`: the memory that this was done."
     if plan.tool is Tool.MIGMBBRK:
         yield (
-            f"Event Broker alone: add the input queues of its message flows to {QUEUE_NAMELIST}, each behind its topic "
+            f"Event Broker alone: add the input queues of its message flows to {QUEUE_NAMELIST}, each after its topic "
             "object. The queue manager reads them now."
         )
         yield "Delete queue SYSTEM.TEMP.MIGMBBRK.REPLY.QUEUE if it is there."

@@ -38,7 +38,7 @@ from migrate.marker import PREFIX as MARKER, marker_of, moment
 from migrate.plan import AddSubscription, KeepRetained, MigrationPlan, Step, Store, Tool
 from migrate.state_rows import called, digest_of
 from migrate.target import Target
-from rfh2.errors import MigrationError, StoreError
+from rfh2.errors import MigrationError, StoreError, system_words
 from streams.operations import (
     Effect,
     RetainedCleared,
@@ -109,7 +109,7 @@ def apply(
             # Nothing was committed: the backup is of what is there.
             shutil.rmtree(directory, ignore_errors=True)
             if isinstance(error, OSError):
-                raise StoreError(f"{directory}: {error.strerror or error}; nothing was changed") from error
+                raise StoreError(f"{directory}: {system_words(error)}; nothing was changed") from error
             raise
     return directory
 

@@ -111,6 +111,7 @@ def command(
     --where, --since, --until, --seq and --limit choose the messages that are reported. All messages are replayed all
     the same, because the result of one depends on those before it.
     """
+    options.check(selection)
     if before is not None or after is not None or svg is not None:
         if before is None or after is None:
             raise click.UsageError("--before, --after and --svg compare two networks: give --before and --after")
@@ -217,7 +218,14 @@ def _on_spark(
     check(options.source, options.setup)
     with spark_session(options) as spark:
         report, capture = compare(
-            spark, options.source, options.form, options.setup, options.semantics, output, selection
+            spark,
+            options.source,
+            options.form,
+            options.setup,
+            options.semantics,
+            output,
+            selection,
+            monotonic_clock=options.monotonic_clock,
         )
     show_problems(console, capture.problem_texts, capture.problems)
     return report, capture.problems

@@ -43,6 +43,8 @@ from rfh2.mqi_constants import (
     MQRC_SELECTOR_ERROR,
     MQRC_STAT_TYPE_ERROR,
     MQSTAT_TYPE_ASYNC_ERROR,
+    MQSTAT_TYPE_RECONNECTION,
+    MQSTAT_TYPE_RECONNECTION_ERROR,
 )
 from rfh2.mqmd import Mqmd
 from rfh2.pcf_admin_names import MQOT_Q_MGR
@@ -255,9 +257,25 @@ def _selectors(request: Request) -> tuple[Structure, list[int]]:
     return head, [request.long(head.end + 4 * n) for n in range(count)]
 
 
+STATUS_TYPES: Final = {
+    "done": {"MQSTAT_TYPE_ASYNC_ERROR": MQSTAT_TYPE_ASYNC_ERROR},
+    "refused": {
+        "MQSTAT_TYPE_RECONNECTION": MQSTAT_TYPE_RECONNECTION,
+        "MQSTAT_TYPE_RECONNECTION_ERROR": MQSTAT_TYPE_RECONNECTION_ERROR,
+    },
+}
+"""What MQSTAT tells. A client knows itself how it reconnects."""
+
+
+def coverage() -> tuple[str, str, str]:
+    """MQSTAT's row of the table of options."""
+    refused = ", ".join(f"{name} ({MQRC_STAT_TYPE_ERROR})" for name in STATUS_TYPES["refused"])
+    return "MQSTAT", ", ".join(STATUS_TYPES["done"]), refused
+
+
 async def _status(conversation: Conversation, request: Request) -> bytes:
     asked, fields = request.long(_START), request.structure(MQSTS, _START + _LONG)
-    if asked != MQSTAT_TYPE_ASYNC_ERROR:
+    if asked not in STATUS_TYPES["done"].values():
         raise MqiError(MQRC_STAT_TYPE_ERROR, f"MQSTAT knows no type {asked}")
     puts = conversation.take_async_puts()
     fields["CompCode"], fields["Reason"] = puts.comp_code, puts.reason

@@ -348,6 +348,11 @@ class Conversation:
         assert answer is not None
         return hsub, hobj, answer
 
+    async def join(self, sub_id: bytes) -> tuple[int, int, SubscriptionAnswer]:
+        """MQSUB for a subscription that another program has open; the same as ``subscribe`` gives."""
+        subscriber = self._connected().subscriber
+        return await self._shared.worker.alone(lambda store: subscriber.join(sub_id, store.unit_of_work))
+
     async def request_retained(self, hsub: int, action: int) -> int:
         """MQSUBRQ; how many publications were sent."""
         subscriber = self._connected().subscriber
@@ -381,6 +386,7 @@ class Conversation:
         """MQSET."""
         program = self._connected()
         await self._shared.worker.do(lambda unit: program.set(unit, handle, values))
+        self._shared.waiters.wake((program.handle(handle).queue,))  # a get that waits is to fail where it is inhibited
 
     # Messages
 

@@ -144,7 +144,7 @@ class Broker(BrokerCore):
     def replay(self, message: CapturedMessage) -> tuple[Outcome, list[Put]]:
         """The same as ``handle``, with the outcome beside the puts."""
         outcome = self.process(self.arrival(message))
-        return outcome, [Put.of(message.seq, n, put) for n, put in enumerate(outcome.puts)]
+        return outcome, [Put.of(message.seq, self.qmgr, n, put) for n, put in enumerate(outcome.puts)]
 
     def arrival(self, message: CapturedMessage) -> Arrival:
         """*message* as it arrives at this queue manager now."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 import click
 
+from commands.config.home import Home
 from commands.options.verb import verb
 from commands.terminal.console import Console, ExitCode
 from migrate.cli import live_options
@@ -27,6 +27,7 @@ from migrate.planned_state import read_planned
     "qpubsub apply -m QM1 migration --config live.toml --all --confirm stopped",
     "qpubsub apply -m QM1 migration --config live.toml --undo",
     prints=True,
+    former={"--until": "--through"},
     exit_codes={
         0: "done",
         1: "stopped in the middle, something could not be taken back, or others have changed something since, which "
@@ -36,12 +37,12 @@ from migrate.planned_state import read_planned
 )
 @live_options.live_queue_manager
 @click.option("--all", "every", is_flag=True, help="All checkpoints that are left, not only the next one.")
-@click.option("--until", metavar="CHECKPOINT", help="All checkpoints up to this one.")
+@click.option("--through", "until", metavar="CHECKPOINT", help="All checkpoints up to this one, and this one.")
 @click.option(
     "--confirm",
     multiple=True,
     metavar="CHECKPOINT",
-    help="What a person has to do at this checkpoint is done; may be given several times.",
+    help="What a person has to do at this checkpoint is done; you can repeat it.",
 )
 @click.option("--rehearse", is_flag=True, help="Print what would be sent, and what is there already; change nothing.")
 @click.option("--undo", is_flag=True, help="Take back what was applied, as the journal has it.")
@@ -60,7 +61,7 @@ from migrate.planned_state import read_planned
 def command(
     console: Console,
     qmgr: str,
-    home: Path,
+    home: Home,
     admin: str | None,
     queues: str | None,
     config: Path | None,
@@ -124,7 +125,7 @@ def _apply(console: Console, applier: Applier, journal: Journal, wanted: list[Ch
         told: dict[str, Any] = {"qmgr": applier.heading.qmgr, "where": applier.administrator.where, "done": found.done}
         told |= {"sent": found.sent, "next": following, "remaining": [each.name for each in remaining]}
         told["stopped"] = None if stopped is None else {"checkpoint": stopped.checkpoint, "why": stopped.why}
-        console.data(json.dumps(told, ensure_ascii=False))
+        console.json(told)
     if stopped is not None:
         console.warn(str(stopped))
         return ExitCode.PROBLEMS if found.has_changed else ExitCode.USAGE
@@ -147,7 +148,7 @@ def _rehearse(console: Console, applier: Applier, journal: Journal | None, as_js
             for line, _ in lines:
                 console.data(f"{checkpoint.name}: {line}")
     if as_json:
-        console.data(json.dumps({"qmgr": applier.heading.qmgr, "rehearsal": listed}, ensure_ascii=False))
+        console.json({"qmgr": applier.heading.qmgr, "rehearsal": listed})
     said = f"{stops} of them would stop" if stops else "none of them would stop"
     console.say(f"rehearsal: {len(listed)} checkpoints are left, {said}; nothing was changed")
     return ExitCode.DONE

@@ -102,7 +102,7 @@ class _Options(MigrationOptions):
     "back too.",
 )
 @click.option("--extract", is_flag=True, help="Write the command messages that ask a version 6 broker for its state.")
-@click.option("--stream", multiple=True, metavar="NAME", help="With --extract: a stream besides the default one.")
+@click.option("--stream", multiple=True, metavar="QUEUE", help="With --extract: a stream besides the default.")
 @choices.trust
 @choices.cluster
 @choices.outputs

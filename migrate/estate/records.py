@@ -30,7 +30,7 @@ from migrate.legacy_state import Frozen
 from migrate.live.journal import JOURNAL
 from migrate.marker import Marker
 from migrate.plan import Outcome, Phase, Tool
-from rfh2.errors import MigrationError
+from rfh2.errors import MigrationError, system_words
 
 WORK: Final = "migration"
 RECORD: Final = "record.json"
@@ -167,7 +167,7 @@ class BrokerFiles:
             make_directory(self.directory)
             self._replace(self.directory / RECORD, (record.model_dump_json(indent=1) + "\n").encode())
         except OSError as error:
-            raise MigrationError(f"{self.directory}: {error.strerror or error}") from error
+            raise MigrationError(f"{self.directory}: {system_words(error)}") from error
 
     def extracted(self, name: str) -> Path:
         """The file *name* of what was taken from the live queue manager."""
@@ -181,7 +181,7 @@ class BrokerFiles:
             make_directory(path.parent)
             self._replace(path, content)
         except OSError as error:
-            raise MigrationError(f"{path}: {error.strerror or error}") from error
+            raise MigrationError(f"{path}: {system_words(error)}") from error
 
     def write_plan(self, number: int, contents: Mapping[str, Content]) -> None:
         """Write the files of a plan. What a killed process left under this number is replaced."""
@@ -209,7 +209,7 @@ class BrokerFiles:
                 shutil.rmtree(staged, ignore_errors=True)
                 raise
         except OSError as error:
-            raise MigrationError(f"{target}: {error.strerror or error}; nothing was changed") from error
+            raise MigrationError(f"{target}: {system_words(error)}; nothing was changed") from error
 
     def _replace(self, path: Path, content: Content) -> None:
         partial = path.with_name(f"{path.name}.partial")

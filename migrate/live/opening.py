@@ -11,8 +11,8 @@ password: a command line never does.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
+from commands.config.home import Home
 from commands.config.settings import Config, ConfigError
 from commands.config.urls import Address, parse_address
 from commands.links.ibmmq.manager import MqMessages
@@ -55,7 +55,7 @@ class LiveQueueManager:
 
 
 def open_live(
-    home: Path,
+    home: Home,
     qmgr: str,
     config: Config,
     admin: str | None,

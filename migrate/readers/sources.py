@@ -29,7 +29,7 @@ from migrate.readers import (
 from migrate.readers.jms_records import JmsRecords
 from migrate.readers.text import decoded
 from rfh2.captures import FORMATS, CaptureRecord, Numbering, detect, read_captures
-from rfh2.errors import CaptureError, MigrationError
+from rfh2.errors import CaptureError, MigrationError, system_words
 
 Reader = Callable[[str, str], Iterable[Item]]
 
@@ -135,7 +135,7 @@ def _bytes(file: Path) -> bytes:
     try:
         return file.read_bytes()
     except OSError as error:
-        raise MigrationError(f"{file}: {error.strerror or error}") from error
+        raise MigrationError(f"{file}: {system_words(error)}") from error
 
 
 def _head(file: Path) -> bytes:
@@ -143,7 +143,7 @@ def _head(file: Path) -> bytes:
         with file.open("rb") as stream:
             return stream.read(_HEAD_BYTES)
     except OSError as error:
-        raise MigrationError(f"{file}: {error.strerror or error}") from error
+        raise MigrationError(f"{file}: {system_words(error)}") from error
 
 
 def _kind(file: Path) -> str:

@@ -41,7 +41,7 @@ from commands.qmgr.mqi.transactions import Transactions, XaCall
 from commands.qmgr.sending import confirm_arrival
 from commands.qmgr.store.dynamic_queues import Close
 from commands.qmgr.store.messages import MD, QUEUE
-from commands.qmgr.store.sqlite import QueueManagerStore
+from commands.qmgr.store.queue_manager import QueueManagerStore
 from commands.qmgr.store.uncommitted import Came
 from commands.qmgr.store.unit_of_work import Begin, SqliteUnitOfWork
 from rfh2.constants import MQRC_UNKNOWN_REMOTE_Q_MGR
@@ -247,6 +247,7 @@ class Program:
             self._connected.open_queues.closed(handle.queue, handle.options)
         if handle.subscription is not None:
             self._connected.open_queues.unsubscribed(handle.subscription.name)
+            self._connected.open_queues.joinable.pop(handle.subscription.sub_id, None)
         if handle.managed is not None:
             with suppress(QueueError):  # it may have been deleted by other means
                 handle.managed.release()

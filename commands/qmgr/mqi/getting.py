@@ -24,7 +24,7 @@ from commands.qmgr.mqi.transactions import Transactions
 from commands.qmgr.reports import COD
 from commands.qmgr.sending import report
 from commands.qmgr.store.messages import BODY, MD, RANK, SEQ, MessageRow, message_of
-from commands.qmgr.store.sqlite import QueueManagerStore
+from commands.qmgr.store.queue_manager import QueueManagerStore
 from commands.qmgr.store.uncommitted import BEFORE_ALL, Match, Search
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
 from rfh2.chain import ccsid_behind, decode_chain

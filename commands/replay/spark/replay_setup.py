@@ -28,11 +28,13 @@ class ReplaySetup:
     """setup: MQSC that every queue manager starts with. semantics: ``v7`` or ``v6``.
 
     begins: when the first message arrived at each queue manager; needed where the setup defines what expires.
+    monotonic_clock: whether a message whose time is earlier than that of the one before it comes at the same moment.
     """
 
     setup: str = ""
     semantics: str = Semantics.V7.value
     begins: Mapping[str, datetime] = field(default_factory=dict)
+    monotonic_clock: bool = False
 
     def beginning(self, moments: Mapping[str, int]) -> ReplaySetup:
         """The same with ``begins``. moments: by queue manager, in microseconds since 1970."""

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from commands.broker.objects import CONTROL_QUEUE
+from commands.config.home import Home
 from commands.network.estate_file import Estate
 from migrate.checklist import document, in_code, plain
 from migrate.estate.pack.collecting import THE_REST, ApplicationImpact, Impact
@@ -27,7 +28,7 @@ _SHOWN: Final = 12
 _SIGNED_BY: Final = ("Application owner", "Administrator of the queue managers", "Change board")
 
 
-def runbook(impact: Impact, estate: Estate, home: Path) -> str:
+def runbook(impact: Impact, estate: Estate, home: Home) -> str:
     """Markdown for the whole estate. home: of the queue managers."""
     return document(_lines(impact, estate, f"{shlex.quote(str(estate.directory))} --home {shlex.quote(str(home))}"))
 
@@ -36,7 +37,7 @@ def rollback_criteria(impact: Impact) -> list[str]:
     """When a wave is taken back, each in one sentence."""
     lost = sum(record.outcome is Outcome.LOST for record in impact.overview.records)
     return [
-        "`qpubsub estate verify` names a difference, and nobody can say why it is right.",
+        "`qpubsub estate verify` names a difference that no one can explain.",
         "A publication for an application of the wave is on the dead-letter queue.",
         "An application of the wave does not receive what its owner expects, in the test that its owner has named.",
         "A loss appears that is not in this pack"
@@ -148,7 +149,7 @@ def _steps(impact: Impact, estate: Estate, place: str) -> Iterator[str]:
         confirmed = ["stopped"] if live else []
         if any(record.tool is Tool.MIGMBBRK for record in live):
             yield (
-                f"`qpubsub estate apply {place} --wave {wave} --until authorities --confirm stopped`. It makes topic "
+                f"`qpubsub estate apply {place} --wave {wave} --through authorities --confirm stopped`. It makes topic "
                 "objects for access control."
             )
             yield "Run those commands of `amqmigrateacl.txt` that were found right."

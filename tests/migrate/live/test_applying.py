@@ -26,7 +26,7 @@ from tests.commands.cli_runs import run
 from tests.migrate.live.memory import memory
 from tests.migrate.live.rigs import Rig, create, rig, write_legacy
 
-UNTIL = {"objects": ("--until", "objects", "--confirm", "stopped")}
+UNTIL = {"objects": ("--through", "objects", "--confirm", "stopped")}
 
 
 @pytest.fixture
@@ -174,7 +174,7 @@ def test_a_queue_that_does_not_become_empty(live: Rig, plan: Path) -> None:
 
 
 def test_messages_on_the_dead_letter_queue_stop_it(live: Rig, plan: Path) -> None:
-    live("apply", str(plan), "--until", "enabled", "--confirm", "stopped")
+    live("apply", str(plan), "--through", "enabled", "--confirm", "stopped")
     live.mqsc("ALTER TOPIC('Sport') PUB(DISABLED)\n")
     live("apply", str(plan), "--wait", "0")
     run("run", "-m", "QM1", "--home", str(live.home), "--once")
@@ -197,7 +197,7 @@ def test_a_rehearsal_changes_nothing_and_leaves_no_file(live: Rig, plan: Path) -
 
 def test_what_was_there_before_is_there_after_undo(live: Rig, plan: Path) -> None:
     live.mqsc("DEFINE QLOCAL('Sport')\nDEFINE QLOCAL('A.Q')\n")
-    live("apply", str(plan), "--until", "authorities", "--confirm", "stopped")
+    live("apply", str(plan), "--through", "authorities", "--confirm", "stopped")
     rehearsed = live("apply", str(plan), "--undo", "--rehearse")
     assert "DELETE TOPIC('Sport')" in rehearsed.lines
     assert "DELETE QLOCAL('A.Q')" not in rehearsed.lines
@@ -224,7 +224,7 @@ def test_undo_names_what_others_have_changed_since(live: Rig, plan: Path) -> Non
         {"kind": "AUTHREC", "name": "TOPIC Sport GROUP g", "attributes": record},
     ]
     planned.write_text(planned.read_text() + "".join(f"{json.dumps(each)}\n" for each in added))
-    assert live("apply", str(plan), "--until", "authorities", "--confirm", "stopped").code == 0
+    assert live("apply", str(plan), "--through", "authorities", "--confirm", "stopped").code == 0
     live.mqsc(
         "ALTER QMGR PSRTYCNT(20) DESCR('his')\nALTER TOPIC('Sport') PUB(DISABLED)\nDEFINE TOPIC(HIS) TOPICSTR(his)\n"
     )
@@ -252,7 +252,7 @@ def test_a_server_that_dies_in_the_middle(after: int, carried_out: bool, plan: P
     """The next run goes on; no command is sent a second time after it was confirmed."""
     with rig("rest", tmp_path, processes=False) as live:
         assert live.stub is not None
-        words = ("apply", str(plan), "--until", "authorities", "--confirm", "stopped", "--json")
+        words = ("apply", str(plan), "--through", "authorities", "--confirm", "stopped", "--json")
         live.stub.dies_after, live.stub.dies_afterwards = after, carried_out
         ran = live(*words)
         found = json.loads(ran.out)
@@ -393,7 +393,7 @@ def test_a_journal_that_is_damaged(live: Rig, plan: Path) -> None:
 
 USAGE = [
     (("--confirm", "nothing"), "there is no checkpoint nothing"),
-    (("--until", "nothing"), "there are compat, stopped, queues"),
+    (("--through", "nothing"), "there are compat, stopped, queues"),
     (("--undo",), "nothing was applied"),
     (("--undo", "--rehearse"), "nothing was applied"),
 ]
