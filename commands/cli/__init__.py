@@ -41,6 +41,7 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
         "replay": "Run captured commands through the bridge.",
         "analyse": "Report what is in a capture: traffic, subscriptions, retained publications, errors.",
         "differences": "Show what version 7 does differently from version 6, and who would notice.",
+        "shadow": "Do what a queue manager does beside it, and tell each difference while it happens.",
     },
     "Make": {
         "encode": "Make captured messages from what decode printed.",

@@ -120,7 +120,7 @@ def command(
         return _networks(console, options, selection, (before, after), svg, forms)
     if output is not None:
         check_suffix(output)
-    gate = None if fail_on is None else _gate(fail_on)
+    gate = None if fail_on is None else read_gate(fail_on)
     report, problems = (_on_spark if options.on_spark else _here)(console, options, selection, output)
     forms.show(console, report, lambda: page(report, options.label), lambda: lines_of(report))
     if gate is None:
@@ -171,7 +171,8 @@ def _networks(
     return ExitCode.PROBLEMS if worse or reader.problems else ExitCode.DONE
 
 
-def _gate(path: Path) -> Gate:
+def read_gate(path: Path) -> Gate:
+    """The gate of ``--fail-on``. Raises UsageError."""
     try:
         return parse_gate(path.read_text(encoding="utf-8"))
     except (QPubSubError, ValueError) as error:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from typing import Final
 
 from commands.disk.permissions import make_directory
 from commands.qmgr.store import QueueManagerStore
@@ -32,13 +33,15 @@ from migrate.estate.jobs import (
 )
 from migrate.estate.planning import plan_broker
 from migrate.estate.records import DONE, WANTED, BrokerState, Record
-from migrate.log import changed_since
+from migrate.log import applying, changed_since, closing, reading
 from migrate.marker import marker_of
 from migrate.plan import MigrationPlan, Outcome, Phase, Tool
 from migrate.report import facts
 from migrate.report.outputs import json_lines
 from migrate.target import Target
 from rfh2.captured import iso
+
+LOG_NAME: Final = "psmigr.log"
 
 
 def rehearse_broker(job: BrokerJob) -> BrokerResult:
@@ -133,8 +136,15 @@ def _carried_out(job: BrokerJob, record: Record) -> str:
             return refused
         # The report in its other forms is beside the plan.
         found = facts(plan, target)
-        embedded.apply(store, plan, reports={"report.json": lambda: encoded_lines(json_lines(found))})
+        embedded.apply(
+            store, plan, reports={"report.json": lambda: encoded_lines(json_lines(found)), LOG_NAME: lambda: _log(plan)}
+        )
     return ""
+
+
+def _log(plan: MigrationPlan) -> Iterator[bytes]:
+    """The lines of the migration log (guide 7.1), as the verbs write them, without their times."""
+    return encoded_lines(f"{line}\n" for line in (*reading(plan), *applying(plan), *closing(plan)))
 
 
 def tried(job: BrokerJob, record: Record, place: Path) -> Iterator[str]:

@@ -288,6 +288,12 @@ def test_sign(commands: list[CommandSpec], expected: set[str]) -> None:
     assert {sign.name for sign in differences.report().signs} == expected
 
 
+def test_a_name_on_two_streams_and_two_queues_is_no_sign_of_d10() -> None:
+    two = [reg("t", rfh1=True, SubName="n"), reg("t", rfh1=True, SubName="n", StreamName=NEWS, q="Q2")]
+    differences, found = compared(capture(*two))
+    assert ([each.rule for each in found], [sign.name for sign in differences.report().signs]) == (["D15"], [])
+
+
 def test_every_rule_that_a_capture_gives_a_sign_of_is_provoked() -> None:
     given_sign = set().union(*(expected for _, _, expected in SIGNS))
     assert given_sign >= {rule.id for rule in RULES.values() if rule.seen is Seen.SIGN}
