@@ -350,6 +350,9 @@ class PostgresqlDatabase:
             raise StoreDamagedError.unreadable(self.path, "number of the state")
         return dict(zip(_STATE, found, strict=True))
 
+    def begin_numbers(self, table: str, number: int) -> None:
+        self.connection.execute(f"UPDATE state SET {table} = ?", (number,))
+
     def beginning(self, seq: int, size_bytes: int) -> bytes | None:
         found = self.connection.execute(
             "SELECT substr(body, 1, CAST(? AS INTEGER)) FROM messages WHERE seq = ?", (size_bytes, seq)
