@@ -124,6 +124,9 @@ class Database(Protocol):
     def reached(self, table: str, number: int) -> None:
         """Note that *table* has had *number*, where the database does not do it by itself."""
 
+    def begin_numbers(self, table: str, number: int) -> None:
+        """Have *table*, which was just made, count from *number* on."""
+
     def beginning(self, seq: int, size_bytes: int) -> bytes | None:
         """The first bytes of the body of a message; None where it has gone."""
 

@@ -168,6 +168,11 @@ class SqliteDatabase:
     def reached(self, table: str, number: int) -> None:
         pass  # sqlite_sequence has it
 
+    def begin_numbers(self, table: str, number: int) -> None:
+        self.connection.execute("DELETE FROM sqlite_sequence WHERE name = ?", (table,))
+        if number > 0:
+            self.connection.execute("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", (table, number))
+
     def beginning(self, seq: int, size_bytes: int) -> bytes | None:
         # Of a long body no more is read.
         with (
