@@ -372,7 +372,7 @@ class Session:
                 await self._end_line(line)
             return not header.flags & CLOSE
         if kind != _START or number in self._lines or len(self._lines) >= self._terms.conversations:
-            await self._wire.send_status(replace(header, conversation=number), ERROR, CHANNEL_UNAVAILABLE)
+            await self._wire.send_status(header._replace(conversation=number), ERROR, CHANNEL_UNAVAILABLE)
             return True
         self._begin_line(number)
         action["Type"] = _STARTED

@@ -7,7 +7,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from itertools import islice
 from typing import Any, Final
@@ -132,10 +132,10 @@ def status(header: SegmentHeader, flags: int, code: int | None = None) -> bytes:
     """A STATUS segment that answers what came with *header*."""
     body = b"" if code is None else b"".join(n.to_bytes(4, header.order) for n in (8, code))
     conversation = header.conversation if code is None else None
-    answered = replace(
-        header, kind=int(SegmentType.STATUS), flags=flags, flags2=0, conversation=conversation, of_connection=False
+    answered = header._replace(
+        kind=int(SegmentType.STATUS), flags=flags, flags2=0, conversation=conversation, of_connection=False
     )
-    return replace(answered, encoding=ENCODINGS[header.order]).write(body)
+    return answered._replace(encoding=ENCODINGS[header.order]).write(body)
 
 
 # Heartbeats: whether the other end of a connection that is quiet is still there (HBINT).

@@ -32,7 +32,6 @@ from rfh2.mqi_constants import (
     MQRC_OBJECT_IN_USE,
     MQRC_SUBSCRIPTION_IN_USE,
 )
-from rfh2.mqmd import Mqmd
 from streams.selectors import Selector
 
 
@@ -167,7 +166,7 @@ class Handle:
     topic: str = ""
     made: OpenQueue | None = None
     cursor: tuple[int, int] = BEFORE_ALL
-    passed: Mqmd | None = None
+    passed: bytes | None = None
     selector: Selector | None = None
     managed: ManagedQueue | None = None
     subscription: OpenSubscription | None = None
