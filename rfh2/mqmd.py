@@ -181,7 +181,7 @@ def decode_mqmd(data: bytes, offset: int = 0) -> tuple[Mqmd, int]:
     (_, order, charset), size, v = _unpacked(data, offset)
     # All characters at once: each of these fields is read for every message.
     text = str(data[offset : offset + size], charset)
-    return Mqmd(
+    fields: tuple[Any, ...] = (
         *v[1:8],
         text[_FORMAT].rstrip(" "),
         *v[9:14],
@@ -198,7 +198,8 @@ def decode_mqmd(data: bytes, offset: int = 0) -> tuple[Mqmd, int]:
         *v[24:],
         order,
         charset,
-    ), size
+    )
+    return Mqmd(*fields), size
 
 
 def _unpacked(data: bytes | bytearray, offset: int) -> tuple[tuple[int, ByteOrder, str], int, tuple[Any, ...]]:
