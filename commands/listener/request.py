@@ -56,6 +56,7 @@ def write_strings(fields: Structure, strings: Mapping[str, str], always: Collect
 
 
 NO_HANDLE: Final = -1
+_HANDLE_AT: Final = API_HEADER.offset("ObjectHandle")
 
 
 class Request(NamedTuple):
@@ -70,14 +71,9 @@ class Request(NamedTuple):
         return Structure(layout, self.data, at, self.header.order, self.header.charset)
 
     @property
-    def api(self) -> Structure:
-        """The API header. Raises DecodeError."""
-        return self.structure(API_HEADER, 0)
-
-    @property
     def handle(self) -> int:
         """The number of the open object that the call is about."""
-        return int(self.api["ObjectHandle"])
+        return self.long(_HANDLE_AT)
 
     def long(self, at: int) -> int:
         """The number at *at*. Raises DecodeError."""
