@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from commands.disk.errors import (
     SupersededError,
     readable,
 )
+from commands.disk.files import directory_to_disk
 from commands.disk.lock import NAP_S, WriteTurn
 from rfh2.errors import StoreError
 
@@ -57,6 +59,7 @@ class Database:
     __slots__ = (
         "_durability",
         "_file",
+        "_log",
         "_synchronous",
         "_turn",
         "connection",
@@ -71,10 +74,11 @@ class Database:
         self._durability = self._synchronous = durability
         self.failure: StoreError | None = None
         self.epoch: int | None = None
+        self._log: int | None = None
         self._turn = WriteTurn(path.with_name(_TURN_FILE))
         if not create and _is_log_missing(path):
             raise StoreDamagedError(self.path, _LOG_MISSING.format(path.name))
-        uri = f"{path.absolute().as_uri()}?mode={'rwc' if create else 'rw'}"
+        uri = _uri(path, "rwc" if create else "rw")
         try:
             # Of one thread at a time, which need not be the same one: the listener commits on another.
             self.connection = sqlite3.connect(
@@ -167,6 +171,44 @@ class Database:
         finally:
             execute(f"PRAGMA busy_timeout = {int(self.patience_s * 1000)}").fetchall()
 
+    def sync(self) -> None:
+        """Wait until what was committed without *lasting* survives what ``durability`` says. Raises StoreError.
+
+        Any thread may, beside another one that works with the connection: SQLite appends commits to its log, and all
+        that stands in the log before a moment is on the disk behind it.
+        """
+        if self._durability is not Durability.FULL:
+            return
+        try:
+            if self._log is None:
+                log = Path(f"{self.path}-wal")
+                self._log = os.open(log, os.O_RDONLY | os.O_CLOEXEC)
+                directory_to_disk(log.parent)
+            os.fdatasync(self._log)
+        except OSError as error:
+            raise StoreError(f"{self.path}: the disk failed ({error.strerror})") from error
+
+    def defer_checkpoints(self) -> None:
+        """Leave the log to ``checkpoint``: no commit writes it into the database."""
+        self.connection.execute("PRAGMA wal_autocheckpoint = 0").fetchall()
+
+    def checkpoint(self, beside: bool = False) -> None:
+        """Write the log into the database. Raises StoreError.
+
+        beside: on a connection of its own, so that any thread may while this one writes. What comes meanwhile is left;
+        the log begins anew, and does not grow for ever, when nothing is.
+        """
+        connection = self.connection
+        try:
+            if beside:
+                connection = sqlite3.connect(_uri(self.path), uri=True, timeout=self.patience_s)
+            connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+        except FAILURES as error:
+            raise self._in_words(error) from error
+        finally:
+            if connection is not self.connection:
+                connection.close()
+
     def is_awaited(self) -> bool:
         """Whether another process waits for the write transaction that is open here."""
         try:
@@ -177,6 +219,9 @@ class Database:
     def close(self) -> None:
         """Give back the connection."""
         self._turn.close()
+        if self._log is not None:
+            os.close(self._log)
+            self._log = None
         self.connection.close()
 
     def translated(self, error: sqlite3.Error | UnicodeDecodeError) -> StoreError:
@@ -231,6 +276,10 @@ def translate_sqlite_errors(method: Callable[Concatenate[S, P], R]) -> Callable[
             raise self.database.translated(error) from error
 
     return translated
+
+
+def _uri(path: str | Path, mode: str = "rw") -> str:
+    return f"{Path(path).absolute().as_uri()}?mode={mode}"
 
 
 def _is_log_missing(path: Path) -> bool:

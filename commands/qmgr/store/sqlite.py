@@ -163,6 +163,10 @@ class QueueManagerStore:
             raise
         return self._unit
 
+    def sync(self) -> None:
+        """Wait until all that was committed survives a power failure; as ``Database.sync`` says."""
+        self.database.sync()
+
     @translate_sqlite_errors
     def browse(self, queue: str) -> Iterator[StoredMessage]:
         """The messages on *queue*, in queue order, without blocking other processes. Raises UnknownQueueError."""
