@@ -162,6 +162,15 @@ def words(*choices: str, **numbers: int) -> Choice:
     return Choice({word: word for word in choices or numbers}, numbers)
 
 
+SWITCHES: Final = frozenset({"SHARE", "TRIGGER"})
+"""Keywords that stand alone, or with NO before them."""
+
+
+def switch(word: str, field: str, number: int) -> Attribute:
+    """The attribute of one of ``SWITCHES``."""
+    return Attribute(word, field, choice(**{word: (True, 1), f"NO{word}": (False, 0)}), number, aliases=(f"NO{word}",))
+
+
 def number(low: int = 0, high: int = MAX_INTEGER, **words: tuple[Any, int]) -> Number:
     """A number; for each word that may stand in its place, its value and its number in PCF."""
     return Number(

@@ -66,7 +66,8 @@ class QueueManager:
     custom: IBM's place for attributes of others, ``NAME(VALUE)``; ``PSCTAGS(STRICT)`` is the bridge's. suspended: the
     clusters of SUSPEND QMGR: where a cluster topic has other hosts, these get its publications. chlauth: whether
     channel authentication records count; has_rules: whether its own do, in place of the default ones. connauth: the
-    AUTHINFO that says when passwords are compared.
+    AUTHINFO that says when passwords are compared. key_repository, certificate_label: SSLKEYR and CERTLABL, of a queue
+    manager of IBM's; the listener's certificate is the configuration's.
     """
 
     name: str
@@ -85,6 +86,8 @@ class QueueManager:
     chlauth: bool = True
     has_rules: bool = False
     connauth: str = DEFAULT_CONNAUTH
+    key_repository: str = ""
+    certificate_label: str = ""
 
     @property
     def strict_tags(self) -> bool:
@@ -94,7 +97,11 @@ class QueueManager:
 
 @dataclass(frozen=True, slots=True)
 class QueueAttributes:
-    """What a local queue has, and a model queue for the queues made from it."""
+    """What a local queue has, and a model queue for the queues made from it.
+
+    shareable, exclusive_by_default: SHARE, DEFSOPT(EXCL). in_order_of: MSGDLVSQ. properties: PROPCTL. triggered and
+    what follows: of triggering, which is a transmission queue's alone, whose channel starts by itself.
+    """
 
     name: str
     description: str = ""
@@ -107,6 +114,18 @@ class QueueAttributes:
     backout_threshold: int = 0
     backout_queue: str = ""
     transmission: bool = False
+    shareable: bool = True
+    exclusive_by_default: bool = False
+    in_order_of: str = "PRIORITY"
+    properties: str = "COMPAT"
+    def_put_response: str = "SYNC"
+    triggered: bool = False
+    trigger_type: str = "FIRST"
+    trigger_depth: int = 1
+    trigger_priority: int = 0
+    trigger_data: str = ""
+    initiation_queue: str = ""
+    process: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,12 +171,17 @@ def new_queue(name: str) -> LocalQueue:
 
 @dataclass(frozen=True, slots=True)
 class AliasQueue:
-    """DEFINE QALIAS: a second name for a queue or, with TARGTYPE(TOPIC), for a topic object."""
+    """DEFINE QALIAS: a second name for a queue or, with TARGTYPE(TOPIC), for a topic object.
+
+    properties, def_put_response: what programs have that open it, in place of the queue's.
+    """
 
     name: str
     target: str
     target_type: str = "QUEUE"
     description: str = ""
+    properties: str = "COMPAT"
+    def_put_response: str = "SYNC"
 
 
 @dataclass(frozen=True, slots=True)

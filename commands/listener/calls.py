@@ -18,9 +18,11 @@ from commands.listener.request import (
     subscription_descriptor,
     write_descriptor,
 )
+from commands.qmgr.mqi.attributes import PROPERTIES, PUT_RESPONSES
 from commands.qmgr.mqi.calls import NO_FIELDS, PutFields
 from commands.qmgr.mqi.getting import GetOptions, Got
 from commands.qmgr.mqi.groups import IN_GROUP
+from commands.qmgr.mqi.handles import Defaults
 from commands.qmgr.mqi.refusals import MqiError
 from rfh2.channel.layouts import API_HEADER, FCNO, FOPA, FOPA2, MQCONN, MQGMO, MQINQ, MQPMO, MQSRO, MQSTS
 from rfh2.channel.segments import SegmentType, Structure
@@ -40,6 +42,8 @@ from rfh2.mqi_constants import (
     MQRC_SELECTOR_ERROR,
     MQRC_STAT_TYPE_ERROR,
     MQSTAT_TYPE_ASYNC_ERROR,
+    MQSTAT_TYPE_RECONNECTION,
+    MQSTAT_TYPE_RECONNECTION_ERROR,
 )
 from rfh2.mqmd import RawMqmd
 from rfh2.pcf_admin_names import MQOT_Q_MGR
@@ -109,15 +113,22 @@ async def _open(conversation: Conversation, request: Request) -> bytes:
     if len(request.data) >= fopa_at + FOPA.size:
         fopa = request.structure(FOPA, fopa_at)
         queue = od.object_type != MQOT_Q_MGR
-        values = (0, 1, 0, 0) if queue else (-1, -1, -1, -1)
-        names = ("DefPersistence", "DefPutResponseType", "DefReadAhead", "PropertyControl")
-        for name, value in zip(names, values, strict=True):
-            fopa[name] = value
+        write_defaults(fopa, conversation.defaults(handle) if queue else None)
         if len(request.data) >= fopa_at + FOPA2.size:
             more = request.structure(FOPA2, fopa_at)
             more.put_text("ErrorQName", ERROR_QUEUE if queue else "")
             more["ExtraOffset"], more["ExtraLength"] = FOPA2.size, 0
     return request.reply(request.data[_START:], handle=handle)
+
+
+def write_defaults(fields: Structure, defaults: Defaults | None) -> None:
+    """Write what the reply to MQOPEN says for what a program's options leave to the object; None: it has none."""
+    names = ("DefPersistence", "DefPutResponseType", "DefReadAhead", "PropertyControl")
+    values = (-1, -1, -1, -1)
+    if defaults is not None:
+        values = (int(defaults.persistent), PUT_RESPONSES[defaults.put_response], 0, PROPERTIES[defaults.properties])
+    for name, value in zip(names, values, strict=True):
+        fields[name] = value
 
 
 async def _close(conversation: Conversation, request: Request) -> bytes:
@@ -245,9 +256,25 @@ def _selectors(request: Request) -> tuple[Structure, list[int]]:
     return head, [request.long(head.end + 4 * n) for n in range(count)]
 
 
+STATUS_TYPES: Final = {
+    "done": {"MQSTAT_TYPE_ASYNC_ERROR": MQSTAT_TYPE_ASYNC_ERROR},
+    "refused": {
+        "MQSTAT_TYPE_RECONNECTION": MQSTAT_TYPE_RECONNECTION,
+        "MQSTAT_TYPE_RECONNECTION_ERROR": MQSTAT_TYPE_RECONNECTION_ERROR,
+    },
+}
+"""What MQSTAT tells. A client knows itself how it reconnects."""
+
+
+def coverage() -> tuple[str, str, str]:
+    """MQSTAT's row of the table of options."""
+    refused = ", ".join(f"{name} ({MQRC_STAT_TYPE_ERROR})" for name in STATUS_TYPES["refused"])
+    return "MQSTAT", ", ".join(STATUS_TYPES["done"]), refused
+
+
 async def _status(conversation: Conversation, request: Request) -> bytes:
     asked, fields = request.long(_START), request.structure(MQSTS, _START + _LONG)
-    if asked != MQSTAT_TYPE_ASYNC_ERROR:
+    if asked not in STATUS_TYPES["done"].values():
         raise MqiError(MQRC_STAT_TYPE_ERROR, f"MQSTAT knows no type {asked}")
     puts = conversation.take_async_puts()
     fields["CompCode"], fields["Reason"] = puts.comp_code, puts.reason

@@ -24,7 +24,7 @@ from commands.qmgr.mqi.calls import NO_FIELDS, Program, PutFields
 from commands.qmgr.mqi.context import Application
 from commands.qmgr.mqi.delay import DelayedMessages
 from commands.qmgr.mqi.getting import GetOptions, Got
-from commands.qmgr.mqi.handles import AsyncPuts, ConnectedProgram, OpenQueues
+from commands.qmgr.mqi.handles import AsyncPuts, ConnectedProgram, Defaults, OpenQueues
 from commands.qmgr.mqi.refusals import MqiError
 from commands.qmgr.mqi.subscription_requests import REPLY_QUEUE, SubscriptionAnswer, SubscriptionDescriptor
 from commands.qmgr.mqi.subscriptions import ANSWER_WITHIN_S, Pending
@@ -321,6 +321,10 @@ class Conversation:
             od.structure["KnownDestCount"] = 1
         return number
 
+    def defaults(self, handle: int) -> Defaults:
+        """What the object that is open says for what options leave to it."""
+        return self._connected().handle(handle).defaults
+
     async def close(self, handle: int, options: int) -> None:
         """MQCLOSE."""
         program = self._connected()
@@ -343,6 +347,11 @@ class Conversation:
         hsub, hobj = await worker.alone(lambda store: subscriber.finish(pending, answer, store.unit_of_work))
         assert answer is not None
         return hsub, hobj, answer
+
+    async def join(self, sub_id: bytes) -> tuple[int, int, SubscriptionAnswer]:
+        """MQSUB for a subscription that another program has open; the same as ``subscribe`` gives."""
+        subscriber = self._connected().subscriber
+        return await self._shared.worker.alone(lambda store: subscriber.join(sub_id, store.unit_of_work))
 
     async def request_retained(self, hsub: int, action: int) -> int:
         """MQSUBRQ; how many publications were sent."""

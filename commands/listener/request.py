@@ -26,7 +26,7 @@ def span(fields: Structure, name: str) -> tuple[int, int] | None:
         return None
     start = fields.at + offset
     if start + length > len(fields.data):
-        raise DecodeError(fields.at, fields.layout.name, f"{name} ends behind the call")
+        raise DecodeError(fields.at, fields.layout.name, f"{name} ends after the call")
     return start, start + length
 
 

@@ -29,7 +29,7 @@ from commands.qmgr.event_numbers import TOO_MANY_CHANNELS
 from commands.qmgr.mqi.authority import TopicDefinitions
 from commands.qmgr.store import QueueManagerStore
 from rfh2.channel.segments import CLOSE, ERROR, SegmentHeader, SegmentType
-from rfh2.errors import StoreError
+from rfh2.errors import StoreError, system_words
 
 _log: Final = logging.getLogger("qpubsub.listener")
 
@@ -311,7 +311,8 @@ async def serve(listener: Listener, ended: asyncio.Event, started: Callable[[int
         port = await listener.start()
     except OSError as error:
         await listener.stop()
-        raise ListenError(listener.where, error.strerror or str(error)) from error
+        why = system_words(error)
+        raise ListenError(listener.where, why) from error
     started(port)
     try:
         await ended.wait()

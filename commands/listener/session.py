@@ -470,7 +470,7 @@ def _credentials(payload: bytearray, header: SegmentHeader) -> Credentials:
     fields = Structure(CAUT, payload, 0, header.order, header.charset)
     user_length, password_length = fields["UserLength"], fields["PasswordLength"]
     if user_length < 0 or password_length < 0 or fields.end + user_length + password_length > len(payload):
-        raise DecodeError(fields.at, "CAUT", "the user or the password ends behind the segment")
+        raise DecodeError(fields.at, "CAUT", "the user or the password ends after the segment")
     # Newer clients have two more numbers before the user: their segment is so much longer than the lengths need.
     at = fields.end
     if len(payload) - at - -(-(user_length + password_length) // 4) * 4 >= _CAUT_NEW_BYTES:

@@ -23,7 +23,7 @@ from typing import Any, Final, TypeVar
 from commands.disk.errors import StoreBusyError
 from commands.listener.gate import Signal, give, new_signal
 from commands.qmgr.store import QueueManagerStore
-from commands.qmgr.store.database import Database
+from commands.qmgr.store.database import CommitLog
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
 from rfh2.errors import QPubSubError, StoreError
 
@@ -64,6 +64,7 @@ class Worker:
         self._is_ending = False
         self._version, self._look_at = -1, 0.0
         self._thread, self._disk = ThreadPoolExecutor(1, "listener"), ThreadPoolExecutor(1, "listener-disk")
+        self._log: CommitLog | None = None
         self._unsynced: list[_Job] = []  # done, and not on the disk
         self._held: list[_Job] = []  # until the disk has what was done before
         self._syncing: asyncio.Task[None] | None = None
@@ -74,7 +75,7 @@ class Worker:
     async def start(self) -> None:
         """Open the queue manager. Raises StoreError."""
         store = await self._on_thread(self._open_store)
-        store.database.defer_checkpoints()
+        self._log = store.database.take_log()
         self._task = asyncio.create_task(self._run(store))
 
     @property
@@ -133,7 +134,7 @@ class Worker:
                 jobs, self._jobs = self._jobs[:_MOST_TOGETHER], self._jobs[_MOST_TOGETHER:]
                 for together in _groups(jobs):
                     await self._do(store, together)
-                    self._done(store, together)
+                    self._done(together)
                 self._look_around(store)
         finally:
             if self._timer is not None:
@@ -172,45 +173,48 @@ class Worker:
             if jobs[0].alone:
                 jobs[0].result = await self._on_thread(lambda: jobs[0].work(store))
                 return
+            log, lasting = self._log, self._log is None and any(job.lasting for job in jobs)
             try:
-                unit = store.unit_of_work(lasting=False, waits=False)
+                unit = store.unit_of_work(lasting, waits=False)
             except StoreBusyError:
-                unit = await self._on_thread(lambda: store.unit_of_work(lasting=False))
+                unit = await self._on_thread(lambda: store.unit_of_work(lasting))
             with unit:
                 for job in jobs:
                     _do_part(unit, job)
+                if lasting:
+                    await self._on_thread(unit.commit)
             self._units += 1
-            if self._units >= _UNITS_OF_LOG and (self._moving is None or self._moving.done()):
-                self._units, self._moving = 0, asyncio.create_task(self._move_log(store.database))
+            if log is not None and self._units >= _UNITS_OF_LOG and (self._moving is None or self._moving.done()):
+                self._units, self._moving = 0, asyncio.create_task(self._move(log))
         except Exception as error:
             for job in jobs:
                 job.error = error
 
-    def _done(self, store: QueueManagerStore, jobs: list[_Job]) -> None:
+    def _done(self, jobs: list[_Job]) -> None:
         """Answer what need not wait for the disk, and have it write what must."""
         for job in jobs:
-            if job.lasting and not job.alone and job.error is None:
+            if job.lasting and not job.alone and job.error is None and self._log is not None:
                 self._unsynced.append(job)
             else:
                 _answer(job)
-        if self._unsynced and self._syncing is None:
-            self._syncing = asyncio.create_task(self._sync(store))
+        if self._log is not None and self._unsynced and self._syncing is None:
+            self._syncing = asyncio.create_task(self._sync(self._log))
 
-    async def _move_log(self, database: Database) -> None:
+    async def _move(self, log: CommitLog) -> None:
         """Write the log into the database: while others work, what came meanwhile, and the little that is then left."""
         loop = asyncio.get_running_loop()
         try:
-            await loop.run_in_executor(None, database.checkpoint, True)
-            await loop.run_in_executor(None, database.checkpoint, True)
-            await self.alone(lambda store: store.database.checkpoint())
+            await loop.run_in_executor(None, log.checkpoint)
+            await loop.run_in_executor(None, log.checkpoint)
+            await self.alone(lambda _: log.checkpoint())
         except StoreError as error:
             _log.warning("the write-ahead log grows: %s", error)
 
-    async def _sync(self, store: QueueManagerStore) -> None:
+    async def _sync(self, log: CommitLog) -> None:
         while self._unsynced:
             jobs, self._unsynced = self._unsynced, []
             try:
-                await asyncio.get_running_loop().run_in_executor(self._disk, store.sync)
+                await asyncio.get_running_loop().run_in_executor(self._disk, log.sync)
             except Exception as error:
                 for job in jobs:
                     job.error = error

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from commands.broker.attribute_kinds import Shown
+from commands.broker.attribute_kinds import SWITCHES, Shown
 from commands.broker.objects import Definition
 from commands.mqsc.model import MqscError
 from rfh2.errors import CommandError
@@ -222,7 +222,7 @@ def columns(shown: Mapping[str, Shown]) -> Iterator[str]:
     """KEYWORD(value), two to a line where both are short; a list of names and whatever is long has its own line."""
     waiting = ""
     for keyword, value in shown.items():
-        entry = f"{keyword}({_printed(keyword, value)})"
+        entry = str(value) if keyword in SWITCHES else f"{keyword}({_printed(keyword, value)})"
         if waiting and len(entry) <= _COLUMN:
             yield f"{_INDENT}{waiting:<{_COLUMN}}{entry}"
             waiting = ""

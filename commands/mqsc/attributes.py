@@ -10,13 +10,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from commands.broker.attribute_kinds import Attribute, Custom, Name, Names, Text, choice, members, number, words
+from commands.broker.attribute_kinds import (
+    Attribute,
+    Custom,
+    Name,
+    Names,
+    Text,
+    choice,
+    members,
+    number,
+    switch,
+    words,
+)
 from commands.broker.objects import PERMANENT, TEMPORARY
 from commands.broker.subscription_attributes import BY_KEYWORD
 from commands.mqsc.model import Command, Keyword, MqscError
 from commands.mqsc.script import syntax_error
 from commands.mqsc.values import read
-from rfh2 import pcf_admin_names as c
+from rfh2 import mqi_constants as m, pcf_admin_names as c
 from rfh2.constants import MQ_TOPIC_STR_LENGTH
 from rfh2.pcf_names import MQCA_TOPIC_STRING
 from streams.topic_objects import ClusterRoute, MessageDelivery, ProxySubscriptions, PutResponse, Scope, Wildcard
@@ -24,6 +35,7 @@ from streams.topic_objects import ClusterRoute, MessageDelivery, ProxySubscripti
 MAX_MESSAGE_LENGTH: Final = 104_857_600
 MAX_TREE_LIFE_S: Final = 604_000
 DESCRIPTION_LENGTH: Final = 64
+TRIGGER_DATA_LENGTH: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,14 +228,33 @@ TOPIC: Final = ObjectKind(
 _QUEUE_WITHOUT_EFFECT: Final = keywords(
     """
     ACCTQ ALTDATE ALTTIME CAPEXPRY CFSTRUCT CLCHNAME CLUSDATE CLUSNL CLUSTER CLUSTIME CLWLPRTY CLWLRANK CLWLUSEQ CRDATE
-    CRTIME CUSTOM DEFBIND DEFPRESP DEFREADA DEFSOPT DEFTYPE DISTL FORCE HARDENBO IMGRCOVQ INDXTYPE INITQ IPPROCS MONQ
-    MSGDLVSQ NOHARDENBO NOSHARE NOTRIGGER NPMCLASS OPPROCS OTELPCTL OTELTRAC PROCESS PROPCTL QDEPTHHI QDEPTHLO QDPHIEV
-    QDPLOEV QDPMAXEV QSVCIEV QSVCINT RETINTVL SCOPE SHARE STATQ STGCLASS STREAMQ STRMQOS TPIPE TRIGDATA TRIGDPTH TRIGGER
-    TRIGMPRI TRIGTYPE
+    CRTIME CUSTOM DEFBIND DEFREADA DEFTYPE DISTL FORCE HARDENBO IMGRCOVQ INDXTYPE IPPROCS MONQ NOHARDENBO NPMCLASS
+    OPPROCS OTELPCTL OTELTRAC QDEPTHHI QDEPTHLO QDPHIEV QDPLOEV QDPMAXEV QSVCIEV QSVCINT RETINTVL SCOPE STATQ STGCLASS
+    STREAMQ STRMQOS TPIPE
     """
 )
 
 _QUEUE_DESCRIPTION: Final = Attribute("DESCR", "description", DESCRIPTION_TEXT, c.MQCA_Q_DESC)
+_WHAT_PROGRAMS_HAVE: Final = (
+    Attribute(
+        "PROPCTL",
+        "properties",
+        words(
+            COMPAT=m.MQPROP_COMPATIBILITY,
+            NONE=m.MQPROP_NONE,
+            ALL=m.MQPROP_ALL,
+            FORCE=m.MQPROP_FORCE_MQRFH2,
+            V6COMPAT=m.MQPROP_V6COMPAT,
+        ),
+        m.MQIA_PROPERTY_CONTROL,
+    ),
+    Attribute(
+        "DEFPRESP",
+        "def_put_response",
+        words(SYNC=c.MQPRT_SYNC_RESPONSE, ASYNC=c.MQPRT_ASYNC_RESPONSE),
+        c.MQIA_DEF_PUT_RESPONSE_TYPE,
+    ),
+)
 DEFINITION_TYPES: Final = {
     "PREDEFINED": c.MQQDT_PREDEFINED,
     "PERMDYN": c.MQQDT_PERMANENT_DYNAMIC,
@@ -261,6 +292,22 @@ _LOCAL_ATTRIBUTES: Final = (
         choice(XMITQ=(True, c.MQUS_TRANSMISSION), NORMAL=(False, c.MQUS_NORMAL)),
         c.MQIA_USAGE,
     ),
+    switch("SHARE", "shareable", m.MQIA_SHAREABILITY),
+    Attribute(
+        "DEFSOPT",
+        "exclusive_by_default",
+        choice(SHARED=(False, m.MQOO_INPUT_SHARED), EXCL=(True, m.MQOO_INPUT_EXCLUSIVE)),
+        c.MQIA_DEF_INPUT_OPEN_OPTION,
+    ),
+    Attribute("MSGDLVSQ", "in_order_of", words(PRIORITY=0, FIFO=1), m.MQIA_MSG_DELIVERY_SEQUENCE),
+    *_WHAT_PROGRAMS_HAVE,
+    switch("TRIGGER", "triggered", m.MQIA_TRIGGER_CONTROL),
+    Attribute("TRIGTYPE", "trigger_type", words(NONE=0, FIRST=1, EVERY=2, DEPTH=3), c.MQIA_TRIGGER_TYPE),
+    Attribute("TRIGDPTH", "trigger_depth", number(1), c.MQIA_TRIGGER_DEPTH),
+    Attribute("TRIGMPRI", "trigger_priority", number(0, 9), c.MQIA_TRIGGER_MSG_PRIORITY),
+    Attribute("TRIGDATA", "trigger_data", Text(TRIGGER_DATA_LENGTH, filled_to=64), c.MQCA_TRIGGER_DATA),
+    Attribute("INITQ", "initiation_queue", Name(), c.MQCA_INITIATION_Q_NAME),
+    Attribute("PROCESS", "process", Name(), c.MQCA_PROCESS_NAME),
 )
 
 QLOCAL: Final = ObjectKind("QLOCAL", "QUEUE", "QLOCAL", _LOCAL_ATTRIBUTES, _QUEUE_WITHOUT_EFFECT)
@@ -286,6 +333,7 @@ QALIAS: Final = ObjectKind(
         _QUEUE_DESCRIPTION,
         Attribute("TARGET", "target", Name(), c.MQCA_BASE_OBJECT_NAME, aliases=("TARGQ",)),
         Attribute("TARGTYPE", "target_type", words(QUEUE=c.MQOT_Q, TOPIC=c.MQOT_TOPIC), c.MQIA_BASE_TYPE),
+        *_WHAT_PROGRAMS_HAVE,
     ),
     _QUEUE_WITHOUT_EFFECT | {"DEFPRTY", "DEFPSIST", "GET", "PUT"},
 )
@@ -345,15 +393,17 @@ QMGR: Final = ObjectKind(
             choice(ENABLED=(True, c.MQCHLA_ENABLED), DISABLED=(False, c.MQCHLA_DISABLED)),
             c.MQIA_CHLAUTH_RECORDS,
         ),
+        Attribute("SSLKEYR", "key_repository", Text(256, filled_to=256), c.MQCA_SSL_KEY_REPOSITORY),
+        Attribute("CERTLABL", "certificate_label", Text(64, filled_to=64), c.MQCA_CERT_LABEL),
     ),
     keywords(
         """
-        ACCTCONO ACCTINT ACCTMQI ACCTQ ACTIVREC ACTVCONO ACTVTRC ADVCAP ALTDATE ALTTIME AUTHOREV BRIDGEEV CCSID CERTLABL
+        ACCTCONO ACCTINT ACCTMQI ACCTQ ACTIVREC ACTVCONO ACTVTRC ADVCAP ALTDATE ALTTIME AUTHOREV BRIDGEEV CCSID
         CERTVPOL CHAD CHADEV CHADEXIT CHLEV CLWLDATA CLWLEXIT CLWLLEN CLWLMRUC CLWLUSEQ CMDEV CMDLEVEL COMMANDQ
         CONFIGEV CPILEVEL CRDATE CRTIME DEFCLXQ DEFXMITQ DISTL FORCE IMGINTVL IMGLOGLN IMGRCOVO IMGRCOVQ
         IMGSCHED INHIBTEV INITKEY IPADDRV KEYRPWD LOCALEV LOGGEREV MARKINT MAXHANDS MAXMSGL MAXPRTY MAXPROPL MAXUMSGS
         MONACLS MONCHL MONQ OTELPCTL OTELTRAC PERFMEV PLATFORM QMID REMOTEEV REPOS REPOSNL REVDNS ROUTEREC SCHINIT
-        SCMDSERV SPLCAP SSLCRLNL SSLCRYP SSLEV SSLFIPS SSLKEYR SSLRKEYC STATACLS STATCHL STATINT STATMQI STATQ STRSTPEV
+        SCMDSERV SPLCAP SSLCRLNL SSLCRYP SSLEV SSLFIPS SSLRKEYC STATACLS STATCHL STATINT STATMQI STATQ STRSTPEV
         SUITEB SYNCPT TRIGINT VERSION XRCAP
         """
     ),

@@ -22,25 +22,21 @@ _PEER: Final = Text(1024)
 _USER: Final = Text(12, filled_to=12)
 _CLIENT_USER: Final = Text(1024)
 
-CHANNEL_TYPE: Final = Attribute(
-    "CHLTYPE",
-    "channel_type",
-    words(
-        CLUSRCVR,
-        CLUSSDR,
-        SVRCONN,
-        CLUSRCVR=c.MQCHT_CLUSRCVR,
-        CLUSSDR=c.MQCHT_CLUSSDR,
-        SDR=c.MQCHT_SENDER,
-        SVR=c.MQCHT_SERVER,
-        RCVR=c.MQCHT_RECEIVER,
-        RQSTR=c.MQCHT_REQUESTER,
-        CLNTCONN=c.MQCHT_CLNTCONN,
-        SVRCONN=c.MQCHT_SVRCONN,
-        ALL=c.MQCHT_ALL,
-    ),
-    c.MQIACH_CHANNEL_TYPE,
+CHANNEL_KIND: Final = words(
+    CLUSRCVR,
+    CLUSSDR,
+    SVRCONN,
+    CLUSRCVR=c.MQCHT_CLUSRCVR,
+    CLUSSDR=c.MQCHT_CLUSSDR,
+    SDR=c.MQCHT_SENDER,
+    SVR=c.MQCHT_SERVER,
+    RCVR=c.MQCHT_RECEIVER,
+    RQSTR=c.MQCHT_REQUESTER,
+    CLNTCONN=c.MQCHT_CLNTCONN,
+    SVRCONN=c.MQCHT_SVRCONN,
+    ALL=c.MQCHT_ALL,
 )
+CHANNEL_TYPE: Final = Attribute("CHLTYPE", "channel_type", CHANNEL_KIND, c.MQIACH_CHANNEL_TYPE)
 CONNECTION: Final = (
     Attribute(
         "CONNAME",

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from commands.broker.attribute_kinds import Choice, Shown, shown
 from commands.broker.channel_objects import AuthenticationInfo, ServerChannel, TcpListener
-from commands.broker.objects import AliasQueue, AuthorityRecord, ClusterChannel, Objects
+from commands.broker.objects import AliasQueue, AuthorityRecord, ClusterChannel, LocalQueue, ModelQueue, Objects
 from commands.mqsc import answers, attributes, clients, clusters
 from commands.mqsc.administration import Administration
 from commands.mqsc.answers import Answer, Change, DefinitionDeleted, DefinitionStored, displayed, done
@@ -43,7 +43,7 @@ from commands.mqsc.streams_in_use import (
 )
 from commands.mqsc.values import object_name, read, single
 from rfh2.errors import CommandError
-from rfh2.pcf_admin_names import MQRCCF_ATTR_VALUE_FIXED
+from rfh2.pcf_admin_names import MQRCCF_ATTR_VALUE_ERROR, MQRCCF_ATTR_VALUE_FIXED
 from streams.topic_objects import QUEUE_NAMELIST, SUB_POINT_NAMELIST, Namelist, TopicObject
 
 _DEFINE_WORDS: Final = frozenset({"REPLACE", "NOREPLACE", "LIKE", "TYPE", "CMDSCOPE", "QSGDISP"})
@@ -94,7 +94,7 @@ def delete(command: Command, administration: Administration, family: ObjectFamil
     existing = _required(administration, family, name)
     _only(command, _DELETE_WORDS.get(family.kind.word, {"AUTHREC"}))
     if name not in family.of(objects) or (family in CLIENT_FAMILIES and name not in objects.of_kind(family.stored_as)):
-        raise answers.failed(f"{name} is a default object that nobody has altered: it is always there.")
+        raise answers.failed(f"{name} is a default object that was not altered: it is always there.")
     if family is AUTHINFO and name == objects.qmgr.connauth:
         raise answers.in_use(name)
     records = _records_of(name, family, objects) if _takes_authority(command) else []
@@ -187,7 +187,13 @@ def alter_qmgr(command: Command, administration: Administration) -> Answer:
     if made.connauth and made.connauth not in administration.objects.authentication:
         raise answers.not_found(made.connauth, "CONNAUTH names an AUTHINFO object that is defined.")
     administration.objects.put(made)
-    return done(answers.QMGR_CHANGED, DefinitionStored(made), notes=_ignored(settings))
+    notes = (_CERTIFICATE_NOTE,) if {"key_repository", "certificate_label"} & settings.fields.keys() else ()
+    return done(answers.QMGR_CHANGED, DefinitionStored(made), notes=(*notes, *_ignored(settings)))
+
+
+_CERTIFICATE_NOTE: Final = (
+    "SSLKEYR and CERTLABL are kept; which certificate clients see, [listener.tls] of --config says"
+)
 
 
 def display_qmgr(command: Command, administration: Administration) -> Answer:
@@ -271,6 +277,9 @@ def _store(administration: Administration, existing: Any, made: Any) -> tuple[st
         return topic_notes(before, objects)
     if isinstance(made, AliasQueue) and not made.target and made.name != QALIAS.template:
         raise answers.missing_keyword("TARGET")
+    if isinstance(made, LocalQueue | ModelQueue) and made.triggered and not made.transmission:
+        why = f"TRIGGER: no trigger messages are made here. Give {made.name} NOTRIGGER, and start its program yourself."
+        raise answers.failed(why, MQRCCF_ATTR_VALUE_ERROR)
     notes: tuple[str, ...] = ()
     if isinstance(made, Namelist) and made.name in (QUEUE_NAMELIST, SUB_POINT_NAMELIST):
         notes = namelist_notes(existing, made, administration)

@@ -30,6 +30,7 @@ from typing import Final, cast
 
 from lark import Lark, Token, Transformer, UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
+from commands.broker.attribute_kinds import SWITCHES
 from commands.mqsc.model import OBJECT_SYNONYMS, VERB_SYNONYMS, Command, Condition, Keyword, MqscError, Statement, Value
 from rfh2.terminal_escape import drives_terminal
 
@@ -121,7 +122,12 @@ def quoted(value: str) -> str:
 
 
 def keyword(name: str, value: str | int) -> str:
-    """``NAME('value')``; numbers, and words that MQSC itself defines, go without quotes: give those as ``Word``."""
+    """``NAME('value')``; numbers, and words that MQSC itself defines, go without quotes: give those as ``Word``.
+
+    Of a switch the value is the word, and stands alone.
+    """
+    if name in SWITCHES:
+        return str(value)
     return f"{name}({value if isinstance(value, int | Word) else quoted(value)})"
 
 
@@ -182,6 +188,14 @@ def statements(lines: Iterable[str]) -> Iterator[Statement]:
     return (_statement(number, written) for number, written in enumerate(split_script(lines), 1))
 
 
+_SHOWN: Final = 80
+
+
+def shortened(text: str) -> str:
+    """The beginning of *text*, which may be a line of any other file."""
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
 def syntax_error(segment: str, *detail: str) -> MqscError:
     """AMQ8405 with the command as far as it was understood, the culprit last, as runmqsc shows it."""
     what = "Syntax error detected at or near end of command segment below:-"
@@ -202,7 +216,8 @@ def _parse_command(text: str) -> Command:
     words = text.split(None, 1)
     verb = words[0].upper().split("(", 1)[0]
     if VERB_SYNONYMS.get(verb, verb) not in (*VERBS, *OTHER_VERBS):
-        raise syntax_error(words[0], "AMQ8426: Valid MQSC commands are:", *(f"    {known}" for known in VERBS))
+        known = (f"    {each}" for each in VERBS)
+        raise syntax_error(shortened(words[0]), "AMQ8426: Valid MQSC commands are:", *known)
     try:
         # With a transformer of its own, lark gives what start() makes instead of a tree.
         command = cast(Command, _parser().parse(text))

@@ -80,7 +80,8 @@ def read(kind: Kind, keyword: Keyword) -> Any:
     """The value to keep of an attribute of *kind*. Raises MqscError."""
     match kind:
         case Choice():
-            word = single(keyword).text.upper()
+            alone = keyword.values is None and keyword.name in kind.meanings  # SHARE, NOSHARE
+            word = keyword.name if alone else single(keyword).text.upper()
             if word not in kind.meanings:
                 raise value_error(keyword, f"one of {', '.join(kind.meanings)}")
             return kind.meanings[word]

@@ -110,13 +110,6 @@ ATTACKS: dict[str, Attack] = {
 }
 
 
-def with_figures(document: str, attack: str, figures: str) -> str:
-    """The document with other figures between ``<!-- attack -->`` and ``<!-- end -->``."""
-    before, mark, rest = document.partition(f"<!-- {attack} -->\n")
-    _, end, after = rest.partition("<!-- end -->")
-    return f"{before}{mark}\n{figures}\n\n{end}{after}" if mark and end else document
-
-
 def _chosen(options: argparse.Namespace, targets: Sequence[hostile.Target]) -> tuple[hostile.Target, ...]:
     return tuple(target for target in targets if not options.only or target.name in options.only)
 
@@ -130,9 +123,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="a little of each, in seconds")
     parser.add_argument("--only", action="append", help=f"of hostile and fuzz: {', '.join(TARGETS)}")
     parser.add_argument("--found", type=Path, default=Path("build/reliability"), help="where failing inputs are kept")
-    parser.add_argument(
-        "--write", type=Path, metavar="FILE", help="put the tables in their places in this document too"
-    )
     options = parser.parse_args(arguments)
     if options.attack[:1] == ["again"]:
         table = known([Path(name) for name in options.attack[1:]])
@@ -143,16 +133,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(f"no attack {', '.join(sorted(unknown))}; there are {', '.join(ATTACKS)}")
     broken = 0
     for name in asked:
-        start, printed = time.monotonic(), ""
+        start = time.monotonic()
         for table in ATTACKS[name](options):
             print(table.markdown(), flush=True)
-            printed += table.markdown() + "\n"
             broken += len(table.broken)
         size = "quick" if options.quick else f"scale {options.scale:g}"
-        took = f"{name}: seed {options.seed}, {size}, {time.monotonic() - start:.0f} s"
-        print(f"{took}\n", flush=True)
-        if options.write is not None:
-            options.write.write_text(with_figures(options.write.read_text(), name, f"{printed}{took}."))
+        print(f"{name}: seed {options.seed}, {size}, {time.monotonic() - start:.0f} s\n", flush=True)
     return int(bool(broken))
 
 

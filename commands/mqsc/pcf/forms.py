@@ -117,9 +117,9 @@ def parameter_of(attribute: Attribute, shown: Shown) -> Parameter | None:
             return Cfil(number, tuple(kind.numbers[word] for word in listed))
 
 
-def names_parameter(number: int, names: tuple[str, ...]) -> Cfsl:
+def names_parameter(number: int, names: tuple[str, ...], length: int = NAME_LENGTH) -> Cfsl:
     """A list of object names, each filled up with blanks."""
-    return Cfsl.of(number, tuple(name.ljust(NAME_LENGTH) for name in names), UTF8_CCSID)
+    return Cfsl.of(number, tuple(name.ljust(length) for name in names), UTF8_CCSID)
 
 
 def _word(kind: Choice | Number, value: int, number: int) -> str:

@@ -2,7 +2,7 @@
 
 What is wrong with the message itself is found here, with the reason that IBM documents; what is wrong with what it says
 is found by whoever carries it out. Attributes of IBM MQ that the bridge does not keep are taken and passed over, as
-MQSC's are. MQSC says so, and PCF cannot: so what would change how a queue gives its messages is refused (4005).
+MQSC's are; MQSC says so, and PCF cannot.
 """
 
 from __future__ import annotations
@@ -12,21 +12,15 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from commands.broker.objects import Objects
-from commands.mqsc.model import Command, Condition, Keyword, Value
+from commands.mqsc.model import Command, Condition, Keyword, Statement, Value
 from commands.mqsc.pcf import attributes as a
-from commands.mqsc.pcf.commands import COMMANDS, PcfCommand
+from commands.mqsc.pcf.commands import COMMANDS, PcfCommand, about_command
 from commands.mqsc.pcf.forms import filter_text, integer_of, names_of, parameter_error, text_of, texts_of
+from commands.mqsc.script import parse, syntax_error
 from rfh2 import pcf_admin_names as c
 from rfh2.errors import CommandError, DecodeError
-from rfh2.mqi_constants import (
-    MQIA_MSG_DELIVERY_SEQUENCE,
-    MQIA_PROPERTY_CONTROL,
-    MQIA_SHAREABILITY,
-    MQIA_TRIGGER_CONTROL,
-)
 from rfh2.pcf import Pcf
 from rfh2.pcf_admin_names import (
-    MQRCCF_ATTR_VALUE_ERROR,
     MQRCCF_CFH_CONTROL_ERROR,
     MQRCCF_CFH_MSG_SEQ_NUMBER_ERR,
     MQRCCF_CFIL_PARM_ID_ERROR,
@@ -85,13 +79,6 @@ _WITHOUT_EFFECT: Final = frozenset(
         c.MQIACF_COMMAND_INFO,
     }
 )
-# Attributes of a queue that are passed over, with the one value that says what the queue does.
-_ONLY_VALUES: Final = {
-    MQIA_MSG_DELIVERY_SEQUENCE: (0, "messages are given by priority"),
-    MQIA_SHAREABILITY: (1, "a queue can be opened for input by several programs"),
-    MQIA_TRIGGER_CONTROL: (0, "no trigger message is made"),
-    MQIA_PROPERTY_CONTROL: (0, "properties are given as PROPCTL(COMPAT) has it"),
-}
 _FLAGS: Final = {c.MQIACF_REPLACE: ("DEFINE", "REPLACE"), c.MQIACF_PURGE: ("DELETE", "PURGE")}
 
 
@@ -100,12 +87,13 @@ class Request:
     """The request of a PCF command.
 
     commands: of MQSC, to be carried out in turn. about: what is known of the PCF command. passed_over: the numbers of
-    attributes of IBM MQ that have no effect here.
+    attributes of IBM MQ that have no effect here. escaped: of Escape, the statement that it holds.
     """
 
     commands: tuple[Command, ...]
     about: PcfCommand
     passed_over: tuple[int, ...] = ()
+    escaped: Statement | None = None
 
 
 def read(pcf: Pcf, objects: Objects) -> Request:
@@ -116,11 +104,32 @@ def read(pcf: Pcf, objects: Objects) -> Request:
         raise CommandError(MQRCCF_CFH_MSG_SEQ_NUMBER_ERR, why=f"MsgSeqNumber is {pcf.msg_seq_number}, not 1")
     if pcf.control != MQCFC_LAST:
         raise CommandError(MQRCCF_CFH_CONTROL_ERROR, why=f"Control is {pcf.control}, not MQCFC_LAST")
+    if pcf.command == c.MQCMD_ESCAPE:
+        return _escaped(pcf.parameters)
     about = COMMANDS.get(pcf.command)
     if about is None:
         named = f"{pcf.command} {c.COMMANDS.get(pcf.command, '')}".rstrip()
         raise CommandError(MQRCCF_CFH_COMMAND_ERROR, why=f"command {named} is not known here")
     return _Reader(about).read(pcf.parameters, objects)
+
+
+def _escaped(parameters: Sequence[Parameter]) -> Request:
+    """The request of Escape: one command of MQSC as text, as ``runmqsc -c`` sends it."""
+    given = {parameter.parameter: parameter for parameter in parameters}
+    for number in (c.MQIACF_ESCAPE_TYPE, c.MQCACF_ESCAPE_TEXT):
+        if number not in given:
+            raise parameter_error(MQRCCF_PARM_COUNT_TOO_SMALL, number, f"parameter {number} is required")
+    kind = integer_of(given[c.MQIACF_ESCAPE_TYPE])
+    if kind != c.MQET_MQSC:
+        raise CommandError(c.MQRCCF_ESCAPE_TYPE_ERROR, why=f"EscapeType is {kind}, not MQET_MQSC")
+    text = text_of(given[c.MQCACF_ESCAPE_TEXT])
+    found = parse(text)
+    if len(found) != 1:
+        found = [Statement(1, 1, (text,), text, None, syntax_error(text, "EscapeText takes one command."))]
+    (statement,) = found
+    if statement.command is None:
+        return Request((), PcfCommand("", ""), escaped=statement)
+    return Request((statement.command,), about_command(statement.command), escaped=statement)
 
 
 class _Reader:
@@ -188,17 +197,10 @@ class _Reader:
             values = tuple(Value(text, quoted=True) for text in texts_of(attribute.kind, parameter))
             self._keywords[attribute.keyword] = Keyword(attribute.keyword, values)
         elif _is_attribute(number, about.target) and about.verb in ("DEFINE", "ALTER"):
-            self._pass_over(parameter)
+            self._passed_over.append(number)
         elif number not in _WITHOUT_EFFECT:
             reason, _ = _REASONS.get(type(parameter), _REASONS[Cfin])
             raise parameter_error(reason, number, f"parameter {number} cannot stand here")
-
-    def _pass_over(self, parameter: Parameter) -> None:
-        number = parameter.parameter
-        value, what = _ONLY_VALUES.get(number, (None, "")) if self._about.target == "QUEUE" else (None, "")
-        if value is not None and integer_of(parameter) != value:
-            raise parameter_error(MQRCCF_ATTR_VALUE_ERROR, number, f"parameter {number} can only be {value}: {what}")
-        self._passed_over.append(number)
 
     def _select(self, parameter: Parameter) -> None:
         """The attributes that an Inquire command asks for, without those that the bridge does not keep."""

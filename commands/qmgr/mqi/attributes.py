@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
+from commands.broker.attribute_kinds import MAX_INTEGER
 from commands.broker.objects import ADMIN_COMMAND_QUEUE, PREDEFINED, LocalQueue, QueueManager
 from commands.qmgr.mqi.handles import MARKED_US
 from commands.qmgr.mqi.refusals import MqiError
@@ -56,6 +57,17 @@ _PLATFORM_UNIX: Final = 3
 _FIRST_CHARACTER_SELECTOR: Final = 2001
 _NAME, _DESCRIPTION, _DATE, _TIME = 48, 64, 12, 8
 _DEFINITION_TYPES: Final = {PREDEFINED: 1, "PERMDYN": 2, "TEMPDYN": 3, "SHAREDYN": 4}
+
+_TRIGGER_TYPES: Final = ("NONE", "FIRST", "EVERY", "DEPTH")
+# What MQSC calls them.
+PUT_RESPONSES: Final = {"SYNC": c.MQPRT_SYNC_RESPONSE, "ASYNC": c.MQPRT_ASYNC_RESPONSE}
+PROPERTIES: Final = {
+    "COMPAT": m.MQPROP_COMPATIBILITY,
+    "NONE": m.MQPROP_NONE,
+    "ALL": m.MQPROP_ALL,
+    "FORCE": m.MQPROP_FORCE_MQRFH2,
+    "V6COMPAT": m.MQPROP_V6COMPAT,
+}
 
 _Of = TypeVar("_Of")
 
@@ -130,7 +142,6 @@ _OFF_FOR_QUEUES: Final = (
     m.MQIA_STATISTICS_Q,
     m.MQIA_ACCOUNTING_Q,
     m.MQIA_DEF_READ_AHEAD,
-    m.MQIA_PROPERTY_CONTROL,  # COMPAT
 )
 _NONE_FOR_QUEUES: Final = {
     c.MQCA_CLUSTER_NAMELIST: _NAME,
@@ -159,6 +170,8 @@ _OF_QUEUE_MANAGER: Final[Mapping[int, Callable[[QueueManager], int]]] = {
 _TEXTS_OF_QUEUE_MANAGER: Final[Mapping[int, tuple[int, Callable[[QueueManager], str]]]] = {
     **{each: (length, lambda _: "") for each, length in _NONE_FOR_QUEUE_MANAGERS.items()},
     c.MQCA_CUSTOM: (128, lambda qmgr: qmgr.custom),
+    c.MQCA_SSL_KEY_REPOSITORY: (256, lambda qmgr: qmgr.key_repository),
+    c.MQCA_CERT_LABEL: (64, lambda qmgr: qmgr.certificate_label),
     MQCA_COMMAND_INPUT_Q_NAME: (_NAME, lambda _: ADMIN_COMMAND_QUEUE),
     c.MQCA_DEAD_LETTER_Q_NAME: (_NAME, lambda qmgr: qmgr.deadq),
     c.MQCA_Q_MGR_DESC: (_DESCRIPTION, lambda qmgr: qmgr.description),
@@ -172,9 +185,12 @@ _OF_QUEUE: Final[Mapping[int, Callable[[QueueUse], int]]] = {
     m.MQIA_Q_DEPTH_HIGH_LIMIT: lambda _: 80,
     m.MQIA_Q_DEPTH_LOW_LIMIT: lambda _: 20,
     m.MQIA_Q_SERVICE_INTERVAL: lambda _: 999_999_999,
-    c.MQIA_DEF_PUT_RESPONSE_TYPE: lambda _: c.MQPRT_SYNC_RESPONSE,
+    c.MQIA_DEF_PUT_RESPONSE_TYPE: lambda use: PUT_RESPONSES[use.queue.def_put_response],
+    m.MQIA_PROPERTY_CONTROL: lambda use: PROPERTIES[use.queue.properties],
     c.MQIA_CURRENT_Q_DEPTH: lambda use: use.depth,
-    MQIA_DEF_INPUT_OPEN_OPTION: lambda _: 2,
+    MQIA_DEF_INPUT_OPEN_OPTION: lambda use: (
+        m.MQOO_INPUT_EXCLUSIVE if use.queue.exclusive_by_default else m.MQOO_INPUT_SHARED
+    ),
     c.MQIA_DEF_PERSISTENCE: lambda use: int(use.queue.def_persistent),
     c.MQIA_DEF_PRIORITY: lambda use: use.queue.def_priority,
     c.MQIA_DEFINITION_TYPE: lambda use: _DEFINITION_TYPES[use.queue.definition_type],
@@ -184,19 +200,19 @@ _OF_QUEUE: Final[Mapping[int, Callable[[QueueUse], int]]] = {
     c.MQIA_USAGE: lambda use: int(use.queue.transmission),
     c.MQIA_MAX_MSG_LENGTH: lambda use: use.queue.max_message_length,
     c.MQIA_MAX_Q_DEPTH: lambda use: use.queue.max_depth,
-    MQIA_MSG_DELIVERY_SEQUENCE: lambda _: 0,
+    MQIA_MSG_DELIVERY_SEQUENCE: lambda use: int(use.queue.in_order_of == "FIFO"),
     MQIA_OPEN_INPUT_COUNT: lambda use: use.inputs,
     MQIA_OPEN_OUTPUT_COUNT: lambda use: use.outputs,
     c.MQIA_Q_TYPE: lambda _: c.MQQT_LOCAL,
     MQIA_RETENTION_INTERVAL: lambda _: 999_999_999,
-    MQIA_TRIGGER_CONTROL: lambda _: 0,
-    MQIA_TRIGGER_MSG_PRIORITY: lambda _: 0,
-    MQIA_TRIGGER_TYPE: lambda _: 0,
-    MQIA_TRIGGER_DEPTH: lambda _: 1,
+    MQIA_TRIGGER_CONTROL: lambda use: int(use.queue.triggered),
+    MQIA_TRIGGER_MSG_PRIORITY: lambda use: use.queue.trigger_priority,
+    MQIA_TRIGGER_TYPE: lambda use: _TRIGGER_TYPES.index(use.queue.trigger_type),
+    MQIA_TRIGGER_DEPTH: lambda use: use.queue.trigger_depth,
     MQIA_DEF_BIND: lambda _: 0,
     MQIA_SCOPE: lambda _: 1,
     c.MQIA_BACKOUT_THRESHOLD: lambda use: use.queue.backout_threshold,
-    MQIA_SHAREABILITY: lambda _: 1,
+    MQIA_SHAREABILITY: lambda use: int(use.queue.shareable),
     MQIA_DIST_LISTS: lambda _: 0,
 }
 _TEXTS_OF_QUEUE: Final[Mapping[int, tuple[int, Callable[[QueueUse], str]]]] = {
@@ -204,9 +220,9 @@ _TEXTS_OF_QUEUE: Final[Mapping[int, tuple[int, Callable[[QueueUse], str]]]] = {
     MQCA_Q_NAME: (_NAME, lambda use: use.queue.name),
     c.MQCA_Q_DESC: (_DESCRIPTION, lambda use: use.queue.description),
     c.MQCA_BACKOUT_REQ_Q_NAME: (_NAME, lambda use: use.queue.backout_queue),
-    MQCA_INITIATION_Q_NAME: (_NAME, lambda _: ""),
-    MQCA_PROCESS_NAME: (_NAME, lambda _: ""),
-    MQCA_TRIGGER_DATA: (64, lambda _: ""),
+    MQCA_INITIATION_Q_NAME: (_NAME, lambda use: use.queue.initiation_queue),
+    MQCA_PROCESS_NAME: (_NAME, lambda use: use.queue.process),
+    MQCA_TRIGGER_DATA: (64, lambda use: use.queue.trigger_data),
     c.MQCA_CLUSTER_NAME: (_NAME, lambda _: ""),
     c.MQCA_CREATION_DATE: (_DATE, lambda _: ""),
     c.MQCA_CREATION_TIME: (_TIME, lambda _: ""),
@@ -237,20 +253,48 @@ def of_queue(use: QueueUse, selectors: list[int]) -> Values:
 
 
 def changed_queue(queue: LocalQueue, values: Iterable[tuple[int, int]]) -> LocalQueue:
-    """*queue* with what MQSET gives: selectors and their values. Raises MqiError 2067, 2020.
+    """*queue* with what MQSET gives: selectors and their values.
 
-    A queue here has no attributes of triggering, so that the others that a queue manager would set are not known.
+    Raises MqiError 2067 for what cannot be set, 2020 and 2075 to 2078 for a value: 2075 too for triggering that is to
+    be on, which only a transmission queue can have.
     """
     for selector, value in values:
-        if selector not in (c.MQIA_INHIBIT_GET, c.MQIA_INHIBIT_PUT):
+        settable = _SETTABLE.get(selector)
+        if settable is None:
             raise MqiError(MQRC_SELECTOR_ERROR, f"selector {selector} cannot be set")
-        if value not in (0, 1):
-            raise MqiError(MQRC_INHIBIT_VALUE_ERROR, f"{value} is neither 0 nor 1")
-        if selector == c.MQIA_INHIBIT_GET:
-            queue = replace(queue, get_enabled=not value)
-        else:
-            queue = replace(queue, put_enabled=not value)
+        allowed, reason, made = settable
+        if value not in allowed:
+            raise MqiError(reason, f"selector {selector} cannot be {value}")
+        queue = made(queue, value)
+    if queue.triggered and not queue.transmission:
+        raise MqiError(m.MQRC_TRIGGER_CONTROL_ERROR, "no trigger messages are made here")
     return queue
+
+
+_SETTABLE: Final[Mapping[int, tuple[range, int, Callable[[LocalQueue, int], LocalQueue]]]] = {
+    c.MQIA_INHIBIT_GET: (range(2), MQRC_INHIBIT_VALUE_ERROR, lambda q, value: replace(q, get_enabled=not value)),
+    c.MQIA_INHIBIT_PUT: (range(2), MQRC_INHIBIT_VALUE_ERROR, lambda q, value: replace(q, put_enabled=not value)),
+    MQIA_TRIGGER_CONTROL: (
+        range(2),
+        m.MQRC_TRIGGER_CONTROL_ERROR,
+        lambda q, value: replace(q, triggered=bool(value)),
+    ),
+    MQIA_TRIGGER_DEPTH: (
+        range(1, MAX_INTEGER + 1),
+        m.MQRC_TRIGGER_DEPTH_ERROR,
+        lambda q, value: replace(q, trigger_depth=value),
+    ),
+    MQIA_TRIGGER_MSG_PRIORITY: (
+        range(10),
+        m.MQRC_TRIGGER_MSG_PRIORITY_ERR,
+        lambda q, value: replace(q, trigger_priority=value),
+    ),
+    MQIA_TRIGGER_TYPE: (
+        range(len(_TRIGGER_TYPES)),
+        m.MQRC_TRIGGER_TYPE_ERROR,
+        lambda q, value: replace(q, trigger_type=_TRIGGER_TYPES[value]),
+    ),
+}
 
 
 def _values(

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
-from commands.broker.objects import DEFAULT_STREAM, DELAY_QUEUE
+from commands.broker.objects import DEFAULT_STREAM, DELAY_QUEUE, AliasQueue
 from commands.broker.puts import Outgoing, PutKind
 from commands.broker.state import to_microseconds
 from commands.broker.transmission import transmitted
@@ -26,14 +26,22 @@ from commands.qmgr.mqi.context import OF_CONTEXT, as_put, put_descriptor, requir
 from commands.qmgr.mqi.delay import delay_of, delayed
 from commands.qmgr.mqi.getting import NO_ID, GetOptions, Getting, Got
 from commands.qmgr.mqi.groups import Current, numbered
-from commands.qmgr.mqi.handles import AsyncPuts, ConnectedProgram, Handle, Handles
+from commands.qmgr.mqi.handles import (
+    AsyncPuts,
+    ConnectedProgram,
+    Defaults,
+    Handle,
+    Handles,
+    defaults_of,
+    input_options,
+)
 from commands.qmgr.mqi.refusals import MqiError, check_put
 from commands.qmgr.mqi.subscriptions import Subscriber
 from commands.qmgr.mqi.transactions import Transactions, XaCall
 from commands.qmgr.sending import confirm_arrival
 from commands.qmgr.store.dynamic_queues import Close
 from commands.qmgr.store.messages import MD, QUEUE
-from commands.qmgr.store.sqlite import QueueManagerStore
+from commands.qmgr.store.queue_manager import QueueManagerStore
 from commands.qmgr.store.uncommitted import Came
 from commands.qmgr.store.unit_of_work import Begin, SqliteUnitOfWork
 from rfh2.constants import MQRC_UNKNOWN_REMOTE_Q_MGR
@@ -155,10 +163,15 @@ class Program:
                 self._may.model(unit, target.name, options, owner)
         if owner is not None:
             made = self._connected.connection.open(target.name, dynamic_name, owner)
-            handle = Handle(MQOT_Q, made.name, options, queue=made.name, made=made)
+            with unit_of_work() as unit:
+                queue = unit.find_queue(made.name)
+            assert queue is not None
+            handle = Handle(
+                MQOT_Q, queue.name, input_options(queue, options), queue.name, defaults=defaults_of(queue), made=made
+            )
         if target.selector:
             handle.selector = _selector(target.selector)
-        self._connected.open_queues.opened(handle.queue, options)
+        self._connected.open_queues.opened(handle.queue, handle.options)
         return handle
 
     def _local(self, unit: SqliteUnitOfWork, target: Target, options: int) -> Handle:
@@ -171,16 +184,23 @@ class Program:
                 raise MqiError(MQRC_OPTIONS_ERROR, f"{name} is an alias of a topic, and can be opened for output only")
             if topic:
                 self._may.topic(unit, topic, options, user)
-            return Handle(MQOT_Q, name, options, topic=topic)
+            return Handle(MQOT_Q, name, options, topic=topic, defaults=self._of_topic_string(unit, topic, name))
         found = unit.ensure_queue(name) if options & MQOO_OUTPUT else unit.find_queue(name)
         if found is None:
             raise UnknownQueueError(name)
-        return Handle(MQOT_Q, name, options, queue=found.name)
+        alias = unit.look_up(name) if name != found.name else None
+        return Handle(MQOT_Q, name, input_options(found, options), found.name, defaults=defaults_of(found, alias))
 
     def _of_topic(self, unit: SqliteUnitOfWork, target: Target, options: int) -> Handle:
         topic = self._topic(unit, target)
         self._may.topic(unit, topic, options, self._may.acting_user(unit, options, target.alternate_user))
-        return Handle(MQOT_TOPIC, target.name, options, topic=topic)
+        return Handle(MQOT_TOPIC, target.name, options, topic=topic, defaults=self._of_topic_string(unit, topic))
+
+    def _of_topic_string(self, unit: SqliteUnitOfWork, topic: str, alias: str = "") -> Defaults:
+        """What the topic objects say for what a publisher leaves to them; an alias says how puts are answered."""
+        resolved, by = self._connected.topics.topics(unit).resolve(topic), unit.look_up(alias)
+        response = by.def_put_response if isinstance(by, AliasQueue) else resolved.def_put_response.value
+        return Defaults(resolved.def_persistence, response)
 
     def _remote(self, unit: SqliteUnitOfWork, target: Target, options: int) -> Handle:
         """A queue of another queue manager, behind the transmission queue of that name."""
@@ -226,6 +246,7 @@ class Program:
             self._connected.open_queues.closed(handle.queue, handle.options)
         if handle.subscription is not None:
             self._connected.open_queues.unsubscribed(handle.subscription.name)
+            self._connected.open_queues.joinable.pop(handle.subscription.sub_id, None)
         if handle.managed is not None:
             with suppress(QueueError):  # it may have been deleted by other means
                 handle.managed.release()

@@ -22,7 +22,7 @@ from commands.disk.errors import QueueError
 from commands.qmgr.mqi.handles import OpenQueues
 from commands.qmgr.sending import send
 from commands.qmgr.store.messages import EXPIRES_AT, MD, SEQ, USER, MessageRow, message_of
-from commands.qmgr.store.sqlite import QueueManagerStore
+from commands.qmgr.store.queue_manager import QueueManagerStore
 from commands.qmgr.store.uncommitted import Match, Search
 from rfh2.chain import decode_chain
 from rfh2.constants import MQENC_NATIVE, MQFMT_RF_HEADER_2, MQFMT_XMIT_Q_HEADER, MQPER_PERSISTENCE_AS_Q_DEF

@@ -24,7 +24,7 @@ from commands.qmgr.mqi.transactions import Transactions
 from commands.qmgr.reports import COD
 from commands.qmgr.sending import report
 from commands.qmgr.store.messages import BODY, MD, RANK, SEQ, MessageRow, message_of
-from commands.qmgr.store.sqlite import QueueManagerStore
+from commands.qmgr.store.queue_manager import QueueManagerStore
 from commands.qmgr.store.uncommitted import BEFORE_ALL, Match, Search
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
 from rfh2.chain import ccsid_behind, decode_chain
@@ -42,6 +42,7 @@ from rfh2.mqi_constants import (
     MQGMO_LOCK,
     MQGMO_MSG_UNDER_CURSOR,
     MQGMO_NO_PROPERTIES,
+    MQGMO_PROPERTIES_COMPATIBILITY,
     MQGMO_PROPERTIES_FORCE_MQRFH2,
     MQGMO_PROPERTIES_IN_HANDLE,
     MQGMO_SYNCPOINT,
@@ -76,11 +77,13 @@ from streams.selectors import message_properties
 # A publication for a subscription of MQSUB has its properties in the first MQRFH2, with folder ``mqps``. Programs that
 # do not ask for them get the message as it was published, unless it has properties of its own, as JMS messages have:
 #
-#     FORCE_MQRFH2, IN_HANDLE            the MQRFH2; a client makes properties of it
-#     COMPATIBILITY, AS_Q_DEF            the MQRFH2 if it has a folder other than mqps and mqpse
-#     NO_PROPERTIES                      none of the folders that hold properties; no MQRFH2 if it has no other folder
+#     option of MQGET                    PROPCTL, for MQGMO_PROPERTIES_AS_Q_DEF
+#     FORCE_MQRFH2, IN_HANDLE            FORCE, ALL     the MQRFH2; a client makes properties of it
+#     COMPATIBILITY                      COMPAT         the MQRFH2 if it has a folder other than mqps and mqpse
+#     NO_PROPERTIES                      NONE           none of the folders that hold properties
+#                                        V6COMPAT       the message as it was published, without mqps and mqpse
 #
-# Queues have PROPCTL(COMPAT). Under the others an MQRFH2 without ``mqps`` is data: it is never taken off.
+# An MQRFH2 without folders goes. But for NONE, one without ``mqps`` is data: it is never taken off.
 
 _PUBLICATION: Final = b"<mqps>"
 _OF_PUBLICATION: Final = frozenset({"mqps", "mqpse"})
@@ -90,11 +93,20 @@ _OF_PROPERTIES: Final = _OF_PUBLICATION | frozenset(
 )
 
 
-def given(mqmd: RawMqmd, body: bytes, options: int) -> tuple[RawMqmd, bytes]:
-    """The descriptor and the data that a program gets. options: MQGMO_*."""
-    if options & (MQGMO_PROPERTIES_FORCE_MQRFH2 | MQGMO_PROPERTIES_IN_HANDLE):
+_CONTROLS: Final = {
+    MQGMO_PROPERTIES_FORCE_MQRFH2: "FORCE",
+    MQGMO_PROPERTIES_IN_HANDLE: "ALL",
+    MQGMO_NO_PROPERTIES: "NONE",
+    MQGMO_PROPERTIES_COMPATIBILITY: "COMPAT",
+}
+
+
+def given(mqmd: RawMqmd, body: bytes, options: int, control: str) -> tuple[RawMqmd, bytes]:
+    """The descriptor and the data that a program gets. options: MQGMO_*. control: PROPCTL of the queue."""
+    control = next((word for bit, word in _CONTROLS.items() if options & bit), control)
+    if control in ("ALL", "FORCE"):
         return mqmd, body
-    takes_all = bool(options & MQGMO_NO_PROPERTIES)
+    takes_all = control == "NONE"
     if (name := mqmd.name(mqmd.format)) != MQFMT_RF_HEADER_2 or not (takes_all or _PUBLICATION in body):
         return mqmd, body
     try:
@@ -105,14 +117,12 @@ def given(mqmd: RawMqmd, body: bytes, options: int) -> tuple[RawMqmd, bytes]:
     if not isinstance(first, Rfh2):
         return mqmd, body
     names = {folder.name for folder in first.folders}
-    if takes_all:
-        data = tuple(folder for folder in first.folders if folder.name not in _OF_PROPERTIES)
-        if len(data) == len(first.folders):
-            return mqmd, body
-        if data:
-            return mqmd, first.with_folders(data).encode() + body[first.length :]
-    elif not "mqps" in names <= _OF_PUBLICATION:
+    goes = _OF_PROPERTIES if takes_all else _OF_PUBLICATION
+    if names.isdisjoint(goes) or not (takes_all or "mqps" in names) or (control == "COMPAT" and not names <= goes):
         return mqmd, body
+    data = tuple(folder for folder in first.folders if folder.name not in goes)
+    if data:
+        return mqmd, first.with_folders(data).encode() + body[first.length :]
     described = replace(
         mqmd.decoded,
         format=first.format,
@@ -238,7 +248,7 @@ class Getting:
         row = self._found(unit, handle, asked, seq)
         message = message_of(unit.database, row, self._now_us())
         try:
-            mqmd, body = given(read_mqmd(message.md), message.body, options)
+            mqmd, body = given(read_mqmd(message.md), message.body, options, handle.defaults.properties)
         except DecodeError:
             mqmd, body = NO_DESCRIPTOR, message.body
         got = as_asked(mqmd, body, asked, queue.name, message.seq)

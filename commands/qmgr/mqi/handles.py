@@ -10,10 +10,12 @@ from enum import Enum, auto
 from typing import Final
 from weakref import WeakSet
 
+from commands.broker.objects import AliasQueue, LocalQueue, ModelQueue
 from commands.qmgr.mqi.authority import TopicDefinitions
 from commands.qmgr.mqi.context import Application
 from commands.qmgr.mqi.groups import Groups
 from commands.qmgr.mqi.refusals import MqiError
+from commands.qmgr.mqi.subscription_requests import SubscriptionAnswer
 from commands.qmgr.store.connection import OpenQueue, ProgramConnection
 from commands.qmgr.store.dynamic_queues import Close
 from commands.qmgr.store.uncommitted import BEFORE_ALL, Came, Search
@@ -26,7 +28,9 @@ from rfh2.mqi_constants import (
     MQGMO_UNMARK_BROWSE_HANDLE,
     MQOO_ANY_INPUT,
     MQOO_CO_OP,
+    MQOO_INPUT_AS_Q_DEF,
     MQOO_INPUT_EXCLUSIVE,
+    MQOO_INPUT_SHARED,
     MQOO_OUTPUT,
     MQRC_HOBJ_ERROR,
     MQRC_OBJECT_IN_USE,
@@ -133,6 +137,15 @@ class SubscriptionUse:
 
 
 @dataclass(frozen=True, slots=True)
+class JoinableSubscription:
+    """A subscription that a program of *user* has open. answer: what MQSUB gave."""
+
+    answer: SubscriptionAnswer
+    user: str
+    managed: ManagedQueue | None
+
+
+@dataclass(frozen=True, slots=True)
 class OpenSubscription:
     """What MQSUB opened. queue: the handle of its queue. deferred: MsgId of the request that removes it in the end.
 
@@ -145,6 +158,30 @@ class OpenSubscription:
     queue: int
     deferred: bytes | None
     user: str
+
+
+@dataclass(frozen=True, slots=True)
+class Defaults:
+    """What an object says for what a program's options leave to it, when it is opened: DEFPSIST, DEFPRESP, PROPCTL."""
+
+    persistent: bool = False
+    put_response: str = "SYNC"
+    properties: str = "COMPAT"
+
+
+def defaults_of(queue: LocalQueue, opened: AliasQueue | LocalQueue | ModelQueue | None = None) -> Defaults:
+    """Those of *queue*; where it is opened by an alias, that says how puts are answered and properties are given."""
+    by = opened if isinstance(opened, AliasQueue) else queue
+    return Defaults(queue.def_persistent, by.def_put_response, by.properties)
+
+
+def input_options(queue: LocalQueue, options: int) -> int:
+    """*options* as they count for *queue*: what MQOO_INPUT_AS_Q_DEF means, and alone where it cannot be shared."""
+    if not options & MQOO_ANY_INPUT:
+        return options
+    as_defined = options & MQOO_INPUT_AS_Q_DEF and queue.exclusive_by_default
+    alone = as_defined or options & MQOO_INPUT_EXCLUSIVE or not queue.shareable
+    return options & ~MQOO_ANY_INPUT | (MQOO_INPUT_EXCLUSIVE if alone else MQOO_INPUT_SHARED)
 
 
 @dataclass(slots=True)
@@ -164,6 +201,7 @@ class Handle:
     queue: str = ""
     qmgr: str = ""
     topic: str = ""
+    defaults: Defaults = Defaults()
     made: OpenQueue | None = None
     cursor: tuple[int, int] = BEFORE_ALL
     passed: bytes | None = None
@@ -215,7 +253,8 @@ class Handles:
 class OpenQueues:
     """What all programs together have open: OpenInputCount and OpenOutputCount of queues, exclusive use, locks.
 
-    subscriptions: named ones, by name. branches: of global transactions, those that are not prepared, by their XIDs.
+    subscriptions: named ones, by name. joinable: all, by identifier. branches: of global transactions, those that are
+    not prepared, by their XIDs.
     """
 
     def __init__(self) -> None:
@@ -223,6 +262,7 @@ class OpenQueues:
         self.outputs: Counter[str] = Counter()
         self._exclusive: set[str] = set()
         self.subscriptions: dict[str, SubscriptionUse] = {}
+        self.joinable: dict[bytes, JoinableSubscription] = {}
         self.branches: dict[bytes, Branch] = {}
         self._searches: WeakSet[Search] = WeakSet()
         self.locks: dict[int, Handle] = {}  # messages that a program has browsed with MQGMO_LOCK, by seq

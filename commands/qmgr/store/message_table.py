@@ -16,7 +16,6 @@ from commands.broker.puts import Outgoing
 from commands.broker.state import LAST_US, to_microseconds
 from commands.disk.errors import MessageRefusedError, QueueError
 from commands.headers.put_to_topic import publish_command
-from commands.qmgr.store import reading
 from commands.qmgr.store.counters import Counters
 from commands.qmgr.store.definitions import QueueDefinitions
 from commands.qmgr.store.messages import (
@@ -138,7 +137,7 @@ class ReadAhead:
 
 
 class MessageTable:
-    """All messages of a queue manager. Its methods are for an open unit of work, and raise sqlite3 errors.
+    """All messages of a queue manager. Its methods are for an open unit of work, and raise ``FAILURES``.
 
     got: the numbers of the messages that the unit of work got. last: the number of the last message; None until it is
     needed.
@@ -295,7 +294,8 @@ class MessageTable:
             end_us = None if arrived.lifetime_us is None else min(time_us + arrived.lifetime_us, LAST_US)
         descriptor = put_descriptor(arrived.md, body, md)
         body = resolved_body(body, descriptor)
-        rank = HIGHEST_PRIORITY - arrived.priority
+        # FIFO: as if each message had the priority that is the default when it comes; its descriptor keeps its own.
+        rank = HIGHEST_PRIORITY - (local.def_priority if local.in_order_of == "FIFO" else arrived.priority)
         self._add((seq, name, rank, time_us, arrived.user, arrived.persistent, end_us, descriptor, body, 0))
         return seq
 
@@ -314,6 +314,7 @@ class MessageTable:
                 or not local.put_enabled
                 or len(body) > local.max_message_length
                 or local.max_depth < UNLIMITED_DEPTH
+                or local.in_order_of == "FIFO"
             ):
                 return n
             rank, persistent, user, lifetime_us = columns
@@ -405,7 +406,7 @@ class MessageTable:
 
     def _next(self) -> int:
         if self.last is None:
-            self.last = reading.highest(self._database, "messages")
+            self.last = self._database.highest("messages")
         return self.last + 1
 
     def _time_us(self, time: datetime) -> int:

@@ -154,10 +154,13 @@ class _QueueManager:
 
 
 class LocalDifferences:
-    """Compares captured messages. setup: MQSC that every queue manager starts with, in both versions."""
+    """Compares captured messages. setup: MQSC that every queue manager starts with, in both versions.
 
-    def __init__(self, setup: str = "") -> None:
-        self._setup = setup
+    old: which broker of version 6, ``v6`` or ``v6-broker``.
+    """
+
+    def __init__(self, setup: str = "", old: str = "v6") -> None:
+        self._setup, self._old = setup, old
         self._qmgrs: dict[str, _QueueManager] = {}
         self._arrivals = Arrivals()
         self._tally, self._deliveries = DifferenceTally(), Deliveries()
@@ -174,7 +177,7 @@ class LocalDifferences:
         """The same for what ``Arrivals`` made of a message; the order is not checked again."""
         known = self._qmgrs.get(qmgr)
         if known is None:
-            known = self._qmgrs[qmgr] = _QueueManager(BothVersions(qmgr, self._setup), Explainer())
+            known = self._qmgrs[qmgr] = _QueueManager(BothVersions(qmgr, self._setup, self._old), Explainer())
             known.explainer.causes.begin(*known.pair.subscriptions())
         step, explainer = known.pair.step(arrival), known.explainer
         if not counted:

@@ -48,7 +48,7 @@ from rfh2.channel.segments import (
     split,
 )
 from rfh2.layouts import MQMD2, Layout
-from rfh2.mqi_constants import MQGMO_WAIT, MQMO_MATCH_MSG_TOKEN
+from rfh2.mqi_constants import MQGMO_WAIT, MQMO_MATCH_MSG_TOKEN, MQSO_MANAGED, MQSO_RESUME
 from rfh2.mqmd import Mqmd, decode_mqmd
 from rfh2.pcf_admin_names import MQOT_Q, MQOT_TOPIC
 
@@ -442,6 +442,14 @@ class MqiClient:
         at = SPI.size + 2 * SPI_BLOCK.size
         given_back = Structure(MQSD, bytearray(reply.body), at + 4 + LSD.size, self.order)
         return Subscribed(reply.reason, int.from_bytes(reply.body[at : at + 4], self.order), reply.handle, given_back)
+
+    def join(self, sub_id: bytes) -> Subscribed:
+        """The SPI call by which a session gets from a subscription that a program has open."""
+        lsd = self.structure(LSD, "LSD ", 1, Options=0x20000, SubId=sub_id, QName="", QMgrName="")
+        reply = self.spi(7, "SPB", self.long(0) + bytes(lsd) + self.sd(MQSO_RESUME | MQSO_MANAGED, "", ""))
+        at = SPI.size + 2 * SPI_BLOCK.size
+        hsub = int.from_bytes(reply.body[at : at + 4], self.order)
+        return Subscribed(reply.reason, hsub, reply.handle, Structure(MQSD, bytearray(MQSD.size), 0, self.order))
 
     def spi(
         self, verb: int, name: str, data: bytes, version: int = 1, handle: int = 0, described: bytes = b""

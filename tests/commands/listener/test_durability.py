@@ -14,6 +14,7 @@ import pytest
 
 from commands.broker.objects import QueueManager
 from commands.qmgr.store import Durability, QueueManagerStore
+from commands.qmgr.store.sqlite_database import WriteAheadLog
 from rfh2.channel.layouts import MQPMO
 from rfh2.channel.segments import SegmentType
 from rfh2.channel.xa import TMSUCCESS, Xid
@@ -74,13 +75,13 @@ CALLS: list[tuple[str, Program, bool]] = [
 @pytest.mark.rule("LSN-27")
 def test_what_need_not_last(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     synced: list[bool] = []
-    sync = QueueManagerStore.sync
+    sync = WriteAheadLog.sync
 
-    def noted(store: QueueManagerStore) -> None:
-        sync(store)
+    def noted(log: WriteAheadLog) -> None:
+        sync(log)
         synced.append(True)
 
-    monkeypatch.setattr(QueueManagerStore, "sync", noted)
+    monkeypatch.setattr(WriteAheadLog, "sync", noted)
     found: list[tuple[str, bool]] = []
     with listener_at(home) as port, MqiClient(port) as client:
         client.connect()
@@ -99,7 +100,7 @@ def test_one_wait_for_the_disk_serves_all_and_nobody_is_answered_before_it(
     syncs = 0
     turns = {1: threading.Event(), 2: threading.Event()}
 
-    def wait(_: QueueManagerStore) -> None:
+    def wait(_: WriteAheadLog) -> None:
         nonlocal syncs
         syncs += 1
         assert turns[syncs].wait(20)
@@ -109,7 +110,7 @@ def test_one_wait_for_the_disk_serves_all_and_nobody_is_answered_before_it(
         for client in clients:
             client.connect()
         handles = [client.opened("Q", MQOO_OUTPUT | MQOO_INPUT_SHARED) for client in clients]
-        monkeypatch.setattr(QueueManagerStore, "sync", wait)
+        monkeypatch.setattr(WriteAheadLog, "sync", wait)
         pmo = bytes(clients[0].structure(MQPMO[2], "PMO ", 2))
         for client, handle in zip(clients[:3], handles, strict=False):
             client.request(SegmentType.MQPUT, client.md(persistence=1) + pmo + client.long(0), handle)

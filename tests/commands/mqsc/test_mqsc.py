@@ -72,6 +72,12 @@ class Shelf:
     def clear(self, name: str) -> int:
         return self.messages.pop(name, 0)
 
+    def has_uncommitted(self, name: str) -> bool:
+        return False
+
+    def in_doubt(self) -> tuple[()]:
+        return ()
+
 
 class Desk:
     """An administrator at a queue manager in memory."""
@@ -369,9 +375,17 @@ def test_an_unknown_verb_is_told_the_known_ones(desk: Desk) -> None:
 
 
 def test_keywords_without_effect_are_named(desk: Desk) -> None:
-    answer = desk.ask("DEFINE QLOCAL(Q) SHARE TRIGTYPE(FIRST) MAXDEPTH(7) REPLACE")
-    assert answer.lines == ("AMQ8006: WebSphere MQ queue created.", "(without effect here: SHARE TRIGTYPE)")
+    answer = desk.ask("DEFINE QLOCAL(Q) HARDENBO QDEPTHHI(90) MAXDEPTH(7) REPLACE")
+    assert answer.lines == ("AMQ8006: WebSphere MQ queue created.", "(without effect here: HARDENBO QDEPTHHI)")
     assert desk.objects.queues["Q"] == LocalQueue("Q", max_depth=7)
+
+
+@pytest.mark.parametrize(
+    ("made", "amq"),
+    [("QLOCAL(Q) TRIGGER", "AMQ8404"), ("QMODEL(M) TRIGGER", "AMQ8404"), ("QLOCAL(Q) USAGE(XMITQ) TRIGGER", "AMQ8006")],
+)
+def test_only_a_transmission_queue_can_be_triggered(desk: Desk, made: str, amq: str) -> None:
+    assert desk.ask(f"DEFINE {made}").amq == amq
 
 
 def test_changes_are_what_the_edge_keeps(desk: Desk) -> None:
@@ -450,7 +464,8 @@ def test_subscribing_is_refused_below_sub_disabled(desk: Desk) -> None:
 def test_every_queue_attribute_is_kept_and_shown(desk: Desk) -> None:
     desk.must(
         "DEFINE QLOCAL(Q) DESCR('d') PUT(DISABLED) GET(DISABLED) DEFPRTY(4) DEFPSIST(YES) MAXDEPTH(5) MAXMSGL(6) +\n"
-        "  BOTHRESH(7) BOQNAME(B) USAGE(XMITQ)"
+        "  BOTHRESH(7) BOQNAME(B) USAGE(XMITQ) NOSHARE DEFSOPT(EXCL) MSGDLVSQ(FIFO) PROPCTL(NONE) DEFPRESP(ASYNC) +\n"
+        "  TRIGGER TRIGTYPE(DEPTH) TRIGDPTH(8) TRIGMPRI(3) TRIGDATA('C') INITQ(I) PROCESS(P)"
     )
     desk.shelf.messages["Q"] = 2
     assert desk.show("DISPLAY QLOCAL(Q)") == [
@@ -467,10 +482,30 @@ def test_every_queue_attribute_is_kept_and_shown(desk: Desk) -> None:
             "BOTHRESH": 7,
             "BOQNAME": "B",
             "USAGE": "XMITQ",
+            "SHARE": "NOSHARE",
+            "DEFSOPT": "EXCL",
+            "MSGDLVSQ": "FIFO",
+            "PROPCTL": "NONE",
+            "DEFPRESP": "ASYNC",
+            "TRIGGER": "TRIGGER",
+            "TRIGTYPE": "DEPTH",
+            "TRIGDPTH": 8,
+            "TRIGMPRI": 3,
+            "TRIGDATA": "C",
+            "INITQ": "I",
+            "PROCESS": "P",
             "DEFTYPE": "PREDEFINED",
             "CURDEPTH": 2,
         }
     ]
+
+
+def test_a_switch_is_a_word_that_stands_alone(desk: Desk) -> None:
+    desk.must("DEFINE QLOCAL(Q) NOSHARE")
+    assert desk.ask("DISPLAY QLOCAL(Q) SHARE TRIGGER").lines[2:] == (f"   {'NOSHARE':<40}NOTRIGGER",)
+    desk.must("ALTER QLOCAL(Q) SHARE")
+    assert desk.objects.queues["Q"].shareable
+    assert desk.ask("ALTER QLOCAL(Q) SHARE NOSHARE").amq == "AMQ8405"
 
 
 def test_a_queue_with_messages_is_deleted_only_with_purge(desk: Desk) -> None:
@@ -515,6 +550,8 @@ def test_qmgr_attributes_of_guide_6_5_1(desk: Desk) -> None:
             "TREELIFE": 900,
             "CONNAUTH": "SYSTEM.DEFAULT.AUTHINFO.IDPWOS",
             "CHLAUTH": "ENABLED",
+            "SSLKEYR": "",
+            "CERTLABL": "",
         }
     ]
     assert desk.show("DISPLAY QMGR PSMODE") == [{"QMNAME": "QM1", "PSMODE": "DISABLED"}]

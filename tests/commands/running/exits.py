@@ -5,6 +5,7 @@ The last one is a program in no language of ours: ``python tests/commands/runnin
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import signal
@@ -27,10 +28,19 @@ def counting(
     if parms.exit_data:
         with Path(parms.exit_data).open("a") as log:
             log.write(f"{parms.exit_reason.name} {parms.qmgr_name} {number}\n")
+        if parms.exit_reason is ExitReason.TERM:
+            atexit.register(_end_slowly, Path(parms.exit_data), parms.qmgr_name)
     answer = ExitAnswer(exit_user_area=number.to_bytes(16, "big"))
     if subscription is None:
         return answer
     return answer.model_copy(update={"destination_q_name": f"{subscription.destination_q_name}.{number}"})
+
+
+def _end_slowly(data: Path, qmgr: str) -> None:
+    """A program that is killed right after its answer to TERM does not get here."""
+    time.sleep(0.2)
+    with data.open("a") as log:
+        log.write(f"ended {qmgr}\n")
 
 
 def by_data(

@@ -88,7 +88,7 @@ def test_4_6_2_1_init_term_and_the_user_area(tmp_path: Path, monkeypatch: pytest
     assert (tmp_path / "log").read_text().splitlines() == [
         *("INIT QM1 1", "PUBLICATION QM1 2", "PUBLICATION QM1 3"),
         *("INIT QM2 1", "PUBLICATION QM2 2", "PUBLICATION QM2 3"),
-        *("TERM QM1 4", "TERM QM2 4"),
+        *("TERM QM1 4", "ended QM1", "TERM QM2 4", "ended QM2"),
     ]
 
 

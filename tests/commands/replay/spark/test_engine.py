@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -150,8 +151,11 @@ def test_records_that_cannot_be_read_are_told(spark: SparkSession, tmp_path: Pat
 
 def test_a_seq_that_occurs_twice_is_told_in_words(spark: SparkSession, tmp_path: Path) -> None:
     source = _capture(tmp_path / "in")
-    (source / "3.jsonl").write_text((source / "1.jsonl").read_text().splitlines()[0] + "\n")
-    with pytest.raises(RepeatedSeqError, match=r"^seq 121 occurs twice in queue manager QM1$"):
+    line = json.loads((source / "1.jsonl").read_text().splitlines()[0])
+    (source / "3.jsonl").write_text(json.dumps(line | {"user": "somebody"}) + "\n")
+    with pytest.raises(
+        RepeatedSeqError, match=r"^seq 121 is that of two different messages at queue manager QM1: give"
+    ):
         _replay(spark, Order(source, "auto", tmp_path / "puts.jsonl", SETUP))
 
 
