@@ -128,3 +128,22 @@ def test_one_wait_for_the_disk_serves_all_and_nobody_is_answered_before_it(
         turns[2].set()
         assert [client.reply(SegmentType.MQPUT).reason for client in clients[1:3]] == [0, 0]
         assert syncs == 2
+
+
+def test_the_log_is_written_into_the_database_beside_who_works_and_begins_anew(tmp_path: Path) -> None:
+    with QueueManagerStore.create(tmp_path, QueueManager("QM1")) as store:
+        log = store.database.take_log()
+        assert log is not None
+        sizes = []
+        for _ in range(3):
+            for n in range(40):
+                with store.unit_of_work(False) as unit:
+                    unit.put("Q", Mqmd().encode(), bytes(2_000))
+                    if n == 20:
+                        log.checkpoint()
+                    for _ in range(3):
+                        unit.put("Q", Mqmd().encode(), bytes(2_000))
+            log.checkpoint()
+            sizes.append(Path(f"{store.database.path}-wal").stat().st_size)
+        assert max(sizes) < 1.5 * sizes[0]
+        assert store.depth("Q") == 3 * 40 * 4
