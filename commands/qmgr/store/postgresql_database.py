@@ -217,6 +217,9 @@ class PostgresqlDatabase:
             self.rollback()
             raise SupersededError(self.path, self.epoch, row["epoch"])
 
+    def take_log(self) -> None:
+        """The log is the server's."""
+
     def _begun(self, waits: bool) -> dict[str, int]:
         try:
             cursor = self.connection.session.execute(_BEGIN if waits else f"{_BEGIN} NOWAIT")
