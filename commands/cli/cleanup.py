@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import click
 
 from commands.broker.jms_queues import ADMIN_QUEUE
+from commands.config.home import Home
 from commands.explain.command_text import is_response
 from commands.headers.registry import is_command
 from commands.options.queue_manager import queue_manager
@@ -26,22 +25,22 @@ from rfh2.terminal_escape import visible
 
 @verb(
     "qpubsub cleanup -m QM1 --rehearse",
-    "qpubsub cleanup -m QM1 --level STRONG --json",
+    "qpubsub cleanup -m QM1 --level strong --json",
     prints=True,
     exit_codes={1: "done, and SYSTEM.JMS.ADMIN.QUEUE has records that cannot be read", 2: "nothing was changed"},
 )
 @queue_manager
 @click.option(
     "--level",
-    type=click.Choice([level.name for level in Level], case_sensitive=False),
-    default=Level.SAFE.name,
+    type=click.Choice([level.name.lower() for level in Level], case_sensitive=False),
+    default=Level.SAFE.name.lower(),
     show_default=True,
     help="How much cleanup removes; see above.",
 )
 @click.option("--rehearse", is_flag=True, help="Change nothing. Report what cleanup would do.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON object.")
 @click.pass_obj
-def command(console: Console, qmgr: str, home: Path, level: str, rehearse: bool, as_json: bool) -> ExitCode:
+def command(console: Console, qmgr: str, home: Home, level: str, rehearse: bool, as_json: bool) -> ExitCode:
     """Remove what JMS publish/subscribe programs left on SYSTEM.JMS.* queues when they ended without closing.
 
     SAFE removes subscriptions whose dynamic queue no longer exists, and publications on SYSTEM.JMS.ND.* queues that
@@ -65,7 +64,7 @@ def command(console: Console, qmgr: str, home: Path, level: str, rehearse: bool,
             "unread_records": records.unread,
             "items": [_form(item) for item in items],
         }
-        console.data(json.dumps(form, ensure_ascii=False))
+        console.json(form)
     else:
         for item in items:
             console.data(visible(_line(item, rehearse)))

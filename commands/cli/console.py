@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import signal
 from functools import partial
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Final
 
 import click
 
+from commands.config.home import Home
 from commands.config.settings import exposed_secrets, read_config
 from commands.console.access import ConsoleOptions, console_options
 from commands.console.source import Source, store_of_pages
@@ -66,7 +66,7 @@ _DEFAULT_PORT: Final = "8414"
 def command(
     console: Console,
     qmgr: str,
-    home: Path,
+    home: Home,
     listen: str,
     write: bool,
     config: Path | None,
@@ -123,7 +123,7 @@ async def _served(console: Console, qmgr: str, options: ConsoleOptions, source: 
         url = f"{options.scheme}://{where_of(options.host, port)}/"
         console.say(f"queue manager {qmgr}: console on {url}; stop with Ctrl-C")
         if as_json:
-            console.data(json.dumps({"qmgr": qmgr, "url": url, "write": options.write}))
+            console.json({"qmgr": qmgr, "url": url, "write": options.write})
             console.flush()
 
     await serve(ConsoleApp(qmgr, options, source), options, ended, started)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from itertools import chain, islice
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Final
 
 import click
 
+from commands.config.home import Home
 from commands.mqsc import Answer, ScriptTally, Statement, echo, statements
 from commands.mqsc.script import lines_of
 from commands.options.queue_manager import only_queue_manager, queue_manager_or_none
@@ -34,7 +34,7 @@ _BATCH: Final = 100
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each command.")
 @click.pass_obj
-def command(console: Console, qmgr: str | None, home: Path, script: Path, as_json: bool) -> ExitCode:
+def command(console: Console, qmgr: str | None, home: Home, script: Path, as_json: bool) -> ExitCode:
     """Run the MQSC commands in SCRIPT, or on standard input, on queue manager QMGR.
 
     The output is that of runmqsc. After a command that fails, the next one runs; the last lines say how many failed.
@@ -93,7 +93,7 @@ def _text(data: bytes, source: str) -> str:
 def _show_answer(console: Console, statement: Statement, answer: Answer, as_json: bool) -> None:
     if as_json:
         about = {"number": statement.number, "line": statement.line, "command": statement.text}
-        console.data(json.dumps(about | answer.as_json(), ensure_ascii=False))
+        console.json(about | answer.as_json())
         return
     for line in chain(echo(statement), answer.printed()):
         console.data(_visible(line))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 import click
 
 from commands.broker.objects import DEFAULT_STREAM
+from commands.config.home import Home
 from commands.explain.build import CommandSpec, command_message
 from commands.options.captures import say_that_stdin_is_read
 from commands.options.queue_manager import queue_manager, typed_property
@@ -44,7 +43,7 @@ _BATCH: Final = 100
 def command(
     console: Console,
     qmgr: str,
-    home: Path,
+    home: Home,
     retain: bool,
     stream: str,
     properties: tuple[str, ...],
@@ -82,7 +81,7 @@ def command(
     if waits:
         console.warn(f"no processor is running: publications are delivered when qpubsub run -m {qmgr} is started")
     if as_json:
-        console.data(json.dumps({"qmgr": qmgr, "queue": stream, "topic": topic, "put": done, "processor": not waits}))
+        console.json({"qmgr": qmgr, "queue": stream, "topic": topic, "put": done, "processor": not waits})
     return ExitCode.DONE
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Final
 
 import click
 
 from commands.broker.connections import Order
+from commands.config.home import Home
 from commands.options.queue_manager import queue_manager
 from commands.options.verb import json_option, verb
 from commands.qmgr.store import QueueManagerStore
@@ -43,7 +42,7 @@ class _Number(click.ParamType[int]):
 @json_option
 @click.pass_obj
 def command(
-    console: Console, qmgr: str, home: Path, commit: int | None, backout: int | None, as_json: bool
+    console: Console, qmgr: str, home: Home, commit: int | None, backout: int | None, as_json: bool
 ) -> ExitCode:
     """Show the branches of global transactions (XA) that are prepared, and that nobody has committed or backed out.
 
@@ -62,7 +61,7 @@ def command(
     for each, xid, (put, got) in found:
         shown = str(Xid.read(bytearray(xid), 0, "big"))
         if as_json:
-            console.data(json.dumps({"transaction": f"0.{each}", "xid": shown, "put": put, "got": got}))
+            console.json({"transaction": f"0.{each}", "xid": shown, "put": put, "got": got})
         else:
             console.data(f"0.{each}  {shown}  messages put: {put}, got: {got}")
     if not found:
@@ -79,7 +78,7 @@ def _end(console: Console, store: QueueManagerStore, number: int, commits: bool,
         with store.unit_of_work() as unit:
             is_done = unit.prepared.resolve(number, commits) is not None
     if as_json:
-        console.data(json.dumps({"transaction": f"0.{number}", "committed": commits, "done": is_done}))
+        console.json({"transaction": f"0.{number}", "committed": commits, "done": is_done})
     if is_done:
         console.say(f"transaction 0.{number} was {'committed' if commits else 'backed out'}")
         return ExitCode.DONE

@@ -32,7 +32,7 @@ from commands.listener.conversation import Conversation, Shared
 from commands.listener.session import Session
 from commands.qmgr.event_numbers import CHANNEL_STOPPED
 from commands.qmgr.store.listeners import SOCKETS, answer, reached
-from rfh2.errors import StoreError
+from rfh2.errors import StoreError, system_words
 
 _log: Final = logging.getLogger("qpubsub.listener")
 _ASKED_S: Final = 1.0
@@ -73,7 +73,7 @@ class Presence:
         try:
             self._server = await asyncio.start_unix_server(self._answer, sock=_bound(path))
         except OSError as error:
-            _log.warning("%s: %s; who is connected cannot be shown", path, error.strerror or error)
+            _log.warning("%s: %s; who is connected cannot be shown", path, system_words(error))
             return
         self._path = path
 

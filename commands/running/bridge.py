@@ -26,6 +26,7 @@ from typing import Any, Final, Self
 
 from commands.broker.authority import GroupsOf
 from commands.broker.budget import Budget
+from commands.config.home import Home
 from commands.config.settings import Config, exposed_secrets
 from commands.disk import permissions
 from commands.disk.errors import SupersededError
@@ -48,6 +49,7 @@ from commands.running.log_file import LogFile, LogFormat
 from commands.running.mqsc_scripts import ScriptDirectory
 from commands.running.publish_exits import PublishExits
 from commands.running.recorder import Recorder
+from commands.running.service_manager import notify
 from commands.running.supervisor import SupervisedWatchdog
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
@@ -66,7 +68,7 @@ class RunSettings:
     """What the command line, the environment and the file of ``--config`` ask for; named as the options of ``run``."""
 
     qmgr: str
-    home: Path
+    home: Home
     config: Config = field(default_factory=Config)  # the tables of the file; an option below comes before its table
     once: bool = False  # end when the queues are empty
     record: Path | None = None  # JSON Lines with every put
@@ -208,6 +210,7 @@ class Bridge:
             _log.error("%s", ended_on)
         self._processor.start()
         self._health.phase = Phase.RUNNING
+        notify(f"READY=1\nSTATUS=queue manager {given.qmgr}: processing commands")
         text = "queued publish/subscribe started for queue manager %s"
         _log.info(text, given.qmgr, extra=_for_the_log(STARTED))
 
@@ -266,10 +269,10 @@ class Bridge:
         """One line about ``tally``."""
         tally = self.tally
         to_tree = f", {counted(tally.linked, 'publication')} for the topic tree" if tally.linked else ""
+        delivered = counted(tally.publications, "publication delivered", "publications delivered")
         return (
-            f"{counted(tally.commands, 'command')} ({tally.errors:,} in error): "
-            f"{counted(tally.publications, 'publication')}, {counted(tally.responses, 'response')}, "
-            f"{counted(tally.dead_letters, 'dead letter')}{to_tree}"
+            f"{counted(tally.commands, 'command')} ({tally.errors:,} in error): {delivered}, "
+            f"{counted(tally.responses, 'response')}, {counted(tally.dead_letters, 'dead letter')}{to_tree}"
         )
 
     def exit_code(self) -> ExitCode:

@@ -26,6 +26,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import click
 
+from commands.config.home import Home
 from commands.options.captures import say_that_stdin_is_read
 from commands.qmgr.store import QueueManagerStore
 from commands.terminal.console import Console, ExitCode
@@ -36,7 +37,7 @@ from migrate.racf import FILE_NAME, HIGH_LEVEL_QUALIFIER, racf_commands
 from migrate.readers import KINDS, read_others, read_sources
 from migrate.readers.text import decoded
 from migrate.target import Target, existing_target
-from rfh2.errors import MigrationError
+from rfh2.errors import MigrationError, system_words
 
 _STDIN = "stdin"
 
@@ -233,7 +234,7 @@ class MigrationOptions:
     """What an administrator gives to strmqbrk and to migmbbrk, by the names of click's parameters."""
 
     qmgr: str
-    home: Path
+    home: Home
     source: tuple[str, ...]
     more: tuple[str, ...]  # sources too, given as arguments
     target: str  # of TARGETS
@@ -248,6 +249,7 @@ class MigrationOptions:
     from_qmgr: str | None
     rehearse: bool
     undo: bool
+    force: bool  # with undo; strmqbrk has it for objects of the same name too
     now: datetime = field(default_factory=utc_now)
 
     @property
@@ -304,5 +306,5 @@ class MigrationOptions:
         try:
             return decoded(self.existing.read_bytes())
         except OSError as error:
-            why = error.strerror or error
+            why = system_words(error)
             raise MigrationError(f"--existing {self.existing}: {why}; nothing was changed") from error

@@ -18,7 +18,7 @@ from commands.listener import conversation
 from commands.qmgr.mqi.handles import MARKED_US, Handle, OpenQueues
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore
-from commands.qmgr.store.sqlite import utc_now
+from commands.qmgr.store.queue_manager import utc_now
 from rfh2 import Folder, Rfh2, decode
 from rfh2.ccsid import ByteOrder
 from rfh2.channel.layouts import MQGMO

@@ -23,7 +23,7 @@ from commands.qmgr.admin.runner import StatementRunner
 from commands.qmgr.mqi.subscription_requests import SubscriptionDescriptor, SubscriptionRequest, Verb
 from commands.qmgr.mqi.subscription_rules import described
 from commands.qmgr.store import QueueManagerStore
-from commands.qmgr.store.sqlite import utc_now
+from commands.qmgr.store.queue_manager import utc_now
 from rfh2.channel.layouts import MQSD
 from rfh2.channel.segments import Structure
 from rfh2.constants import MQRO_PAN
