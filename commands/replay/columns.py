@@ -116,7 +116,7 @@ MESSAGE: Final[Columns] = (
     Column(
         "properties", "map<string,string>", "The properties of the folder usr, as text; binary ones in hexadecimal."
     ),
-    Column("body_format", "string", "The format of the data behind the headers."),
+    Column("body_format", "string", "The format of the data after the headers."),
     Column("body_encoding", "int", "The encoding of that data."),
     Column("body_ccsid", "int", "The CCSID of that data."),
     Column("body_offset", "int", "Where that data begins in the body, in bytes."),
@@ -128,7 +128,7 @@ MESSAGE: Final[Columns] = (
 
 WITH_DECODED: Final[Columns] = (
     *MESSAGE,
-    Column("body", "binary", "The data behind the headers."),
+    Column("body", "binary", "The data after the headers."),
     Column("error", "string", "Why the message cannot be decoded, or its command is refused.", "nothing is wrong"),
 )
 """What ``with_decoded`` adds to a DataFrame, each with a prefix to its name; all null where there is no message."""

@@ -149,7 +149,7 @@ class _Connection:
     def copy(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
         """COPY *rows* into a table."""
         try:
-            with psycopg.Cursor(self.session).copy(statement) as copying:  # type: ignore[arg-type]
+            with psycopg.Cursor(self.session).copy(statement) as copying:
                 for row in rows:
                     copying.write_row(row)
         except psycopg.Error as error:
