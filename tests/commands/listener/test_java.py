@@ -175,7 +175,7 @@ SHARING_PROGRAMS: Final[dict[str, tuple[str, ...]]] = {
         "0, 0 done, 0 failed",
         "get 2 2016",
         "get 2 2016",
-        "trigger 2067",
+        "trigger 2075",
         "depth 3",
     ),
     "Reach PORT": (*(f"{got} got from {put}" for put in _MODES for got in _MODES), "closed"),
