@@ -24,7 +24,7 @@ from typing import BinaryIO, Final, cast
 
 from commands.disk.files import to_disk
 from commands.disk.permissions import make_directory, private
-from rfh2.errors import MigrationError
+from rfh2.errors import MigrationError, system_words
 
 Content = bytes | Callable[[], Iterable[bytes]]
 _PIECE_BYTES = 1 << 16
@@ -104,7 +104,7 @@ class StagedFiles:
             )
         except OSError as error:
             self.discard()
-            raise MigrationError(f"{directory}: {error.strerror or error}; nothing was changed") from error
+            raise MigrationError(f"{directory}: {system_words(error)}; nothing was changed") from error
         except BaseException:
             self.discard()
             raise

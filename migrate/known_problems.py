@@ -42,7 +42,8 @@ KNOWN: Final = _table(
     (
         "P04",
         "A right reaches more people or more topics than it names",
-        "On Unix a user's right is his primary group's; a right on SYSTEM.BASE.TOPIC is one on every topic. Grant to "
+        "On UNIX, authority granted to a user applies to the user's whole primary group; authority on "
+        "SYSTEM.BASE.TOPIC applies to every topic. Grant to "
         "groups, on the topic objects of streams and applications.",
     ),
     (
@@ -103,7 +104,7 @@ KNOWN: Final = _table(
     (
         "P16",
         "A namelist altered without the names that it had",
-        "The scripts here list all names, behind the objects; keep it so when you add to them.",
+        "The scripts here list all names, after the objects; keep it so when you add to them.",
     ),
     (
         "P17",
@@ -149,7 +150,7 @@ KNOWN: Final = _table(
     ("P25", "The hierarchy has two parents or a loop", "Break it with ALTER QMGR PARENT('') before you go on."),
     (
         "P26",
-        "Expiry is not known, or counts anew",
+        "Expiry is not known, or starts again",
         "MQSC's EXPIRY and a message's Expiry count from when they are run: run them soon after they are made.",
     ),
     (

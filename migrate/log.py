@@ -16,6 +16,7 @@ from datetime import datetime
 from typing import TextIO
 
 from commands.broker.objects import LocalQueue, QueueManager
+from commands.terminal.counted import counted
 from migrate.fingerprint import fingerprint
 from migrate.ledger import Fate, Reason, Severity, Verdict
 from migrate.legacy_state import AclEntry, Key, LegacyRetained, LegacyState, LegacySubscription, Product
@@ -118,7 +119,8 @@ def _applying(plan: MigrationPlan) -> Iterator[str]:
 def closing(plan: MigrationPlan, seconds: float | None = None) -> Iterator[str]:
     """How it ended."""
     sums = plan.sums
-    yield f"{sums.items} items: {sums.migrated} migrated, {sums.changed} changed, {sums.refused + sums.left} reported"
+    reported = sums.refused + sums.left
+    yield f"{counted(sums.items, 'item')}: {sums.migrated} migrated, {sums.changed} changed, {reported} reported"
     yield f"Reported: {sums.refused} refused, each with its reason, {sums.left} left by choice"
     took = "" if seconds is None else f" in {seconds:.1f} s"
     end = "Rehearsal done" if plan.phase is Phase.REHEARSE else "Done"
@@ -149,9 +151,10 @@ def step_lines(step: Step) -> Iterator[str]:
             yield f"Authority record: {definition.name}"
 
 
-def taken_back(line: str, rehearse: bool = False) -> str:
-    """That an undo takes back what *line* says, which others have changed. rehearse: that it would."""
-    return f"changed since the migration, and {'would be taken' if rehearse else 'taken'} back: {line}"
+def changed_since(line: str, *, rehearse: bool = False, force: bool = False) -> str:
+    """That an undo keeps what *line* says, which others have changed, or takes it back. rehearse: that it would."""
+    does = "taken back" if force else "kept"
+    return f"changed since the migration, and {'would be ' if rehearse else ''}{does}: {line}"
 
 
 def printable(text: str) -> str:

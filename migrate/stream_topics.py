@@ -163,7 +163,7 @@ def plan_sub_points(draft: Draft) -> None:
             draft.ledger.becomes(key, "the subscription point of another source")
             draft.ledger.note(key, "two sources name it")
         elif point.name not in used:
-            why = "nobody subscribes to it and nothing is retained at it: add it by hand if it will be used (guide 6.2)"
+            why = "it has no subscription and no retained publication: add it by hand if it will be used (guide 6.2)"
             draft.ledger.report(key, why, "P19")
         else:
             found = _point_object(draft, key, point.name)

@@ -202,7 +202,7 @@ def _subscription(draft: Draft, key: Key, legacy: LegacySubscription) -> Subscri
 
 def _check_kind(draft: Draft, legacy: LegacySubscription) -> None:
     if legacy.queue == NEIGHBOURS_QUEUE:
-        why = f"{_neighbour(draft, legacy)} registered it for its own subscribers: the hierarchy makes it anew"
+        why = f"{_neighbour(draft, legacy)} registered it for its own subscribers: the hierarchy makes it again"
         raise _RefusedError(why, severity=Severity.INFO)
     if legacy.topic.startswith("MQ/"):
         why = "metatopics are not provided in version 7, where such a subscription is accepted and ignored (guide 7.5)"

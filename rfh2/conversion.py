@@ -126,7 +126,7 @@ def convert_pcf(data: bytes, source: Representation, target: Representation) -> 
     except DecodeError as error:
         raise ConversionError(MQRC_FORMAT_ERROR, str(error)) from error
     if pcf.rest.strip(b"\0 "):
-        raise ConversionError(MQRC_FORMAT_ERROR, f"{len(pcf.rest)} bytes are behind the last PCF parameter")
+        raise ConversionError(MQRC_FORMAT_ERROR, f"{len(pcf.rest)} bytes follow the last PCF parameter")
     parameters = tuple(_converted(each, pcf, source, target) for each in pcf.parameters)
     return replace(pcf, parameters=parameters, order=target.order).encode()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Final
 
 NAME: Final = "mq-qpubsub"
@@ -13,4 +14,4 @@ VERSION: Final = "0.1.0"
 def how_to_install(extra: str) -> str:
     """What a message says where a library is missing. extra: a name in pyproject.toml's optional dependencies."""
     # Not by name: until the distribution is published, anybody could publish another one under it.
-    return f"run pip install '.[{extra}]' in the source directory of {NAME}"
+    return f"install it with: {sys.executable} -m pip install '.[{extra}]', in the source directory of {NAME}"

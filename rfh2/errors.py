@@ -73,3 +73,9 @@ class StoreError(QPubSubError):
 
 class MigrationError(QPubSubError):
     """A migration that cannot go on; nothing was changed."""
+
+
+def system_words(error: BaseException) -> str:
+    """What the operating system says is wrong, as the end of a sentence; asyncio puts an address before it."""
+    words = (getattr(error, "strerror", None) or str(error)).rpartition("): ")[2]
+    return words[:1].lower() + words[1:]

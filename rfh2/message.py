@@ -118,7 +118,7 @@ def decode(body: bytes, mqmd: bytes | Mqmd | None = None) -> Message:
 def _wrong_type(body: object, mqmd: object) -> TypeError:
     if not isinstance(body, bytes):
         instead = "; of a CapturedMessage or a Put, take its property decoded" if hasattr(body, "body_hex") else ""
-        return TypeError(f"decode: body must be bytes, the message data behind the MQMD, not {_type(body)}{instead}")
+        return TypeError(f"decode: body must be bytes, the message data after the MQMD, not {_type(body)}{instead}")
     return TypeError(f"decode: mqmd must be the bytes of an MQMD, an rfh2.Mqmd or None, not {_type(mqmd)}")
 
 

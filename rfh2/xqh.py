@@ -58,7 +58,7 @@ class Xqh:
     def encode(self) -> bytes:
         """The bytes of this header. Raises EncodeError."""
         if self.mqmd.version != 1:
-            raise EncodeError("MQXQH: the embedded MQMD must be of version 1, with an MQMDE behind it")
+            raise EncodeError("MQXQH: the embedded MQMD must be of version 1, with an MQMDE after it")
         fixed = MQXQH.pack(
             self.order,
             KIND.struc_id.encode(self.charset),

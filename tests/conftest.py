@@ -29,6 +29,8 @@ from tests.quick_java import QUICK_JAVA
 os.environ.setdefault("SPARK_SUBMIT_OPTS", QUICK_JAVA)
 # Tests that import ibmmq themselves must do it as the bridge does (commands.links.ibmmq.connection).
 os.environ.setdefault("MQIPY_NOOTEL", "1")
+# Without --home, a queue manager is in the directory of the test.
+os.environ["XDG_STATE_HOME"] = "."
 
 SEED = os.environ.get("QPUBSUB_TEST_SEED")
 IS_NIGHT = SEED is not None

@@ -43,7 +43,7 @@ def test_the_name_is_ours() -> None:
         ("pip install --upgrade qpubsub", True),
         ("pip install .\n  ~/x/bin/qpubsub", False),
         ("pip install mq-qpubsub", False),
-        ("pip install '.[mqtt]'", False),
+        (" -m pip install '.[mqtt]'", False),
     ],
 )
 def test_what_would_install_a_strangers_package_is_recognised(text: str, found: bool) -> None:
@@ -61,7 +61,7 @@ def test_every_extra_that_a_message_names_exists() -> None:
     named = {extra for path in _texts() for extra in call.findall(path.read_text())}
     assert named == {"console", "delta", "kafka", "mq", "mqtt", "nats", "pam", "pandas", "parquet", "spark", "step"}
     assert named <= PROJECT["optional-dependencies"].keys()
-    assert "pip install '.[mqtt]'" in how_to_install("mqtt")
+    assert " -m pip install '.[mqtt]'" in how_to_install("mqtt")
 
 
 @pytest.mark.parametrize(("file", "package"), [("commands.py", "commands"), ("streams/__init__.py", "streams")])

@@ -91,7 +91,8 @@ def test_what_contributing_names_is_there() -> None:
 
 
 _DARK = re.compile(
-    r"(?<!here )\b(?:is|are) no (?!longer\b|such\b|one\b)\w|\bmade anew\b|\b(?:is|are) told\b|\bso often\b"
+    r"(?<!here )\b(?:is|are) no (?!longer\b|such\b|one\b)\w|\banew\b|\b(?:is|are) told\b|\bso (?:often|many)\b"
+    r"|(?<!left )(?<!bytes-)\bbehind (?!of)|\bdefault one\b|\b[Nn]obody (?!'|$)|\btells? of\b|\bby TLS\b|\bof before\b"
 )
 
 

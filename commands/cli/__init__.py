@@ -7,26 +7,29 @@ becomes one line on stderr and an exit code here, and nowhere else.
 
 from __future__ import annotations
 
+import errno
 import gc
 import io
 import os
+import re
 import sys
 import traceback
-from collections.abc import Sequence
-from difflib import get_close_matches
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
 from typing import Any, Final, NoReturn
 
 import click
+from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
-from commands.options.verb import context_settings, talk_options
+from commands.options.verb import VerbGroup, context_settings, talk_options
 from commands.terminal.console import Console, ExitCode, guarded_stderr
+from commands.terminal.output_file import naming
 from commands.terminal.stopping import deferring_interrupts, noting_interrupts
 from rfh2.distribution import VERSION
-from rfh2.errors import QPubSubError
+from rfh2.errors import QPubSubError, system_words
 
 # What the verbs are for, and what each does, in the order in which a user meets them; the module has the verb's name.
 GROUPS: Final[dict[str, dict[str, str]]] = {
@@ -38,6 +41,7 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
         "replay": "Run captured commands through the bridge.",
         "analyse": "Report what is in a capture: traffic, subscriptions, retained publications, errors.",
         "differences": "Show what version 7 does differently from version 6, and who would notice.",
+        "shadow": "Do what a queue manager does beside it, and tell each difference while it happens.",
     },
     "Make": {
         "encode": "Make captured messages from what decode printed.",
@@ -45,6 +49,7 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
         "translate": "Show the modern equivalent of queued commands.",
         "generate": "Generate a capture of an artificial workload.",
         "capture": "Capture the messages on IBM MQ's queues.",
+        "schema": "Show the JSON Schema of what a command prints with --json.",
     },
     "Run": {
         "dev": "Run a queue manager for tests, with IBM's developer defaults.",
@@ -63,11 +68,14 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
         "browse": "Show the messages on a queue.",
         "pub": "Publish on a topic.",
         "sub": "Subscribe to topics and print the publications.",
-        "check": "Try the brokers that run would work with.",
-        "config": "Check the file of run --config.",
-        "shares": "Share one workload among several bridges.",
+    },
+    "Maintain": {
+        "config": "Check a configuration file of run, without a connection.",
+        "check": "Connect to the brokers that run would use, and print what is missing.",
         "passwd": "Make the passwords of programs that connect.",
+        "shares": "Share one workload among several bridges.",
         "cleanup": "Remove what JMS subscribers left behind.",
+        "transactions": "Show and end global transactions that are in doubt.",
     },
     "Migrate": {
         "strmqbrk": "Migrate a version 6 broker's state.",
@@ -89,6 +97,8 @@ SYNONYMS: Final[dict[str, str]] = {
     "endmqm": "stop",
     "dltmqm": "delete",
     "runmqsc": "mqsc",
+    "dspmqtrn": "transactions",
+    "rsvmqtrn": "transactions",
 }
 
 # Verbs of packages that this one must not import: found by name when they are called, if they are there.
@@ -101,53 +111,32 @@ class _ReaderGoneError(Exception):
     """What was to read stdout has ended."""
 
 
-class _Text(click.types.StringParamType):
-    """An argument that is text; names of files need not be, and have a type of their own."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        text = super().convert(value, param, ctx)
-        # So Python stands in for bytes that are no characters where the program was called.
-        if any("\ud800" <= character <= "\udfff" for character in text):
-            self.fail(f"{text!r} is not text in {sys.getfilesystemencoding()}", param, ctx)
-        return text
-
-
-_TEXT: Final = _Text()
-
-
-class Verbs(click.Group):
+class Verbs(VerbGroup):
     """The group: verbs that exist, loaded when called; every failure reported in one place."""
+
+    synonyms = SYNONYMS
+    words = ("help", "version")
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [verb for verb in VERBS if _is_there(module_of(verb))]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        # As words, too, for who knows them from other programs: help, help VERB, version.
-        if args[:1] == ["help"]:
-            args = [*args[1:2], "--help"]
-        elif args == ["version"]:
-            args = ["--version"]
-        return super().parse_args(ctx, args)
+        return super().parse_args(ctx, ["--version"] if args == ["version"] else args)
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The verb on the line. An unknown one gets a suggestion."""
-        name = SYNONYMS.get(args[0], args[0])
-        if self.get_command(ctx, name) is None and not name.startswith("-"):
-            near = get_close_matches(name, [*self.list_commands(ctx), "help", "version"], n=3, cutoff=0.6)
-            hint = f" Did you mean {' or '.join(near)}?" if near else " qpubsub --help lists the commands."
-            ctx.fail(f"No such command '{name}'.{hint}")
-        return super().resolve_command(ctx, [name, *args[1:]])
+    def every_command(self) -> Iterator[tuple[str, click.Command]]:
+        """The verbs, and those of a verb that has some, by the words that call them; all are loaded."""
+        for name in self.list_commands(context := click.Context(self)):
+            command = self.get_command(context, name)
+            assert command is not None
+            yield name, command
+            if isinstance(command, VerbGroup):
+                yield from ((f"{name} {each}", command.commands[each]) for each in command.list_commands(context))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.list_commands(ctx):
             return None
         command = _imported(module_of(cmd_name)).command
         assert isinstance(command, click.Command)
-        for parameter in command.params:
-            if parameter.type is click.STRING:
-                parameter.type = _TEXT
         return command
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
@@ -156,6 +145,9 @@ class Verbs(click.Group):
         return [CompletionItem(verb, help=VERBS[verb]) for verb in verbs] + click.Command.shell_complete(
             self, ctx, incomplete
         )
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        click.Group.format_options(self, ctx, formatter)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         # click's own would import every verb to ask for its first line.
@@ -182,8 +174,8 @@ class Verbs(click.Group):
         os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
         with noting_interrupts() as interrupted:
             try:
-                with guarded_stderr():
-                    code = super().main(args, prog_name, obj=console, **extra)
+                with guarded_stderr(), naming("stdout"):
+                    code = super().main(args, prog_name or "qpubsub", obj=console, **extra)
                     console.stdout.flush()
             except SystemExit:
                 # The shell has got the completions of a line: click ends then, and nothing went wrong.
@@ -226,7 +218,11 @@ def report_error(error: BaseException, console: Console) -> int:
         return ExitCode.PIPE_CLOSED
     if console.debug:
         console.lines("".join(traceback.format_exception(error)))
+    if isinstance(error, click.BadParameter) and (missing := _missing_file(error)):
+        console.warn(f"{missing}: no such file or directory")
+        return ExitCode.USAGE
     if isinstance(error, click.UsageError):
+        _name_the_variable(error)
         usage = io.StringIO()
         error.show(usage)
         console.lines(usage.getvalue())
@@ -242,12 +238,28 @@ def report_error(error: BaseException, console: Console) -> int:
         return ExitCode.USAGE
     if isinstance(error, OSError) and error.strerror:
         where = f"{error.filename}: " if error.filename is not None else ""
-        console.warn(f"{where}{error.strerror}")
+        limit = "; see ulimit -f" if error.errno == errno.EFBIG else ""
+        console.warn(f"{where}{system_words(error)}{limit}")
         return ExitCode.USAGE
     if not console.debug:
         console.lines("".join(traceback.format_exception(error)))
     console.warn("this is a fault in qpubsub; please report it with the lines above")
     return ExitCode.INTERNAL
+
+
+def _missing_file(error: click.BadParameter) -> str | None:
+    """The file that an argument or an option names, and that is not there."""
+    found = re.search(r"'(.*)' does not exist\.$", error.message, re.DOTALL)
+    return found[1] if found and error.param is not None and isinstance(error.param.type, click.Path) else None
+
+
+def _name_the_variable(error: click.UsageError) -> None:
+    """Of a value that came from the environment: nobody gave the option."""
+    if isinstance(error, click.BadParameter) and error.param is not None and error.ctx is not None:
+        names = error.param.envvar or ()
+        if error.ctx.get_parameter_source(error.param.name or "") is ParameterSource.ENVIRONMENT:
+            there = [name for name in ([names] if isinstance(names, str) else names) if name in os.environ]
+            error.param_hint = there[0] if there else None
 
 
 @click.command(

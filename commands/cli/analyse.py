@@ -40,25 +40,26 @@ _FEW_ROWS: Final = 100
 
 @verb(
     "qpubsub analyse captures/ --setup streams.mqsc",
-    "qpubsub analyse capture.jsonl --html analysis.html --output tables/",
+    "qpubsub analyse capture.jsonl --html analysis.html --out tables/",
     "qpubsub analyse captures/ --since 2009-01-28T09:00 --until 2009-01-28T10:00",
     "qpubsub analyse captures/ --setup coordination.mqsc --file-transfers transfers/",
+    former={"-o": "--out", "--output": "--out"},
     exit_codes={1: "some records could not be read"},
 )
 @replay_options()
 @selection_options("Report only")
 @click.option(
-    "-o",
-    "--output",
+    "--out",
+    "output",
     type=click.Path(path_type=Path, file_okay=False),
-    metavar="DIR",
+    metavar="DIRECTORY",
     help="Write all rows of every table to this directory, as Parquet.",
 )
 @click.option(
     "--file-transfers",
     "transfers",
     type=click.Path(path_type=Path, file_okay=False),
-    metavar="DIR",
+    metavar="DIRECTORY",
     help="Write what agents of Managed File Transfer published to this directory, as tables.",
 )
 @click.option(
@@ -87,11 +88,12 @@ def command(
     The report shows traffic by stream, topic and application, subscriptions that no publication matched, topics
     without subscribers, duplicate deliveries from overlapping subscriptions, retained publications that no program
     reads, and errors by reason and program. As JSON and as a page it has the first 100,000 rows of each table;
-    --output writes all of them. --file-transfers also reads the messages of SYSTEM.FTE.
+    --out writes all of them. --file-transfers also reads the messages of SYSTEM.FTE.
 
     --where, --since, --until, --seq and --limit choose what is reported. All messages are replayed all the same,
     because the result of one depends on those before it.
     """
+    options.check(selection)
     wanted = None if transfers is None else _Transfers(transfers, transfers_form)
     most = MOST_ROWS if forms.has_every_row else _FEW_ROWS
     if options.on_spark:
@@ -188,7 +190,7 @@ def _on_spark(
     check(options.source, options.setup, options.semantics)
     with spark_session(options) as spark:
         given = (options.source, options.form, options.setup, options.semantics)
-        report, capture = analyse(spark, *given, output, most, selection)
+        report, capture = analyse(spark, *given, output, most, selection, monotonic_clock=options.monotonic_clock)
         if transfers is not None:
             read = spark.read.format(FORMAT).option("format", options.form).option("defaultQueue", NATURAL)
             captured = selected(read.load(str(options.source)), selection)

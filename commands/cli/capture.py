@@ -33,22 +33,24 @@ _LONGEST_PAUSE_S: Final = 30.0
 
 
 @verb(
-    "qpubsub capture --queues 'ibmmq://mq:1414/QM1?channel=APP' --to day1 SPORT.STREAM",
-    "qpubsub capture --config bridge.toml --to day1 --take --follow SPORT.COPY=SPORT.STREAM",
-    "qpubsub capture --config bridge.toml --to kafka://broker/qm1.capture --take --follow SPORT.COPY=SPORT.STREAM",
+    "qpubsub capture --queues 'ibmmq://mq:1414/QM1?channel=APP' --out day1 SPORT.STREAM",
+    "qpubsub capture --config bridge.toml --out day1 --take --follow SPORT.COPY=SPORT.STREAM",
+    "qpubsub capture --config bridge.toml --out kafka://broker/qm1.capture --take --follow SPORT.COPY=SPORT.STREAM",
+    former={"--to": "--out"},
 )
 @click.option("--queues", metavar="URL", help="The queue manager: ibmmq://host:1414/QMGR?channel=NAME, as for run.")
 @click.option(
     "--config",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="The same as for run: [queues], and for --to kafka:// the users, TLS and [topics.kafka] of [topics].",
+    help="The same as for run: [queues], and for --out kafka:// the users, TLS and [topics.kafka] of [topics].",
 )
 @click.option(
-    "--to",
+    "--out",
+    "to",
     required=True,
     metavar="DIRECTORY|URL",
-    help="The directory of the files, or kafka://host[:9092]/TOPIC (kafkas:// by TLS). --take goes on in it.",
+    help="The directory of the files, or kafka://host[:9092]/TOPIC (kafkas:// with TLS). --take goes on in it.",
 )
 @click.option("--take", is_flag=True, help="Remove the messages from the queues: for queues that only get copies.")
 @click.option("--follow", is_flag=True, help="Go on with later messages, until Ctrl-C or --limit ends it.")
@@ -61,7 +63,7 @@ _LONGEST_PAUSE_S: Final = 30.0
     metavar="SECONDS",
     help="With --follow, wait this long after a look that found no message.",
 )
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Capture at most N messages.")
+@click.option("--limit", "-C", type=click.IntRange(min=1), metavar="N", help="Capture at most N messages.")
 @click.option(
     "--format",
     "form",
@@ -78,7 +80,7 @@ _LONGEST_PAUSE_S: Final = 30.0
     default=10_000,
     show_default=True,
     metavar="N",
-    help="A file is complete with so many messages.",
+    help="Begin another file after N messages.",
 )
 @click.argument("queue", nargs=-1, required=True, metavar="QUEUE[=NAME]...")
 @click.pass_obj
@@ -99,7 +101,7 @@ def command(
 ) -> None:
     """Write the messages on queues of an IBM MQ queue manager to files in a directory, for verbs that read captures.
 
-    With --to kafka://, write them to a topic of Kafka instead, a record for each message, with its JSON as the value.
+    With --out kafka://, write them to a topic of Kafka instead, a record for each message, with its JSON as the value.
 
     The messages stay on the queues, and a program that reads a queue is not disturbed. But what it removes between two
     looks is not captured. To capture everything, have IBM MQ put a copy of each message on another queue (STREAMQ), and
@@ -119,7 +121,7 @@ def command(
     with _place(to, topic, settings, address.qmgr, form, per_file) as place, stopping(stop):
         if not (take or place.is_new):
             why = "messages were captured there before, and a look would capture them again; give another directory"
-            raise click.UsageError(f"--to {to}: {why} or topic")
+            raise click.UsageError(f"--out {to}: {why} or topic")
         with console.progress("messages captured") as advance:
             run = _Run(console, source, place, stop, advance, limit)
             try:
@@ -151,7 +153,7 @@ def _topic(to: str) -> tuple[Address, str] | None:
     """The topic that --to names; None for a directory."""
     if not is_topic_address(to):
         if "://" in to:
-            raise click.UsageError(f"--to {to}: a directory, or kafka://host:9092/TOPIC")
+            raise click.UsageError(f"--out {to}: a directory, or kafka://host:9092/TOPIC")
         return None
     if given_on_the_line("form") or given_on_the_line("per_file"):
         raise click.UsageError("--format and --per-file are for files; a topic has a record for each message")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import getpass
-import json
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -60,7 +59,7 @@ def command(
     for finding in (*of_files, *_findings(places, state)):
         missing += not finding.ok
         if as_json:
-            console.data(json.dumps(finding.as_dict()))
+            console.json(finding.as_dict())
         else:
             _report(console, finding)
     if not as_json:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import click
@@ -26,15 +25,15 @@ from rfh2.terminal_escape import visible
 
 @verb(
     "qpubsub cleanup -m QM1 --rehearse",
-    "qpubsub cleanup -m QM1 --level STRONG --json",
+    "qpubsub cleanup -m QM1 --level strong --json",
     prints=True,
     exit_codes={1: "done, and SYSTEM.JMS.ADMIN.QUEUE has records that cannot be read", 2: "nothing was changed"},
 )
 @queue_manager
 @click.option(
     "--level",
-    type=click.Choice([level.name for level in Level], case_sensitive=False),
-    default=Level.SAFE.name,
+    type=click.Choice([level.name.lower() for level in Level], case_sensitive=False),
+    default=Level.SAFE.name.lower(),
     show_default=True,
     help="How much cleanup removes; see above.",
 )
@@ -65,7 +64,7 @@ def command(console: Console, qmgr: str, home: Home, level: str, rehearse: bool,
             "unread_records": records.unread,
             "items": [_form(item) for item in items],
         }
-        console.data(json.dumps(form, ensure_ascii=False))
+        console.json(form)
     else:
         for item in items:
             console.data(visible(_line(item, rehearse)))

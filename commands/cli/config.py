@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -16,7 +15,8 @@ from commands.console.access import console_options
 from commands.links.opening import Places
 from commands.listener.opening import listener_of
 from commands.monitoring.opening import Monitoring
-from commands.options.verb import verb
+from commands.options.queue_manager import default_home
+from commands.options.verb import verb_group
 from commands.qmgr.store import Durability
 from commands.qmgr.store.opening import is_there
 from commands.terminal.console import Console, ExitCode
@@ -26,7 +26,6 @@ from rfh2.errors import StoreError
 
 _ERROR, _WARNING = "error", "warning"
 _UNNAMED: Final = "QM1"
-_HOME: Final = Path("qmgrs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,17 +38,21 @@ class Finding:
     line: int | None = None
 
 
-@verb(
+@verb_group
+def command() -> None:
+    """The TOML file that run, capture, console and others take as --config."""
+
+
+@command.verb(
     "qpubsub config check bridge.toml",
     "qpubsub config check bridge.toml --json | jq .valid",
     prints=True,
     exit_codes={0: "valid", 1: "there are errors; all of them are named"},
 )
-@click.argument("action", type=click.Choice(["check"]), metavar="check")
-@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False, exists=True))
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_obj
-def command(console: Console, action: str, file: Path, as_json: bool) -> ExitCode:
+def check(console: Console, file: Path, as_json: bool) -> ExitCode:
     """Check the file of run --config: its keys and values, the files and variables that it names, and its addresses.
 
     It connects to nothing and changes nothing; qpubsub check tries the connections.
@@ -58,7 +61,7 @@ def command(console: Console, action: str, file: Path, as_json: bool) -> ExitCod
     errors = sum(finding.severity == _ERROR for finding in found)
     if as_json:
         about = {"file": str(file), "valid": not errors, "findings": [asdict(finding) for finding in found]}
-        console.data(json.dumps(about, ensure_ascii=False))
+        console.json(about)
     else:
         for finding in found:
             where = f"{file}:{finding.line}" if finding.line else str(file)
@@ -88,7 +91,7 @@ def findings(path: Path) -> Iterator[Finding]:
 
 def _attempts(config: Config) -> Iterator[tuple[str, Callable[[], object]]]:
     """The key, "" if the error names it, and what ``run`` does with it before it connects to anything."""
-    home, qmgr = config.home or _HOME, config.run.qmgr or _UNNAMED
+    home, qmgr = config.home or default_home(), config.run.qmgr or _UNNAMED
     for name, secret in (("queues", config.queues), ("topics", config.topics), ("admin", config.admin)):
         yield f"{name}.password", secret.password
     for name, alone in (("queues", Config(queues=config.queues)), ("topics", Config(topics=config.topics))):
@@ -126,12 +129,12 @@ def _missing_files(config: Config) -> Iterator[Finding]:
 def _queue_manager(config: Config) -> Iterator[Finding]:
     if config.run.qmgr is None:
         return
-    home = config.home or _HOME
+    home = config.home or default_home()
     try:
         found = is_there(home, config.run.qmgr)
     except StoreError as error:
         yield Finding(_ERROR, "store.home" if config.run.home is None else "run.home", str(error))
         return
     if not found:
-        how = f"qpubsub create {config.run.qmgr} --home {config.home or _HOME}"
+        how = f"qpubsub create {config.run.qmgr} --home {home}"
         yield Finding(_WARNING, "run.qmgr", f"there is no such queue manager in {home}; make it with: {how}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import signal
 from functools import partial
 from pathlib import Path
@@ -124,7 +123,7 @@ async def _served(console: Console, qmgr: str, options: ConsoleOptions, source: 
         url = f"{options.scheme}://{where_of(options.host, port)}/"
         console.say(f"queue manager {qmgr}: console on {url}; stop with Ctrl-C")
         if as_json:
-            console.data(json.dumps({"qmgr": qmgr, "url": url, "write": options.write}))
+            console.json({"qmgr": qmgr, "url": url, "write": options.write})
             console.flush()
 
     await serve(ConsoleApp(qmgr, options, source), options, ended, started)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
@@ -26,4 +25,4 @@ def command(console: Console, qmgr: str, strict: bool, home: Home, as_json: bool
     with QueueManagerStore.create(home, QueueManager(qmgr, strict=strict)) as store:
         console.say(f"queue manager {qmgr} created in {store.directory if isinstance(home, Path) else home}")
         if as_json:
-            console.data(json.dumps({"qmgr": qmgr, "directory": str(store.directory), "strict": strict}))
+            console.json({"qmgr": qmgr, "directory": str(store.directory), "strict": strict})

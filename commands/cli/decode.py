@@ -65,6 +65,7 @@ _FIELDS: Final = tuple(CapturedMessage.model_fields)
 @click.option("--all-bytes", is_flag=True, help="Print all bytes of the data, not only the first 256.")
 @click.option(
     "--jobs",
+    "-j",
     type=click.IntRange(1, _MOST_JOBS),
     metavar="N",
     help="Decode in N processes. The default for files is one for each processor; the output is the same.",
@@ -221,7 +222,7 @@ class _Decoding:
             for record in records:
                 shown = record_json(record, self.script)
                 tally.count(shown.problems)
-                parts.append(harmless_json(shown.line))
+                parts.append(harmless_json(b'{"format": 1, ' + shown.line[1:]))
         else:
             how = MessageView(_coloured if self.coloured else plain, self.body_limit, self.brief)
             for record in records:
@@ -261,10 +262,9 @@ class _Tally:
         self.warnings += decoded.warnings
 
     def text(self) -> str:
-        return ", ".join(
-            counted(count, word)
-            for count, word in ((self.messages, "message"), (self.errors, "error"), (self.warnings, "warning"))
-        )
+        # A message counts once, with the worst of its problems.
+        counts = f"{self.errors:,} with errors, {self.warnings:,} with warnings"
+        return f"{counted(self.messages, 'message')}, {counts}"
 
 
 def _coloured(role: TextRole, text: str) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
 from commands.config.home import Home
@@ -36,7 +34,7 @@ def command(console: Console, qmgr: str, yes: bool, home: Home, as_json: bool) -
     directory = directory_of(home, qmgr)
     delete(home, qmgr, require_empty)
     if as_json:
-        console.data(json.dumps({"qmgr": qmgr, "directory": str(directory)}))
+        console.json({"qmgr": qmgr, "directory": str(directory)})
     console.say(f"queue manager {qmgr} deleted")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 from contextlib import nullcontext
@@ -66,7 +65,7 @@ _STDIN: Final = 0
     envvar="MQ_APP_PASSWORD",
     show_envvar=True,
     metavar="PASSWORD",
-    help=f"The password of user {APP}, without which {APP_CHANNEL} then lets nobody in.",
+    help=f"The password of user {APP}, without which {APP_CHANNEL} then refuses every program.",
 )
 @click.option(
     "--admin-password",
@@ -156,5 +155,5 @@ def _say_ready(console: Console, qmgr: str, where: str, home: Home, as_json: boo
     if as_json:
         about = {"qmgr": qmgr, "host": host, "port": int(port), "conn_name": name, "channel": APP_CHANNEL}
         users = {"user": APP, "admin_channel": ADMIN_CHANNEL, "admin_user": ADMIN}
-        console.data(json.dumps({**about, **users, "home": str(home), "pid": os.getppid()}))
+        console.json({**about, **users, "home": str(home), "pid": os.getppid()})
         console.flush()

@@ -13,6 +13,7 @@ from click.core import ParameterSource
 from pydantic import ValidationError
 
 from commands.explain.build import CommandSpec, command_message
+from commands.explain.reading import explained
 from commands.explain.selection import Choosing, MessageSelection, SeqRanges
 from commands.options.captures import SEQ_RANGES, STDIN, say_that_stdin_is_read, selection_options
 from commands.options.queue_manager import typed_property
@@ -23,7 +24,7 @@ from rfh2.captured import CapturedMessage
 from rfh2.captures import FORMATS, write_captures
 from rfh2.ccsid import UTF8_CCSID
 from rfh2.constants import MQRO_NAN, MQRO_PAN, MQRO_PASS_CORREL_ID, MQRO_PASS_MSG_ID
-from rfh2.errors import CaptureError, EncodeError
+from rfh2.errors import CaptureError, EncodeError, system_words
 from rfh2.explain.edited_form import DecodedMessage
 from rfh2.explain.rebuild import rebuild
 from rfh2.mqmd import Mqmd
@@ -58,7 +59,8 @@ def _message_options(function: F) -> F:
         click.option("--pub-time", metavar="YYYYMMDDHHMMSSTH", help="PubTime."),
         click.option("--seq-num", metavar="N", help="SeqNum."),
         click.option(
-            "--usr",
+            "--property",
+            "usr",
             multiple=True,
             metavar="NAME[:TYPE]=VALUE",
             help="A property in the usr folder. TYPE is int, float or boolean.",
@@ -103,7 +105,7 @@ def _message_options(function: F) -> F:
         click.option("--expiry", type=int, default=-1, metavar="TENTHS", help="MQMD Expiry, in tenths of a second."),
         click.option("--priority", type=click.IntRange(-1, 9), default=-1, metavar="N", help="MQMD Priority."),
         click.option(
-            "--persistent",
+            "--persistence",
             type=click.Choice(list(_PERSISTENCES)),
             default="queue",
             show_default=True,
@@ -123,9 +125,10 @@ def _message_options(function: F) -> F:
     "qpubsub decode --json capture.jsonl | qpubsub encode --where \"command = 'RegSub'\"",
     "qpubsub encode --command RegSub --topic 'Sport/#' --option CorrelAsId --correl-id 01 \\\n"
     "    --reply-to-q SUB.Q --msg-type request",
-    "qpubsub encode --command Publish --topic a/b --option RetainPub --usr Colour=red --usr Size:int=3 --data hello",
+    "qpubsub encode --command Publish --topic a/b --option RetainPub --property Colour=red --data hello",
     "qpubsub encode --command RegSub --pcf --topic 'Sport/*' --q-name SUB.Q",
     prints=True,
+    former={"--usr": "--property", "--persistent": "--persistence"},
     exit_codes={1: "a message could not be encoded (the others were)"},
 )
 @click.option(
@@ -165,7 +168,10 @@ def command(
         number = 1 if seq is None else seq.only
         if number is None:
             raise click.UsageError("--seq: with --command it is one number")
-        write_captures([_made(word, given | {"seq": number})], console.binary, to)
+        message = _made(word, given | {"seq": number})
+        for problem in explained(message).problems:
+            console.warn(f"{problem.severity}: {problem.message}")
+        write_captures([message], console.binary, to)
         return ExitCode.DONE
     context = click.get_current_context()
     if any(context.get_parameter_source(name) is ParameterSource.COMMANDLINE for name in given):
@@ -216,7 +222,7 @@ def _lines(console: Console, file: Path) -> Iterator[bytes]:
     try:
         stream = file.open("rb")
     except OSError as error:
-        raise CaptureError(str(file), None, (error.strerror or str(error)).lower()) from error
+        raise CaptureError(str(file), None, system_words(error)) from error
     with stream:
         yield from stream
 
@@ -245,7 +251,7 @@ def _made(word: str, given: dict[str, Any]) -> CapturedMessage:
         msg_type=_MSG_TYPES[given["msg_type"]],
         expiry=given["expiry"],
         priority=given["priority"],
-        persistence=_PERSISTENCES[given["persistent"]],
+        persistence=_PERSISTENCES[given["persistence"]],
         coded_char_set_id=UTF8_CCSID,
         msg_id=_identifier(given["msg_id"], "--msg-id"),
         correl_id=_identifier(given["correl_id"], "--correl-id"),
@@ -260,7 +266,7 @@ def _made(word: str, given: dict[str, Any]) -> CapturedMessage:
             given["topics"],
             given["options"],
             tags,
-            dict(typed_property("--usr", text) for text in given["usr"]),
+            dict(typed_property("--property", text) for text in given["usr"]),
             given["data"],
             given["ccsid"],
             order="big" if given["big_endian"] else "little",

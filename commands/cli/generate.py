@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final, cast
@@ -29,7 +28,7 @@ _HELP: Final = {
     "start": "Time of the first message, ISO 8601.",
     "per_second": "Messages a second of captured time.",
     "qmgrs": "Queue managers.",
-    "streams": "Streams, the default one included.",
+    "streams": "Streams, including the default stream.",
     "topics": "Topics, in all streams together.",
     "zipf": "Exponent of the topics' popularity; 0 is even.",
     "subscribers": "Subscribers; they register first.",
@@ -47,6 +46,8 @@ _HELP: Final = {
     "strays": "Share of messages on queues that no broker reads.",
     "body_bytes": "Data in a publication, in bytes.",
 }
+# Where the name is an option of another meaning elsewhere.
+_FLAGS: Final = {"topics": "--topic-strings", "persistent": "--persistent-share", "rfh1": "--rfh1-share"}
 
 
 def _workload_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -58,14 +59,15 @@ def _workload_options(function: Callable[..., Any]) -> Callable[..., Any]:
 def _option(name: str, field: FieldInfo) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     kind = {int: int, float: float}.get(cast(type, field.annotation), str)
     default = field.default if kind is not str else field.default.isoformat()
-    flag = f"--{name.replace('_', '-')}"
-    return click.option(flag, name, type=kind, default=default, show_default=True, help=_HELP[name])
+    flag = _FLAGS.get(name) or f"--{name.replace('_', '-')}"
+    metavar = {int: "N", float: "SHARE" if _HELP[name].startswith("Share") else "X"}.get(kind, "TIME")
+    return click.option(flag, name, type=kind, default=default, show_default=True, metavar=metavar, help=_HELP[name])
 
 
 @verb(
     "qpubsub generate --messages 10000 --output workload.jsonl --write-setup workload.mqsc",
     "qpubsub generate --messages 10 --errors 0 --to jsonl | qpubsub decode --brief",
-    former={"--setup": "--write-setup"},
+    former={"--setup": "--write-setup", **{f"--{name}": flag for name, flag in _FLAGS.items()}},
     exit_codes={1: "the format cannot hold some of the messages"},
 )
 @click.option(
@@ -79,7 +81,9 @@ def _option(name: str, field: FieldInfo) -> Callable[[Callable[..., Any]], Calla
     help="The capture. The end of its name is the format; with --files it is a directory.",
 )
 @click.option("--to", "form", type=click.Choice(_WRITTEN), metavar="FORMAT", help=f"The format: {', '.join(_WRITTEN)}.")
-@click.option("--files", type=click.IntRange(min=1), help="Write this number of files to the directory of --output.")
+@click.option(
+    "--files", type=click.IntRange(min=1), metavar="N", help="Write this number of files to the directory of --output."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the counts as one JSON object; needs --output FILE.")
 @click.option(
     "--write-setup",
@@ -111,7 +115,7 @@ def command(
     try:
         workload = Workload(WorkloadOptions(**options))
     except ValidationError as error:
-        raise click.UsageError(clause(error)) from error
+        raise click.UsageError(f"--{clause(error)}") from error
     chosen = form or ("jsonl" if to_stdout else _by_name(target))
     if write_setup is not None:
         _write_setup(write_setup, setup_script(workload.options))
@@ -126,7 +130,7 @@ def command(
             written += _write(workload, path, chosen, start, end, advance)
     console.say(f"{counted(written, 'message')} written to {target}")
     if as_json:
-        console.data(json.dumps({"messages": written, "output": str(target)}))
+        console.json({"messages": written, "output": str(target)})
     return ExitCode.DONE if written == count else ExitCode.PROBLEMS
 
 

@@ -10,7 +10,8 @@ from typing import Final
 import click
 
 from commands.config.home import Home
-from commands.options.queue_manager import queue_manager
+from commands.options.queue_manager import QUEUE, queue_manager
+from commands.options.rows import MESSAGE_COLUMNS, RowForm, row_options, show_message
 from commands.options.verb import verb
 from commands.qmgr.store import DYNAMIC_NAME, Close, QueueManagerStore, UnknownQueueError
 from commands.terminal.console import Console
@@ -35,13 +36,14 @@ _CLOSE: Final = "Close a permanent dynamic queue at the end with this option: de
     prints=True,
 )
 @queue_manager
-@click.option("--limit", type=click.IntRange(min=0), metavar="N", help="Get at most N messages.")
+@click.option("--limit", "-C", type=click.IntRange(min=0), metavar="N", help="Get at most N messages.")
 @click.option("--wait", "wait_s", type=click.FloatRange(min=0), metavar="SECONDS", help=_WAIT)
 @click.option("--follow", is_flag=True, help="Wait for messages until Ctrl-C or --limit ends it.")
 @click.option("--dynamic", metavar="NAME", help=_DYNAMIC)
 @click.option("--close", "close", type=click.Choice([option.name.lower() for option in Close]), help=_CLOSE)
-@click.option("--json", is_flag=True, expose_value=False, help="Print JSON Lines, as always.")
-@click.argument("queue")
+@row_options(MESSAGE_COLUMNS)
+@click.option("--json", is_flag=True, expose_value=False, help="Print captured messages, JSON Lines; the default.")
+@QUEUE
 @click.pass_obj
 def command(
     console: Console,
@@ -53,12 +55,13 @@ def command(
     follow: bool,
     dynamic: str | None,
     close: str | None,
+    rows: RowForm | None,
     queue: str,
 ) -> None:
     """Remove the messages from QUEUE and print them as captured messages, JSON Lines.
 
     get removes a message after it was written. If get is ended before, or the program that reads its output ends, the
-    message stays on the queue.
+    message stays on the queue. --line and --csv print what is in a message instead.
 
     If QUEUE is a model queue, get makes a dynamic queue and prints its name on stderr. A temporary dynamic queue is
     deleted when get ends, with its subscriptions.
@@ -77,7 +80,7 @@ def command(
             raise click.UsageError(f"--dynamic {dynamic}: {queue} is not a model queue")
         if opened.made:
             console.say(f"dynamic queue {opened.name}")
-        done = _get_all(console, store, opened.name, limit, None if follow else wait_s or 0.0, stop)
+        done = _get_all(console, store, opened.name, rows, limit, None if follow else wait_s or 0.0, stop)
         gone = connection.close(opened, option)
     console.say(f"{counted(done, 'message')} got from {opened.name}")
     if gone:
@@ -88,16 +91,17 @@ def _get_all(
     console: Console,
     store: QueueManagerStore,
     queue: str,
+    rows: RowForm | None,
     limit: int | None,
     patience_s: float | None,
     stop: threading.Event,
 ) -> int:
     """How many messages were got. patience_s: how long to wait for another message; None is until *stop*."""
     done, last = 0, time.monotonic()
-    with console.progress("messages got") as advance:
+    with console.progress("messages removed") as advance:
         while not stop.is_set():
             wanted = _BATCH if limit is None else min(_BATCH, limit - done)
-            got = _batch(console, store, queue, wanted)
+            got = _batch(console, store, queue, rows, wanted)
             done += got
             advance(got)
             if done == limit:
@@ -112,13 +116,13 @@ def _get_all(
     return done
 
 
-def _batch(console: Console, store: QueueManagerStore, queue: str, wanted: int) -> int:
+def _batch(console: Console, store: QueueManagerStore, queue: str, rows: RowForm | None, wanted: int) -> int:
     with store.unit_of_work() as unit:
         if unit.find_queue(queue) is None:
             raise UnknownQueueError(queue)
         got = 0
         while got < wanted and (message := unit.get(queue)) is not None:
-            console.data(message.captured(store.name).model_dump_json())
+            show_message(console, message.captured(store.name), rows)
             got += 1
         # The commit comes after this: a message may be written twice, but is never gone unwritten.
         console.flush()

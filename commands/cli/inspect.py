@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -107,7 +106,7 @@ def _missing(seq: int, seqs: tuple[int, int] | None) -> click.UsageError:
 def _show(console: Console, found: _Found, *, as_json: bool, most: int | None) -> None:
     if as_json:
         form = step_form(found.position, found.step, state_form(found.before), state_form(found.after))
-        console.data(json.dumps(form))
+        console.json(form)
         return
     for line in step_lines(found.position, found.of, found.step):
         console.data(line)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from itertools import chain, islice
 from pathlib import Path
@@ -94,7 +93,7 @@ def _text(data: bytes, source: str) -> str:
 def _show_answer(console: Console, statement: Statement, answer: Answer, as_json: bool) -> None:
     if as_json:
         about = {"number": statement.number, "line": statement.line, "command": statement.text}
-        console.data(json.dumps(about | answer.as_json(), ensure_ascii=False))
+        console.json(about | answer.as_json())
         return
     for line in chain(echo(statement), answer.printed()):
         console.data(_visible(line))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import json
+import errno
+import os
 import stat
 from pathlib import Path
 from typing import Final
@@ -33,7 +34,8 @@ _OWNER_ONLY: Final = 0o600
 def command(console: Console, user: str, users: Path | None, delete: bool, as_json: bool) -> None:
     """Make the line of a users file for USER: the name, and a hash of the password.
 
-    The password is asked for twice, and is not shown; if stdin is no terminal, its first line is the password. A
+    passwd asks for the password twice, and does not show it. If standard input is not a terminal, its first line is the
+    password. A
     listener compares the passwords of programs with the file that users_file in the table [listener] of its
     configuration names. It notices a change at once.
     """
@@ -43,6 +45,8 @@ def command(console: Console, user: str, users: Path | None, delete: bool, as_js
         raise click.BadParameter(str(error), param_hint="USER") from error
     if delete and users is None:
         raise click.UsageError("--delete needs --users FILE")
+    if users is not None and not users.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(users.parent))
     stored = None if delete else password_hash(_password(console, name))
     if users is not None:
         there = _rewrite(users, name, stored)
@@ -50,7 +54,7 @@ def command(console: Console, user: str, users: Path | None, delete: bool, as_js
             raise click.BadParameter(f"{name} is not in {users}", param_hint="USER")
         console.say(f"{users}: {name} {'removed' if delete else 'changed' if there else 'added'}")
     if as_json:
-        console.data(json.dumps({"user": name, "hash": stored, "users_file": None if users is None else str(users)}))
+        console.json({"user": name, "hash": stored, "users_file": None if users is None else str(users)})
     elif users is None:
         console.data(f"{name}:{stored}")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Final
 
@@ -82,7 +81,7 @@ def command(
     if waits:
         console.warn(f"no processor is running: publications are delivered when qpubsub run -m {qmgr} is started")
     if as_json:
-        console.data(json.dumps({"qmgr": qmgr, "queue": stream, "topic": topic, "put": done, "processor": not waits}))
+        console.json({"qmgr": qmgr, "queue": stream, "topic": topic, "put": done, "processor": not waits})
     return ExitCode.DONE
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from pathlib import Path
 from typing import Final
@@ -15,7 +14,7 @@ from commands.config.home import Home
 from commands.explain.selection import MessageSelection
 from commands.headers.registry import other_qmgr, renamed
 from commands.options.captures import Captures, capture_files, selection_options
-from commands.options.queue_manager import batches, queue_manager, user_of
+from commands.options.queue_manager import batches, complete_queue, queue_manager, user_of
 from commands.options.verb import json_option, verb
 from commands.qmgr.store import MessageRefusedError, QueueError, QueueManagerStore, UnitOfWork
 from commands.terminal.console import Console, ExitCode
@@ -43,7 +42,7 @@ _DYNAMIC: Final = "Make a queue of this name from the model queue QUEUE; a * at 
 @click.option("--dynamic", metavar="NAME", help=_DYNAMIC)
 @json_option
 @selection_options()
-@click.argument("queue", required=False, metavar="QUEUE")
+@click.argument("queue", required=False, metavar="QUEUE", shell_complete=complete_queue)
 @capture_files
 @click.pass_obj
 def command(
@@ -103,7 +102,7 @@ def command(
                 f"go to transmission queue {name}. To have them here, put them with --as {qmgr}"
             )
         if as_json:
-            console.data(json.dumps(putting.counts()))
+            console.json(putting.counts())
         return ExitCode.PROBLEMS if putting.problems or putting.others else ExitCode.DONE
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -95,8 +95,8 @@ _PRINTED_IN_MEMORY: Final = 8 * 1024 * 1024
 @click.option(
     "--checkpoint",
     type=click.Path(path_type=Path, file_okay=False),
-    metavar="DIR",
-    help="With Spark: replay only the messages that are new in FILE. DIR keeps the position of the last run.",
+    metavar="DIRECTORY",
+    help="With Spark: replay only the messages that are new in FILE. DIRECTORY keeps the position of the last run.",
 )
 @click.option("--follow", is_flag=True, help="With --checkpoint: do not end; wait for more files.")
 @click.option(
@@ -150,6 +150,7 @@ def command(
     --where, --since, --until, --seq and --limit choose whose puts are written, shown and counted. All messages are
     replayed all the same, because the result of one depends on those before it.
     """
+    options.check(selection)
     _check_topic(options, checkpoint)
     _check_network(network, step or checkpoint is not None, options.on_spark and not selection.is_all)
     if exit_config is not None and (step or options.on_spark or network is not None):
@@ -231,7 +232,15 @@ def _on_spark(
         return _network_on_spark(console, options, target, network, as_json=as_json)
     with importing(SPARK_MISSING):
         from commands.replay.spark.engine import Order, run  # noqa: PLC0415 - Spark is an extra, and slow to load
-    order = Order(options.source, options.form, target, options.setup, options.semantics, selection=selection)
+    order = Order(
+        options.source,
+        options.form,
+        target,
+        options.setup,
+        options.semantics,
+        selection=selection,
+        monotonic_clock=options.monotonic_clock,
+    )
     order.check()
     with spark_session(options) as spark, console.progress("messages replayed") as advance:
         done = run(spark, order, advance, console.say)
@@ -247,7 +256,7 @@ def _network_on_spark(
     for problem in network_problems(setup.build()):
         console.warn(problem)
     with spark_session(options) as spark:
-        done = run_network(spark, NetworkOrder(options.source, options.form, target, setup))
+        done = run_network(spark, NetworkOrder(options.source, options.form, target, setup, options.monotonic_clock))
     return _shown(console, done, target, as_json=as_json)
 
 
@@ -278,7 +287,17 @@ def _continuous(
     if options.topic is not None:
         address, topic = parse_topic_address(options.topic, "FILE")
         source = TopicSource(",".join(address.hosts), topic, address.secure)
-    order = Following(source, options.form, target, checkpoint, setup, semantics, hold, idle_s)
+    order = Following(
+        source,
+        options.form,
+        target,
+        checkpoint,
+        setup,
+        semantics,
+        hold,
+        idle_s,
+        monotonic_clock=options.monotonic_clock,
+    )
     order.check()
     with spark_session(options) as spark:
         return _follow(console, spark, order, once=not follow)
@@ -309,7 +328,8 @@ def _follow(console: Console, spark: SparkSession, following: Following, *, once
             if interrupted:
                 _end_after_batch(console, query, stop)
                 # Of a batch that is broken off, which is tried again the next time, Spark would say much.
-                spark.sparkContext.setLogLevel("OFF")
+                with suppress(AttributeError):  # Spark Connect: the server has its own log
+                    spark.sparkContext.setLogLevel("OFF")
     target = following.target
     if kinds[PROBLEM]:
         console.warn(f"{kinds[PROBLEM]} records could not be read; see {target}/batch=*/{PROBLEM_FILE}")
@@ -334,9 +354,9 @@ def _end_after_batch(console: Console, query: StreamingQuery, stop: threading.Ev
 
 
 def _made(puts: Mapping[PutKind, int]) -> str:
-    kinds = (PutKind.PUBLICATION, PutKind.RESPONSE, PutKind.DEADLETTER)
-    nouns = ("publication", "response", "dead letter")
-    return ", ".join(counted(puts.get(kind, 0), noun) for kind, noun in zip(kinds, nouns, strict=True))
+    delivered = counted(puts.get(PutKind.PUBLICATION, 0), "publication delivered", "publications delivered")
+    others = ((PutKind.RESPONSE, "response"), (PutKind.DEADLETTER, "dead letter"))
+    return ", ".join((delivered, *(counted(puts.get(kind, 0), noun) for kind, noun in others)))
 
 
 def _sum_up(
@@ -347,7 +367,7 @@ def _sum_up(
     to = "" if target is None else f" written to {target}"
     console.say(f"{counted(counts.messages, 'message')} ({counts.errors:,} in error): {_made(counts.puts)}{to}")
     if as_json:
-        console.data(json.dumps(_json(counts, problems, target)))
+        console.json(_json(counts, problems, target))
     return ExitCode.PROBLEMS if problems or counts.puts[PutKind.DEADLETTER] else ExitCode.DONE
 
 

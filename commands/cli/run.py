@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -98,20 +97,23 @@ def _configured(ctx: click.Context, _parameter: click.Parameter, path: Path | No
     type=click.FloatRange(min=0.5),
     default=3.0,
     show_default=True,
-    help="Seconds without a sign of life after which a standby takes over from this run.",
+    metavar="SECONDS",
+    help="Without a sign of life for this time, a standby takes over from this run.",
 )
 @click.option(
     "--command-seconds",
     type=click.FloatRange(min=0),
     default=_DEFAULT_BUDGET.time_s,
     show_default=True,
-    help="Seconds for one command. A command that takes longer becomes a dead letter. 0: no limit.",
+    metavar="SECONDS",
+    help="The time for one command. A command that takes longer becomes a dead letter. 0: no limit.",
 )
 @click.option(
     "--command-topics",
     type=click.IntRange(min=0),
     default=_DEFAULT_BUDGET.topics,
     show_default=True,
+    metavar="N",
     help="Topics that one command may name. 0: no limit.",
 )
 @click.option(
@@ -119,6 +121,7 @@ def _configured(ctx: click.Context, _parameter: click.Parameter, path: Path | No
     type=click.IntRange(min=0),
     default=_DEFAULT_BUDGET.changes,
     show_default=True,
+    metavar="N",
     help="Publications and changes of state that one command may cause. 0: no limit.",
 )
 @click.option(
@@ -126,6 +129,7 @@ def _configured(ctx: click.Context, _parameter: click.Parameter, path: Path | No
     type=click.IntRange(min=0),
     default=_DEFAULT_BUDGET.size_bytes // _MEGABYTE,
     show_default=True,
+    metavar="N",
     help="Megabytes of all publications together that one command may cause, for which it takes two to five times as "
     "much memory. 0: no limit.",
 )
@@ -210,7 +214,7 @@ def command(
             bridge.serve()
     console.say(bridge.summary)
     if as_json:
-        console.data(json.dumps(bridge.tally.as_dict()))
+        console.json(bridge.tally.as_dict())
     return bridge.exit_code()
 
 

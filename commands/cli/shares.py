@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections import Counter
 from collections.abc import Iterator
@@ -21,7 +20,7 @@ from commands.config.home import Home
 from commands.disk.errors import MessageRefusedError
 from commands.options.captures import Captures
 from commands.options.queue_manager import HOME, batches, user_of
-from commands.options.verb import verb
+from commands.options.verb import verb_group
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.opening import directory_of, is_there
 from commands.running.lease import instances
@@ -36,82 +35,65 @@ from rfh2.captures import CaptureRecord
 from rfh2.errors import QPubSubError
 
 _APPLICATION: Final = "qpubsub shares"
-_ACTIONS: Final = ("create", "run", "status", "where", "put")
 
 
-@verb(
-    "qpubsub shares create shares.toml",
-    "qpubsub shares run shares.toml",
-    "qpubsub shares run shares.toml -- --durability normal",
-    "qpubsub shares status shares.toml",
-    "qpubsub shares where shares.toml SPORT.STREAM",
-    "qpubsub shares put shares.toml capture.jsonl",
-    exit_codes={1: "put: some messages could not be read or put; status: nobody works for a share"},
-)
-@click.argument("action", type=click.Choice(_ACTIONS), metavar="|".join(_ACTIONS))
-@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
-@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[WORD]...")
-@HOME
-@click.option(
-    "--lease",
-    type=click.FloatRange(min=0.5),
-    default=3.0,
-    show_default=True,
-    help="run: seconds without a sign of life after which other bridges count this one no more.",
-)
-@click.option("--json", "as_json", is_flag=True, help="status, where, put: print one JSON object.")
-@click.pass_obj
-def command(
-    console: Console, action: str, file: Path, words: tuple[str, ...], home: Home, lease: float, as_json: bool
-) -> ExitCode:
-    """Share one workload among several bridges: each works for some of the queue managers that FILE names.
+@verb_group
+def command() -> None:
+    """Share one workload among several bridges: each works for some of the queue managers that a FILE names.
 
-    create makes the queue managers that are not there. run is one bridge; start as many as you like. Each takes its
-    part of the shares, and when one ends, in any way, the others take its shares over. WORDs behind -- are options of
-    run for each share.
-
-    status shows which bridge works for which share. where prints the queue manager that has each queue WORD. put puts
-    the captured messages in each file WORD on the queues of their capture, each in the share that has its queue.
+    Start as many bridges as you like. Each takes its part of the shares, and when one ends, in any way, the others take
+    its shares over.
     """
-    shares = read_shares(file)
-    if words and action in ("create", "status"):
-        raise click.UsageError(f"shares {action} takes no {words[0]}")
-    if action == "create":
-        return _create(console, shares, home)
-    _require_made(shares, home, file)
-    if action == "run":
-        return _run(console, shares, home, lease, words)
-    if action == "status":
-        return _status(console, shares, home, as_json)
-    if not words:
-        raise click.UsageError(f"shares {action} needs {'the name of a queue' if action == 'where' else 'a capture'}")
-    if action == "where":
-        return _where(console, shares, words, as_json)
-    return _put(console, shares, home, tuple(map(Path, words)), as_json)
+
+
+_FILE: Final = click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+_JSON: Final = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
 
 def _is_made(home: Home, share: Share) -> bool:
     return is_there(home, share.qmgr)
 
 
-def _require_made(shares: Shares, home: Home, file: Path) -> None:
+def _made(file: Path, home: Home) -> Shares:
+    shares = read_shares(file)
     missing = [share.qmgr for share in shares.shares if not _is_made(home, share)]
     if missing:
         how = f"make what is missing with: qpubsub shares create {file} --home {home}"
         raise click.UsageError(f"there is no queue manager {', '.join(missing)} in {home}; {how}")
+    return shares
 
 
-def _create(console: Console, shares: Shares, home: Home) -> ExitCode:
-    for share in shares.shares:
+@command.verb("qpubsub shares create shares.toml")
+@_FILE
+@HOME
+@click.pass_obj
+def create(console: Console, file: Path, home: Home) -> None:
+    """Make the queue managers of FILE that are not there."""
+    for share in read_shares(file).shares:
         if _is_made(home, share):
             console.say(f"queue manager {share.qmgr} is there already")
             continue
         with QueueManagerStore.create(home, QueueManager(share.qmgr)) as store:
             console.say(f"queue manager {share.qmgr} created in {store.directory}")
-    return ExitCode.DONE
 
 
-def _run(console: Console, shares: Shares, home: Home, lease_s: float, options: tuple[str, ...]) -> ExitCode:
+@command.verb("qpubsub shares run shares.toml", "qpubsub shares run shares.toml -- --durability normal")
+@_FILE
+@click.argument("options", nargs=-1, type=click.UNPROCESSED, metavar="[-- OPTION...]")
+@HOME
+@click.option(
+    "--lease",
+    "lease_s",
+    type=click.FloatRange(min=0.5),
+    default=3.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Without a sign of life for this time, a bridge is taken for dead, and the others take its shares.",
+)
+@click.pass_obj
+def run(console: Console, file: Path, options: tuple[str, ...], home: Home, lease_s: float) -> None:
+    """Run one bridge, until Ctrl-C. OPTIONs after -- are options of qpubsub run for each share."""
+    shares = _made(file, home)
     given = {word.partition("=")[0] for word in options}
     own = given & {"-m", "--qmgr", "--home", "--once", "--standby", "--config"}
     if own:
@@ -125,7 +107,6 @@ def _run(console: Console, shares: Shares, home: Home, lease_s: float, options: 
             SharingBridge(home, shares.shares, membership, serve, console.say).run(stop)
     finally:
         membership.leave()
-    return ExitCode.DONE
 
 
 def _served(console: Console, home: Home, options: tuple[str, ...], share: Share, as_standby: bool) -> int:
@@ -144,13 +125,20 @@ def _served(console: Console, home: Home, options: tuple[str, ...], share: Share
     return ExitCode.DONE
 
 
-def _status(console: Console, shares: Shares, home: Home, as_json: bool) -> ExitCode:
+@command.verb("qpubsub shares status shares.toml", prints=True, exit_codes={1: "no bridge works for a share"})
+@_FILE
+@HOME
+@_JSON
+@click.pass_obj
+def status(console: Console, file: Path, home: Home, as_json: bool) -> ExitCode:
+    """Show which bridge works for which share."""
+    shares = _made(file, home)
     bridges = present(home, shares.name)
     by_run = {pid: bridge.pid for bridge in bridges for pid in bridge.shares.values()}
     rows = [_row(home, share, by_run) for share in shares.shares]
     if as_json:
         about = {"name": shares.name, "bridges": [bridge.pid for bridge in bridges], "shares": rows}
-        console.data(json.dumps(about))
+        console.json(about)
     else:
         console.data(f"{shares.name}: {counted(len(rows), 'share')}, {counted(len(bridges), 'bridge')}")
         console.data("")
@@ -161,7 +149,7 @@ def _status(console: Console, shares: Shares, home: Home, as_json: bool) -> Exit
             console.data(f"{row['qmgr']:<{width}}  {held}  {' '.join(row['queues'])}")
     idle = [row["qmgr"] for row in rows if row["process"] is None]
     if idle:
-        console.warn(f"nobody works for {', '.join(idle)}: start a bridge with qpubsub shares run")
+        console.warn(f"no bridge works for {', '.join(idle)}: start a bridge with qpubsub shares run")
     return ExitCode.PROBLEMS if idle else ExitCode.DONE
 
 
@@ -181,18 +169,36 @@ def _row(home: Home, share: Share, by_run: dict[int, int]) -> dict[str, Any]:
     }
 
 
-def _where(console: Console, shares: Shares, queues: tuple[str, ...], as_json: bool) -> ExitCode:
+@command.verb("qpubsub shares where shares.toml SPORT.STREAM", prints=True)
+@_FILE
+@click.argument("queues", nargs=-1, required=True, metavar="QUEUE...")
+@HOME
+@_JSON
+@click.pass_obj
+def where(console: Console, file: Path, queues: tuple[str, ...], home: Home, as_json: bool) -> None:
+    """Print the queue manager that has each QUEUE."""
+    shares = _made(file, home)
     found = {queue: shares.of_queue(queue) for queue in queues}
     missing = [queue for queue, share in found.items() if share is None]
     if missing:
         raise NoShareError(" or ".join(missing))
     places = {queue: share.qmgr for queue, share in found.items() if share is not None}
-    for line in [json.dumps(places)] if as_json else places.values():
-        console.data(line)
-    return ExitCode.DONE
+    if as_json:
+        console.json({"queues": places})
+    else:
+        for name in places.values():
+            console.data(name)
 
 
-def _put(console: Console, shares: Shares, home: Home, files: tuple[Path, ...], as_json: bool) -> ExitCode:
+@command.verb("qpubsub shares put shares.toml capture.jsonl", exit_codes={1: "some messages could not be read or put"})
+@_FILE
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="CAPTURE...")
+@HOME
+@_JSON
+@click.pass_obj
+def put(console: Console, file: Path, files: tuple[Path, ...], home: Home, as_json: bool) -> ExitCode:
+    """Put captured messages on the queues of their capture, each in the share that has its queue."""
+    shares = _made(file, home)
     captures = Captures(console, files, "auto", default_queue=natural_queue)
     putting = _Putting(console, shares, home)
     with putting.open, console.progress("messages put", captures.rows(), captures.share) as advance:
@@ -203,7 +209,7 @@ def _put(console: Console, shares: Shares, home: Home, files: tuple[Path, ...], 
     if putting.problems:
         console.warn(f"{counted(putting.problems, 'message')} could not be put")
     if as_json:
-        console.data(json.dumps({"put": dict(sorted(putting.by_qmgr.items())), "problems": putting.problems}))
+        console.json({"put": dict(sorted(putting.by_qmgr.items())), "problems": putting.problems})
     return ExitCode.PROBLEMS if putting.problems else ExitCode.DONE
 
 

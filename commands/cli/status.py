@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
+import shutil
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Final
 
 import click
@@ -33,14 +34,20 @@ _COUNTED: Final[dict[str, tuple[str, ...]]] = {
 
 @verb(
     "qpubsub status -m QM1",
-    "qpubsub status -m QM1 --subscriptions | grep BOARD",
+    "qpubsub status -m QM1 --list subscriptions | grep BOARD",
     "qpubsub status -m QM1 --json | jq .input.oldest_s",
     "qpubsub status -m QM1 --watch 2",
     prints=True,
+    former={"--subscriptions": "--list=subscriptions", "--topics": "--list=topics"},
 )
 @queue_manager_to_read
-@click.option("--subscriptions", is_flag=True, help="List each subscription, with what was delivered to it.")
-@click.option("--topics", is_flag=True, help="List each topic on which a program published.")
+@click.option(
+    "--list",
+    "lists",
+    multiple=True,
+    type=click.Choice(["subscriptions", "topics"]),
+    help="List each subscription, with what was delivered to it, or each topic on which a program published.",
+)
 @click.option(
     "--watch",
     type=click.FloatRange(min=0.1),
@@ -50,13 +57,14 @@ _COUNTED: Final[dict[str, tuple[str, ...]]] = {
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_obj
 def command(
-    console: Console, qmgr: str, home: Home, subscriptions: bool, topics: bool, watch: float | None, as_json: bool
+    console: Console, qmgr: str, home: Home, lists: tuple[str, ...], watch: float | None, as_json: bool
 ) -> ExitCode:
     """Show the progress of the processor, the messages on each queue, the reasons of dead letters, and the last errors.
 
     status does not hold up the processor, and is quick on large queue managers. Lists take longer when they are long.
     """
-    _show(console, qmgr, home, subscriptions, topics, as_json)
+    show = partial(_show, console, qmgr, home, lists, as_json, is_page=watch is not None and console.stdout.isatty())
+    show()
     if watch is None:
         return ExitCode.DONE
     stop = threading.Event()
@@ -64,21 +72,32 @@ def command(
         while not stop.wait(watch):
             if not as_json:
                 console.new_page()
-            _show(console, qmgr, home, subscriptions, topics, as_json)
+            show()
             console.stdout.flush()
     return ExitCode.DONE
 
 
-def _show(console: Console, qmgr: str, home: Home, subscriptions: bool, topics: bool, as_json: bool) -> None:
+def _show(console: Console, qmgr: str, home: Home, lists: tuple[str, ...], as_json: bool, *, is_page: bool) -> None:
     with QueueManagerStore.open(home, qmgr) as store:
-        status = status_of(store, datetime.now(UTC)) | activity_lists(store, subscriptions, topics)
+        listed = activity_lists(store, "subscriptions" in lists, "topics" in lists)
+        status = status_of(store, datetime.now(UTC)) | listed
     if status["open_to_others"]:
         console.warn(permissions.warning(store.directory))
     if as_json:
-        console.data(json.dumps(status, ensure_ascii=False))
+        console.json(status)
+    elif is_page:
+        status["queues"] = {name: row for name, row in status["queues"].items() if row["depth"]}
+        for line in page_of(list(_lines(status)), *shutil.get_terminal_size()):
+            console.data(line)
     else:
         for line in _lines(status):
             console.data(line)
+
+
+def page_of(lines: list[str], columns: int, rows: int) -> list[str]:
+    """The first of *lines*, as many and as much of each as a window shows; the cursor needs a row too."""
+    shown = lines if len(lines) < rows else [*lines[: rows - 2], f"{len(lines) - rows + 2} more lines"]
+    return [line if len(line) <= columns else f"{line[: columns - 3]}..." for line in shown]
 
 
 def _lines(status: dict[str, Any]) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import socket
@@ -47,7 +46,7 @@ def command(console: Console, qmgr: str, home: Home, wait: float, as_json: bool)
     if found is not None:
         _end(home, qmgr, found, wait)
     if as_json:
-        console.data(json.dumps({"qmgr": qmgr, "was_running": was_running}))
+        console.json({"qmgr": qmgr, "was_running": was_running})
     console.say(f"queue manager {qmgr} {'has ended' if was_running else 'was not running'}")
     return ExitCode.DONE if was_running else ExitCode.PROBLEMS
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
-from typing import Final
+from dataclasses import asdict
+from typing import Any, Final
 
 import click
 
 from commands.config.home import Home
 from commands.options.queue_manager import queue_manager
+from commands.options.rows import RowForm, row_options
 from commands.options.verb import verb
 from commands.qmgr.store import QueueManagerStore
 from commands.running.subscriber import Received, Subscriber
@@ -26,6 +27,7 @@ _FAREWELL_S: Final = 5
     "qpubsub sub -m QM1 'Sport/#'",
     "qpubsub sub -m QM1 -C 1 --json Sport/Soccer News/+",
     prints=True,
+    former={"--count": "--limit"},
     exit_codes={
         0: "ended by Ctrl-C, or after -C publications",
         1: "--wait ended before the queue manager had answered, or before -C publications had arrived",
@@ -33,7 +35,7 @@ _FAREWELL_S: Final = 5
     },
 )
 @queue_manager
-@click.option("--count", "-C", type=click.IntRange(min=1), metavar="N", help="End after N publications.")
+@click.option("--limit", "-C", "count", type=click.IntRange(min=1), metavar="N", help="End after N publications.")
 @click.option(
     "--wait",
     "wait_s",
@@ -45,6 +47,7 @@ _FAREWELL_S: Final = 5
 @click.option("--filter", "selector", metavar="SELECTOR", help="Receive only publications that match: Colour = 'red'.")
 @click.option("--new-only", is_flag=True, help="Do not receive the retained publications at the beginning.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each publication.")
+@row_options(("topic", "data", "retained", "properties"))
 @click.argument("topics", nargs=-1, required=True, metavar="TOPIC...")
 @click.pass_obj
 def command(
@@ -56,6 +59,7 @@ def command(
     selector: str | None,
     new_only: bool,
     as_json: bool,
+    rows: RowForm | None,
     topics: tuple[str, ...],
 ) -> ExitCode:
     """Subscribe to each TOPIC, and print the publications, one line each: the topic, a tab, the data.
@@ -81,7 +85,7 @@ def command(
         there = subscriber.register(wait_s, stop)
         if there:
             console.say(f"subscribed to {', '.join(topics)}; Ctrl-C ends it")
-            received = _receive(console, subscriber, stop, count, wait_s, as_json)
+            received = _receive(console, subscriber, stop, count, wait_s, as_json, rows)
         elif not stop.is_set():
             console.warn(f"queue manager {qmgr} did not answer the subscription in {wait_s:g} s")
         if there or not subscriber.withdraw():
@@ -98,11 +102,17 @@ def _receive(
     count: int | None,
     wait_s: float | None,
     as_json: bool,
+    rows: RowForm | None,
 ) -> int:
     """Print publications until *count*, *stop* or *wait_s* without one; how many there were."""
 
     def show(publication: Received) -> None:
-        console.data(_json(publication) if as_json else _line(publication))
+        if as_json:
+            console.json(_form(publication))
+        elif rows is not None:
+            rows.show(console, {"topic": publication.topic, "data": _data(publication), **asdict(publication)})
+        else:
+            console.data(_line(publication))
 
     done, last = 0, time.monotonic()
     while not stop.is_set() and done != count:
@@ -116,18 +126,18 @@ def _receive(
 
 
 def _line(publication: Received) -> str:
-    data = publication.data_hex if publication.text is None else publication.text
-    return f"{publication.topic}\t{data.replace(chr(10), ' ')}"
+    return f"{publication.topic}\t{_data(publication).replace(chr(10), ' ')}"
 
 
-def _json(publication: Received) -> str:
-    return json.dumps(
-        {
-            "topic": publication.topic,
-            "text": publication.text,
-            "data_hex": publication.data_hex,
-            "retained": publication.retained,
-            "properties": publication.properties,
-        },
-        ensure_ascii=False,
-    )
+def _data(publication: Received) -> str:
+    return publication.data_hex if publication.text is None else publication.text
+
+
+def _form(publication: Received) -> dict[str, Any]:
+    return {
+        "topic": publication.topic,
+        "text": publication.text,
+        "data_hex": publication.data_hex,
+        "retained": publication.retained,
+        "properties": publication.properties,
+    }

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 import click
 
 from commands.config.home import Home
-from commands.explain.pictures import page, svg, text_tree
+from commands.explain.pictures import page, svg as picture, text_tree
+from commands.options.captures import STDIN
 from commands.options.queue_manager import queue_manager_to_read
+from commands.options.rows import RowForm, row_options
 from commands.options.verb import verb
 from commands.qmgr.store import QueueManagerStore
 from commands.terminal.console import Console, ExitCode
@@ -20,22 +22,30 @@ from streams.mapping import collisions, places
 from streams.outline import Outline, marks, outline
 from streams.topic_objects import QUEUE_NAMELIST, SUB_POINT_NAMELIST
 
+_PICTURE: Final = click.Path(path_type=Path, dir_okay=False, allow_dash=True)
 
-@verb("qpubsub topics -m QM1 --under Sport", "qpubsub topics -m QM1 --to html -o topics.html", prints=True)
+
+@verb("qpubsub topics -m QM1 --under Sport", "qpubsub topics -m QM1 --html topics.html", prints=True)
 @queue_manager_to_read
 @click.option("--under", default="", metavar="TOPIC", help="Show only this topic string and the topics below it.")
 @click.option("--depth", type=click.IntRange(min=1), metavar="N", help="Show at most N levels; count the rest.")
-@click.option(
-    "--to",
-    "form",
-    type=click.Choice(["text", "json", "svg", "html"]),
-    default="text",
-    show_default=True,
-    help="The form of the tree.",
-)
-@click.option("--json", "form", flag_value="json", help="The same as --to json: one object for each topic.")
+@click.option("--to", "form", type=click.Choice(["text", "json", "svg", "html"]), default="text", hidden=True)
+@click.option("--html", type=_PICTURE, metavar="FILE|-", help="Draw the tree as an HTML page.")
+@click.option("--svg", type=_PICTURE, metavar="FILE|-", help="Draw the tree as a picture.")
+@row_options(("topic", "topic_objects", "subscriptions", "retained", "hidden_below"))
+@click.option("--json", "form", flag_value="json", help="Print one JSON object for each topic.")
 @click.pass_obj
-def command(console: Console, qmgr: str, home: Home, under: str, depth: int | None, form: str) -> ExitCode:
+def command(
+    console: Console,
+    qmgr: str,
+    home: Home,
+    under: str,
+    depth: int | None,
+    form: str,
+    html: Path | None,
+    svg: Path | None,
+    rows: RowForm | None,
+) -> ExitCode:
     """Show the topic tree: topic objects, subscriptions and retained publications.
 
     A square is a topic object, a triangle is a stream or a subscription point, a circle is a subscription (with its
@@ -50,14 +60,28 @@ def command(console: Console, qmgr: str, home: Home, under: str, depth: int | No
         objects.topics, subscriptions, kept_topics, under, depth, places(*lists), copies=objects.topics.copies
     )
     title = visible(f"{qmgr}: {under}") if under else qmgr
-    if form == "text":
+    for path, draw in ((html, page), (svg, picture)):
+        if path is not None and path != STDIN:
+            path.write_text(draw(root, title), encoding="utf-8")
+        elif path is not None:
+            console.binary.write(draw(root, title).encode())
+    if form in ("svg", "html"):
+        console.say(f"--to {form} is now --{form} FILE; the former name still works")
+    if rows is not None:
+        for topic in _topics(root):
+            names = [each["name"] or each["queue"] for each in topic["subscriptions"]]
+            joined = {"topic_objects": " ".join(topic["topic_objects"]), "subscriptions": " ".join(names)}
+            rows.show(console, topic | joined)
+    elif html is not None or svg is not None:
+        pass  # there is a picture instead
+    elif form == "text":
         for line in text_tree(root, title, colour=console.coloured):
             console.data(line, coloured=console.coloured)
     elif form == "json":
         for topic in _topics(root):
-            console.data(json.dumps(topic, ensure_ascii=False))
+            console.json(topic)
     else:
-        console.binary.write((svg if form == "svg" else page)(root, title).encode())
+        console.binary.write((picture if form == "svg" else page)(root, title).encode())
     for finding in collisions(*lists):
         console.warn(finding.text)
     console.say(_counts(root))

@@ -18,7 +18,7 @@ from commands.explain.selection import MessageSelection, SeqRanges
 from commands.explain.why import Asked, Verdict
 from commands.explain.why.text import Summary, lines_of, lines_of_each, subscription_words
 from commands.options.captures import SEQ_RANGES, format_option, selection_options
-from commands.options.queue_manager import only_queue_manager, queue_manager_or_none, typed_property
+from commands.options.queue_manager import complete_queue, only_queue_manager, queue_manager_or_none, typed_property
 from commands.options.replays import (
     CaptureReader,
     ReplayOptions,
@@ -54,6 +54,7 @@ _FAREWELL_S: Final = 5
     "qpubsub why --input capture.jsonl BOARD --since 2009-01-28T09:00 --until 2009-01-28T10:00",
     "qpubsub why -m QM1 BOARD --publish Sport/Soccer --property Colour=red",
     prints=True,
+    former={"--count": "--limit"},
     exit_codes={0: "everything is delivered or explained", 1: "some records could not be read"},
 )
 @click.option(
@@ -77,15 +78,14 @@ _FAREWELL_S: Final = 5
 @click.option("--property", "properties", multiple=True, metavar="NAME[:TYPE]=VALUE", help="A property of it.")
 @click.option("--stream", metavar="QUEUE", help=f"Its stream queue. The default is {DEFAULT_STREAM}.")
 @click.option("--follow", is_flag=True, help="With -m: explain each publication as it is made, until Ctrl-C.")
-@click.option("--count", "-C", type=click.IntRange(min=1), metavar="N", help="With --follow: end after N publications.")
 @click.option("--topic", metavar="TOPIC", help="Only publications on TOPIC, which may have the wildcards # and +.")
 @click.option(
     "--seq", type=SEQ_RANGES, metavar="N|N-M", help="Only the messages with these numbers: 7, or 3,10-20,500-."
 )
 @click.option("--sub", metavar="NAME", help="Only the subscription with this name.")
-@selection_options("Explain only", with_seq=False)
+@selection_options("Explain only", with_seq=False, limit="; with --follow, the first N publications")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each answer.")
-@click.argument("queue", required=False)
+@click.argument("queue", required=False, shell_complete=complete_queue)
 @click.pass_obj
 def command(
     console: Console,
@@ -102,7 +102,6 @@ def command(
     properties: tuple[str, ...],
     stream: str | None,
     follow: bool,
-    count: int | None,
     topic: str | None,
     seq: SeqRanges | None,
     sub: str | None,
@@ -129,9 +128,9 @@ def command(
     asked = Asked(queue, topic, sub, number)
     if number is None:
         selection = replace(selection, seqs=seq)
-    about = (publish, data, stream, count)
+    about = (publish, data, stream)
     if inputs:
-        if follow or properties or about != (None, None, None, None):
+        if follow or properties or about != (None, None, None):
             raise click.UsageError("--publish and --follow, and their options, need -m QMGR")
         if qmgr is not None and given_on_the_line("qmgr"):
             raise click.UsageError("give --input or -m QMGR, not both")
@@ -140,14 +139,14 @@ def command(
         return _of_capture(console, options, asked, selection, as_json, exit_config, network)
     if setup is not None or semantics != "v7" or exit_config is not None or network is not None:
         raise click.UsageError("--setup, --semantics, --exit and --network need --input FILE")
+    if follow:
+        count, selection = selection.limit, replace(selection, limit=None)
     if seq is not None or not selection.is_all:
-        raise click.UsageError("--where, --since, --until, --seq and --limit need --input FILE")
+        raise click.UsageError("--where, --since, --until, --seq and, without --follow, --limit need --input FILE")
     if publish is not None and follow:
         raise click.UsageError("give --publish or --follow, not both")
     if publish is None and (data is not None or stream is not None or properties):
         raise click.UsageError("--data, --property and --stream need --publish TOPIC")
-    if count is not None and not follow:
-        raise click.UsageError("--count needs --follow")
     if qmgr is None and queue is not None and Path(queue).exists():
         raise click.UsageError(f"{queue} is a file; to explain a capture: qpubsub why --input {queue}")
     if qmgr is None:

@@ -35,7 +35,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from commands.config.home import Home, parse_home
 from rfh2.constants import MQ_EXIT_DATA_LENGTH
-from rfh2.errors import QPubSubError
+from rfh2.errors import QPubSubError, system_words
 
 _TABLE: Final = re.compile(r"\s*\[([^\[\]]+)\]")
 _KEY: Final = re.compile(r"\s*([\w.\"'*-]+)\s*=")
@@ -80,7 +80,7 @@ class Secret(BaseModel):
         try:
             return self.password_file.read_text(encoding="utf-8").rstrip("\r\n")
         except OSError as error:
-            raise ConfigError("password_file", f"{self.password_file}: {error.strerror}") from error
+            raise ConfigError("password_file", f"{self.password_file}: {system_words(error)}") from error
 
 
 class KafkaRoute(BaseModel):
@@ -164,7 +164,7 @@ class QueuesConfig(Secret):
     """Table [queues]: where the input queues and the subscribers' queues are, when not embedded (``ibmmq://``).
 
     channel, ccdt, cipher, key_repository, certificate_label: the client connection, beside what the URL says. batch:
-    commands in one unit of work. record_queue: holds what SQLite does not have yet (docs/live-brokers.md, crashes).
+    commands in one unit of work. record_queue: holds what SQLite does not have yet (docs/live-brokers.md, commits).
     owed_queue: holds publications that neither their queue nor the dead-letter queue takes.
     context: which message context is set on puts: ``all`` (6.7.9), ``identity`` or ``default``. reconnect_s: the
     longest pause between two tries to connect.
@@ -487,7 +487,7 @@ def config_of(path: Path) -> tuple[Config | None, tuple[ConfigFault, ...]]:
         text = path.read_text(encoding="utf-8")
         return Config.model_validate(tomllib.loads(text)), ()
     except OSError as error:
-        return None, (ConfigFault("", error.strerror or "cannot be read"),)
+        return None, (ConfigFault("", system_words(error)),)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         return None, (ConfigFault("", str(error)),)
     except ValidationError as error:

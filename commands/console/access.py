@@ -63,7 +63,7 @@ def console_options(config: ConsoleConfig, where: str, option: str, write: bool 
     host, port = parse_listen(where, option)
     for library in _LIBRARIES:
         if find_spec(library) is None:
-            raise ConfigError("the console", f"{library} is not installed; {how_to_install('console')}")
+            raise ConfigError("the console", f"it needs the package {library}: {how_to_install('console')}")
     if not is_loopback(host):
         lacking = [name for name, given in (("users_file", config.users_file), ("tls", config.tls)) if given is None]
         if lacking:

@@ -43,7 +43,7 @@ def _reason(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def links(state: State, _query: Query) -> dict[str, Any]:
-    """The link to a topic tree, neighbours, and what is owed to queues that refuse."""
+    """The link to a topic tree, neighbours, and what is undelivered: a queue refuses them."""
     status = status_of(state.store, state.now)
     processor = status["processor"]
     return {
@@ -66,12 +66,12 @@ _ALL_LANES: Final = (
     ("commands", Series("commands processed", "blue")),
     ("published", Series("publications on topics", "violet")),
     ("delivered", Series("publications delivered", "green")),
-    ("filtered", Series("kept away by filters", "amber")),
+    ("filtered", Series("not selected by filters", "amber")),
     ("responses", Series("responses", "blue")),
     ("errors", Series("commands in error", "red")),
     ("dead_letters", Series("dead letters", "red")),
     ("puts", Series("messages put on queues", "violet")),
-    ("gets", Series("messages got from queues", "green")),
+    ("gets", Series("messages removed from queues", "green")),
     ("depth", Series("messages on queues, at most", "amber")),
 )
 

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, nullcontext, suppress
 from functools import partial
+from http import HTTPStatus
 from typing import Any, Final
 
 import h11
@@ -97,7 +98,7 @@ _STEP_S: Final = 0.01
 _ACCEPTED_AT_ONCE: Final = 32
 _FAULTS: Final = {
     400: f"This form cannot be read: it is damaged, or has more than {_LONGEST_ENCODED:,} encoded characters.",
-    404: "The console has no such page.",
+    404: "There is no such page.",
     405: "This cannot be done here.",
     413: f"What was sent is longer than {_LONGEST_FORM:,} bytes.",
     500: "This is a fault in qpubsub. Please report it with the lines that it wrote on stderr.",
@@ -277,7 +278,7 @@ async def _form(request: Request) -> dict[str, str]:
 
 
 def _refusal(status: int, why: str) -> HTMLResponse:
-    return HTMLResponse(render("refused.html", why=why), status)
+    return HTMLResponse(render("refused.html", why=why, is_missing=status == HTTPStatus.NOT_FOUND), status)
 
 
 class _Server(uvicorn.Server):

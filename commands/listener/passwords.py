@@ -104,7 +104,7 @@ def by_pam(service: str) -> IsRight:
     try:
         import pamela  # noqa: PLC0415 - an extra
     except (ImportError, OSError, AttributeError) as error:
-        why = f"PAM needs pamela ({error}): {how_to_install('pam')}"
+        why = f"PAM needs the package pamela ({error}): {how_to_install('pam')}"
         raise ConfigError("[listener.connauth] authenmd", why) from error
 
     def is_right(user: str, password: str) -> bool:

@@ -169,7 +169,9 @@ class Security:
         client = Client(identity.channel, identity.address, user, identity.subject, identity.issuer)
         record = rules.mapping(client)
         if record is not None and record.user_source == "NOACCESS" and not _only_warns(record, client):
-            return Admission(user, MQRC_NOT_AUTHORIZED, why=f"{_told(record)} lets nobody in", number=ADDRESS_BLOCKED)
+            return Admission(
+                user, MQRC_NOT_AUTHORIZED, why=f"{_told(record)} refuses every program", number=ADDRESS_BLOCKED
+            )
         check = _check(rules, record)
         if await self._is_compared(check, user, rules, credentials) and not await self._is_authentic(identity, rules):
             await asyncio.sleep(1 if authentication is None else authentication.delay)

@@ -74,7 +74,7 @@ METRICS: Final[tuple[Metric, ...]] = (
     # got
     Metric("qpubsub_commands", _C, _P, "Commands processed, by name and completion.", ("command", "completion")),
     Metric("qpubsub_reasons", _C, _P, "Commands that ended with a reason code.", ("reason", "name")),
-    Metric("qpubsub_bytes", _C, _P, "Bytes of messages got and put."),
+    Metric("qpubsub_bytes", _C, _P, "Bytes of messages removed and put."),
     Metric("qpubsub_in_flight", _G, _P, "Commands got and not yet committed."),
     Metric("qpubsub_sampled", _C, _P, "Commands measured step by step."),
     Metric("qpubsub_wait_seconds", _H, _P, "From the arrival of a command to its get. Sampled.", (), _WAIT),
@@ -87,7 +87,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         ("stage",),
         _QUICK,
     ),
-    Metric("qpubsub_published", _C, _P, "Publications on topics, whoever got them."),
+    Metric("qpubsub_published", _C, _P, "Publications on topics, with or without a subscriber."),
     Metric("qpubsub_delivered", _C, _P, "Publications put on subscriber queues."),
     Metric(
         "qpubsub_kept_back",

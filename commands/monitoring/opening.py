@@ -126,4 +126,4 @@ def _require(module: str, option: str, extra: str) -> None:
     except ModuleNotFoundError:
         found = None
     if found is None:
-        raise ConfigError(option, f"{module} is not installed; {how_to_install(extra)}")
+        raise ConfigError(option, f"it needs the package {module}: {how_to_install(extra)}")

@@ -94,7 +94,7 @@ def delete(command: Command, administration: Administration, family: ObjectFamil
     existing = _required(administration, family, name)
     _only(command, _DELETE_WORDS.get(family.kind.word, {"AUTHREC"}))
     if name not in family.of(objects) or (family in CLIENT_FAMILIES and name not in objects.of_kind(family.stored_as)):
-        raise answers.failed(f"{name} is a default object that nobody has altered: it is always there.")
+        raise answers.failed(f"{name} is a default object that was not altered: it is always there.")
     if family is AUTHINFO and name == objects.qmgr.connauth:
         raise answers.in_use(name)
     records = _records_of(name, family, objects) if _takes_authority(command) else []

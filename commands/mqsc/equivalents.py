@@ -159,7 +159,7 @@ def _alter(subscription: Subscription, context: OperationContext) -> list[str]:
     gone = [(name, _default(name)) for name in had if name not in wanted and name not in _FIXED]
     for name in _FIXED:
         if before is not None and wanted.get(name) != had.get(name):
-            notes.append(f"ALTER SUB cannot change {name}: delete the subscription and define it anew")
+            notes.append(f"ALTER SUB cannot change {name}: delete the subscription and define it again")
     lines = [comment(note) for note in notes]
     name = sub_name(subscription if before is None else before)
     if not changed and not gone:

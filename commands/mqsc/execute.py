@@ -43,7 +43,7 @@ from commands.mqsc.answers import Answer, done, refusal
 from commands.mqsc.attributes import NAMELIST, QMGR, TOPIC, unexpected_keyword
 from commands.mqsc.channel_attributes import CHANNEL
 from commands.mqsc.model import Command, Keyword, MqscError, Statement, Value
-from commands.mqsc.script import parse, syntax_error
+from commands.mqsc.script import parse, shortened, syntax_error
 from rfh2.errors import QPubSubError
 from streams.topic_space import TopicSpace
 
@@ -265,4 +265,4 @@ def _run(statements: Iterable[Statement], objects: Objects, topic_space: TopicSp
     for statement in statements:
         answer = execute(statement, administration)
         if not answer.ok:
-            raise QPubSubError(f"line {statement.line}: {statement.text}: {' '.join(answer.lines)}")
+            raise QPubSubError(f"line {statement.line}: {shortened(statement.text)}: {' '.join(answer.lines)}")

@@ -188,6 +188,14 @@ def statements(lines: Iterable[str]) -> Iterator[Statement]:
     return (_statement(number, written) for number, written in enumerate(split_script(lines), 1))
 
 
+_SHOWN: Final = 80
+
+
+def shortened(text: str) -> str:
+    """The beginning of *text*, which may be a line of any other file."""
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
 def syntax_error(segment: str, *detail: str) -> MqscError:
     """AMQ8405 with the command as far as it was understood, the culprit last, as runmqsc shows it."""
     what = "Syntax error detected at or near end of command segment below:-"
@@ -208,7 +216,8 @@ def _parse_command(text: str) -> Command:
     words = text.split(None, 1)
     verb = words[0].upper().split("(", 1)[0]
     if VERB_SYNONYMS.get(verb, verb) not in (*VERBS, *OTHER_VERBS):
-        raise syntax_error(words[0], "AMQ8426: Valid MQSC commands are:", *(f"    {known}" for known in VERBS))
+        known = (f"    {each}" for each in VERBS)
+        raise syntax_error(shortened(words[0]), "AMQ8426: Valid MQSC commands are:", *known)
     try:
         # With a transformer of its own, lark gives what start() makes instead of a tree.
         command = cast(Command, _parser().parse(text))

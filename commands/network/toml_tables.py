@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from rfh2.errors import QPubSubError
+from rfh2.errors import QPubSubError, system_words
 
 
 class TableFileError(QPubSubError):
@@ -39,7 +39,7 @@ def read_text(file: Path, help_text: str) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except OSError as error:
-        raise TableFileError(str(file), f"{error.strerror or error}; {help_text}") from error
+        raise TableFileError(str(file), f"{system_words(error)}; {help_text}") from error
     except UnicodeDecodeError as error:
         raise TableFileError(str(file), f"it is not UTF-8 at byte {error.start}") from error
 

@@ -26,7 +26,7 @@ from commands.explain.selection import (
 from commands.terminal.console import Console
 from rfh2.captures import FORMATS, CaptureRecord, Numbering, read_captures
 from rfh2.captures.reading import DefaultQueue
-from rfh2.errors import CaptureError
+from rfh2.errors import CaptureError, system_words
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -140,7 +140,7 @@ class Captures:
             try:
                 opened = file.open("rb")
             except OSError as error:
-                raise CaptureError(str(file), None, (error.strerror or str(error)).lower()) from error
+                raise CaptureError(str(file), None, system_words(error)) from error
             with opened as stream:
                 self._stream = stream
                 yield from read_captures(stream, self._form, name=str(file), **options)
@@ -261,7 +261,7 @@ WHERE: Final = _WhereType()
 SEQ_RANGES: Final = _SeqType()
 
 
-def _selection_options(what: str) -> tuple[Callable[[_Verb], _Verb], ...]:
+def _selection_options(what: str, limit: str) -> tuple[Callable[[_Verb], _Verb], ...]:
     return (
         click.option(
             "--where",
@@ -276,17 +276,21 @@ def _selection_options(what: str) -> tuple[Callable[[_Verb], _Verb], ...]:
             metavar="TIME",
             help=f"{what} messages of this time or later, UTC: 2009-01-28T11:43.",
         ),
-        click.option("--until", type=_MomentType(), metavar="TIME", help=f"{what} messages of before this time."),
+        click.option("--until", type=_MomentType(), metavar="TIME", help=f"{what} messages earlier than this time."),
         click.option(
-            "--limit", type=click.IntRange(min=1), metavar="N", help=f"{what} the first N messages that are selected."
+            "--limit",
+            "-C",
+            type=click.IntRange(min=1),
+            metavar="N",
+            help=f"{what} the first N messages that are selected{limit}.",
         ),
     )
 
 
-def selection_options(what: str = "Only", *, with_seq: bool = True) -> Callable[[_Verb], _Verb]:
+def selection_options(what: str = "Only", *, with_seq: bool = True, limit: str = "") -> Callable[[_Verb], _Verb]:
     """The options: the verb gets *selection* (MessageSelection).
 
-    what: the first words of the help. with_seq: False where the verb has a
+    what: the first words of the help. limit: what more ``--limit`` means. with_seq: False where the verb has a
     ``--seq`` of its own, which must have the type SEQ_RANGES; it gets that too.
     """
     seq = click.option(
@@ -312,7 +316,7 @@ def selection_options(what: str = "Only", *, with_seq: bool = True) -> Callable[
             return function(*args, **own)
 
         verb: _Verb = selecting
-        for option in reversed((*_selection_options(what), *((seq,) if with_seq else ()))):
+        for option in reversed((*_selection_options(what, limit), *((seq,) if with_seq else ()))):
             verb = option(verb)
         return verb
 

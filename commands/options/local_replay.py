@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, BinaryIO, Final, cast
@@ -16,6 +16,7 @@ from commands.disk.files import to_disk
 from commands.explain.selection import Choosing, MessageSelection
 from commands.options.replays import PYARROW_MISSING, CaptureReader, ReplayOptions, importing, network_setup
 from commands.replay import LocalReplay
+from commands.replay.arrivals import DEFAULT_QMGR
 from commands.replay.divided import shares
 from commands.replay.divided_replay import SharedReplay
 from commands.replay.local import ExitOf, ReplayCounts
@@ -129,7 +130,7 @@ class _Work:
                         lines.writelines(_encoded(transcript_lines(message, made, puts)))
                 else:
                     made = replay.put_all(message)
-                sink.add(message.seq, made.puts)
+                sink.add(message.seq, message.qmgr or DEFAULT_QMGR, made.puts)
                 if made.undecodable or made.reason == MQRC_PUBLISH_EXIT_ERROR:
                     self._warn(message.seq, message.queue, made.why)
         return replay.counts
@@ -149,7 +150,7 @@ class _Work:
                 if self.run.transcript:
                     step, puts = replay.replay(message)
                     lines.writelines(_encoded(network_transcript_lines(message, step, puts)))
-                    sink.add(message.seq, step.puts)
+                    sink.add(message.seq, message.qmgr or DEFAULT_QMGR, step.puts)
                     outcome = step.outcome
                 else:
                     outcome = replay.put_all(message, sink)
@@ -190,10 +191,10 @@ class _Work:
     def _warn(self, seq: int, queue: str, why: str) -> None:
         self.run.console.warn(f"message {seq} on {queue}: {why}")
 
-    def _opened(self) -> BinaryIO:
+    def _opened(self) -> AbstractContextManager[BinaryIO]:
         if self.output is not None:
             return self.output.open()
-        return cast(BinaryIO, tempfile.SpooledTemporaryFile(_PRINTED_IN_MEMORY))
+        return cast(AbstractContextManager[BinaryIO], tempfile.SpooledTemporaryFile(_PRINTED_IN_MEMORY))
 
 
 def _encoded(lines: Iterable[str]) -> Iterable[bytes]:

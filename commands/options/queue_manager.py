@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import os
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
@@ -16,19 +17,25 @@ from commands.qmgr.store.opening import queue_managers
 from commands.terminal.console import Console
 from rfh2.captured import CapturedMessage
 from rfh2.captures import CaptureRecord
-from rfh2.errors import StoreError
+from rfh2.errors import QPubSubError, StoreError
 from rfh2.mqmd import name_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_DEFAULT_HOME: Final = "qmgrs"
 _HOME_VARIABLE: Final = "QPUBSUB_HOME"
 _QMGR_VARIABLE: Final = "QPUBSUB_QMGR"
 
 
+def default_home() -> Path:
+    """``./qmgrs`` where that is; else a directory of the user, which is the same wherever the command is given."""
+    if (local := Path("qmgrs")).is_dir():
+        return local
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state", "qpubsub")
+
+
 def complete_queue_manager(ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
     """For the shell: the queue managers under --home, where that is on the line already."""
-    home = ctx.params.get("home") or os.environ.get(_HOME_VARIABLE) or _DEFAULT_HOME
+    home = ctx.params.get("home") or os.environ.get(_HOME_VARIABLE) or default_home()
     return [name for name in _there(parse_home(str(home))) if name.startswith(incomplete)]
 
 
@@ -59,8 +66,8 @@ class HomeType(click.ParamType[Home]):
 HOME: Final = click.option(
     "--home",
     envvar=_HOME_VARIABLE,
-    default=_DEFAULT_HOME,
-    show_default="./qmgrs",
+    default=default_home,
+    show_default="./qmgrs if it is there, else ~/.local/state/qpubsub",
     show_envvar=True,
     metavar="DIRECTORY|URL",
     type=HomeType(),
@@ -83,6 +90,21 @@ def _option(help_text: str, callback: Callable[..., Any] | None, *, required: bo
     )
 
 
+def complete_queue(ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
+    """For the shell: the local queues of the queue manager on the line, or of the only one in the home."""
+    home = parse_home(str(ctx.params.get("home") or default_home()))
+    there = [ctx.params["qmgr"]] if ctx.params.get("qmgr") else _there(home)
+    if len(there) != 1:
+        return []
+    from commands.qmgr.store import QueueManagerStore  # noqa: PLC0415 - for whoever presses TAB, and nobody else
+
+    with suppress(QPubSubError), QueueManagerStore.open(home, there[0]) as store:
+        names = (queue.definition.name for queue in store.overview().queues)
+        return sorted(name for name in names if name.startswith(incomplete))
+    return []
+
+
+QUEUE: Final = click.argument("queue", shell_complete=complete_queue)
 QMGR: Final = _option("The queue manager.", None, required=True)
 
 

@@ -42,7 +42,7 @@ class ReportForms:
         if self.page is not None:
             self.page.write_text(page(), encoding="utf-8")
         if self.as_json:
-            console.data(report.model_dump_json())
+            console.json(report.model_dump(mode="json"))
             return
         for line in lines():
             console.data(line)

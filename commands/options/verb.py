@@ -7,7 +7,9 @@ options: they are settings of the Console, which carries them out.
 from __future__ import annotations
 
 import shutil
+import sys
 from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
 
@@ -81,6 +83,20 @@ def context_settings() -> dict[str, Any]:
     return {"help_option_names": ["-h", "--help"], "max_content_width": max(_NARROWEST, min(columns, _WIDEST))}
 
 
+class _Text(click.types.StringParamType):
+    """An argument that is text; names of files need not be, and have a type of their own."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        text = super().convert(value, param, ctx)
+        # So Python stands in for bytes that are no characters where the program was called.
+        if any("\ud800" <= character <= "\udfff" for character in text):
+            self.fail(f"{text!r} is not text in {sys.getfilesystemencoding()}", param, ctx)
+        return text
+
+
+_TEXT: Final = _Text()
+
+
 class Verb(click.Command):
     """A verb. prints: whether it has ``-o FILE``, which takes what it prints on stdout.
 
@@ -100,6 +116,11 @@ class Verb(click.Command):
         codes = ", ".join(f"{code} {meaning}" for code, meaning in sorted(self.exit_codes.items()))
         more["epilog"] = f"{more.get('epilog') or ''}\n\nExit codes: {codes}."
         super().__init__(*args, **more)
+        for parameter in self.params:
+            if parameter.type is click.STRING:
+                parameter.type = _TEXT
+            elif isinstance(parameter.type, click.IntRange | click.FloatRange):
+                parameter.type.name = "number of seconds" if parameter.metavar == "SECONDS" else "number"
         taken = {name for parameter in self.params for name in parameter.opts}
         if prints:
             self.params.append(
@@ -141,11 +162,64 @@ class Verb(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         explained = [one for one in self.get_params(ctx) if one.name not in _EXPLAINED_ONCE]
-        if records := [record for one in explained if (record := one.get_help_record(ctx))]:
+        # An argument without a meaning of its own is in the description.
+        if records := [record for one in explained if (record := one.get_help_record(ctx)) and record[1]]:
             with formatter.section("Options"):
                 formatter.write_dl(records)
-        formatter.write_paragraph()
-        formatter.write_text("Common options: --quiet, --debug and --color; qpubsub --help explains them.")
+        _name_common_options(formatter)
+
+
+def _name_common_options(formatter: click.HelpFormatter) -> None:
+    formatter.write_paragraph()
+    formatter.write_text("Common options: --quiet, --debug and --color; qpubsub --help explains them.")
+
+
+class VerbGroup(click.Group):
+    """Verbs by name: those of the program, or those of one of them, as ``estate plan``."""
+
+    synonyms: Mapping[str, str] = {}
+    words: tuple[str, ...] = ("help",)
+    """What stands for an option, and may be meant."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)  # in the order in which a person needs them
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, each.get_short_help_str(limit=200)) for name, each in self.commands.items()])
+        _name_common_options(formatter)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        # As a word, too, for who knows it from other programs: help, help VERB.
+        return super().parse_args(ctx, [*args[1:2], "--help"] if args[:1] == ["help"] else args)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The verb on the line. An unknown one gets a suggestion."""
+        name = self.synonyms.get(args[0], args[0])
+        if self.get_command(ctx, name) is None and not name.startswith("-"):
+            near = get_close_matches(name, [*self.list_commands(ctx), *self.words], n=3, cutoff=0.6)
+            hint = f"Did you mean {' or '.join(near)}?" if near else f"{ctx.command_path} --help lists the commands."
+            ctx.fail(f"No such command '{name}'. {hint}")
+        return super().resolve_command(ctx, [name, *args[1:]])
+
+    def verb(self, *examples: str, **settings: Any) -> Callable[[F], Verb]:
+        """The same as ``@verb`` for a verb of this group; it has the name of its function."""
+
+        def made(function: F) -> Verb:
+            command = verb(*examples, **settings)(function)
+            self.add_command(command)
+            return command
+
+        return made
+
+
+def verb_group(function: F) -> VerbGroup:
+    """A verb that has verbs of its own; its docstring says what they have in common."""
+    group = click.command(cls=VerbGroup, context_settings=context_settings(), params=list(talk_options()))(function)
+    assert isinstance(group, VerbGroup)
+    return group
 
 
 def verb(

@@ -32,7 +32,7 @@ from rfh2.mqmd import Mqmd
 _log = logging.getLogger("qpubsub.processor")
 
 _STRANDED: Final = (
-    "messages for queue manager %s are on transmission queue %s, which nobody defined, and no channel takes them from"
+    "messages for queue manager %s are on transmission queue %s, which was not defined, and no channel takes them from"
     " there; this is queue manager %s. Where programs mean this one, have them name it, or no queue manager, in"
     " ReplyToQMgr, QMgrName and DESTQMGR"
 )

@@ -37,7 +37,7 @@ class Ending:
 class Committed:
     """One unit of work that is committed. endings: how often; those that are missing in it are a Publish that was ok.
 
-    counts: by subscription and topic. size_bytes: of the messages got and put.
+    counts: by subscription and topic. size_bytes: of the messages removed and put.
     """
 
     tally: ProcessorTally

@@ -154,7 +154,7 @@ class Processor:
         with self._store.unit_of_work() as unit:
             gone = unit.discard_nonpersistent_retained()
         if gone:
-            _log.info("%d non-persistent retained publications did not outlive the restart", gone)
+            _log.info("%d non-persistent retained publications were discarded at the restart", gone)
         try:
             with self._store.unit_of_work() as unit:
                 self._execution.end_subscriptions(unit)

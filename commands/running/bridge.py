@@ -49,6 +49,7 @@ from commands.running.log_file import LogFile, LogFormat
 from commands.running.mqsc_scripts import ScriptDirectory
 from commands.running.publish_exits import PublishExits
 from commands.running.recorder import Recorder
+from commands.running.service_manager import notify
 from commands.running.supervisor import SupervisedWatchdog
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
@@ -209,6 +210,7 @@ class Bridge:
             _log.error("%s", ended_on)
         self._processor.start()
         self._health.phase = Phase.RUNNING
+        notify(f"READY=1\nSTATUS=queue manager {given.qmgr}: processing commands")
         text = "queued publish/subscribe started for queue manager %s"
         _log.info(text, given.qmgr, extra=_for_the_log(STARTED))
 
@@ -267,10 +269,10 @@ class Bridge:
         """One line about ``tally``."""
         tally = self.tally
         to_tree = f", {counted(tally.linked, 'publication')} for the topic tree" if tally.linked else ""
+        delivered = counted(tally.publications, "publication delivered", "publications delivered")
         return (
-            f"{counted(tally.commands, 'command')} ({tally.errors:,} in error): "
-            f"{counted(tally.publications, 'publication')}, {counted(tally.responses, 'response')}, "
-            f"{counted(tally.dead_letters, 'dead letter')}{to_tree}"
+            f"{counted(tally.commands, 'command')} ({tally.errors:,} in error): {delivered}, "
+            f"{counted(tally.responses, 'response')}, {counted(tally.dead_letters, 'dead letter')}{to_tree}"
         )
 
     def exit_code(self) -> ExitCode:

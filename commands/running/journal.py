@@ -24,6 +24,7 @@ from commands.running.fixed_file import FixedFile, read_fixed
 from commands.running.log_file import LogFile, LogFormat
 from commands.terminal.console import Console
 from rfh2.captured import iso
+from rfh2.errors import system_words
 
 STATUS_FILE: Final = "run.status"
 ROOM: Final = 32 * 1024
@@ -211,7 +212,7 @@ class Journal(Events):
                 del errors[0]
         except OSError as error:
             with suppress(OSError, ValueError):
-                self._console.warn(f"{self._path}: {error.strerror}; the status is not kept")
+                self._console.warn(f"{self._path}: {system_words(error)}; the status is not kept")
 
     @contextmanager
     def following(self) -> Iterator[None]:

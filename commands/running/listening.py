@@ -23,7 +23,7 @@ from typing import Final
 
 from commands.listener.server import Listener, ListenError, serve
 from commands.running.child_processes import MOST_CRASHES, Crashes, die_with
-from rfh2.errors import QPubSubError
+from rfh2.errors import QPubSubError, system_words
 
 _log: Final = logging.getLogger("qpubsub.listener")
 Serve = Callable[[asyncio.Event, Callable[[int], None]], Awaitable[None]]
@@ -183,7 +183,7 @@ class _Guardian:
             elif isinstance(error, ListenError):
                 _say(says, f"{error.where}\n{error.why}\n{error.option}")
             else:
-                why = (error.strerror if isinstance(error, OSError) else None) or str(error)
+                why = system_words(error)
                 _say(says, f"{service.where}\n{why}\n{service.option}")
             return 1
         return 0

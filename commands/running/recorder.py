@@ -7,7 +7,7 @@ from pathlib import Path
 
 from commands.broker.puts import Put
 from commands.disk.permissions import private
-from rfh2.errors import StoreError
+from rfh2.errors import StoreError, system_words
 
 
 class RecordError(StoreError):
@@ -52,7 +52,7 @@ class Recorder:
             while self._rest:
                 self._rest = self._rest[os.write(self._descriptor, self._rest) :]
         except OSError as error:
-            raise RecordError(str(self._path), error.strerror or "cannot be written") from error
+            raise RecordError(str(self._path), system_words(error)) from error
 
     def _is_cut(self) -> bool:
         try:

@@ -195,7 +195,7 @@ class _Seat:
 
     @property
     def is_free(self) -> bool:
-        """Whether nobody works for it, so that a ``run`` can begin at once."""
+        """Whether no bridge works for it, so that a ``run`` can begin at once."""
         return not is_held(self._directory)
 
 

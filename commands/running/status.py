@@ -88,7 +88,7 @@ def activity_lines(activity: dict[str, Any], subscriptions: int) -> Iterator[str
     if activity["delivered"] or activity["filtered"] or activity["dead_letters"]:
         reached = f"{activity['subscriptions_reached']:,} of {subscriptions:,} subscriptions"
         at = f", the last at {_short(activity['last_delivery'])}" if activity["last_delivery"] else ""
-        others = [f"{activity['filtered']:,} kept away by filters"] if activity["filtered"] else []
+        others = [f"{activity['filtered']:,} not selected by filters"] if activity["filtered"] else []
         others += [f"{activity['dead_letters']:,} dead letters"] if activity["dead_letters"] else []
         yield "; ".join([f"Delivered: {activity['delivered']:,} to {reached}{at}", *others])
 

@@ -19,6 +19,7 @@ from commands.explain.why.near import first_near_misses, has_wildcards_of_other_
 from commands.explain.why.rules import QueueState, by_definition, disabled_sentence, expired_sentence
 from commands.explain.why.verdict import Asked, Reason, Verdict
 from commands.qmgr.store import Overview, QueueManagerStore
+from commands.terminal.counted import counted
 from rfh2.captured import iso
 from rfh2.ccsid import UTF8_CCSID
 from rfh2.mqmd import Mqmd
@@ -103,7 +104,7 @@ def _as_counted(subscription: Subscription, traffic: Traffic) -> tuple[Reason, s
     delivered, filtered = (counts.get(subscription.sub_id, 0) for counts in (traffic.delivered, traffic.filtered))
     if filtered and not delivered:
         return Reason.FILTER, f"the filter {subscription.selector} excluded all publications so far: {filtered:,}"
-    said = [f"{delivered:,} delivered" if delivered else "nothing was delivered yet"]
+    said = [f"{counted(delivered, 'publication')} delivered so far" if delivered else "nothing was delivered yet"]
     if has_wildcards_of_other_scheme(written_topic(subscription), subscription.wildcard):
         said.append(wrong_wildcards(subscription.wildcard))
     if subscription.selector:
@@ -112,7 +113,7 @@ def _as_counted(subscription: Subscription, traffic: Traffic) -> tuple[Reason, s
         said.append("NewPubsOnly: no retained publications")
     if subscription.expires_at is not None:
         said.append(f"it expires at {iso(subscription.expires_at)}")
-    return Reason.DELIVERED, f"the next publication on {subscription.topic_string!r} is delivered ({'; '.join(said)})"
+    return Reason.DELIVERED, f"nothing keeps publications on {subscription.topic_string!r} back: {'; '.join(said)}"
 
 
 _THE_ONE = 1

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import errno
 import io
+import json
 import os
 import re
 import shutil
@@ -17,7 +18,7 @@ import stat
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import IntEnum, StrEnum
 from pathlib import Path
@@ -295,6 +296,10 @@ class Console:
     def new_page(self) -> None:
         """What follows replaces what was shown: on a terminal it is cleared, elsewhere there is an empty line."""
         self.stdout.write(_CLEARED if self.stdout.isatty() else b"\n")
+
+    def json(self, form: Mapping[str, Any]) -> None:
+        """One object of JSON, with the number of its format: 1 until a key changes its meaning or goes."""
+        self.data(json.dumps({"format": 1, **form}, ensure_ascii=False))
 
     def line(self, line: bytes) -> None:
         """One line of JSON that is in UTF-8 already."""

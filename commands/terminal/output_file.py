@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Final
+
+_OF_FILES: Final = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO)
 
 
 class OutputFile:
@@ -27,12 +32,14 @@ class OutputFile:
         names = (f".{self._target.name}.partial{number or ''}" for number in count())
         self.working = next(free for name in names if not ((free := self._target.with_name(name)).exists() and apart))
 
-    def open(self) -> BinaryIO:
+    @contextmanager
+    def open(self) -> Iterator[BinaryIO]:
         """The file to write to, empty. Raises OSError with the name that the user gave."""
-        try:
-            return self.working.open("wb")
-        except OSError as error:
-            raise OSError(error.errno, error.strerror, str(self._path)) from error
+        with naming(str(self._path)):
+            with naming(str(self._path), again=True):
+                file = self.working.open("wb")
+            with file:
+                yield file
 
     def finish(self) -> None:
         """Give the closed file its own name. Raises OSError."""
@@ -43,6 +50,17 @@ class OutputFile:
         """Delete what was written; do nothing if there is nothing."""
         if self._target is not None:
             self.working.unlink(missing_ok=True)
+
+
+@contextmanager
+def naming(path: str, *, again: bool = False) -> Iterator[None]:
+    """While inside, an error of writing names the file *path*. again: also if it names one."""
+    try:
+        yield
+    except OSError as error:
+        if again or (error.filename is None and error.errno in _OF_FILES):
+            error.filename = path
+        raise
 
 
 def _is_special(path: Path) -> bool:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from importlib import import_module
 
 import click
 
-from commands.cli import VERBS, main, module_of
-from extension.markdown import code, escape
+from commands.cli import VERBS, main
+from commands.options.json_forms import FORMS, model_of
+from commands.options.verb import VerbGroup
+from extension.markdown import Table, code, escape
 
 PROGRAM = "qpubsub"
 _SEE_ALSO = "On a terminal, `{call} --help` shows the same."
@@ -28,11 +29,18 @@ def pages() -> list[Page]:
     """The page of the program, and one for each verb."""
     context = _context(main, PROGRAM)
     found = [Page(PROGRAM, "IBM MQ's queued publish/subscribe on a modern topic tree", _program(context))]
-    for verb in main.list_commands(context):
-        command = import_module(module_of(verb)).command
-        text = "\n".join(_page(_context(command, verb, context), command, f"{PROGRAM} {verb}"))
-        found.append(Page(f"{PROGRAM}-{verb}", _clause(VERBS[verb]), text))
+    for words, command in main.every_command():
+        text = "\n".join(_page(_context(command, words, context), command, f"{PROGRAM} {words}"))
+        summary = VERBS.get(words) or command.get_short_help_str(limit=200)
+        found.append(Page(f"{PROGRAM}-{words.replace(' ', '-')}", _clause(summary), text))
     return found
+
+
+def json_forms() -> Table:
+    """The keys of what each verb prints with ``--json``."""
+    forms = ((words, model_of(words).model_fields) for words in (*FORMS, "differences"))
+    rows = tuple((code(words), ", ".join(code(key) for key in fields)) for words, fields in sorted(forms))
+    return Table(("verb", "keys"), rows)
 
 
 def _context(command: click.Command, name: str, parent: click.Context | None = None) -> click.Context:
@@ -42,10 +50,13 @@ def _context(command: click.Command, name: str, parent: click.Context | None = N
 
 
 def _program(context: click.Context) -> str:
-    verbs = [
-        f"[{PROGRAM} {verb}](qpubsub-{verb}.md)\n: {escape(VERBS[verb])}\n" for verb in main.list_commands(context)
-    ]
-    return "\n".join([*_page(context, main, PROGRAM), "## Verbs", "", *verbs])
+    return "\n".join([*_page(context, main, PROGRAM), *_commands(PROGRAM, VERBS.items())])
+
+
+def _commands(program: str, summaries: Iterable[tuple[str, str]]) -> Iterator[str]:
+    yield from ("## Verbs", "")
+    for verb, summary in summaries:
+        yield f"[{program} {verb}]({program.replace(' ', '-')}-{verb}.md)\n: {escape(summary)}\n"
 
 
 def _page(context: click.Context, command: click.Command, title: str) -> Iterator[str]:
@@ -53,6 +64,9 @@ def _page(context: click.Context, command: click.Command, title: str) -> Iterato
     yield from _literal(command.get_usage(context).removeprefix("Usage: "))
     yield from ("## Description", "")
     yield from _paragraphs(command.help or "")
+    if isinstance(command, VerbGroup) and command is not main:
+        each = ((name, one.get_short_help_str(limit=200)) for name, one in command.commands.items())
+        yield from _commands(title, each)
     records = [record for parameter in command.get_params(context) if (record := parameter.get_help_record(context))]
     yield from ("## Options", "")
     for written, meaning in records:

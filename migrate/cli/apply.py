@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -18,7 +17,7 @@ from migrate.live.applying import Applier, advance, wanted_checkpoints
 from migrate.live.checkpoints import Checkpoint
 from migrate.live.journal import JOURNAL, Journal
 from migrate.live.undoing import Undoing
-from migrate.log import taken_back
+from migrate.log import changed_since
 from migrate.planned_state import read_planned
 
 
@@ -28,24 +27,26 @@ from migrate.planned_state import read_planned
     "qpubsub apply -m QM1 migration --config live.toml --all --confirm stopped",
     "qpubsub apply -m QM1 migration --config live.toml --undo",
     prints=True,
+    former={"--until": "--through"},
     exit_codes={
         0: "done",
-        1: "stopped in the middle, something could not be taken back, or --undo takes back what others have changed "
-        "since; each is named",
+        1: "stopped in the middle, something could not be taken back, or others have changed something since, which "
+        "--undo keeps; each is named",
         2: "nothing was changed",
     },
 )
 @live_options.live_queue_manager
 @click.option("--all", "every", is_flag=True, help="All checkpoints that are left, not only the next one.")
-@click.option("--until", metavar="CHECKPOINT", help="All checkpoints up to this one.")
+@click.option("--through", "until", metavar="CHECKPOINT", help="All checkpoints up to this one, and this one.")
 @click.option(
     "--confirm",
     multiple=True,
     metavar="CHECKPOINT",
-    help="What a person has to do at this checkpoint is done; may be given several times.",
+    help="What a person has to do at this checkpoint is done; you can repeat it.",
 )
 @click.option("--rehearse", is_flag=True, help="Print what would be sent, and what is there already; change nothing.")
 @click.option("--undo", is_flag=True, help="Take back what was applied, as the journal has it.")
+@click.option("--force", is_flag=True, help="With --undo: take back also what others have changed since.")
 @click.option(
     "--journal",
     "journal_file",
@@ -69,6 +70,7 @@ def command(
     confirm: tuple[str, ...],
     rehearse: bool,
     undo: bool,
+    force: bool,
     journal_file: Path | None,
     wait_s: float,
     as_json: bool,
@@ -80,6 +82,8 @@ def command(
     follows. What the queue manager has already is left as it is. After an interruption at any moment, run the same
     command again: it goes on, and does nothing twice. A refusal stops the run and names the line.
     """
+    if force and not undo:
+        raise click.UsageError("--force goes with --undo alone")
     heading, planned = read_planned(live_options.planned_file(directory))
     if heading.qmgr != qmgr:
         raise click.UsageError(f"{directory} is the plan for queue manager {heading.qmgr}, not {qmgr}")
@@ -99,7 +103,8 @@ def command(
             raise click.UsageError(f"{path}: there is no journal, so nothing was applied")
         with closing(Journal.open(path, heading, administrator.where)) as journal:
             if undo:
-                return _undo(console, Undoing(administrator, heading, planned), journal, rehearse=rehearse)
+                undoing = Undoing(administrator, heading, planned, live.retained_data, force)
+                return _undo(console, undoing, journal, rehearse=rehearse)
             if rehearse:
                 return _rehearse(console, applier, journal, as_json)
             wanted = wanted_checkpoints(applier.remaining(journal), every=every, until=until)
@@ -120,7 +125,7 @@ def _apply(console: Console, applier: Applier, journal: Journal, wanted: list[Ch
         told: dict[str, Any] = {"qmgr": applier.heading.qmgr, "where": applier.administrator.where, "done": found.done}
         told |= {"sent": found.sent, "next": following, "remaining": [each.name for each in remaining]}
         told["stopped"] = None if stopped is None else {"checkpoint": stopped.checkpoint, "why": stopped.why}
-        console.data(json.dumps(told, ensure_ascii=False))
+        console.json(told)
     if stopped is not None:
         console.warn(str(stopped))
         return ExitCode.PROBLEMS if found.has_changed else ExitCode.USAGE
@@ -143,7 +148,7 @@ def _rehearse(console: Console, applier: Applier, journal: Journal | None, as_js
             for line, _ in lines:
                 console.data(f"{checkpoint.name}: {line}")
     if as_json:
-        console.data(json.dumps({"qmgr": applier.heading.qmgr, "rehearsal": listed}, ensure_ascii=False))
+        console.json({"qmgr": applier.heading.qmgr, "rehearsal": listed})
     said = f"{stops} of them would stop" if stops else "none of them would stop"
     console.say(f"rehearsal: {len(listed)} checkpoints are left, {said}; nothing was changed")
     return ExitCode.DONE
@@ -161,5 +166,5 @@ def _undo(console: Console, undoing: Undoing, journal: Journal, *, rehearse: boo
     for left in undoing.left:
         console.warn(f"it would be left: {left}" if rehearse else f"left: {left}")
     for line in undoing.others:
-        console.warn(taken_back(line, rehearse))
+        console.warn(changed_since(line, rehearse=rehearse, force=undoing.force))
     return ExitCode.PROBLEMS if undoing.left or undoing.others else ExitCode.DONE

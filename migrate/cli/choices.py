@@ -37,7 +37,7 @@ from migrate.racf import FILE_NAME, HIGH_LEVEL_QUALIFIER, racf_commands
 from migrate.readers import KINDS, read_others, read_sources
 from migrate.readers.text import decoded
 from migrate.target import Target, existing_target
-from rfh2.errors import MigrationError
+from rfh2.errors import MigrationError, system_words
 
 _STDIN = "stdin"
 
@@ -249,6 +249,7 @@ class MigrationOptions:
     from_qmgr: str | None
     rehearse: bool
     undo: bool
+    force: bool  # with undo; strmqbrk has it for objects of the same name too
     now: datetime = field(default_factory=utc_now)
 
     @property
@@ -305,5 +306,5 @@ class MigrationOptions:
         try:
             return decoded(self.existing.read_bytes())
         except OSError as error:
-            why = error.strerror or error
+            why = system_words(error)
             raise MigrationError(f"--existing {self.existing}: {why}; nothing was changed") from error

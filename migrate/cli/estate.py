@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,7 +17,7 @@ from commands.disk.lock import exclusive, require_locks
 from commands.disk.permissions import make_directory
 from commands.network.estate_file import Estate, EstateQueueManager, read_estate
 from commands.options.queue_manager import HOME
-from commands.options.verb import given_on_the_line, verb
+from commands.options.verb import F, Verb, verb_group
 from commands.terminal.console import Console, ExitCode
 from migrate.cli import choices, live_options
 from migrate.cli.estate_waves import Asked, act, check_checkpoints, check_earlier_waves, overview_of
@@ -30,151 +30,144 @@ from migrate.log import one_line
 from rfh2.errors import MigrationError
 
 _LOCK: Final = "estate.lock"
-_ACTIONS: Final = (*ACTIONS, "status", "diff", "pack")
-_OWN_OPTIONS: Final = {
-    "again": ("extract", "plan"),
-    "scripts": ("plan",),
-    "create": ("apply",),
-    "initial": ("apply",),
-    "every": ("apply",),
-    "until": ("apply",),
-    "confirm": ("apply",),
-    "wait_s": ("extract", "apply"),
-    "before": ("diff",),
-    "out": ("pack",),
-    "applications": ("pack",),
-    "jobs": tuple(ACTIONS),
-}
-_CALLED: Final = {"every": "all", "wait_s": "wait"}
 EXIT_CODES: Final = {
-    0: "done; diff: the plans are the same",
+    0: "done",
     1: "done, and a person must look: something is lost, means something else, collides, differs or was refused",
     2: "nothing was changed",
 }
 
 
-@verb(
-    "qpubsub estate extract bank/",
-    "qpubsub estate plan bank/",
-    "qpubsub estate rehearse bank/",
-    "qpubsub estate status bank/ --json",
-    "qpubsub estate apply bank/ --wave 1",
-    "qpubsub estate apply bank/ --wave 1 --all --confirm stopped",
-    "qpubsub estate verify bank/ --wave 1",
-    "qpubsub estate undo bank/ --only BANKFX",
-    "qpubsub estate pack bank/ --out board --applications applications.toml",
-    prints=True,
-    exit_codes=EXIT_CODES,
+@verb_group
+def command() -> None:
+    """Migrate all the brokers that estate.toml in DIRECTORY lists.
+
+    An embedded queue manager is done as a whole or not at all; on a live one, apply carries out the next checkpoint of
+    its plan. After an interruption, run the same command again: what is done stays done. A queue manager that cannot be
+    reached is named, and the others go on. The work is kept in DIRECTORY/migration.
+    """
+
+
+def _on_estate(*examples: str, exit_codes: Mapping[int, str] = EXIT_CODES, **settings: Any) -> Callable[[F], Verb]:
+    """A verb of the group, with the options that all have: its function gets *asked*, and its own options."""
+
+    def made(function: F) -> Verb:
+        action = function.__name__
+
+        @wraps(function)
+        def acting(console: Console, directory: Path, home: Home, as_json: bool, **own: Any) -> Any:
+            estate = read_estate(directory)
+            only, jobs = own.pop("only"), own.pop("jobs", None)
+            chosen = tuple(_chosen(estate, only, own.pop("wave")))
+            if action in ACTIONS and not only:
+                chosen = tuple(each for each in chosen if each.is_migrated)
+            if not chosen:
+                none = "no queue manager of estate.toml that is chosen has a source: there is nothing to do"
+                raise click.UsageError(none)
+            asked = Asked(console, action, estate, home, chosen, jobs or default_processes(), as_json, bool(only))
+            return function(asked, **own)
+
+        options: list[Callable[[F], F]] = [
+            click.pass_obj,
+            _JSON,
+            *([_JOBS] if action in ACTIONS else []),
+            _WAVE,
+            _ONLY,
+            HOME,
+            _DIRECTORY,
+        ]
+        verb: F = acting
+        for option in options:
+            verb = option(verb)
+        return command.verb(*examples, prints=True, exit_codes=exit_codes, **settings)(verb)
+
+    return made
+
+
+_DIRECTORY: Final = click.argument(
+    "directory", type=click.Path(path_type=Path, exists=True), default=".", metavar="[DIRECTORY]"
 )
-@click.argument("action", type=click.Choice(_ACTIONS), metavar="|".join(_ACTIONS))
-@click.argument("directory", type=click.Path(path_type=Path, exists=True), default=".", metavar="[DIRECTORY]")
-@HOME
-@click.option("--only", multiple=True, metavar="QMGR", help="Only this queue manager; may be repeated.")
-@click.option("--wave", multiple=True, type=int, metavar="N", help="Only the brokers of this wave; may be repeated.")
-@click.option(
+_ONLY: Final = click.option("--only", multiple=True, metavar="QMGR", help="Only this queue manager; you can repeat it.")
+_WAVE: Final = click.option(
+    "--wave", multiple=True, type=int, metavar="N", help="Only the brokers of this wave; you can repeat it."
+)
+_JOBS: Final = click.option(
     "--jobs",
     "-j",
     type=click.IntRange(1, 64),
     metavar="N",
     help="How many brokers at once; the default is the number of processors. Each needs memory for one broker.",
 )
-@click.option("--again", is_flag=True, help="extract, plan: also the brokers for which it was done.")
-@click.option(
-    "--scripts", is_flag=True, help="plan: write the files for IBM MQ too, into migration/QMGR/plans/N/scripts."
+_JSON: Final = click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout.")
+
+
+@_on_estate("qpubsub estate extract bank/")
+@click.option("--again", is_flag=True, help="Also the brokers for which it was done.")
+@live_options.wait
+def extract(asked: Asked, **given: Any) -> ExitCode:
+    """Take sources from live queue managers, and the objects that are there; estate.toml says how to reach them."""
+    return _acted(asked, given)
+
+
+@_on_estate("qpubsub estate plan bank/")
+@click.option("--again", is_flag=True, help="Also the brokers for which it was done.")
+@click.option("--scripts", is_flag=True, help="Write the files for IBM MQ too, into migration/QMGR/plans/N/scripts.")
+def plan(asked: Asked, **given: Any) -> ExitCode:
+    """Read the sources of each broker and plan its migration; nothing is changed."""
+    return _acted(asked, given)
+
+
+@_on_estate("qpubsub estate rehearse bank/")
+def rehearse(asked: Asked) -> ExitCode:
+    """Carry each plan out on a copy, and take it back."""
+    return _acted(asked, {})
+
+
+@_on_estate(
+    "qpubsub estate apply bank/ --wave 1",
+    "qpubsub estate apply bank/ --wave 1 --all --confirm stopped",
+    former={"--until": "--through"},
 )
-@click.option("--create", is_flag=True, help="apply: make the queue managers that do not exist, with their setup.")
-@click.option("--initial", is_flag=True, help="apply: only the initial phase of Event Brokers and Message Brokers.")
-@click.option(
-    "--all", "every", is_flag=True, help="apply: all checkpoints of a live queue manager, not only the next one."
-)
-@click.option("--until", metavar="CHECKPOINT", help="apply: its checkpoints up to this one.")
+@click.option("--create", is_flag=True, help="Make the queue managers that do not exist, with their setup.")
+@click.option("--initial", is_flag=True, help="Only the initial phase of Event Brokers and Message Brokers.")
+@click.option("--all", "every", is_flag=True, help="All checkpoints of a live queue manager, not only the next one.")
+@click.option("--through", "until", metavar="CHECKPOINT", help="The checkpoints up to this one, and this one.")
 @click.option(
     "--confirm",
+    "confirmed",
     multiple=True,
     metavar="CHECKPOINT",
-    help="apply: what a person has to do at this checkpoint is done on all chosen queue managers; may be repeated.",
+    help="A person has done what this checkpoint needs, on all chosen queue managers; you can repeat it.",
 )
+@click.option("--accept-old", is_flag=True, help="Also plans whose sources are older than estate.toml allows.")
 @live_options.wait
-@click.option(
-    "--before", type=click.IntRange(1), metavar="N", help="diff: compare with plan N, not with the one before."
-)
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="DIRECTORY",
-    help="pack: write it here.",
-)
-@click.option(
-    "--applications",
-    type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    metavar="FILE",
-    help="pack: names of applications by queue, user and program; without it, applications are found.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout.")
-@click.pass_obj
-def command(
-    console: Console,
-    action: str,
-    directory: Path,
-    home: Home,
-    only: tuple[str, ...],
-    wave: tuple[int, ...],
-    jobs: int | None,
-    again: bool,
-    scripts: bool,
-    create: bool,
-    initial: bool,
-    every: bool,
-    until: str | None,
-    confirm: tuple[str, ...],
-    wait_s: float,
-    before: int | None,
-    out: Path | None,
-    applications: Path | None,
-    as_json: bool,
-) -> ExitCode:
-    """Migrate all the brokers that estate.toml in DIRECTORY lists.
+def apply(asked: Asked, confirmed: tuple[str, ...], until: str | None, **given: Any) -> ExitCode:
+    """Carry the plans out, wave after wave; a wave begins when all brokers of the wave before are done."""
+    named = (*confirmed, *([] if until is None else [until]))
+    return _acted(asked, {**given, "confirmed": frozenset(confirmed), "until": until}, named)
 
-    extract takes sources from live queue managers, and the objects that are there; estate.toml says how to reach them.
-    plan reads the sources of each broker and plans it; nothing is changed. rehearse carries each plan out on a copy and
-    takes it back. apply does it, wave after wave; a wave begins when all brokers of the wave before are done. verify
-    compares the queue managers with their plans. undo takes the migrations back, the last wave first. status shows how
-    far each broker is, the sums, and what collides across brokers; diff shows what differs from the plan before. pack
-    writes a report for a change board, by application, with runbook, rollback criteria and sign-off.
 
-    An embedded queue manager is done as a whole or not at all; on a live one, apply carries out the next checkpoint of
-    its plan. After an interruption, run the same command again: what is done stays done. One that cannot be reached is
-    named, and the others go on. The work is kept in DIRECTORY/migration.
-    """
-    _check_options(action)
-    estate = read_estate(directory)
-    chosen = tuple(_chosen(estate, only, wave))
-    if action in ACTIONS and not only:
-        chosen = tuple(each for each in chosen if each.is_migrated)
-    if not chosen:
-        raise click.UsageError("no queue manager of estate.toml that is chosen has a source: there is nothing to do")
-    given: dict[str, Any] = {"again": again, "scripts": scripts, "create": create, "initial": initial}
-    given |= {"every": every, "until": until, "confirmed": frozenset(confirm), "wait_s": wait_s}
-    asked = Asked(console, action, estate, home, chosen, jobs or default_processes(), as_json, given)
-    if action == "status":
-        return _status(asked)
-    if action == "diff":
-        return _diff(asked, before)
-    if action == "pack":
-        return _pack(asked, out, applications)
-    with _alone(estate):
-        if action == "apply":
-            if not only:
+@_on_estate("qpubsub estate verify bank/ --wave 1")
+def verify(asked: Asked) -> ExitCode:
+    """Compare the queue managers with their plans."""
+    return _acted(asked, {})
+
+
+@_on_estate("qpubsub estate undo bank/ --only BANKFX")
+@click.option("--force", is_flag=True, help="Take back also what others have changed since.")
+def undo(asked: Asked, **given: Any) -> ExitCode:
+    """Take the migrations back, the last wave first."""
+    return _acted(asked, given)
+
+
+def _acted(asked: Asked, given: dict[str, Any], checkpoints: tuple[str, ...] = ()) -> ExitCode:
+    asked.given.update(given)
+    with _alone(asked.estate):
+        if asked.action == "apply":
+            if not asked.named:
                 check_earlier_waves(asked)
-            check_checkpoints(asked, (*confirm, *([] if until is None else [until])))
+            check_checkpoints(asked, checkpoints)
         _warn_of_exposed_secrets(asked)
         return act(asked)
-
-
-def _check_options(action: str) -> None:
-    for name, actions in _OWN_OPTIONS.items():
-        if given_on_the_line(name) and action not in actions:
-            raise click.UsageError(f"--{_CALLED.get(name, name)} goes with {', '.join(actions)}, not with {action}")
 
 
 def _chosen(estate: Estate, only: tuple[str, ...], waves: tuple[int, ...]) -> Iterator[EstateQueueManager]:
@@ -211,19 +204,38 @@ def _alone(estate: Estate) -> Iterator[None]:
         raise MigrationError(f"{work} is being worked on{by}; wait for its end. Nothing was changed") from error
 
 
-def _status(asked: Asked) -> ExitCode:
+@_on_estate("qpubsub estate status bank/ --json", exit_codes={})
+def status(asked: Asked) -> ExitCode:
+    """Show how far each broker is, the sums, and what collides across brokers."""
     found = overview_of(asked)
     if asked.as_json:
-        asked.console.data(json.dumps(as_json(found), ensure_ascii=False))
+        asked.console.json(as_json(found))
         return ExitCode.DONE
     for line in of_overview(found, asked.chosen, with_collisions=True):
         asked.console.data(line)
     return ExitCode.DONE
 
 
-def _pack(asked: Asked, out: Path | None, mapping: Path | None) -> ExitCode:
-    if out is None:
-        raise click.UsageError("pack needs --out: where is it to go?")
+@_on_estate(
+    "qpubsub estate pack bank/ --out board --applications applications.toml",
+    exit_codes={1: "done, and some brokers have no plan, or were undone"},
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    required=True,
+    metavar="DIRECTORY",
+    help="Write the report here.",
+)
+@click.option(
+    "--applications",
+    "mapping",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    metavar="FILE",
+    help="Names of applications by queue, user and program; without it, applications are found.",
+)
+def pack(asked: Asked, out: Path, mapping: Path | None) -> ExitCode:
+    """Write a report for a change board, by application, with runbook, rollback criteria and sign-off."""
     applications = Applications() if mapping is None else read_applications(mapping)
     found = overview_of(asked)
     if not any(record.plan for record in found.records):
@@ -232,7 +244,7 @@ def _pack(asked: Asked, out: Path | None, mapping: Path | None) -> ExitCode:
         impact = write_pack(out, found, asked.estate, asked.home, applications, choices.utc_now(), advance)
     if asked.as_json:
         each = [{"application": one.name, **one.sums.model_dump()} for one in impact.applications]
-        asked.console.data(json.dumps({"applications": each, "sums": impact.sums.model_dump()}, ensure_ascii=False))
+        asked.console.json({"applications": each, "sums": impact.sums.model_dump()})
     asked.console.say(f"{len(impact.applications)} applications, {impact.sums.items:,} items: {out / 'pack.html'}")
     without = [name for name in impact.without_plan if asked.estate.named(name).is_migrated]
     if without:
@@ -243,8 +255,10 @@ def _pack(asked: Asked, out: Path | None, mapping: Path | None) -> ExitCode:
     return ExitCode.PROBLEMS if without or undone else ExitCode.DONE
 
 
-def _diff(asked: Asked, before: int | None) -> ExitCode:
-    """The latest plan of each broker with the one before it, or with plan *before*."""
+@_on_estate("qpubsub estate diff bank/", exit_codes={0: "the plans are the same", 1: "the plans differ"})
+@click.option("--before", type=click.IntRange(1), metavar="N", help="Compare with plan N, not with the one before.")
+def diff(asked: Asked, before: int | None) -> ExitCode:
+    """Show how the latest plan of each broker differs from the one before it."""
     is_different = False
     for each in asked.chosen:
         files = asked.job(each).files
@@ -264,7 +278,7 @@ def _diff(asked: Asked, before: int | None) -> ExitCode:
         is_different = is_different or bool(found)
         if asked.as_json:
             for one in found:
-                asked.console.data(json.dumps(one.as_json(each.name), ensure_ascii=False))
+                asked.console.json(one.as_json(each.name))
             continue
         asked.console.data(f"{each.name}: plan {earlier[-1]} to plan {record.plan}: {len(found)} differences")
         for one in found:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -50,7 +49,8 @@ class Asked:
     chosen: tuple[EstateQueueManager, ...]
     jobs: int
     as_json: bool
-    given: dict[str, Any]
+    named: bool  # the brokers, by --only
+    given: dict[str, Any] = field(default_factory=dict)
 
     def job(self, of: EstateQueueManager) -> BrokerJob:
         """The job for one queue manager."""
@@ -123,7 +123,7 @@ def act(asked: Asked) -> ExitCode:
                 record = result.record
                 if record is not None and record.state is BrokerState.APPLYING:
                     behind.append(result.qmgr)
-                is_confirmed = is_confirmed or (result.acted and bool(asked.given["confirmed"]))
+                is_confirmed = is_confirmed or (result.acted and bool(asked.given.get("confirmed")))
                 for line in of_result(result):
                     asked.console.warn(line)
     found = overview_of(asked)
@@ -143,7 +143,7 @@ def _show(asked: Asked, found: EstateOverview, tally: _Tally, not_begun: list[st
             word: [{"qmgr": each.qmgr, "why": each.refused, "said": list(each.said)} for each in getattr(tally, word)]
             for word in ("acted", "already", "refused")
         }
-        asked.console.data(json.dumps(said | as_json(found), ensure_ascii=False))
+        asked.console.json(said | as_json(found))
     else:
         for line in of_overview(found, asked.chosen, asked.action == "plan"):
             asked.console.data(line)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,7 +30,7 @@ from rfh2.captures import write_captures
     "qpubsub extract -m QM1 --queues 'ibmmq://mq/QM1?channel=ADMIN' --metatopics -o extract.jsonl",
     exit_codes={
         0: "done",
-        1: "done; the state lacks what no command shows: it says what",
+        1: "done; what no command shows is missing from the state, and is named",
         2: "the state could not be taken; nothing was changed",
     },
 )
@@ -42,7 +41,7 @@ from rfh2.captures import write_captures
     help="Ask a running version 6 broker, with commands on its queues; the result is a capture.",
 )
 @click.option(
-    "--stream", multiple=True, metavar="NAME", help="With --metatopics: a stream besides those that the broker names."
+    "--stream", multiple=True, metavar="QUEUE", help="With --metatopics: a stream besides those that the broker names."
 )
 @click.option(
     "--reply-queue",
@@ -121,7 +120,7 @@ def command(
             asking.forget()
             console.say(f"{counted(len(answers), 'answer')} of queue manager {qmgr}")
             if as_json:
-                console.data(json.dumps({"qmgr": qmgr, "answers": len(answers), "output": str(output)}))
+                console.json({"qmgr": qmgr, "answers": len(answers), "output": str(output)})
             return ExitCode.DONE
         publications = None if live.store is None else live.store.load_state()[2]
         copies = None if live.connection is None else retained_copies(live.connection)
@@ -152,5 +151,5 @@ def _summary(console: Console, state: LegacyState, output: Path, *, as_json: boo
             console.warn(f"{item.text}: {item.why}")
     if as_json:
         body = {"qmgr": state.qmgr, "items": dict(kinds), "fingerprint": fingerprint(state), "output": str(output)}
-        console.data(json.dumps(body))
+        console.json(body)
     return ExitCode.PROBLEMS if without or any(item.warns for item in state.unread) else ExitCode.DONE

@@ -32,7 +32,7 @@ from migrate.legacy_state import LegacyState, Product
 from migrate.plan import MigrationPlan, Phase, PlanOptions, Tool
 from migrate.readers import state_json
 from migrate.report.runbooks import collective_runbook
-from rfh2.errors import MigrationError, QPubSubError
+from rfh2.errors import MigrationError, QPubSubError, system_words
 
 RETRIEVED: Final = "retrieved.json"
 
@@ -78,7 +78,7 @@ def keep(path: Path, retrieved: Retrieved) -> None:
         partial.replace(path)
     except OSError as error:
         partial.unlink(missing_ok=True)
-        raise MigrationError(f"{path}: {error.strerror or error}; nothing was changed") from error
+        raise MigrationError(f"{path}: {system_words(error)}; nothing was changed") from error
 
 
 def read_kept(path: Path) -> Retrieved | None:
@@ -197,7 +197,8 @@ class _Task:
 @click.option(
     "--prefix", multiple=True, metavar="STREAM=TOPICSTR", help="A topic string for a stream instead of its name."
 )
-@click.option("--undo", is_flag=True, help="Restore what the last phase changed.")
+@click.option("--undo", is_flag=True, help="Take back what the last phase did.")
+@click.option("--force", is_flag=True, help="With --undo: take back also what others have changed since.")
 @click.option(
     "--member", multiple=True, metavar="BROKER=QMGR", help="With --cluster: another broker of the collective."
 )
@@ -290,7 +291,7 @@ def _prepare(directory: Path) -> None:
         make_directory(directory)
         choices.set_aside(directory / LOG_NAME)
     except OSError as error:
-        raise MigrationError(f"{directory}: {error.strerror or error}; nothing was changed") from error
+        raise MigrationError(f"{directory}: {system_words(error)}; nothing was changed") from error
 
 
 def _state(run: running.Run[_Options], task: _Task, path: Path | None) -> LegacyState:

@@ -33,7 +33,7 @@ from migrate.plan import MigrationPlan, Phase, Tool, outcome_of
 from migrate.plan_files import plan_files
 from migrate.report import encoded, facts, outline, report_contents
 from migrate.target import Target
-from rfh2.errors import MigrationError, QPubSubError
+from rfh2.errors import MigrationError, QPubSubError, system_words
 
 OptionsT = TypeVar("OptionsT", bound=MigrationOptions)
 
@@ -55,7 +55,7 @@ class MigrationLog:
         except OSError as error:
             if self.is_done:
                 raise
-            raise MigrationError(f"log {self.path}: {error.strerror or error}; nothing was changed") from error
+            raise MigrationError(f"log {self.path}: {system_words(error)}; nothing was changed") from error
 
 
 @contextmanager
@@ -65,7 +65,7 @@ def migration_log(path: Path, mode: Literal["a", "w"]) -> Iterator[MigrationLog]
         make_directory(path.parent)
         stream: TextIO = open(path, mode, encoding="utf-8", opener=private)  # noqa: SIM115 - closed below
     except OSError as error:
-        raise MigrationError(f"log {path}: {error.strerror or error}; nothing was changed") from error
+        raise MigrationError(f"log {path}: {system_words(error)}; nothing was changed") from error
     log = MigrationLog(path, LogWriter(stream, choices.utc_now))
     try:
         yield log
@@ -160,7 +160,7 @@ class _Afterwards:
                 raise
             self.failed = True
             again = f"the migration is done, and its report is in {self.kept / embedded.REPORT}"
-            self.console.warn(f"{complaint}: {error.strerror or error}; {again}")
+            self.console.warn(f"{complaint}: {system_words(error)}; {again}")
             return False
         return True
 
@@ -207,17 +207,17 @@ def undo(console: Console, options: MigrationOptions, tool: Tool) -> ExitCode:
     """Restore what the last migration changed; a rehearsal prints what that would be, an object a line."""
     rehearse = options.rehearse
     with QueueManagerStore.open(options.home, options.qmgr) as store:
-        undone = embedded.undo(store, tool, rehearse=rehearse)
+        undone = embedded.undo(store, tool, rehearse=rehearse, force=options.force)
     if rehearse:
         for change in undone.changes:
             console.data(lines.one_line(change))
-        console.say(f"rehearsal: {undone.given_back} objects would be as they were; nothing was changed")
+        console.say(f"rehearsal: {undone.given_back} objects would be taken back; nothing was changed")
     else:
-        console.say(f"{undone.given_back} objects, subscriptions and retained publications are as they were")
+        console.say(f"{undone.given_back} objects, subscriptions and retained publications were taken back")
     for left in undone.left:
         console.warn(f"would be left: {left}" if rehearse else left)
     for line in undone.others:
-        console.warn(lines.taken_back(lines.one_line(line), rehearse))
+        console.warn(lines.changed_since(lines.one_line(line), rehearse=rehearse, force=options.force))
     return ExitCode.PROBLEMS if undone.left or undone.others else ExitCode.DONE
 
 

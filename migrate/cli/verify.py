@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -47,7 +46,7 @@ _OBJECTS: Final[dict[Kind, str]] = {
     is_flag=True,
     help="Register subscriptions on a stream, see how the queue manager names them, and remove them.",
 )
-@click.option("--stream", metavar="NAME", help="With --probe-names: the stream. Default: the first that there is.")
+@click.option("--stream", metavar="QUEUE", help="With --probe-names: the stream. Default: the first that there is.")
 @live_options.wait
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @live_options.directory_of_plan
@@ -87,7 +86,7 @@ def command(
             probe = _probe(live.administrator, live.messages, stream, separator, wait_s)
         where = live.administrator.where
     if as_json:
-        console.data(json.dumps(_as_json(heading, where, found, probe), ensure_ascii=False))
+        console.json(_as_json(heading, where, found, probe))
     else:
         _print(console, found, probe)
     is_same = not found.differences and (probe is None or probe.is_found)
@@ -110,7 +109,7 @@ def _summary(found: Comparison) -> str:
     total = sum(found.compared.values())
     said = [counted(count, _OBJECTS[kind]) for kind, count in found.compared.items() if kind != "QMGR"]
     compared = f"{counted(total, 'object')} compared" + (f" ({', '.join(said)})" if said else "")
-    more = [f"{found.others:,} other subscriptions are live, which the plan is not about"] * bool(found.others)
+    more = [f"{counted(found.others, 'other live subscription')} not in the plan"] * bool(found.others)
     more += [f"{found.expired:,} planned subscriptions have expired"] * bool(found.expired)
     count = len(found.differences)
     differ = counted(count, "difference") if count else "no difference"

@@ -48,7 +48,7 @@ from migrate.planned_state import FILE_NAME, read_heading
 from migrate.readers import files_of, state_json
 from migrate.target import Target, existing_target
 from rfh2.distribution import VERSION
-from rfh2.errors import MigrationError, StoreError
+from rfh2.errors import MigrationError, StoreError, system_words
 from streams.operations import RetainedStored, SubscriptionAdded
 
 
@@ -109,10 +109,12 @@ class BrokerJob:
     initial: bool = False  # the initial phase of an Event Broker or Message Broker
     config: Path | None = None  # the file with the users of the live queue manager that is migrated to
     source_config: Path | None = None  # of the one that is extracted from
-    every: bool = False  # --all of ``qpubsub apply``; the next three are its --until, --confirm and --wait
+    every: bool = False  # --all of ``qpubsub apply``; the next three are its --through, --confirm and --wait
     until: str | None = None
     confirmed: frozenset[str] = frozenset()
     wait_s: float = 60.0
+    within_hours: float | None = None  # apply: how old the sources may be
+    force: bool = False  # with undo: take back also what others have changed since
 
     @property
     def qmgr(self) -> str:
@@ -173,6 +175,7 @@ def job_of(estate: Estate, definition: EstateQueueManager, home: Home, now: date
             estate.migration.prefixes,
             estate.migration.name_separator,
             now,
+            within_hours=None if options.pop("accept_old", False) else estate.migration.sources_within_hours,
             config=estate.config_of(definition),
             source_config=estate.source_config_of(definition),
             **options,
@@ -241,7 +244,7 @@ def digest_of_sources(job: BrokerJob) -> str:
                     while data := stream.read(_HASHED_BYTES):
                         whole.update(data)
             except OSError as error:
-                raise MigrationError(f"{file}: {error.strerror or error}") from error
+                raise MigrationError(f"{file}: {system_words(error)}") from error
     return whole.hexdigest()
 
 
@@ -259,7 +262,7 @@ def kept_state(job: BrokerJob, record: Record) -> LegacyState:
     try:
         states, problems = state_json.read(path.read_text(encoding="utf-8", errors="surrogatepass"), str(path))
     except OSError as error:
-        raise MigrationError(f"{path}: {error.strerror or error}; plan the broker again") from error
+        raise MigrationError(f"{path}: {system_words(error)}; plan the broker again") from error
     if problems or len(states) != 1:
         raise MigrationError(f"{path}: it is damaged; plan the broker again")
     return states[0]
@@ -303,7 +306,7 @@ def create(job: BrokerJob, home: Home) -> None:
             _fill(Path(place), job, target)
             directory_of(Path(place), job.qmgr).rename(directory_of(home, job.qmgr))
     except OSError as error:
-        raise StoreError(f"{directory_of(home, job.qmgr)}: {error.strerror or error}") from error
+        raise StoreError(f"{directory_of(home, job.qmgr)}: {system_words(error)}") from error
 
 
 def recorded(store: QueueManagerStore, tool: Tool) -> Marker | None:

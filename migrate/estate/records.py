@@ -30,7 +30,7 @@ from migrate.legacy_state import Frozen
 from migrate.live.journal import JOURNAL
 from migrate.marker import Marker
 from migrate.plan import Outcome, Phase, Tool
-from rfh2.errors import MigrationError
+from rfh2.errors import MigrationError, system_words
 
 WORK: Final = "migration"
 RECORD: Final = "record.json"
@@ -92,8 +92,9 @@ class Record(Frozen):
 
     at: when this state was reached, ISO 8601. plan: the number of its plan, 0 for none. inputs: a digest of sources and
     options. fingerprint: of the broker's state. decided: a digest of the fates of all items. said: remarks, of
-    differences or refusals. seconds, peak_mib: what the last action took. checkpoint: of a live queue manager that is
-    being applied to, the one that follows.
+    differences or refusals. seconds, peak_mib: what the last action took; rehearsed_seconds: what the
+    rehearsal took. checkpoint: of a live queue manager that is being applied to, the one that follows. until: the time
+    of the last record in its sources, or of the newest file where they have no times.
     """
 
     qmgr: str
@@ -112,6 +113,8 @@ class Record(Frozen):
     seconds: float = 0.0
     peak_mib: int = 0
     checkpoint: str = ""
+    until: str = ""
+    rehearsed_seconds: float = 0.0
 
 
 def settled(record: Record, marker: Marker | None) -> Record:
@@ -164,7 +167,7 @@ class BrokerFiles:
             make_directory(self.directory)
             self._replace(self.directory / RECORD, (record.model_dump_json(indent=1) + "\n").encode())
         except OSError as error:
-            raise MigrationError(f"{self.directory}: {error.strerror or error}") from error
+            raise MigrationError(f"{self.directory}: {system_words(error)}") from error
 
     def extracted(self, name: str) -> Path:
         """The file *name* of what was taken from the live queue manager."""
@@ -178,7 +181,7 @@ class BrokerFiles:
             make_directory(path.parent)
             self._replace(path, content)
         except OSError as error:
-            raise MigrationError(f"{path}: {error.strerror or error}") from error
+            raise MigrationError(f"{path}: {system_words(error)}") from error
 
     def write_plan(self, number: int, contents: Mapping[str, Content]) -> None:
         """Write the files of a plan. What a killed process left under this number is replaced."""
@@ -206,7 +209,7 @@ class BrokerFiles:
                 shutil.rmtree(staged, ignore_errors=True)
                 raise
         except OSError as error:
-            raise MigrationError(f"{target}: {error.strerror or error}; nothing was changed") from error
+            raise MigrationError(f"{target}: {system_words(error)}; nothing was changed") from error
 
     def _replace(self, path: Path, content: Content) -> None:
         partial = path.with_name(f"{path.name}.partial")

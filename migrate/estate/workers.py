@@ -24,7 +24,7 @@ from migrate.estate.jobs import BrokerJob, BrokerResult
 from migrate.estate.live_acting import extract_broker
 from migrate.estate.planning import plan_broker
 from migrate.readers import files_of
-from rfh2.errors import MigrationError, QPubSubError
+from rfh2.errors import MigrationError, QPubSubError, system_words
 
 Action = Callable[[BrokerJob], BrokerResult]
 
@@ -145,7 +145,7 @@ def _guarded(action: Action, job: BrokerJob) -> BrokerResult:
         return BrokerResult(job.qmgr, None, refused="; ".join([str(error), *getattr(error, "__notes__", ())]))
     except OSError as error:
         where = f"{error.filename}: " if error.filename is not None else ""
-        return BrokerResult(job.qmgr, None, refused=f"{where}{error.strerror or error}")
+        return BrokerResult(job.qmgr, None, refused=f"{where}{system_words(error)}")
 
 
 def _size(job: BrokerJob) -> int:

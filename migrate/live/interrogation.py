@@ -24,7 +24,7 @@ from migrate.live.loading import Messages, answers_until_response
 from migrate.readers import metatopics
 from rfh2.captured import CapturedMessage
 from rfh2.constants import MQRCCF_NO_RETAINED_MSG, MQRCCF_NOT_REGISTERED
-from rfh2.errors import MigrationError, QPubSubError
+from rfh2.errors import MigrationError, QPubSubError, system_words
 from streams.topic_objects import DEFAULT_STREAM
 
 # Nothing is retained: that is an answer.
@@ -51,7 +51,7 @@ class Interrogation:
         try:
             make_directory(self.work)
         except OSError as error:
-            raise MigrationError(f"{self.work}: {error.strerror or error}") from error
+            raise MigrationError(f"{self.work}: {system_words(error)}") from error
         about = [answer for question in questions_about_streams(self.qmgr) for answer in self._answers(question)]
         found = [name for name in _streams_in(about) if name not in (DEFAULT_STREAM, ADMIN_STREAM)]
         if not found and not any(_is_metatopic(message) for message in about):
@@ -85,7 +85,7 @@ class Interrogation:
                 stream.writelines(f"{answer.model_dump_json()}\n" for answer in found)
             partial.replace(file)
         except OSError as error:
-            raise MigrationError(f"{file}: {error.strerror or error}") from error
+            raise MigrationError(f"{file}: {system_words(error)}") from error
         return found
 
     def _asked(self, question: Question) -> list[CapturedMessage]:

@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from commands.disk.permissions import private
 from migrate.legacy_state import Frozen
 from migrate.planned_state import PlannedHeading
-from rfh2.errors import MigrationError
+from rfh2.errors import MigrationError, system_words
 
 try:
     import fcntl
@@ -49,16 +49,17 @@ class Entry(Frozen):
 
     digest: of the statement's text: a script that was corrected has other statements under the same numbers.
 
-    undo: what takes it back, MQSC; "" if nothing can or nothing needs to. added: the names that were added to a
-    namelist: to take it back takes out these alone. left: why it cannot be taken back. before: of a load, what was
-    there before it: SUBIDs, or topic strings with something retained. dead: how many messages were on the dead-letter
-    queue then. of: what ``undone`` is about.
+    sent: the statement as it was sent, MQSC; "" in a journal of an earlier release. undo: what takes it back, MQSC; ""
+    if nothing can or nothing needs to. left: why it cannot be taken back. before: of a load, what was there before it:
+    SUBIDs, or topic strings with something retained. dead: how many messages were on the dead-letter queue then. of:
+    what ``undone`` is about. added: of an earlier release, the names that were added to a namelist.
     """
 
     checkpoint: str
     did: Did
     statement: int = 0
     digest: str = ""
+    sent: str = ""
     undo: str = ""
     added: tuple[str, ...] = ()
     left: str = ""
@@ -87,7 +88,7 @@ class Journal:
         try:
             file = FileIO(path, "a", opener=private)
         except OSError as error:
-            raise MigrationError(f"journal {path}: {error.strerror or error}; nothing was changed") from error
+            raise MigrationError(f"journal {path}: {system_words(error)}; nothing was changed") from error
         try:
             _lock(file, path)
             entries = _read(path, wanted, file)
@@ -155,7 +156,7 @@ def entries_in(path: Path) -> list[Entry] | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise MigrationError(f"journal {path}: {error.strerror or error}") from error
+        raise MigrationError(f"journal {path}: {system_words(error)}") from error
     return _parsed(path, [line.decode("utf-8", "replace") for line in lines])[1]
 
 
@@ -206,7 +207,7 @@ def _write(file: FileIO, line: str, path: Path) -> None:
         # One call: a killed run leaves a whole line or a cut one, never two that are mixed.
         file.write(line.encode() + b"\n")
     except OSError as error:
-        raise MigrationError(f"journal {path}: {error.strerror or error}") from error
+        raise MigrationError(f"journal {path}: {system_words(error)}") from error
 
 
 def _lock(file: FileIO, path: Path) -> None:

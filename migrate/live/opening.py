@@ -21,6 +21,9 @@ from migrate.live.administrator import Administrator, EmbeddedAdministrator
 from migrate.live.loading import Messages
 from migrate.live.pcf import CommandQueue, PcfAdministrator
 from migrate.live.rest import RestAdministrator
+from migrate.live.state_of import retained_copies
+from migrate.planned_state import data_digest
+from rfh2.message import decode
 
 
 @dataclass(slots=True)
@@ -31,6 +34,18 @@ class LiveQueueManager:
     messages: Messages | None = None
     store: QueueManagerStore | None = None
     connection: MqMessages | None = None
+
+    def retained_data(self) -> dict[str, str] | None:
+        """A digest of the data of each retained publication, by topic string; None where they cannot be read.
+
+        Raises MqError, MigrationError.
+        """
+        if self.store is not None:
+            return {r.topic_string: data_digest(r.publication.message.body) for r in self.store.load_state()[2]}
+        if self.connection is None:
+            return None
+        copies = retained_copies(self.connection)
+        return {topic: data_digest(decode(body, md).body) for topic, (md, body) in copies.items()}
 
     def close(self) -> None:
         """End all connections."""

@@ -25,6 +25,7 @@ from commands.broker.attribute_kinds import Shown
 from commands.config.settings import AdminConfig, ConfigError
 from commands.mqsc.model import Statement
 from migrate.live.administrator import AdministrationError, Outcome, Row, judged, message_number, whole
+from rfh2.errors import system_words
 
 DEFAULT_PORT: Final = 9443
 _PATH: Final = "/ibmmq/rest/v2/admin/action/qmgr/{}/mqsc"
@@ -168,7 +169,7 @@ def _tls(config: AdminConfig) -> ssl.SSLContext:
             context.load_cert_chain(config.cert_file, config.key_file)
     except (OSError, ssl.SSLError) as error:
         files = ", ".join(str(file) for file in (config.ca_file, config.cert_file, config.key_file) if file is not None)
-        raise ConfigError("[admin]", f"{files}: {error.strerror or error}") from error
+        raise ConfigError("[admin]", f"{files}: {system_words(error)}") from error
     return context
 
 

@@ -94,9 +94,7 @@ def probe_names(
     if stream is None:
         found = streams_of(administrator)
         if not found:
-            raise MigrationError(
-                f"the probe of names needs a stream: {QUEUE_NAMELIST} has none besides the default ones"
-            )
+            raise MigrationError(f"the probe of names needs a stream: {QUEUE_NAMELIST} has only the default ones")
         stream = found[0]
     own = queue = f"QPUBSUB.PROBE.{os.urandom(6).hex().upper()}"
     made = administrator.run(statement_of(f"DEFINE QLOCAL('{queue}') DESCR('qpubsub verify: probe of names')"))

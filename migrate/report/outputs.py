@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any, Final
 
+from commands.terminal.counted import counted
 from migrate.contents import Content, content_bytes, encoded_lines
 from migrate.log import one_line, printable
 from migrate.plan import MigrationPlan
@@ -57,9 +58,10 @@ def text(facts: dict[str, Any], limit: int | None = _SHOWN_ITEMS) -> Iterator[st
 
 def _text(facts: dict[str, Any], limit: int | None) -> Iterator[str]:
     yield f"{facts['tool']}: broker {facts['broker']} to queue manager {facts['qmgr']} ({_PHASES[facts['phase']]})"
+    yield f"Last record in the sources: {facts['sources_until'] or 'not known, they have no times'}"
     counts = facts["counts"]
     yield (
-        f"{facts['items']} items: {counts['migrated']} migrated, {counts['changed']} changed, "
+        f"{counted(facts['items'], 'item')}: {counts['migrated']} migrated, {counts['changed']} changed, "
         f"{counts['reported']} reported"
     )
     left = facts["left_by_choice"]
@@ -163,7 +165,7 @@ def json_object(facts: dict[str, Any]) -> str:
     """The same on one line."""
     rest = {name: value for name, value in facts.items() if name != "fates"}
     fates = ", ".join(json.dumps(fate, ensure_ascii=False) for fate in facts["fates"])
-    return f'{json.dumps(rest, ensure_ascii=False).removesuffix("}")}, "fates": [{fates}]}}'
+    return f'{json.dumps({"format": 1, **rest}, ensure_ascii=False).removesuffix("}")}, "fates": [{fates}]}}'
 
 
 COLUMNS: Final = ("kind", "number", "item", "source", "result", "becomes", "severity", "reasons", "ids")

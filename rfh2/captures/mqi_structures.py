@@ -252,7 +252,7 @@ def _data(data: bytes, options_at: int, order: ByteOrder, known: tuple[int, ...]
         if _long(data, length_at, order) == len(data) - length_at - 4:
             return length_at + 4, len(data) - length_at - 4
     if not known or options_at + known[0] + 4 > len(data):
-        raise ValueError("no length of data behind the options")
+        raise ValueError("no length of data after the options")
     return options_at + known[0] + 4, _long(data, options_at + known[0], order)
 
 

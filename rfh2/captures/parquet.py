@@ -180,7 +180,7 @@ def _pyarrow() -> tuple[Any, Any]:
         import pyarrow as arrow  # noqa: PLC0415 - only who reads or writes Parquet needs to have it
         from pyarrow import parquet  # noqa: PLC0415
     except ImportError as error:
-        raise CaptureError("parquet", None, f"pyarrow is not installed: {how_to_install('parquet')}") from error
+        raise CaptureError("parquet", None, f"it needs the package pyarrow: {how_to_install('parquet')}") from error
     return arrow, parquet
 
 

@@ -403,7 +403,7 @@ class _Message:
         shown, length = self._lengths or (len(self._data), len(self._data))
         missing = self._descriptor.missing()
         if self._is_shortened and (self._lengths is None or missing or len(self._data) != shown):
-            why = "its author left out a part of the listing"
+            why = "the listing is incomplete here: lines are wrapped or cut"
         if len(self._data) != shown and why is None:
             why = f"{len(self._data)} of {shown} bytes are there"
         elif shown < length and why is None:

@@ -180,7 +180,7 @@ class _Message:
             return text.rstrip(b" ")
         quoted = _QUOTED.match(text)
         if quoted is None:
-            raise ValueError('not a string: " and ~ stand behind a ~, and a " ends it')
+            raise ValueError('not a string: " and ~ follow a ~, and a " ends it')
         return _ESCAPED.sub(rb"\1", quoted[1])
 
     def item(self, reading: ReadingPosition) -> Item:

@@ -198,7 +198,7 @@ def descriptor_problems(partial: PartialMessage) -> Iterator[Problem]:
     if mqmd is None or md is None:
         return
     if len(md) > partial.mqmd_length:
-        why = f"{len(md) - partial.mqmd_length} bytes stand behind the {partial.mqmd_length} of the MQMD"
+        why = f"{len(md) - partial.mqmd_length} bytes follow the {partial.mqmd_length} of the MQMD"
         yield problem("bytes-behind-mqmd", partial.mqmd_length, why, "mqmd")
     yield from _mqmd(mqmd, md, 0, "mqmd")
 
@@ -264,7 +264,7 @@ def _nulls(layout: Layout, data: bytes, base: int, charset: str, part: Part) -> 
             why = f"{layout.name} Format {text[:null]!r} is padded with nulls, not with blanks"
             yield problem("null-in-format", base + start + null, why, part)
         if text[null:].strip(" \0") and name not in ("ApplIdentityData", "ApplOriginData"):
-            why = f"{layout.name} {name} ends at a null, {text[:null]!r}, with other bytes behind it"
+            why = f"{layout.name} {name} ends at a null, {text[:null]!r}, with other bytes after it"
             yield problem("bytes-behind-null", base + start + null, why, part)
 
 

@@ -53,7 +53,9 @@ def rebuild(form: DecodedMessage) -> CapturedMessage:
     if form.incomplete:
         raise EncodeError("the message is incomplete; without the key 'incomplete', what is there of it is encoded")
     if form.captured is None and form.body is None and not form.headers and form.mqmd is None:
-        raise EncodeError("there is no message: the record could not be read when it was decoded")
+        raise EncodeError(
+            "there is no message: it is not an object that decode --json prints, or decode could not read the record"
+        )
     captured = form.captured or CapturedMessage(seq=form.index + 1, queue="", body_hex="")
     return _Rebuilding(form, captured).result()
 

@@ -72,7 +72,7 @@ class Rebuilt:
         elif self.layout is not None:
             self.fixed = write_fields(self.layout, self.fixed, self.order, self.charset, changes)
         else:
-            raise EncodeError(f"{self.kind}: what it says of the bytes behind it cannot be changed")
+            raise EncodeError(f"{self.kind}: what it says about the bytes after it cannot be changed")
 
 
 def rebuild_header(form: DecodedHeader, before: Before | None, encoding: int, ccsid: int) -> Rebuilt:

@@ -148,7 +148,7 @@ def _salvaged(data: bytes, at: int, fault: DecodeError) -> tuple[Salvaged, int |
         next_at = _STRUCTURE.search(data, at + 1)
         end = None if next_at is None else next_at.start()
         skipped = data[at:end]
-        unread = Unread(at, skipped, "no header begins here" + ("" if end is None else "; the next one does behind it"))
+        unread = Unread(at, skipped, "no header begins here" + ("" if end is None else "; the next one does after it"))
         return Salvaged(fault.header, at, skipped, None, "little", ASCII_FIELDS, fault, (), (unread,)), end
     kind = _kind(struc_id.decode(charset), data[at + 4 : at + 8])
     layout = layout_of(kind)

@@ -73,12 +73,12 @@ def _full_journal(patched: pytest.MonkeyPatch, directory: Path) -> tuple[str, ..
 
 Making = Callable[[pytest.MonkeyPatch, Path], tuple[str, ...]]
 BEFORE = [
-    ("out-full", _full_out, "out: No space left on device; nothing was changed"),
-    ("out-below-a-file", _out_is_a_file, "Not a directory; nothing was changed"),
+    ("out-full", _full_out, "out: no space left on device; nothing was changed"),
+    ("out-below-a-file", _out_is_a_file, "not a directory; nothing was changed"),
     ("out-taken", _report_is_a_directory, "report.json is a directory; nothing was changed"),
     ("log-below-a-file", _no_log, "nothing was changed"),
-    ("log-full", _full_log, "log /dev/full: No space left on device; nothing was changed"),
-    ("journal-full", _full_journal, "No space left on device; nothing was changed"),
+    ("log-full", _full_log, "log /dev/full: no space left on device; nothing was changed"),
+    ("journal-full", _full_journal, "no space left on device; nothing was changed"),
 ]
 
 
@@ -162,7 +162,7 @@ def test_a_report_that_standard_output_does_not_take(home: Path) -> None:
     with pytest.raises(SystemExit) as ended, FULL.open("wb") as nowhere:
         main.main(["strmqbrk", "-m", "QM1", "--home", str(home), *SOURCES], obj=Console(nowhere, err))
     assert ended.value.code == ExitCode.PROBLEMS, err.getvalue()
-    assert "the report could not be written: No space left on device; the migration is done" in err.getvalue()
+    assert "the report could not be written: no space left on device; the migration is done" in err.getvalue()
     assert state(home)["objects"]["qmgr QM1"]["psmode"] == "ENABLED"  # type: ignore[index]
 
 

@@ -382,12 +382,12 @@ def test_9_3_a_lock_is_kept_where_one_identity_holds_it_and_its_loss_is_told(
 
 
 def test_a_neighbours_registration_is_left_by_choice() -> None:
-    """In a report and in an estate alike: the hierarchy makes it anew."""
+    """In a report and in an estate alike: the hierarchy makes it again."""
     neighbours = subscription(queue="SYSTEM.BROKER.INTER.BROKER.COMMUNICATIONS", qmgr="HUB", user="mqm")
     plan = planned(of(subscriptions=(neighbours, subscription())))
     found = fate(plan, "subscription")
     assert found.reasons[0].text == (
-        "a neighbour, broker HUB, registered it for its own subscribers: the hierarchy makes it anew"
+        "a neighbour, broker HUB, registered it for its own subscribers: the hierarchy makes it again"
     )
     assert (plan.sums.left, found.result) == (1, Result.LEFT)
     assert [step.subscription.dest_queue for step in plan.subscriptions] == ["A.Q"]

@@ -193,7 +193,7 @@ def test_what_its_author_left_out_of_a_wrapped_listing_is_missed() -> None:
     lines = _wrapped(LISTING, 60, "> ").splitlines()
     at = next(at for at, line in enumerate(lines) if line.startswith("> 00000030:"))
     (record,) = read("\n".join([*lines[:at], "> [...]", *lines[at + 4 :]]).encode())
-    assert str(record.problem).endswith("its author left out a part of the listing")
+    assert str(record.problem).endswith("the listing is incomplete here: lines are wrapped or cut")
 
 
 # ---- what is on no page, and damage ---------------------------------------------------------------------------------

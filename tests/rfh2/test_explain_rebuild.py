@@ -284,7 +284,7 @@ def test_what_cannot_be_written_is_refused_by_name(edit: Callable[[Json], object
 
 
 def test_a_record_that_could_not_be_read_has_no_message() -> None:
-    with pytest.raises(EncodeError, match="could not be read when it was decoded"):
+    with pytest.raises(EncodeError, match="or decode could not read the record"):
         back({"source": "x", "index": 0, "mqmd": None, "headers": [], "body": None, "problems": []})
 
 

@@ -100,7 +100,7 @@ def test_html_is_escaped_and_short() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ((None,), "body must be bytes, the message data behind the MQMD, not None"),
+        ((None,), "body must be bytes, the message data after the MQMD, not None"),
         (("text",), "not a str"),
         ((CAPTURE[0],), "of a CapturedMessage or a Put, take its property decoded"),
         ((b"", "MD  "), "mqmd must be the bytes of an MQMD, an rfh2.Mqmd or None, not a str"),

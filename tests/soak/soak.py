@@ -174,7 +174,7 @@ def soak(home: Path, minutes: float, durability: str, every_s: float) -> int:
         (pages,) = store.database.connection.execute("PRAGMA page_count").fetchone()
     wanted, wrong = next((w, x) for names, _, w, x in consumed if ALL in names)
     print(
-        f"{sum(published.values()):,} publications, {sum(got for _, got, _, _ in consumed):,} messages got; "
+        f"{sum(published.values()):,} publications, {sum(got for _, got, _, _ in consumed):,} messages removed; "
         f"numbers out of turn: {wrong}; lost: {sum(published.values()) - sum(wanted)}\n"
         f"processor at the end: {rss:.1f} MB; {len(subscriptions):,} subscriptions, {len(retained):,} retained\n"
         f"database at the end: {file_size(home / 'QM1' / 'qmgr.sqlite3') / 1e6:.1f} MB, {free / pages:.0%} of it free"

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-import click
-
 from commands.cli import main
 from tests.tour.pages import joined
 
@@ -14,7 +12,7 @@ NOT_RUN = {
     r"ibmmq://": "needs IBM MQ",
     r"(mqtts?|nats|kafka)://broker": "needs a broker of that name",
     r"qpubsub sub ": "needs a processor that runs beside it",
-    r"qpubsub estate (?!plan missing)": "needs an estate, which docs/estate.md makes",
+    r"qpubsub estate (?!\\w+ missing)": "needs an estate, which docs/estate.md makes",
     r"--(network|before) (estate|today)\.toml": "needs an estate; docs/networks.md has one",
     r"bridge\.toml": "needs a configuration",
     r"qpubsub replay --step": "needs a terminal",
@@ -29,7 +27,7 @@ NOT_RUN = {
 
 ENDLESS = re.compile(
     r"\bqpubsub (?:run\b(?!.*--once)|console\b(?!.*(?:--help|0\.0\.0\.0))|(?:replay|get|why)\b.*--follow"
-    r"|status\b.*--watch|sub\b(?!.*(?:-C|--count)))"
+    r"|status\b.*--watch|sub\b(?!.*(?:-C|--limit)))"
 )
 """Commands that run until they are stopped: they are, with Ctrl-C's signal, and then end in 0 or 130."""
 
@@ -44,6 +42,8 @@ EXITS = {
 """What a command contains, the exit code of the data in the demo's files, and why."""
 
 _SHARES = 'printf \'name = "W"\\n[[share]]\\nqmgr = "W.ALL"\\nqueues = ["*"]\\n\' >w.toml'
+
+_ESTATE = ("extract", "plan", "rehearse", "apply", "verify", "undo", "status", "pack", "diff")
 
 PROVOKED = {
     "demo": {2: "qpubsub demo --copy ."},
@@ -62,21 +62,31 @@ PROVOKED = {
         1: "qpubsub check -m QM1 --topics mqtt://localhost:1",
         2: "qpubsub check -m QM9",
     },
-    "capture": {2: "qpubsub capture --to day1 SPORT.STREAM"},
+    "capture": {2: "qpubsub capture --out day1 SPORT.STREAM"},
     "console": {2: "qpubsub console -m QM1 --listen 0.0.0.0:8414"},
     "run": {
         1: "qpubsub put -m QM1 SYSTEM.BROKER.CONTROL.QUEUE browse.txt; qpubsub run -m QM1 --once",
         2: "qpubsub run -m QM9 --once",
     },
-    "shares": {
-        0: f"{_SHARES}; qpubsub shares create w.toml; qpubsub shares where w.toml ANY.QUEUE",
+    "shares create": {0: f"{_SHARES}; qpubsub shares create w.toml", 2: "qpubsub shares create missing.toml"},
+    "shares run": {2: "qpubsub shares run missing.toml"},
+    "shares status": {
         1: f"{_SHARES}; qpubsub shares create w.toml; qpubsub shares status w.toml",
         2: "qpubsub shares status missing.toml",
     },
-    "config": {
+    "shares where": {
+        0: f"{_SHARES}; qpubsub shares create w.toml; qpubsub shares where w.toml ANY.QUEUE",
+        2: "qpubsub shares where missing.toml ANY.QUEUE",
+    },
+    "shares put": {
+        0: f"{_SHARES}; qpubsub shares create w.toml; qpubsub shares put w.toml capture.jsonl",
+        1: f"{_SHARES}; qpubsub shares create w.toml; head -c 99 capture.jsonl | qpubsub shares put w.toml -",
+        2: "qpubsub shares put missing.toml capture.jsonl",
+    },
+    "config check": {
         0: "echo '[run]' >empty.toml; qpubsub config check empty.toml",
-        1: "qpubsub config check missing.toml",
-        2: "qpubsub config",
+        1: "echo '[run' >broken.toml; qpubsub config check broken.toml",
+        2: "qpubsub config check missing.toml",
     },
     "passwd": {0: "echo secret | qpubsub passwd --users users alice", 2: "qpubsub passwd"},
     "cleanup": {
@@ -104,7 +114,7 @@ PROVOKED = {
     "generate": {2: "qpubsub generate --messages 10 --output nowhere/workload.jsonl"},
     "strmqbrk": {2: "qpubsub strmqbrk -m QM9 state/"},
     "migmbbrk": {2: "qpubsub migmbbrk -r -b BRK1 -m QM9 outfile.txt"},
-    "estate": {2: "qpubsub estate plan missing/"},
+    **{f"estate {verb}": {2: f"qpubsub estate {verb} missing/"} for verb in _ESTATE},
     "inspect": {2: "qpubsub inspect --at 12 missing.jsonl"},
     "extract": {2: "qpubsub extract -m QM9"},
     "apply": {2: "qpubsub apply -m QM1 nowhere"},
@@ -120,7 +130,9 @@ UNSEEN = {
     "run": {130},
     "strmqbrk": {3, 4},
     "migmbbrk": {3, 4},
-    "estate": {0, 1},
+    "shares run": {0},
+    "shares status": {0},
+    **{f"estate {verb}": {0, 1} for verb in _ESTATE},
     "inspect": {1},
     "extract": {0, 1},
     "apply": {0, 1},
@@ -131,10 +143,7 @@ UNSEEN = {
 
 def examples() -> Iterator[tuple[str, str]]:
     """Verb and example, in the order of the verbs, as the help pages have them."""
-    context = click.Context(main)
-    for verb in main.list_commands(context):
-        command = main.get_command(context, verb)
-        assert command is not None
+    for verb, command in main.every_command():
         for line in joined([line.strip() for line in (command.epilog or "").split("\n")]):
             if re.match(r"(\S+=\S+ )?qpubsub |(?:echo|tail) .*qpubsub", line):
                 yield verb, line
@@ -142,8 +151,7 @@ def examples() -> Iterator[tuple[str, str]]:
 
 def codes_of(verb: str) -> set[int]:
     """The exit codes that the help page of a verb names."""
-    command = main.get_command(click.Context(main), verb)
-    assert command is not None
+    command = dict(main.every_command())[verb]
     text = " ".join(f"{command.help} {command.epilog}".split())
     _before, _, behind = text.partition("Exit codes:")
     return {int(code) for code in re.findall(r"(?:^|[,;.] )(\d{1,3})(?=:? )", behind.strip())}

@@ -61,7 +61,7 @@ _NOBODY: Final = "(no subscriber)"
 def lines_of(summary: Summary) -> Iterator[str]:
     """The answers, line by line; the totals first where there are many queues. Queues that got nothing come first."""
     if not summary.queues:
-        yield "nothing was published, and nobody subscribed"
+        yield "nothing was published, and no program subscribed"
         return
     queues = [queue for queue in summary.queues if queue[1]]
     if queues:

@@ -114,7 +114,7 @@ class Verdict:
 
     def json_line(self) -> str:
         """The same as text, without escapes for other characters than JSON demands."""
-        return json.dumps(self.form(), ensure_ascii=False)
+        return json.dumps({"format": 1, **self.form()}, ensure_ascii=False)
 
     def form(self) -> dict[str, object]:
         """The answer as a JSON object."""

@@ -96,7 +96,7 @@ class KafkaCheck:
                 subject, False, f"cleanup.policy is {policy}: it would lose what it keeps", _set(topic, "compact")
             )
         if not wanted and "compact" in policy:
-            why = "it is compacted: publications that nobody has read would go"
+            why = "it is compacted: publications that no program has read would be removed"
             return CheckResult(subject, False, why, _set(topic, "delete"))
         return CheckResult(subject, True, f"{len(self._cluster.logs(topic))} partitions, cleanup.policy {policy}")
 

@@ -44,7 +44,7 @@ from commands.links.engine.spool import Spool, message_key
 from commands.qmgr.link_port import Capability, Feature, How
 from commands.qmgr.store.port import Queues, StoredMessage
 from rfh2.constants import MQRC_MSG_TOO_BIG_FOR_Q
-from rfh2.errors import QPubSubError, StoreError
+from rfh2.errors import QPubSubError, StoreError, system_words
 from streams.subscriptions import WildcardScheme
 
 F = TypeVar("F", bound=Hashable)
@@ -382,7 +382,7 @@ def client_context(config: TopicsConfig) -> ssl.SSLContext:
             context.load_cert_chain(config.cert_file, config.key_file)
     except OSError as error:
         files = ", ".join(str(path) for path in (config.ca_file, config.cert_file, config.key_file) if path)
-        raise ConfigError("ca_file, cert_file, key_file", f"{files}: {error.strerror or error}") from error
+        raise ConfigError("ca_file, cert_file, key_file", f"{files}: {system_words(error)}") from error
     return context
 
 
@@ -390,7 +390,7 @@ def why_unreachable(error: Exception, is_secure: bool, plain: str) -> str:
     """Why there is no connection. plain: the scheme without TLS."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"its certificate is not trusted ({error.verify_message}); see ca_file"
-    why = (error.strerror if isinstance(error, OSError) else None) or str(error)
+    why = system_words(error)
     if is_secure and isinstance(error, ssl.SSLError | ConnectionResetError):
         return f"TLS is not what it speaks there ({why}); try {plain}://"
     return why

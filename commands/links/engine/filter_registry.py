@@ -216,7 +216,7 @@ class Subscribing(Generic[F]):
                     log.error("%s: native publications will not reach its subscribers", said.why)
                 case FilterAnswer.BANNED:
                     self._registry.ban(said.filter)
-                    text = "%s: it is not asked for it again until the bridge is started anew, and native publications"
+                    text = "%s: it is not asked for it again until the bridge is started again, and native publications"
                     log.error(text + " will not reach its subscribers", said.why)
                 case FilterAnswer.LATER:
                     if said.why:

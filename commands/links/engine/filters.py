@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from commands.disk.files import to_disk
 from commands.disk.permissions import private
-from rfh2.errors import StoreError
+from rfh2.errors import StoreError, system_words
 from streams.char_wildcards import parse_char_pattern
 from streams.subscriptions import WildcardScheme
 from streams.topic_strings import SEPARATOR
@@ -33,7 +33,7 @@ def read_state(path: Path) -> dict[str, Any] | None:
 
 def unreadable(path: Path, error: Exception) -> StoreError:
     """The error for a file that *error* shows to be damaged."""
-    return StoreError(f"{path}: cannot be read ({error}); remove it, and the bridge makes it anew")
+    return StoreError(f"{path}: cannot be read ({error}); remove it, and the bridge makes a new one")
 
 
 def write_state(path: Path, state: dict[str, Any]) -> None:
@@ -45,7 +45,7 @@ def write_state(path: Path, state: dict[str, Any]) -> None:
             to_disk(file)
         partial.replace(path)
     except OSError as error:
-        raise StoreError(f"{path}: {error.strerror}") from error
+        raise StoreError(f"{path}: {system_words(error)}") from error
 
 
 def levels_of(topic_string: str, scheme: WildcardScheme) -> tuple[str, ...] | None:

@@ -230,7 +230,7 @@ class OutboundPump(Generic[F, P]):
             elif key in unanswered and kind in answered:
                 self._unanswered[key] = self._unanswered.get(key, 0) + 1
                 if self._unanswered[key] == _ROUNDS:
-                    text = "topic %.200s: %s answers for publications behind this one, and not for it"
+                    text = "topic %.200s: %s answers for publications after this one, and not for this one"
                     self._log.error(f"{text}: it is put on the dead-letter queue", wanted.topic, self._adapter.name)
                     self._answers[key] = MQRCCF_COMMAND_FAILED
 

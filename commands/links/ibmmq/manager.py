@@ -149,7 +149,7 @@ class MqQueueManager:
         depths = {queue.definition.name: queue.depth for queue in self._store.overview().queues if queue.depth}
         if depths:
             depths_text = ", ".join(f"{name}: {depth}" for name, depth in depths.items())
-            text = "messages on embedded queues are read by nobody while the queues are IBM MQ's (%s); see qpubsub get"
+            text = "messages on embedded queues are not read while the queues are IBM MQ's (%s); see qpubsub get"
             _log.warning(text, depths_text)
 
     def end_lost_connections(self) -> int:

@@ -31,7 +31,7 @@ from commands.disk.permissions import make_directory, touch
 from commands.qmgr.store.database import FAILURES, Connection, Database, Durability
 from commands.qmgr.store.definitions import queue_manager
 from commands.qmgr.store.sqlite_database import SqliteDatabase
-from rfh2.errors import StoreError
+from rfh2.errors import StoreError, system_words
 
 if TYPE_CHECKING:
     from commands.qmgr.store.postgresql_database import PostgresqlDatabase
@@ -112,7 +112,7 @@ def connect(home: Home, name: str, durability: Durability, patience_s: float, *,
             make_directory(directory)
             touch(path)
         except OSError as error:
-            raise StoreError(f"{directory}: cannot be made: {error.strerror}") from error
+            raise StoreError(f"{directory}: cannot be made: {system_words(error)}") from error
     else:
         require_there(home, name)
     return SqliteDatabase(path, durability, patience_s, create=create)

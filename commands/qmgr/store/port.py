@@ -249,6 +249,17 @@ class KnowsNeighbours(Protocol):
 
 
 @runtime_checkable
+class HasPrograms(Protocol):
+    """A unit of work of a queue manager to which programs connect, whose own units of work are no commit's."""
+
+    def has_uncommitted(self, queue: str) -> bool:
+        """Whether one of them has messages of the local queue, put or got."""
+
+    def in_doubt(self) -> list[tuple[int, bytes]]:
+        """Those that are prepared branches of global transactions: numbers and XIDs."""
+
+
+@runtime_checkable
 class HasDirectory(Protocol):
     """A unit of work of a queue manager in a directory, where its listeners can be asked."""
 

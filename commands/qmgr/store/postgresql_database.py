@@ -35,7 +35,7 @@ from commands.disk.errors import (
 from commands.disk.permissions import make_directory
 from commands.qmgr.store.database import Cursor, Durability, EngineError, Values
 from commands.qmgr.store.postgresql_schema import FIRST_VERSION, NUMBERED, script
-from rfh2.errors import StoreError
+from rfh2.errors import StoreError, system_words
 
 try:
     import psycopg
@@ -218,6 +218,9 @@ class PostgresqlDatabase:
         if self.epoch is not None and row["epoch"] != self.epoch:
             self.rollback()
             raise SupersededError(self.path, self.epoch, row["epoch"])
+
+    def take_log(self) -> None:
+        """The log is the server's."""
 
     def _begun(self, waits: bool) -> dict[str, int]:
         try:
@@ -634,4 +637,4 @@ def _own_directory(above: Path, directory: Path) -> None:
         make_directory(above)
         make_directory(directory)
     except OSError as error:
-        raise StoreError(f"{directory}: cannot be made: {error.strerror}") from error
+        raise StoreError(f"{directory}: cannot be made: {system_words(error)}") from error

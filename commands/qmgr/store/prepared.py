@@ -35,9 +35,19 @@ class Prepared:
         row = self._connection.execute("SELECT number FROM prepared WHERE xid = ?", (xid,)).fetchone()
         return None if row is None else int(row[0])
 
-    def xids(self) -> list[bytes]:
-        """All that are in doubt, the oldest first."""
-        return [xid for (xid,) in self._connection.execute("SELECT xid FROM prepared ORDER BY number").fetchall()]
+    def in_doubt(self) -> list[tuple[int, bytes]]:
+        """All branches, the oldest first: numbers and XIDs."""
+        return self._connection.execute("SELECT number, xid FROM prepared ORDER BY number").fetchall()
+
+    def counts(self, number: int) -> tuple[int, int]:
+        """How many messages a branch has put, and got."""
+        return self._uncommitted.counts(f"xa {number}")
+
+    def resolve(self, number: int, commit: bool) -> Came | None:
+        """The same as ``end``, of a branch that may not be there any more: None then."""
+        if not any(number == known for known, _ in self.in_doubt()):
+            return None
+        return self.end(number, commit)
 
     def end(self, number: int, commit: bool) -> Came:
         """Commit the branch, or back it out; returns the queues that have more messages.

@@ -23,9 +23,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 from commands.broker.descriptor import HIGHEST_PRIORITY, reports_expiration
 from commands.broker.state import to_microseconds
@@ -58,6 +57,7 @@ _PLACES: Final = ("rank = :rank AND seq > :after", "rank > :rank")
 _EXPIRED: Final = "SELECT seq, substr(md, 1, 12) FROM messages WHERE expires_at <= ?"
 _MESSAGE: Final = f"SELECT {ALL_COLUMNS} FROM messages WHERE seq = ?"
 _MOVE: Final = "UPDATE messages SET queue = ? || queue WHERE seq = ?"
+_COUNT: Final = "SELECT count(*) FROM messages WHERE queue >= ? AND queue < ?"
 _LANES: Final = "SELECT queue, min(seq) FROM messages WHERE queue >= ? AND queue < ? GROUP BY queue"
 _BACK: Final = """UPDATE messages
     SET queue = substr(queue, CAST(? AS INTEGER)), backout_count = backout_count + ? WHERE queue = ?"""
@@ -70,8 +70,7 @@ Came = dict[str, int]
 """The queues that have more messages, and the lowest number among these."""
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(NamedTuple):
     """Which message of a queue: those of these ids; None matches any. seq: the one of this number."""
 
     msg_id: bytes | None = None
@@ -133,10 +132,23 @@ class Uncommitted:
                 return row
         return None
 
+    def counts(self, owner: str) -> tuple[int, int]:
+        """How many messages of *owner*'s unit of work were put, and got."""
+        self._pending.settle()
+        put, got = (self._connection.execute(_COUNT, _range(lane, owner)).fetchone()[0] for lane in (_PUT, _GOT))
+        return put, got
+
     def concerns(self, queue: str) -> bool:
         """Whether a unit of work that is not over has a message of *queue*, got, put or deferred."""
+        return self._has(queue, (_GOT, _PUT, _DEFERRED))
+
+    def has_uncommitted(self, queue: str) -> bool:
+        """The same of those got and put."""
+        return self._has(queue, (_GOT, _PUT))
+
+    def _has(self, queue: str, of: tuple[str, ...]) -> bool:
         self._pending.settle()
-        kinds = (lane.removesuffix("{} ") for lane in (_GOT, _PUT, _DEFERRED))
+        kinds = (lane.removesuffix("{} ") for lane in of)
         found = (self._connection.execute(_LANES, (kind, kind[:-1] + "!")).fetchall() for kind in kinds)
         return any(lane.endswith(f" {queue}") for lanes in found for lane, _ in lanes)
 

@@ -151,6 +151,8 @@ class SqliteUnitOfWork:
     clear_queue = _of("messages", MessageTable.clear_queue)
     discard = _of("messages", MessageTable.discard)
     expired = _of("uncommitted", Uncommitted.expired)
+    has_uncommitted = _of("uncommitted", Uncommitted.has_uncommitted)
+    in_doubt = _of("prepared", Prepared.in_doubt)
     discard_expired = _of("messages", MessageTable.discard_expired)
 
     find_queue = _of("definitions", QueueDefinitions.find)

@@ -214,7 +214,7 @@ SECTIONS: Final = (
         "no subscriber got a publication twice",
     ),
     Asked(
-        "Retained publications that nobody reads",
+        "Retained publications that no program reads",
         UNREAD,
         ("qmgr", "topic", "retained", "bytes", "deliveries", "last_time"),
         "retained",

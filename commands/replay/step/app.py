@@ -21,6 +21,10 @@ from rfh2.terminal_escape import visible
 _AROUND: Final = 100
 """So many messages before and behind the present one are in the list."""
 _MOST_LINES: Final = 1_000
+_KEYS: Final = """\
+n → next message    p ← the one before    home, end    g  go to a number
+b  stop where a condition is true    c, r  to a stop    x  no stops
+s  state before or after the message    tab, enter  choose a tab    q  quit"""
 
 
 class StepApp(App[None]):
@@ -28,23 +32,26 @@ class StepApp(App[None]):
 
     CSS = """
     #where { height: 1; background: $primary; color: $text; }
-    #list { width: 42; border-right: solid $primary; }
-    #list Static, TabPane Static { width: auto; }
+    #list { width: 2fr; max-width: 42; border-right: solid $primary; }
+    #list Static { width: auto; }
+    TabPane { padding: 0 1; }
+    #tabs { width: 3fr; }
     #input { dock: bottom; display: none; }
     #said { height: auto; max-height: 4; color: $warning; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("right,n,j", "forward", "Next", priority=True),
-        Binding("left,p,k", "backward", "Previous", priority=True),
-        Binding("c", "continue", "To the next breakpoint"),
-        Binding("r", "reverse", "Back to a breakpoint"),
-        Binding("b", "ask_breakpoint", "New breakpoint"),
-        Binding("x", "clear", "No breakpoints"),
-        Binding("g", "ask_number", "Go to number"),
-        Binding("s", "before", "State before/after"),
+        Binding("right,n,j", "forward", "Next", key_display="→", priority=True),
+        Binding("left,p,k", "backward", "Back", key_display="←", priority=True),
+        Binding("c", "continue", "Continue"),
+        Binding("r", "reverse", "Reverse"),
+        Binding("b", "ask_breakpoint", "Break"),
+        Binding("x", "clear", "No breakpoints", show=False),
+        Binding("g", "ask_number", "Go to"),
+        Binding("s", "before", "Before", show=False),
         Binding("home", "first", "First", show=False, priority=True),
         Binding("end", "last", "Last", show=False, priority=True),
         Binding("escape", "dismiss_input", "Close", show=False),
+        Binding("question_mark", "help", "Help", key_display="?"),
         Binding("q", "quit", "Quit"),
     ]
     ENABLE_COMMAND_PALETTE = False
@@ -81,6 +88,9 @@ class StepApp(App[None]):
         if self.breakpoints:
             self.action_first_stop()
         self.refresh_views()
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self.refresh_views)
 
     # Moving
 
@@ -136,6 +146,10 @@ class StepApp(App[None]):
         """Show the state before the message instead of the one after it, or the reverse."""
         self.shows_before = not self.shows_before
         self.refresh_views()
+
+    def action_help(self) -> None:
+        """Say what each key does."""
+        self._say(_KEYS)
 
     # Asking
 
@@ -230,7 +244,10 @@ class StepApp(App[None]):
             mark = ">" if at == self.at else " "
             reason = f" {facts.reason}" if facts.reason else ""
             topic = facts.topics[0] if facts.topics else facts.queues[0] if facts.queues else ""
-            lines.append(visible(f"{mark} {facts.seq} {facts.command or '?'}{reason} {topic}"))
+            about = visible(f"{mark} {facts.seq} {facts.command or '?'}{reason} ")
+            topic, room = visible(topic), max(8, self.query_one("#list").scrollable_content_region.width - len(about))
+            # Topics differ at the end.
+            lines.append(about + (topic if len(topic) <= room else f"...{topic[3 - room :]}"))
         return lines
 
     def _put(self, name: str, text: str) -> None:

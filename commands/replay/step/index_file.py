@@ -17,7 +17,7 @@ from typing import Any, Final, Self
 from commands.replay.step import Block, BlockHead, SnapshotError, StepFacts
 from commands.replay.step.state import VERSION as SNAPSHOT_VERSION
 from rfh2.distribution import VERSION
-from rfh2.errors import StoreError
+from rfh2.errors import StoreError, system_words
 
 _FORMAT: Final = 1
 _SCHEMA: Final = """
@@ -77,7 +77,7 @@ class IndexFile:
         except sqlite3.Error as error:
             raise StoreError(f"{path}: the index cannot be written: {error}") from error
         except OSError as error:
-            raise StoreError(f"{path}: the index cannot be written: {error.strerror or error}") from error
+            raise StoreError(f"{path}: the index cannot be written: {system_words(error)}") from error
         finally:
             partial.unlink(missing_ok=True)
         return cls._opened(path)
@@ -88,7 +88,7 @@ class IndexFile:
             with path.open("rb") as file:
                 magic = file.read(len(_MAGIC))
         except OSError as error:
-            raise StoreError(f"{path}: {error.strerror or error}") from error
+            raise StoreError(f"{path}: {system_words(error)}") from error
         opened = cls(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True), str(path))
         if magic != _MAGIC or not opened._is_index():
             opened.close()

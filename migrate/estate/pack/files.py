@@ -31,7 +31,7 @@ from migrate.estate.pack.page import pack_page
 from migrate.estate.pack.runbook import runbook, summary
 from migrate.estate.records import BrokerFiles, Record
 from migrate.report.outputs import harmless
-from rfh2.errors import MigrationError
+from rfh2.errors import MigrationError, system_words
 
 PAGE: Final = "pack.html"
 RUNBOOK: Final = "runbook.md"
@@ -91,7 +91,7 @@ def write_pack(
         finally:
             shutil.rmtree(staged, ignore_errors=True)
     except OSError as error:
-        raise MigrationError(f"{out}: {error.strerror or error}; the pack was not written") from error
+        raise MigrationError(f"{out}: {system_words(error)}; the pack was not written") from error
     return impact
 
 

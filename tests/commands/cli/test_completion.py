@@ -98,6 +98,14 @@ def test_queue_managers_under_the_home(verb: str, home: Path, monkeypatch: pytes
     assert offered(verb, "--qmgr", "") == ["OTHER.QM", "QM1", "QM2"]
 
 
+@pytest.mark.parametrize("verb", ["get", "browse", "put", "why"])
+def test_queues_of_the_queue_manager_on_the_line(verb: str, home: Path) -> None:
+    words = (verb, "--home", str(home), "-m", "QM1")
+    assert offered(*words, "SYSTEM.BROKER.C") == ["SYSTEM.BROKER.CONTROL.QUEUE"]
+    assert offered(*words[:-1], "NONE", "S") == []
+    assert offered(verb, "--home", str(home), "S") == [], "it is one of three"
+
+
 def test_a_directory_that_is_no_queue_manager_is_not_offered(tmp_path: Path) -> None:
     for name in ("QM9", "a\x1b[2Jb", "x y", "empty"):
         (tmp_path / name).mkdir()

@@ -37,7 +37,10 @@ def test_a_message_is_explained_and_the_results_service_replayed() -> None:
     assert "RegSub: PUBOUT on DebugQM subscribes to $topictree/topiccat/topic; options PersAsPub\n" in shown.out
     assert "late: DeregSub [DeregAll]\n" in shown.out
     assert "SCOREBOARD receives Sport/Soccer/State/LatestScore/Liverpool ManUtd: 0 1" in shown.out
-    assert "26 messages (2 in error): 16 publications, 12 responses, 0 dead letters written to puts.jsonl" in shown.talk
+    assert (
+        "26 messages (2 in error): 16 publications delivered, 12 responses, 0 dead letters written to puts.jsonl"
+        in shown.talk
+    )
 
 
 def test_data_and_talk_are_in_order_where_both_go_to_one_file(tmp_path: Path) -> None:
@@ -47,7 +50,7 @@ def test_data_and_talk_are_in_order_where_both_go_to_one_file(tmp_path: Path) ->
         subprocess.run(command, stdout=file, stderr=file, env=environment, check=True)
     lines = (tmp_path / "shown").read_text().splitlines()
     assert lines[0] == "$ qpubsub decode capture.dat"
-    assert lines.index("1 message, 0 errors, 0 warnings") + 2 == lines.index(
+    assert lines.index("1 message, 0 with errors, 0 with warnings") + 2 == lines.index(
         "$ qpubsub replay capture.jsonl --output puts.jsonl --transcript"
     )
 

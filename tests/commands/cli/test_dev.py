@@ -65,7 +65,7 @@ def test_a_port_that_is_taken_is_one_sentence() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         ran = subprocess.run([*DEV, "--port", str(port)], capture_output=True, text=True, check=False, timeout=60)
-    said = f"qpubsub: cannot listen on 127.0.0.1:{port}: Address already in use"
+    said = f"qpubsub: cannot listen on 127.0.0.1:{port}: address already in use"
     assert (ran.returncode, ran.stdout, ran.stderr[: len(said)], ran.stderr.count("\n")) == (2, "", said, 1)
 
 
@@ -73,7 +73,7 @@ def test_a_port_that_is_taken_is_one_sentence() -> None:
     ("options", "said"),
     [
         (("-m", "no name"), "'no name' cannot name a queue manager: 1 to 48 of A-Z a-z 0-9 . _ / %"),
-        (("--home", "file/x"), "file/x/QM1: cannot be made: Not a directory"),
+        (("--home", "file/x"), "file/x/QM1: cannot be made: not a directory"),
         (("--port", "elsewhere"), "--listen: elsewhere is not HOST:PORT or a port, as in 127.0.0.1:1414"),
     ],
 )

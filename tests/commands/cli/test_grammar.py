@@ -5,17 +5,20 @@ What a verb does is tested with the verb. Here are tables over all of them: what
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import re
 import shlex
+from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import click
 import pytest
 
-from commands.cli import VERBS, main
+from commands.cli import main
+from commands.options.rows import MESSAGE_COLUMNS
 from commands.options.verb import Verb
 from commands.terminal.console import ExitCode
 from tests.commands.cli_runs import Ran, run
@@ -25,15 +28,18 @@ CAPTURE = FIXTURES / "results-service" / "capture.jsonl"
 
 READS_FILES = ["decode", "encode", "convert", "translate", "put", "replay", "differences", "analyse"]
 PRINTS = ["decode", "encode", "convert", "translate", "mqsc", "get", "browse", "sub", "check", "cleanup", "topics"]
-PRINTS += ["status", "replay", "generate", "strmqbrk", "differences", "analyse", "extract", "apply", "verify"]
-PRINTS += ["why", "passwd", "config"]
+PRINTS += ["status", "replay", "generate", "strmqbrk", "differences", "extract", "apply", "verify"]
+PRINTS += ["why", "passwd", "config check", "estate plan", "estate status", "shares status"]
 LOOKS = ["browse", "status", "topics", "why"]
 
 
+COMMANDS = {words: command for words, command in main.every_command() if isinstance(command, Verb)}
+SILENT = ("demo", "shares create", "shares run")
+"""Without JSON: the demo prints what others print."""
+
+
 def verb(name: str) -> Verb:
-    command = main.get_command(click.Context(main), name)
-    assert isinstance(command, Verb)
-    return command
+    return COMMANDS[name]
 
 
 def options(name: str) -> set[str]:
@@ -49,14 +55,13 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("name", VERBS)
+@pytest.mark.parametrize("name", COMMANDS)
 def test_every_verb_has_the_common_options(name: str) -> None:
     assert {"-q", "--quiet", "--debug", "--color"} <= options(name)
 
 
-@pytest.mark.parametrize("name", [name for name in VERBS if name != "demo"])
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in SILENT])
 def test_every_verb_has_json(name: str) -> None:
-    """The demo prints what others print."""
     assert "--json" in options(name)
 
 
@@ -74,11 +79,48 @@ def test_captures_are_arguments_and_a_dash_is_stdin(name: str) -> None:
     assert files.type.allow_dash
 
 
-@pytest.mark.parametrize("name", VERBS)
+@pytest.mark.parametrize("name", COMMANDS)
 def test_every_help_says_the_exit_codes_and_has_an_example(name: str) -> None:
     ran = run_help(name)
     assert re.search(r"Exit codes: 0 \w+", ran)
     assert f"  qpubsub {name}" in ran or "| qpubsub " + name in ran
+
+
+# IBM's options, and numbers of plans and of copies, where the word is that of a form or a file elsewhere.
+SEVERAL = {
+    "-o": "migmbbrk",
+    "-l": "migmbbrk",
+    "--before": "estate diff",
+}
+SAME = {"FILE|-": "FILE", "DIRECTORY|URL": "DIRECTORY"}
+
+
+def test_an_option_means_the_same_wherever_it_is() -> None:
+    """A file, a number, a time ... or nothing that follows; what ``--to`` may be are forms, by name."""
+    kinds: dict[str, set[str]] = defaultdict(set)
+    for name, command in COMMANDS.items():
+        for option in (each for each in command.params if isinstance(each, click.Option)):
+            metavar = "" if option.is_flag else option.make_metavar(click.Context(command))
+            metavar = "FORMAT" if metavar.startswith("[") and "|" in metavar else SAME.get(metavar, metavar)
+            for word in option.opts:
+                if SEVERAL.get(word) != name:
+                    kinds[word].add(metavar)
+    assert {word: found for word, found in kinds.items() if len(found) > 1} == {}
+    shown = {metavar for found in kinds.values() for metavar in found}
+    assert [metavar for metavar in shown if re.search("INTEGER|FLOAT|RANGE", metavar)] == []
+
+
+FORMER = [(name, old, new) for name, each in COMMANDS.items() for old, new in each.former.items()]
+
+
+@pytest.mark.parametrize(("name", "old", "new"), FORMER, ids=[f"{name} {old}" for name, old, _ in FORMER])
+def test_a_former_option_is_noted_and_listed(name: str, old: str, new: str) -> None:
+    """It is no option of the verb any more, and the one that it stands for is."""
+    assert (old in options(name), new.partition("=")[0] in options(name)) == (False, True)
+    said = run(*name.split(), old, "1", "x", "y", "--nothing").talk
+    assert said.startswith(f"{old} is now {new}; the former name still works\n")
+    table = (Path(__file__).parents[3] / "docs" / "command-line.md").read_text().partition("## Former names")[2]
+    assert f"`{name} {old}" in table
 
 
 def run_help(name: str) -> str:
@@ -88,7 +130,7 @@ def run_help(name: str) -> str:
 
 def example_lines() -> list[tuple[str, str]]:
     found = []
-    for name in VERBS:
+    for name in COMMANDS:
         block = (verb(name).epilog or "").split("Exit codes:")[0]
         text = block.replace("\\\n", " ")
         found += [(name, line.strip()) for line in text.splitlines() if "qpubsub" in line]
@@ -102,9 +144,10 @@ def test_every_example_is_a_command_line_that_its_verb_accepts(name: str, line: 
         words = shlex.split(part)
         if words[0] != "qpubsub":
             continue
-        command = verb(words[1])
+        own = 2 if words[1] in COMMANDS else 3
+        command = verb(" ".join(words[1:own]))
         parser = command.make_parser(click.Context(command))
-        _, rest, _ = parser.parse_args(words[2:])
+        _, rest, _ = parser.parse_args(words[own:])
         assert rest == [], line
 
 
@@ -262,7 +305,7 @@ def test_a_full_disk_is_one_line(words: tuple[str, ...]) -> None:
     capture = () if words[0] == "generate" else (str(CAPTURE),)
     ran = run("-q", words[0], *capture, *words[1:], *(() if "--html" in words else ("-o",)), "/dev/full")
     assert ran.code == ExitCode.USAGE
-    assert ran.talk.splitlines()[-1].endswith("No space left on device")
+    assert ran.talk.splitlines()[-1].endswith("no space left on device")
     assert Path("/dev/full").is_char_device()
 
 
@@ -270,7 +313,7 @@ def test_a_full_disk_is_one_line(words: tuple[str, ...]) -> None:
 def test_a_missing_directory_is_named_as_it_was_given(words: tuple[str, ...]) -> None:
     capture = () if words[0] == "generate" else (str(CAPTURE),)
     ran = run("-q", *words, *capture, "-o", "nodir/x.jsonl")
-    assert (ran.code, ran.talk) == (ExitCode.USAGE, "qpubsub: nodir/x.jsonl: No such file or directory\n")
+    assert (ran.code, ran.talk) == (ExitCode.USAGE, "qpubsub: nodir/x.jsonl: no such file or directory\n")
 
 
 # Input
@@ -353,6 +396,40 @@ def test_a_script_of_display_commands_needs_none(home: Path, script: str, code: 
     ran = run("mqsc", stdin=script)
     assert ran.code == code
     assert ("the only one in" in ran.talk) is (code == 0)
+
+
+# Rows
+
+
+ROWS = [
+    ("{topic}={data}", "a,b=c d"),
+    (r"{queue}\t{command}", "SYSTEM.BROKER.DEFAULT.STREAM\tPublish"),
+    (r"{reason}|{data}\n--", "|c d\n--"),
+    ("{}", "{}"),
+]
+
+
+@pytest.mark.parametrize(("form", "line"), ROWS)
+@pytest.mark.parametrize("name", ["browse", "get"])
+def test_a_message_is_printed_as_a_person_likes(home: Path, name: str, form: str, line: str) -> None:
+    assert run("pub", "-m", "QM1", "a,b", "c d").code == 0
+    ran = run(name, "-m", "QM1", "SYSTEM.BROKER.DEFAULT.STREAM", "-F", form)
+    assert (ran.code, ran.out) == (0, f"{line}\n")
+
+
+def test_rows_as_csv_begin_with_their_names(home: Path) -> None:
+    words = ("browse", "SYSTEM.BROKER.DEFAULT.STREAM", "--csv")
+    assert run(*words).out == ",".join(MESSAGE_COLUMNS) + "\n"
+    assert run("pub", "-m", "QM1", "a,b", 'c "d"').code == 0
+    (row,) = csv.DictReader(run(*words).lines)
+    assert (row["topic"], row["data"], row["size"].isdecimal()) == ("a,b", 'c "d"', True)
+    assert run("list", "--csv").out == f"qmgr,status,directory\nQM1,Ended,{home}/qmgrs/QM1\n"
+    assert run("topics", "--csv").lines[0] == "topic,topic_objects,subscriptions,retained,hidden_below"
+
+
+def test_a_name_that_a_row_lacks_is_refused(home: Path) -> None:
+    ran = run("browse", "-m", "QM1", "Q", "-F", "{nothing}")
+    assert (ran.code, "{nothing} is not a name; the names are command, topic" in ran.talk) == (ExitCode.USAGE, True)
 
 
 # JSON

@@ -73,3 +73,27 @@ def test_delete_removes_what_is_empty_and_asks_for_what_is_not(home: Path) -> No
     assert "QM1 holds 1 message, 1 subscription; to delete them with it: qpubsub delete QM1 --yes" in refused.talk
     assert run("delete", "QM1", "--yes").code == 0
     assert [*home.iterdir()] == []
+
+
+HOMES = [
+    ("./qmgrs", True, {"XDG_STATE_HOME": "/nowhere"}, "qmgrs"),
+    ("XDG_STATE_HOME", False, {"XDG_STATE_HOME": "{tmp}/state"}, "{tmp}/state/qpubsub"),
+    ("of-the-user", False, {"HOME": "{tmp}"}, "{tmp}/.local/state/qpubsub"),
+    ("QPUBSUB_HOME", True, {"QPUBSUB_HOME": "{tmp}/own"}, "{tmp}/own"),
+]
+
+
+@pytest.mark.parametrize(("has_local", "variables", "home"), [case[1:] for case in HOMES], ids=[c[0] for c in HOMES])
+def test_where_queue_managers_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_local: bool, variables: dict[str, str], home: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("XDG_STATE_HOME", "QPUBSUB_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value.format(tmp=tmp_path))
+    if has_local:
+        (tmp_path / "qmgrs").mkdir()
+    home = home.format(tmp=tmp_path)
+    assert run("create", "QM1").talk == f"queue manager QM1 created in {home}/QM1\n"
+    assert f"queue manager QM2 does not exist in {home} (there is QM1)" in run("status", "-m", "QM2").talk

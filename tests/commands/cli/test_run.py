@@ -37,7 +37,7 @@ def test_run_once_says_what_it_did_and_records_every_put(home: Path, tmp_path: P
     record = tmp_path / "puts.jsonl"
     result = _run(home, "run", "-m", "QM1", "--once", "--record", str(record))
     assert result.exit_code == ExitCode.DONE
-    assert "26 commands (2 in error): 16 publications, 12 responses, 0 dead letters" in result.stderr
+    assert "26 commands (2 in error): 16 publications delivered, 12 responses, 0 dead letters" in result.stderr
     assert "reason 3073 (topic Sport/Soccer/State/LatestScore/*)" in result.stderr
     recorded = [json.loads(line) for line in record.read_text().splitlines()]
     golden = [json.loads(line) for line in (FIXTURE / "puts.jsonl").read_text().splitlines()]

@@ -8,6 +8,7 @@ import json
 import logging
 import os
 import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -19,7 +20,7 @@ from click.testing import CliRunner, Result
 
 from commands.broker.objects import LocalQueue
 from commands.cli import main
-from commands.cli.status import _link_line
+from commands.cli.status import _link_line, page_of
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.tally import ProcessorTally
 from commands.running.fixed_file import FixedFile
@@ -193,7 +194,7 @@ def test_transmission_queues_that_nobody_defined_are_warned_of_once_and_shown(ho
                 body = Rfh2((Folder.of(text),), format="MQSTR").encode() + b"data"
                 unit.put(queue, Mqmd(format="MQHRF2", user_identifier="app").encode(), body)
     talk = _run(home, "run", "-m", "QM1", "--once").stderr
-    assert talk.count("are on transmission queue ELSEWHERE, which nobody defined") == 1
+    assert talk.count("are on transmission queue ELSEWHERE, which was not defined") == 1
     assert "transmission queue QM2" not in talk
     roles = {name: queue["role"] for name, queue in _status(home)["queues"].items()}
     assert (roles["ELSEWHERE"], roles["QM2"]) == ("transmission", "transmission")
@@ -230,6 +231,12 @@ def test_6_5_4_status_names_a_stream_queue_that_the_namelist_lacks(home: Path) -
     assert {name for name, row in _status(home)["queues"].items() if row["not_read"]} == {"SCORES"}
 
 
+def test_a_page_of_status_fits_the_window_and_begins_with_the_state() -> None:
+    lines = ["Queue manager QM1", "x" * 81, *map(str, range(40))]
+    assert page_of(lines, 80, 24) == ["Queue manager QM1", "x" * 77 + "...", *map(str, range(20)), "20 more lines"]
+    assert page_of(lines[:3], 80, 24)[1:] == ["x" * 77 + "...", "0"]
+
+
 def test_watch_shows_it_again_until_it_is_stopped(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shown = 0
 
@@ -241,3 +248,15 @@ def test_watch_shows_it_again_until_it_is_stopped(home: Path, monkeypatch: pytes
     monkeypatch.setattr(threading.Event, "wait", waited)
     result = _run(home, "status", "-m", "QM1", "--watch", "5", "--json")
     assert [json.loads(line)["qmgr"] for line in result.stdout.splitlines()] == ["QM1"] * 3
+
+
+@pytest.mark.skipif(shutil.which("setpriv") is None or os.geteuid() != 0, reason="root without rights needs setpriv")
+def test_a_user_who_may_only_read_sees_the_status(home: Path) -> None:
+    subprocess.run(["chown", "-R", "65534:65534", home], check=True)
+    subprocess.run(["chmod", "-R", "u=rwX,go=rX", home], check=True)
+    dropped = ["setpriv", "--bounding-set=-dac_override,-dac_read_search,-fowner", sys.executable, "-m", "commands.cli"]
+    words = ["-m", "QM1", "--home", str(home)]
+    for verb, code in (("status", 0), ("topics", 0), ("sub", 2)):
+        more = ["a"] if verb == "sub" else []
+        ran = subprocess.run([*dropped, verb, *words, *more], capture_output=True, text=True, check=False)
+        assert (ran.returncode, "QM1" in ran.stdout) == (code, code == 0), ran.stderr

@@ -192,7 +192,7 @@ def test_get_waits_no_longer_than_it_is_told(home: Path) -> None:
     assert run("mqsc", stdin="DEFINE QLOCAL(A)\n").code == 0
     began = time.monotonic()
     ran = run("get", "A", "--wait", "0.3")
-    assert (ran.code, ran.out, ran.talk) == (0, "", "0 messages got from A\n")
+    assert (ran.code, ran.out, ran.talk) == (0, "", "0 messages removed from A\n")
     assert 0.3 <= time.monotonic() - began < 20
 
 

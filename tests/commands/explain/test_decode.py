@@ -159,12 +159,12 @@ def test_a_record_that_is_no_message_is_reported_and_the_others_are_decoded() ->
     forms = [json.loads(text) for text in ran.lines]
     assert [[p["code"] for p in form["problems"]] for form in forms] == [[], ["unreadable-record"], []]
     assert forms[1]["body"] is None
-    assert (ran.code, ran.talk) == (1, "3 messages, 1 error, 0 warnings\n")
+    assert (ran.code, ran.talk) == (1, "3 messages, 1 with errors, 0 with warnings\n")
 
 
 def test_warnings_do_not_change_the_exit_code() -> None:
     ran = run("decode", stdin=line(PSC.replace("a/b", "a & b")))
-    assert (ran.code, ran.talk) == (0, "1 message, 0 errors, 1 warning\n")
+    assert (ran.code, ran.talk) == (0, "1 message, 0 with errors, 1 with warnings\n")
     assert "warning bare-ampersand at byte " in ran.out
 
 

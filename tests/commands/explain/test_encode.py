@@ -116,12 +116,12 @@ def test_a_publication_from_options() -> None:
             "a",
             "--option",
             "RetainPub",
-            "--usr",
+            "--property",
             "Colour=red",
-            "--usr",
+            "--property",
             "Size:int=3",
         ),
-        *("--usr", "On:boolean=true", "--usr", "Rate:float=1.5", "--data", "grüß", "--big-endian"),
+        *("--property", "On:boolean=true", "--property", "Rate:float=1.5", "--data", "grüß", "--big-endian"),
     )
     decoded = message.decode()
     assert message.queue == "SYSTEM.BROKER.DEFAULT.STREAM"
@@ -134,7 +134,18 @@ def test_a_publication_from_options() -> None:
 
 def test_folders_from_options() -> None:
     decoded = made(
-        *("--command", "Publish", "--topic", "a", "--usr", "n:int=1", "--jms", "Dst=topic://a", "--jms", "Pri:int=4"),
+        *(
+            "--command",
+            "Publish",
+            "--topic",
+            "a",
+            "--property",
+            "n:int=1",
+            "--jms",
+            "Dst=topic://a",
+            "--jms",
+            "Pri:int=4",
+        ),
         *("--mcd", "Msd=jms_text"),
     ).decode()
     assert decoded.rfh2 is not None
@@ -172,7 +183,7 @@ def test_a_publication_as_pcf() -> None:
     ("args", "why"),
     [
         pytest.param(("--pcf", "--filter", "a=1"), "Filter does not exist in PCF", id="tag"),
-        pytest.param(("--pcf", "--usr", "a=1"), "PCF has no usr folder", id="folder"),
+        pytest.param(("--pcf", "--property", "a=1"), "PCF has no usr folder", id="folder"),
         pytest.param(("--pcf", "--option", "Odd"), "Odd is not an option", id="option"),
         pytest.param(("--pcf", "--seq-num", "x"), "SeqNum: 'x' is not a number", id="number"),
         pytest.param(("--rfh1", "--jms", "a=1"), "an MQRFH has no jms folder", id="jms"),
@@ -208,8 +219,8 @@ def test_every_command_can_be_made_and_read(word: str) -> None:
         pytest.param(("--command", "RegSub", "x.jsonl"), "reads no FILE", id="command-and-file"),
         pytest.param(("--command", "RegSub", "--correl-id", "xyz"), "is not hex", id="not-hex"),
         pytest.param(("--command", "RegSub", "--msg-id", "00" * 25), "more than 24", id="too-long"),
-        pytest.param(("--command", "RegSub", "--usr", "x"), "not NAME=VALUE", id="no-property"),
-        pytest.param(("--command", "RegSub", "--usr", "x:int=a"), "is not a valid int", id="not-of-its-type"),
+        pytest.param(("--command", "RegSub", "--property", "x"), "not NAME=VALUE", id="no-property"),
+        pytest.param(("--command", "RegSub", "--property", "x:int=a"), "is not a valid int", id="not-of-its-type"),
         pytest.param(
             ("--command", "RegSub", "--rfh1", "--filter", "x"),
             "Filter does not exist in an MQRFH",

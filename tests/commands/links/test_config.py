@@ -103,7 +103,7 @@ def test_a_file_that_cannot_be_followed_says_where(tmp_path: Path, text: str, wh
 
 def test_no_file_means_the_defaults_and_a_missing_one_is_an_error(tmp_path: Path) -> None:
     assert read_config(None) == Config()
-    with pytest.raises(ConfigError, match="No such file"):
+    with pytest.raises(ConfigError, match="no such file"):
         read_config(tmp_path / "missing.toml")
 
 

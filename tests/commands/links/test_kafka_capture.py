@@ -1,4 +1,4 @@
-"""``qpubsub capture --to kafka://``: from the stand-in for IBM MQ to a real broker; nothing lost, nothing twice."""
+"""``qpubsub capture --out kafka://``: from the stand-in for IBM MQ to a real broker; nothing lost, nothing twice."""
 
 from __future__ import annotations
 

@@ -155,7 +155,7 @@ def test_tls_with_a_certificate_of_the_bridges(tls: Callable[..., str], certific
 
 
 def test_tls_files_that_are_not_there_are_named(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"missing\.pem: No such file"):
+    with pytest.raises(ConfigError, match=r"missing\.pem: no such file"):
         _client("mqtts://localhost", ca_file=tmp_path / "missing.pem")
 
 

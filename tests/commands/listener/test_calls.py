@@ -555,6 +555,13 @@ def test_mqset_inhibits_puts_and_gets(client: MqiClient) -> None:
     assert (client.put(handle, b"y")[0], client.get(handle).body) == (2051, b"x")
 
 
+def test_a_get_that_waits_ends_when_its_queue_is_inhibited(client: MqiClient, other: MqiClient) -> None:
+    handle, setting = client.opened("Q", IN | OUT), other.opened("Q", MQOO_SET)
+    client.request_get(handle, wait_ms=60_000)
+    assert other.set(setting, {9: 1}) == 0
+    assert client.reply(SegmentType.MQGET).reason == 2016
+
+
 @pytest.mark.rule("LSN-15")
 def test_mqstat_tells_what_became_of_puts_without_an_answer(client: MqiClient) -> None:
     handle = client.opened("Q", IN | OUT | MQOO_SET)

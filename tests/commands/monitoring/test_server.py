@@ -119,7 +119,7 @@ def test_head_has_no_body_and_other_paths_are_named(port: int) -> None:
 
 def test_a_port_in_use_is_an_error_that_names_it(port: int, health: Health) -> None:
     with (
-        pytest.raises(MetricsPortError, match=rf"cannot serve metrics on 127\.0\.0\.1:{port}: Address already in use"),
+        pytest.raises(MetricsPortError, match=rf"cannot serve metrics on 127\.0\.0\.1:{port}: address already in use"),
         serving("127.0.0.1", port, CollectorRegistry(), health),
     ):
         pass

@@ -147,7 +147,7 @@ def test_status_sums_up_and_lists(home: Path) -> None:
     queue = plain["queues"]["S"]
     assert (queue["puts"], queue["last_put"], queue["gets"]) == (3, "2026-01-02T03:04:05Z", 0)
     assert "subscription_list" not in plain
-    listed = json.loads(_run(home, "status", "--json", "--subscriptions", "--topics"))
+    listed = json.loads(_run(home, "status", "--json", "--list", "subscriptions", "--list", "topics"))
     found = [
         (row["queue"], row["delivered"], row["filtered"], row["dead_letters"]) for row in listed["subscription_list"]
     ]
@@ -156,10 +156,10 @@ def test_status_sums_up_and_lists(home: Path) -> None:
 
 
 def test_status_for_a_person(home: Path) -> None:
-    shown = _run(home, "status", "--subscriptions", "--topics")
+    shown = _run(home, "status", "--list", "subscriptions", "--list", "topics")
     assert "Published: 3 on 2 topics, the last at 2026-01-02 03:04:05" in shown
     delivered = "Delivered: 5 to 3 of 4 subscriptions, the last at 2026-01-02 03:04:05"
-    assert f"{delivered}; 2 kept away by filters; 1 dead letters" in shown
+    assert f"{delivered}; 2 not selected by filters; 1 dead letters" in shown
     lines = [line.split() for line in shown.splitlines()]
     assert ["1", "2026-01-02", "03:04:05", "2", "0", "RED", "#", "(red)"] in lines
     assert ["0", "never", "0", "0", "IDLE", "c"] in lines

@@ -165,7 +165,7 @@ def test_another_process_in_between_is_seen(home: Path, monkeypatch: pytest.Monk
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["no-such-script.mqsc"], "no-such-script.mqsc: No such file or directory"),
+        (["no-such-script.mqsc"], "no-such-script.mqsc: no such file or directory"),
         (["-m", "QM2"], "queue manager QM2 does not exist"),
         (["--colours"], "No such option"),
     ],

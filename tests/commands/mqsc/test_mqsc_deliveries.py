@@ -114,7 +114,7 @@ def test_for_another_queue_manager_it_waits_on_the_transmission_queue_behind_an_
     queue = store.find_queue("QM2")
     assert queue is not None
     assert queue.transmission
-    assert caplog.text.count("transmission queue QM2, which nobody defined") == 1
+    assert caplog.text.count("transmission queue QM2, which was not defined") == 1
 
 
 def test_a_transmission_queue_that_somebody_defined_stays_as_it_was_defined(

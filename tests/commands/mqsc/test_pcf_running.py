@@ -53,7 +53,7 @@ def test_run_once_carries_out_and_answers(home: Path, tmp_path: Path) -> None:
     ended = run("run", "-m", "QM1", "--home", str(home), "--once", "--record", str(record))
     assert (ended.code, ended.talk.splitlines()[-1]) == (
         ExitCode.DONE,
-        "3 commands (1 in error): 0 publications, 4 responses, 0 dead letters",
+        "3 commands (1 in error): 0 publications delivered, 4 responses, 0 dead letters",
     )
     assert [(pcf.command, pcf.reason) for pcf in answers(home)] == [(172, 0), (174, 0), (173, 2085), (173, 3008)]
     assert len(record.read_text().splitlines()) == 4

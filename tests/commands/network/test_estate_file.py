@@ -107,5 +107,5 @@ def test_a_queue_manager_that_is_not_there_is_suggested() -> None:
 
 
 def test_a_setup_that_cannot_be_read() -> None:
-    with pytest.raises(TableFileError, match="setup of queue manager EDGE1: No such file"):
+    with pytest.raises(TableFileError, match="setup of queue manager EDGE1: no such file"):
         estate().setup_of(estate().named("EDGE1"))

@@ -480,4 +480,4 @@ def test_sigterm_stops_a_waiting_processor_and_a_new_message_wakes_it(home: Home
             process.send_signal(signal.SIGTERM)
             _out, err = process.communicate(timeout=60)
     assert process.returncode == 0, err
-    assert "2 commands (0 in error): 1 publication" in err
+    assert "2 commands (0 in error): 1 publication delivered" in err

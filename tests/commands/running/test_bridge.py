@@ -31,7 +31,7 @@ def test_drain_processes_what_is_on_the_queues(home: Path) -> None:
     bridge = Bridge(Console.standard(), RunSettings(qmgr="QM1", home=home, once=True))
     with bridge:
         bridge.drain()
-    assert bridge.summary == "26 commands (2 in error): 16 publications, 12 responses, 0 dead letters"
+    assert bridge.summary == "26 commands (2 in error): 16 publications delivered, 12 responses, 0 dead letters"
     assert bridge.exit_code() is ExitCode.DONE
 
 

@@ -73,7 +73,7 @@ def test_what_becomes_of_each_answer(store: QueueManagerStore, tmp_path: Path) -
     assert _depths(store, "S", "MOVED", DEAD, STREAM) == [1, 1, 3, 0]
     assert "ValueError: no such table (exits.py, line" in ran.talk
     assert "its process ended twice in the same call" in ran.talk
-    assert "7 commands (2 in error): 2 publications, 0 responses, 3 dead letters" in ran.talk
+    assert "7 commands (2 in error): 2 publications delivered, 0 responses, 3 dead letters" in ran.talk
     assert ran.code == 1
 
 

@@ -179,7 +179,7 @@ def test_the_shares_of_a_bridge_that_is_killed_go_to_another_one(tmp_path: Path,
 
     code, shown, talk = shares(tmp_path, "status")
     assert (code, "3 shares, 0 bridges" in shown) == (1, True)
-    assert "nobody works for S1, S2, S3" in talk
+    assert "no bridge works for S1, S2, S3" in talk
     bridges.append(BridgeProcess(tmp_path))
     until(lambda: held_by() == [bridges[0].pid] * 3, "one bridge to work for all")
     bridges.append(BridgeProcess(tmp_path))
@@ -297,9 +297,9 @@ def test_put_reports_what_no_share_has_and_puts_the_rest(tmp_path: Path) -> None
     ("words", "why"),
     [
         (("run", "--", "--once"), "--once: shares run gives these to run itself, or cannot use them"),
-        (("status", "X"), "shares status takes no X"),
-        (("put",), "shares put needs a capture"),
-        (("where",), "shares where needs the name of a queue"),
+        (("status", "X"), "Got unexpected extra argument (X)"),
+        (("put",), "Missing argument 'CAPTURE...'"),
+        (("where",), "Missing argument 'QUEUE...'"),
     ],
 )
 def test_what_is_refused(tmp_path: Path, words: tuple[str, ...], why: str) -> None:

@@ -48,7 +48,7 @@ def capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
         found.append(message.model_copy(update={"seq": len(found) + 1}))
 
     older = ("--data", HOSTILE, "--user", HOSTILE)
-    hostile = (*older, "--usr", f"Note={XML_ESCAPES}")
+    hostile = (*older, "--property", f"Note={XML_ESCAPES}")
     add("RegSub", "--topic", f"a/{XML_ESCAPES}/#", "--q-name", "SUB.Q", "--sub-name", XML_ESCAPES, *hostile)
     add("RegSub", "--topic", f"never/{XML_ESCAPES}", "--q-name", "SUB.Q2", "--sub-user-data", XML_ESCAPES, *hostile)
     add("Publish", "--topic", f"a/{XML_ESCAPES}/b", "--option", "RetainPub", *hostile)
@@ -154,7 +154,7 @@ def test_the_last_errors_of_status_are_a_line_each(home: Path) -> None:
         ("get", "-m", "QM1", "--home", "HOME", HOSTILE),
         (HOSTILE,),
         (f"--{HOSTILE}",),
-        ("encode", "--command", "RegSub", "--usr", HOSTILE),
+        ("encode", "--command", "RegSub", "--property", HOSTILE),
         ("replay", "--input", "x", "--output", HOSTILE),
     ],
     ids=lambda given: given[0][:6] if given[0][0].isalpha() else "verb",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import sqlite3
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -44,7 +45,7 @@ def driven(
     async def go() -> None:
         with made(messages) as index:
             app = StepApp(Timeline(index, "", "v7"), "capture.jsonl", breakpoints)
-            async with app.run_test(size=(120, 40)) as pilot:
+            async with app.run_test(size=(80, 24)) as pilot:
                 await pilot.pause()
                 await drive(app, pilot)
 
@@ -79,6 +80,22 @@ def test_keys_move(keys: tuple[str, ...], seq: int) -> None:
         assert shown(app, "step").startswith(f"seq {seq}, ")
         (marked,) = [line for line in shown(app, "messages").splitlines() if line.startswith(">")]
         assert marked.split()[1] == str(seq)
+
+    driven(drive)
+
+
+def test_a_window_of_80_columns_shows_all_keys_and_the_ends_of_topics() -> None:
+    async def drive(app: Any, pilot: Any) -> None:
+        from textual.widgets._footer import FooterKey
+
+        await pilot.press("n", "n", "question_mark")
+        keys = {each.description: each.region.right for each in app.query(FooterKey)}
+        assert (list(keys)[-2:], max(keys.values()) <= 80) == (["Help", "Quit"], True)
+        assert "g  go to a number" in shown(app, "said")
+        (marked,) = [line for line in shown(app, "messages").splitlines() if line.startswith(">")]
+        assert re.fullmatch(r"> 3 ReqUpdate 3077 \.\.\..+/#", marked)
+        assert len(marked) <= app.query_one("#list").scrollable_content_region.width
+        assert app.query_one("#step").region.right <= 80, "long lines wrap"
 
     driven(drive)
 

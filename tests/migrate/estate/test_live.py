@@ -46,8 +46,10 @@ def test_the_whole_way_and_back(place: LiveEstate) -> None:
     assert place.states() == {"QM1": ("verified", ""), "QM2": ("applied", "")}
     place.mqsc("QM2", "ALTER TOPIC('Sport') PUB(ASPARENT)\n")
 
-    ran = place.estate("undo")
-    assert (ran.code, set(place.states().values())) == (0, {("undone", "")}), ran.talk
+    # No DISPLAY shows whether what is retained is still what was loaded.
+    ran = place.estate("undo", "--force")
+    assert (ran.code, set(place.states().values())) == (1, {("undone", "")}), ran.talk
+    assert ran.talk.count("cannot be seen without a connection for messages") == 2
     assert {name: place.known(name) for name in before} == before
     assert "it was undone: run estate plan again" in place.estate("apply").talk
     assert place.estate("plan").code == 0
@@ -66,17 +68,17 @@ def test_7_4_1_one_checkpoint_a_run_and_wave_after_wave(place: LiveEstate) -> No
     assert ran.code == 2, "nothing was changed"
     assert "QM1: checkpoint stopped: stop the publish/subscribe applications" in ran.talk
     assert "--confirm stopped" in ran.talk
-    ran = place.estate("apply", "--until", "objects", "--confirm", "stopped")
+    ran = place.estate("apply", "--through", "objects", "--confirm", "stopped")
     assert (ran.code, place.states()["QM1"]) == (0, ("applying", "authorities"))
     assert "QM1: it is applying, and checkpoint authorities follows" in place.estate("verify", "--only", "QM1").talk
     assert [each["qmgr"] for each in place.json("plan", "--again")["already"]] == ["QM1"]
-    ran = place.estate("apply", "--until", "object")
+    ran = place.estate("apply", "--through", "object")
     assert (ran.code, "there is no checkpoint object; there are compat, stopped," in ran.talk) == (2, True)
 
 
 def test_qpubsub_apply_goes_on_where_the_estate_stopped(place: LiveEstate) -> None:
     place.estate("plan")
-    place.estate("apply", "--until", "queues", "--confirm", "stopped")
+    place.estate("apply", "--through", "queues", "--confirm", "stopped")
     scripts = place.directory / "migration" / "QM1" / "plans" / "0001" / "scripts"
     config = ("--admin", place.urls["QM1"], "--config", str(place.directory / "live.toml"))
     assert run("apply", "-m", "QM1", str(scripts), *config).code == 0
@@ -110,7 +112,7 @@ def test_a_broker_that_cannot_be_reached_is_named_and_the_others_go_on(tmp_path:
 def test_a_journal_is_never_lost(place: LiveEstate) -> None:
     """Also where somebody has removed the record, and plans the broker again."""
     place.estate("plan")
-    place.estate("apply", "--until", "queues", "--confirm", "stopped")
+    place.estate("apply", "--through", "queues", "--confirm", "stopped")
     (place.directory / "migration" / "QM1" / "record.json").unlink()
     assert place.estate("plan", "--only", "QM1").code == 0
     first = place.directory / "migration" / "QM1" / "plans" / "0001" / "scripts"
@@ -138,7 +140,7 @@ def test_8_3_the_runbook_of_a_live_message_broker_has_its_phases(tmp_path: Path)
     assert run("estate", "pack", str(tmp_path), "--out", str(tmp_path / "board")).code == 0
     book = (tmp_path / "board" / "runbook.md").read_text()
     steps = [
-        "--until authorities --confirm stopped`. It makes topic objects",
+        "--through authorities --confirm stopped`. It makes topic objects",
         "Review `amqmigrateacl.txt` of each plan",
         "Upgrade each Message Broker",
         "--all --confirm stopped --confirm security --confirm upgraded`.",
@@ -198,8 +200,8 @@ def test_a_source_is_taken_from_another_queue_manager(target: str, tmp_path: Pat
 
 
 USAGE = [
-    ("option-of-another-action", ("verify", "--all"), "--all goes with apply, not with verify"),
-    ("wait", ("plan", "--wait", "3"), "--wait goes with extract, apply, not with plan"),
+    ("option-of-another-action", ("verify", "--all"), "No such option: --all"),
+    ("wait", ("plan", "--wait", "3"), "No such option: --wait"),
     ("checkpoint", ("apply", "--confirm", "stoped"), "there is no checkpoint stoped"),
 ]
 

@@ -110,7 +110,7 @@ def test_the_verb_probes_and_says_so(tmp_path: Path) -> None:
     out = tmp_path / "files"
     run("strmqbrk", "-m", "QM1", "--target", "files", "--out", str(out), str(write_legacy(tmp_path)))
     with rig("embedded", tmp_path) as live:
-        live("apply", str(out), "--until", "enabled", "--confirm", "stopped")
+        live("apply", str(out), "--through", "enabled", "--confirm", "stopped")
         ran = live("verify", str(out), "--probe-names", "--json")
         found: dict[str, Any] = json.loads(ran.out)
         assert ran.code == 1, "nothing was loaded yet"

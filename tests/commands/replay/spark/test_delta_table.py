@@ -18,8 +18,8 @@ from pyspark.sql import SparkSession
 from commands.replay.spark import following as following_module
 from commands.replay.spark.delta_table import PutsTable
 from commands.replay.spark.following import PROBLEM_FILE, BatchSink, FollowError, Following
-from commands.replay.spark.schemas import PUTS, arrow_schema
-from commands.replay.spark.streaming import PROBLEM, STREAMED
+from commands.replay.spark.schemas import PUTS, STREAMED, arrow_schema
+from commands.replay.spark.streaming import PROBLEM
 from tests.commands.replay.spark.test_following import CAPTURE, SETUP as WORKLOAD_SETUP, following
 from tests.commands.replay.spark.worlds import local_puts
 
@@ -82,7 +82,7 @@ def test_statistics(tmp_path: Path) -> None:
 
 def test_without_deltalake(following: Following, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(following_module, "find_spec", lambda _: None)
-    with pytest.raises(FollowError, match=r"deltalake is not installed: run pip install '\.\[delta\]'"):
+    with pytest.raises(FollowError, match=r"the package deltalake: .* -m pip install '\.\[delta\]'"):
         replace(following, target=following.target.with_suffix(".delta")).check()
 
 
