@@ -209,5 +209,5 @@ def test_an_error_says_what_to_do_and_no_password(postgresql: PostgresqlServer, 
 
 
 def test_another_url_is_no_home() -> None:
-    with pytest.raises(ValueError, match="mysql:// is no home: give a directory, or postgresql://HOST/DATABASE"):
+    with pytest.raises(ValueError, match="mysql:// is not a home: give a directory, or postgresql://HOST/DATABASE"):
         parse_home("mysql://server/mq")
