@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -72,7 +73,12 @@ class PostgresqlServer:
         children = subprocess.run(["pgrep", "-P", str(head)], capture_output=True, text=True, check=False).stdout
         for pid in (head, *map(int, children.split())):
             os.kill(pid, signal.SIGKILL)
-        (self.data / "postmaster.pid").unlink()
+        # Until the last one has gone, the server does not start again.
+        while any(_works(pid) for pid in (head, *map(int, children.split()))):
+            time.sleep(0.01)
+        # One that nobody has waited for still has its number, by which the next one would take it for alive.
+        for left in (self.data / "postmaster.pid", *self._sockets.glob(".s.PGSQL.*.lock")):
+            left.unlink()
 
     def _run(self, program: str, *arguments: str) -> None:
         assert PROGRAMS is not None
@@ -88,6 +94,13 @@ class PostgresqlServer:
             **options,  # type: ignore[arg-type]
         )
         assert done.returncode == 0, f"{program}: {done.stderr}"
+
+
+def _works(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 def _is_user(name: str) -> bool:

@@ -31,7 +31,7 @@ class PostgresqlHome:
     def directory(self) -> Path:
         """Where this machine keeps what is its own: sockets between processes, and nothing that outlives them."""
         above = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-        return Path(above) / "qpubsub" / sha256(str(self).encode()).hexdigest()[:12]
+        return Path(above) / "qpubsub" / f".{sha256(str(self).encode()).hexdigest()[:12]}"
 
 
 Home = Path | PostgresqlHome

@@ -92,7 +92,7 @@ def _option(help_text: str, callback: Callable[..., Any] | None, *, required: bo
 
 def complete_queue(ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
     """For the shell: the local queues of the queue manager on the line, or of the only one in the home."""
-    home = Path(ctx.params.get("home") or default_home())
+    home = parse_home(str(ctx.params.get("home") or default_home()))
     there = [ctx.params["qmgr"]] if ctx.params.get("qmgr") else _there(home)
     if len(there) != 1:
         return []

@@ -13,9 +13,10 @@ from tests.postgresql import PostgresqlServer, empty, needs_postgresql, postgres
 
 
 @pytest.fixture(scope="session")
-def postgresql() -> Iterator[PostgresqlServer]:
+def postgresql(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresqlServer]:
     """A server for all tests of the session; each leaves it empty."""
-    with postgresql_server() as server:
+    with postgresql_server() as server, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
         yield server
 
 

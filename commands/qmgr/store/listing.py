@@ -279,7 +279,7 @@ def _searched(columns: tuple[str, ...], search: str) -> tuple[str, tuple[str, ..
 
 
 def _order(column: str, tie: str, descending: bool) -> str:
-    direction = "DESC" if descending else "ASC"
+    direction = "DESC NULLS LAST" if descending else "ASC NULLS FIRST"
     return f" ORDER BY {column} {direction}, {tie} {direction}"
 
 
@@ -292,14 +292,11 @@ _BEHIND: Final = chr(ord(SEPARATOR) + 1)
 # No topic string is greater; the last code point is no character.
 _END: Final = "\U0010ffff"
 _SOURCES: Final = ("retained", "topic_counts", "listed", "topic_objects")
-_FIRST: Final = " UNION ALL ".join(
-    f"SELECT * FROM (SELECT topic FROM {source} WHERE topic >= ?1 AND topic < ?2 ORDER BY topic LIMIT 1)"
-    for source in _SOURCES
+_ONE: Final = (
+    "SELECT * FROM (SELECT topic FROM {0} WHERE topic >= ?1 AND topic < ?2 ORDER BY topic{1} LIMIT 1) AS of_{0}"
 )
-_LAST: Final = " UNION ALL ".join(
-    f"SELECT * FROM (SELECT topic FROM {source} WHERE topic >= ?1 AND topic < ?2 ORDER BY topic DESC LIMIT 1)"
-    for source in _SOURCES
-)
+_FIRST: Final = " UNION ALL ".join(_ONE.format(source, "") for source in _SOURCES)
+_LAST: Final = " UNION ALL ".join(_ONE.format(source, " DESC") for source in _SOURCES)
 _AT: Final = """SELECT EXISTS (SELECT 1 FROM retained WHERE topic = ?1),
     (SELECT publications FROM topic_counts WHERE topic = ?1),
     (SELECT count(*) FROM listed WHERE topic = ?1),

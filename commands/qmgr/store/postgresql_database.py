@@ -56,7 +56,9 @@ _IDLE_S: Final = 60
 _NAP_S: Final = 0.05
 _LOCK_CLASS: Final = int.from_bytes(b"qpsb", "big")
 
-_PLACES: Final = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"|::|\?(\d*)|:([a-z_]+)|ON CONFLICT \(topic\)")
+# What is said otherwise. SQLite's LIKE takes small and capital letters of ASCII as alike.
+_INSTEAD: Final = {"ON CONFLICT (topic)": "ON CONFLICT (digest(topic))", " LIKE ": " ILIKE "}
+_PLACES: Final = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"|::|\?(\d*)|:([a-z_]+)|ON CONFLICT \(topic\)| LIKE ")
 # From this many rows on COPY is quicker than a statement for each.
 _FEW: Final = 5
 _PLAIN_INSERT: Final = re.compile(r"INSERT INTO (\w+ \([^)]*\)) VALUES \([?, ]*\)")
@@ -98,8 +100,8 @@ def _translated(statement: str) -> tuple[str, tuple[str, ...]]:
 
     def place(found: re.Match[str]) -> str:
         nonlocal count
-        if found[0].startswith("ON"):
-            return "ON CONFLICT (digest(topic))"
+        if found[0] in _INSTEAD:
+            return _INSTEAD[found[0]]
         if found[2] is not None:
             if found[2] not in names:
                 names.append(found[2])

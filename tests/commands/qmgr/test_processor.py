@@ -330,6 +330,7 @@ def test_a_batch_ends_early_where_another_process_waits(
     assert seen == commits
 
 
+@pytest.mark.parametrize("home", ["sqlite"], indirect=True)
 def test_queues_that_were_found_empty_are_not_looked_at_once_more(home: Home) -> None:
     """A unit of work has the database alone: other programs would wait for one that does nothing."""
     with _store(home) as store:

@@ -1,0 +1,213 @@
+"""What only a home in PostgreSQL has: connections that are lost, a server that dies, URLs and passwords."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any, cast
+
+import pytest
+
+from commands.broker.objects import QueueManager
+from commands.config.home import PostgresqlHome, parse_home
+from commands.qmgr.store import Durability, QueueManagerStore
+from commands.qmgr.store.database import EngineError, Values
+from commands.qmgr.store.opening import connect, processor_of, take_over
+from rfh2.errors import StoreError
+from tests.postgresql import PostgresqlServer, empty, needs_postgresql, postgresql_server
+
+pytestmark = needs_postgresql
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[PostgresqlServer]:
+    """One of this module's own, for it is killed."""
+    with postgresql_server() as made:
+        yield made
+
+
+@pytest.fixture
+def store(server: PostgresqlServer, postgresql: PostgresqlServer) -> Iterator[QueueManagerStore]:
+    del postgresql  # its directory of local things
+    home = server.home()
+    with QueueManagerStore.create(home, QueueManager("QM1"), patience_s=20.0) as made:
+        yield made
+    empty(home)
+
+
+def bodies(store: QueueManagerStore) -> list[bytes]:
+    return [message.body for message in store.browse("Q")] if store.find_queue("Q") else []
+
+
+def put(store: QueueManagerStore, *data: bytes) -> None:
+    with store.unit_of_work() as unit:
+        for body in data:
+            unit.put("Q", None, body)
+
+
+def cut(store: QueueManagerStore) -> None:
+    """Have the server end the store's session, which notices nothing yet."""
+    mine = cast(Any, store.database).connection.session.info.backend_pid
+    with QueueManagerStore.open(store.home, store.name) as other:
+        other.database.connection.execute("SELECT pg_terminate_backend(CAST(? AS INTEGER))", (mine,))
+        gone = "SELECT 1 FROM pg_stat_activity WHERE pid = ?"
+        while other.database.connection.execute(gone, (mine,)).fetchone() is not None:
+            pass
+
+
+def test_a_connection_that_is_lost_between_units_of_work_is_made_again(store: QueueManagerStore) -> None:
+    put(store, b"1")
+    cut(store)
+    with suppress(StoreError):  # whoever asks first may be told
+        put(store, b"2")
+    put(store, b"3")
+    assert bodies(store)[0] == b"1"
+    assert bodies(store)[-1] == b"3"
+
+
+def test_a_unit_of_work_whose_connection_is_lost_is_backed_out(store: QueueManagerStore) -> None:
+    unit = store.unit_of_work()
+    unit.put("Q", None, b"lost")
+    cut(store)
+    with pytest.raises(StoreError, match="connection was lost"):
+        unit.commit()
+    put(store, b"next")
+    assert bodies(store) == [b"next"]
+
+
+@pytest.mark.parametrize("is_done", [True, False])
+@pytest.mark.parametrize("others", [0, 3])
+def test_whether_a_commit_was_done_is_found_out(
+    store: QueueManagerStore, monkeypatch: pytest.MonkeyPatch, is_done: bool, others: int
+) -> None:
+    """others: units of work that other programs commit before the connection is there again."""
+    put(store, b"before")
+    connection = cast(Any, store.database).connection
+    execute = connection.execute
+
+    def lost(statement: str, values: Values = (), /) -> Any:
+        if statement != "COMMIT":
+            return execute(statement, values)
+        monkeypatch.undo()
+        if is_done:
+            execute(statement)
+        connection.session.pgconn.finish()
+        with QueueManagerStore.open(store.home, store.name, patience_s=20.0) as other:
+            for _ in range(others):
+                put(other, b"another's")
+        raise EngineError("", "the connection was cut in the commit")
+
+    monkeypatch.setattr(connection, "execute", lost)
+    unit = store.unit_of_work()
+    unit.put("Q", None, b"perhaps")
+    if is_done:
+        unit.commit()
+    else:
+        with pytest.raises(StoreError, match="nothing of this unit of work was kept"):
+            unit.commit()
+    assert sorted(bodies(store)) == sorted([b"before", *[b"perhaps"] * is_done, *[b"another's"] * others])
+    put(store, b"behind")
+    assert bodies(store)[-1] == b"behind"
+
+
+@pytest.mark.parametrize("how", ["immediate", "kill"])
+def test_a_server_that_dies_loses_no_unit_of_work_and_keeps_no_half(
+    server: PostgresqlServer, store: QueueManagerStore, how: str
+) -> None:
+    put(store, b"1")
+    unit = store.unit_of_work()
+    unit.get("Q")
+    unit.put("Q", None, b"half")
+    if how == "kill":
+        server.kill()
+    else:
+        server.stop("immediate")
+    server.start()
+    with pytest.raises(StoreError, match="connection was lost"):
+        unit.commit()
+    put(store, b"2")
+    assert bodies(store) == [b"1", b"2"]
+
+
+HOLDS = """
+import os, signal, sys, time
+from commands.config.home import parse_home
+from commands.qmgr.store import QueueManagerStore
+with QueueManagerStore.open(parse_home(sys.argv[1]), "QM1") as store, store.processor_lock():
+    with store.unit_of_work() as unit:
+        unit.put("Q", None, b"by a processor")
+    print("holds", flush=True)
+    time.sleep(600)
+"""
+
+
+def test_the_lock_of_a_processor_that_dies_is_free(store: QueueManagerStore) -> None:
+    home = cast(PostgresqlHome, store.home)
+    with subprocess.Popen([sys.executable, "-c", HOLDS, home.url], stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "holds\n"
+        assert (processor_of(home, "QM1") or "").startswith(f"{holder.pid} on ")
+        holder.kill()
+    while processor_of(home, "QM1") is not None:
+        pass
+    with store.processor_lock():
+        assert store.database.epoch == 2
+
+
+def test_a_processor_that_is_stopped_in_a_unit_of_work_commits_nothing_when_it_goes_on(
+    store: QueueManagerStore,
+) -> None:
+    """It is cut off by the next one, which is kept waiting by it (``PostgresqlDatabase.end_idle``)."""
+    epoch = take_over(store.home, "QM1", Durability.FULL, 1.0)
+    with QueueManagerStore.open(store.home, "QM1", epoch=epoch) as stopped:
+        unit = stopped.unit_of_work()
+        unit.put("Q", None, b"never")
+        other = connect(store.home, "QM1", Durability.FULL, 20.0)
+        cast(Any, other).end_idle(0.0)
+        other.close()
+        assert take_over(store.home, "QM1", Durability.FULL, 20.0) == epoch + 1
+        with pytest.raises(StoreError):
+            unit.commit()
+        with pytest.raises(StoreError, match="another instance has taken over"):
+            stopped.unit_of_work()
+    assert bodies(store) == []
+
+
+def test_a_program_that_waits_is_known(store: QueueManagerStore) -> None:
+    with store.unit_of_work() as unit:
+        assert not unit.is_awaited
+        waiting = subprocess.Popen(
+            [sys.executable, "-c", HOLDS, cast(PostgresqlHome, store.home).url], stdout=subprocess.DEVNULL
+        )
+        while not unit.is_awaited:
+            pass
+    os.kill(waiting.pid, signal.SIGKILL)
+    waiting.wait()
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("postgresql://bridge:hidden@127.0.0.1:1/mq", "the server cannot be reached"),
+        ("postgresql://bridge@127.0.0.1:1/mq?password=hidden", "the server cannot be reached"),
+        ("postgresql://bridge:hidden@127.0.0.1/mq?nonsense=1", "is not a URL of PostgreSQL"),
+        ("postgresql://bridge:hidden@/none?host={sockets}", "this user may not connect"),
+        ("postgresql://tester:hidden@/none?host={sockets}", "there is no such database; make it with createdb"),
+    ],
+)
+def test_an_error_says_what_to_do_and_no_password(postgresql: PostgresqlServer, url: str, said: str) -> None:
+    home = parse_home(url.format(sockets=postgresql.home().url.rpartition("=")[2]))
+    with pytest.raises(StoreError) as caught:
+        QueueManagerStore.create(home, QueueManager("QM1"))
+    assert said in str(caught.value)
+    assert "hidden" not in f"{caught.value}{caught.value!r}{home!r}"
+    assert "\n" not in str(caught.value)
+
+
+def test_another_url_is_no_home() -> None:
+    with pytest.raises(ValueError, match="mysql:// is not a home: give a directory, or postgresql://HOST/DATABASE"):
+        parse_home("mysql://server/mq")
