@@ -25,10 +25,13 @@ from .model import (
     RequestUpdate as RequestUpdate,
 )
 from .mqsc.broker import Broker as Broker
+from .replay.analysis.batches import analysis_to_batches as analysis_to_batches
 from .replay.frames import (
     CapturedMessage as CapturedMessage,
     captures_to_arrow as captures_to_arrow,
+    captures_to_batches as captures_to_batches,
     captures_to_pandas as captures_to_pandas,
+    puts_to_batches as puts_to_batches,
     read_captures as read_captures,
 )
 from .testing.queue_manager import DevError as DevError, DevQueueManager as DevQueueManager

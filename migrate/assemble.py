@@ -7,8 +7,9 @@ becomes of the second one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from datetime import datetime
 from typing import Any, Final
 
 from commands.broker.objects import ADMIN_STREAM
@@ -33,8 +34,14 @@ COMMAND_LINE: Final = "the command line"
 _BORN_WITH = (DEFAULT_STREAM, ADMIN_STREAM)
 
 
-def assemble(items: Iterable[Item], qmgr: str, product: Product = Product.MQ, notes: Iterable[str] = ()) -> LegacyState:
-    """The state of queue manager *qmgr* that *items* make up. product: whose broker. notes: about the sources."""
+def assemble(
+    items: Iterable[Item],
+    qmgr: str,
+    product: Product = Product.MQ,
+    notes: Iterable[str] = (),
+    times: Iterable[datetime] = (),
+) -> LegacyState:
+    """The state of queue manager *qmgr* that *items* make up. product: whose broker. notes, times: of the sources."""
     by_field: dict[str, list[Item]] = {field: [] for field in FIELD_OF_KIND.values()}
     for item in items:
         by_field[FIELD_OF_KIND[item.kind]].append(_normal(item, qmgr, product))
@@ -52,7 +59,14 @@ def assemble(items: Iterable[Item], qmgr: str, product: Product = Product.MQ, no
                 points.add(point)
                 by_field["sub_points"].append(SubPoint(source=item.source, name=point))
     fields = {field: tuple(values) for field, values in by_field.items()}
-    return LegacyState(qmgr=qmgr, notes=tuple(notes), **fields)
+    until = max((*times, *_times(fields)), default=None)
+    return LegacyState(qmgr=qmgr, notes=tuple(notes), until=until, **fields)
+
+
+def _times(fields: Mapping[str, tuple[Any, ...]]) -> Iterator[datetime]:
+    """When subscriptions were made, and what is retained was published."""
+    yield from (item.created for item in fields["subscriptions"] if item.created is not None)
+    yield from (item.published_at for item in fields["retained"] if item.published_at is not None)
 
 
 def _normal(item: Item, qmgr: str, product: Product) -> Item:

@@ -2,8 +2,9 @@
 
 The version 6 broker asked whether a user could put to the stream queue (to publish), or browse it (to subscribe). No
 source says what IBM's own migration makes of that; here PUT becomes PUB and BROWSE becomes SUB, on the topic object
-of the same name. The default stream is the root: an authority there would apply to the whole tree, and cannot be
-removed further down, so a person must decide. Authorities on queues do not change.
+of the same name; a generic profile is granted on the topic object of each stream whose queue it covers. The default
+stream is the root: an authority there would apply to the whole tree, and cannot be removed further down, so a person
+must decide, and until then it is lost. Authorities on queues do not change.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Final
 
 from commands.broker.authority import Action, RecordedAuthority
 from commands.broker.objects import AuthorityRecord, is_object_name
+from commands.broker.profiles import is_generic_profile, parse_profile
 from migrate.draft import Draft
 from migrate.ledger import Severity
 from migrate.legacy_state import Key, LegacyAuthority
@@ -23,7 +25,6 @@ from streams.topic_objects import DEFAULT_STREAM
 
 _ON_TOPIC: Final = {"PUT": "PUB", "BROWSE": "SUB"}
 _EVERYTHING: Final = {"ALLMQI": ("PUT", "BROWSE"), "ALL": ("PUT", "BROWSE")}
-_GENERIC: Final = ("*", "?")
 
 
 def plan_authorities(draft: Draft) -> None:
@@ -48,26 +49,38 @@ def _plan_one(draft: Draft, key: Key, authority: LegacyAuthority) -> None:
         draft.ledger.becomes(key, f"authority on {authority.object_type.lower()} {authority.profile}, as it was")
         return
     becomes = []
-    if is_object_name(authority.profile) or any(c in authority.profile for c in _GENERIC):
+    if is_object_name(authority.profile) or is_generic_profile(authority.profile):
         _grant(draft, key, authority, "QUEUE", authority.profile, set(authority.authorities))
         becomes.append(f"authority on queue {authority.profile}, as it was")
     on_topic = {word for old, word in _ON_TOPIC.items() if old in given}
-    if authority.profile == DEFAULT_STREAM and on_topic:
-        words = " and ".join(sorted(on_topic))
+    words = " and ".join(sorted(on_topic))
+    if on_topic and _applies(draft, authority, DEFAULT_STREAM):
         why = f"{words} on SYSTEM.BASE.TOPIC would apply to every topic; grant it on topic objects below"
-        draft.ledger.change(key, why, "P04", severity=Severity.WARNING)
-    elif any(c in authority.profile for c in _GENERIC) and on_topic:
-        why = "a generic profile: grant on the topic objects of the streams that it stood for"
-        draft.ledger.change(key, why, severity=Severity.WARNING)
-    else:
-        place = draft.streams.get(authority.profile)
-        if place is not None and place.object_name and on_topic:
+        draft.ledger.change(key, why, "P04", severity=Severity.ERROR)
+    for stream, place in draft.streams.items():
+        if on_topic and place.object_name and _applies(draft, authority, stream):
             _grant(draft, key, authority, "TOPIC", place.object_name, on_topic)
-            becomes.append(f"{' and '.join(sorted(on_topic))} on topic object {place.object_name}")
+            becomes.append(f"{words} on topic object {place.object_name}")
     if becomes:
         draft.ledger.becomes(key, "; ".join(becomes))
     else:
         draft.ledger.report(key, f"{authority.profile!r} is neither a queue nor a stream")
+
+
+def _applies(draft: Draft, authority: LegacyAuthority, queue: str) -> bool:
+    """Whether it is about *queue*: of the profiles of one user or group only the most specific that fits applies."""
+    own = parse_profile(authority.profile)
+    if own is None or not own.fits(queue):
+        return False
+    return not any(
+        other.profile != authority.profile
+        and other.object_type == "QUEUE"
+        and (other.entity_type, other.entity) == (authority.entity_type, authority.entity)
+        and (found := parse_profile(other.profile)) is not None
+        and found.fits(queue)
+        and found.specificity < own.specificity
+        for other in draft.state.authorities
+    )
 
 
 def _expanded(words: tuple[str, ...]) -> tuple[str, ...]:

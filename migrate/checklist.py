@@ -8,6 +8,7 @@ Names and reasons in Markdown: what sources hold is text, never markup, in whate
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Iterator
 from typing import Final
 
@@ -45,23 +46,31 @@ def in_code(text: str) -> str:
 _UNCHANGED: Final = "`sha256sum -c SHA256SUMS` in the directory of the files: each file is as it was made."
 
 
-def checklist(plan: MigrationPlan, notes: list[str], unloads: dict[str, str], kept_back: int = 0) -> str:
+def checklist(
+    plan: MigrationPlan,
+    notes: list[str],
+    unloads: dict[str, str],
+    kept_back: int = 0,
+    *,
+    has_registrations: bool = True,
+) -> str:
     """Markdown. notes: what the files do not do, a line each. unloads: file of retained publications to its queue.
 
-    kept_back: how many subscriptions are defined so that nothing retained is sent to them again.
+    kept_back: how many subscriptions are defined so that nothing retained is sent to them again. has_registrations:
+    whether there is a file of registrations.
     """
-    return document(_lines(plan, notes, unloads, kept_back))
+    steps = _initial_phase(plan) if plan.phase is Phase.INITIAL else _all(plan, unloads, kept_back, has_registrations)
+    return document(_lines(plan, notes, steps))
 
 
-def _lines(plan: MigrationPlan, notes: list[str], unloads: dict[str, str], kept_back: int) -> Iterator[str]:
+def _lines(plan: MigrationPlan, notes: list[str], steps: Iterable[str]) -> Iterator[str]:
     qmgr = plan.qmgr
     yield f"# Migration of broker {plain(plan.state.broker_name)} to queue manager {plain(qmgr)}"
     yield ""
-    yield f"Made {plan.now:%Y-%m-%d %H:%M:%S} UTC from a state with fingerprint {plan.fingerprint}."
+    yield f"Made {plan.now:%Y-%m-%d %H:%M:%S} UTC from a state with fingerprint {plan.fingerprint}. {aged(plan)}"
     yield ""
     yield "## In this order"
     yield ""
-    steps = _initial_phase(plan) if plan.phase is Phase.INITIAL else _all(plan, unloads, kept_back)
     yield from (f"{number}. {step}" for number, step in enumerate(steps, 1))
     if notes:
         yield ""
@@ -72,7 +81,14 @@ def _lines(plan: MigrationPlan, notes: list[str], unloads: dict[str, str], kept_
     yield from _problems(plan)
 
 
-def _all(plan: MigrationPlan, unloads: dict[str, str], kept_back: int) -> Iterator[str]:
+def aged(plan: MigrationPlan) -> str:
+    """How old the sources are, and what that means."""
+    until = plan.state.until
+    last = "is not known: they have no times" if until is None else f"is of {until:%Y-%m-%d %H:%M:%S} UTC"
+    return f"The last record in the sources {last}. What registered or was published later is not in the plan."
+
+
+def _all(plan: MigrationPlan, unloads: dict[str, str], kept_back: int, has_registrations: bool) -> Iterator[str]:
     """Every step, in an order in which each can be done: commands are processed from PSMODE(ENABLED) on."""
     qmgr = plan.qmgr
     yield _UNCHANGED
@@ -82,6 +98,10 @@ def _all(plan: MigrationPlan, unloads: dict[str, str], kept_back: int) -> Iterat
     yield (
         "Stop the publish/subscribe applications; wait until the broker has processed what is on "
         f"`{CONTROL_QUEUE}`, the stream queues and the transmission queues."
+    )
+    yield (
+        "Take the sources again and run the same command again, with another directory for `--out`. If the fingerprint "
+        "is another one, this plan is out of date: review what is new in `report.html`, and go on with the new files."
     )
     # A broker that still runs would get the commands that are loaded below.
     if plan.tool is Tool.STRMQBRK:
@@ -104,16 +124,18 @@ def _all(plan: MigrationPlan, unloads: dict[str, str], kept_back: int) -> Iterat
             f"--probe-names -m {qmgr}` with this directory. If it does not find the planned name, do not go on."
         )
     if unloads:
-        yield "While no program subscribes, load each file of retained publications with its message context (`-c a`):"
-        yield from (f"Load `{in_code(name)}` into `{in_code(queue)}`." for name, queue in unloads.items())
+        yield "While no program subscribes, load the retained publications, each file with the context that it has:"
+        yield from (_loaded(qmgr, name, queue) for name, queue in unloads.items())
         yield f"Wait until {_these(unloads.values())} {'is' if len(unloads) == 1 else 'are'} empty."
     yield f"`runmqsc {qmgr} < 5-subscriptions.mqsc`.{_kept_back(kept_back)}"
-    yield (
-        f"Load `6-registrations.qload` into `{CONTROL_QUEUE}` with its message context (`-c a`): each command has to "
-        "arrive with the user identifier in its descriptor."
-    )
-    yield f"Wait until `{CONTROL_QUEUE}` is empty."
-    yield "Look at the dead-letter queue: a command of the loads that lies there was not carried out."
+    if has_registrations:
+        yield (
+            f"{_loaded(qmgr, '6-registrations.qload', CONTROL_QUEUE)} Each command has to arrive with the user "
+            "identifier in its descriptor."
+        )
+        yield f"Wait until `{CONTROL_QUEUE}` is empty."
+    if has_registrations or unloads:
+        yield "Look at the dead-letter queue: a command of the loads that lies there was not carried out."
     yield f"`runmqsc {qmgr} < 7-enable.mqsc`: the memory that this was done."
     if plan.tool is Tool.MIGMBBRK:
         yield (
@@ -133,6 +155,15 @@ def _all(plan: MigrationPlan, unloads: dict[str, str], kept_back: int) -> Iterat
         )
     if plan.tool is Tool.STRMQBRK:
         yield "When all is well: `dltmqbrk` removes what is left of the version 6 broker."
+
+
+def _loaded(qmgr: str, file: str, queue: str) -> str:
+    """-c a sets all context as the messages of the file have it."""
+    command = f"dmpmqmsg -m {qmgr} -o {shlex.quote(queue)} -f {shlex.quote(file)} -c a"
+    return (
+        f"Load `{in_code(file)}` into `{in_code(queue)}`: `{in_code(command)}`, which needs authority to put and to "
+        "set all context (+put +setall)."
+    )
 
 
 def _reviewed(plan: MigrationPlan) -> Iterator[str]:

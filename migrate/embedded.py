@@ -7,9 +7,9 @@
     apply     one unit of work; it checks first that the store is still at version N
     commit    everything is stored, with the namelist that records the migration, or nothing
 
-After an interruption at any instant the database has all or nothing; run the command again. Undoing restores from the
-backup the objects that the migration changed, and no others: messages that arrived later stay where they are. What
-somebody has changed on these objects since is taken back with them, and named (``state_rows``).
+After an interruption at any instant the database has all or nothing; run the command again. Undoing takes back what
+the migration added and changed, and nothing else (``inverse``): messages that arrived later stay where they are, and so
+does what somebody has changed since, which is named.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
-from commands.broker.objects import Objects, kind_of, state_of
+from commands.broker.objects import Definition, Objects, definition_of, kind_of, state_of
 from commands.disk.errors import QueueError
 from commands.disk.files import to_disk
 from commands.disk.permissions import make_directory, private, touch
@@ -33,9 +33,10 @@ from commands.qmgr.store.database import FAILURES
 from commands.qmgr.store.opening import DATABASE
 from migrate.contents import Content, write_content
 from migrate.fingerprint import labelled
-from migrate.marker import marker_of, moment
+from migrate.inverse import ALTERED, Inverse, Row, inverse
+from migrate.marker import PREFIX as MARKER, marker_of, moment
 from migrate.plan import AddSubscription, KeepRetained, MigrationPlan, Step, Store, Tool
-from migrate.state_rows import called, digest_of, since
+from migrate.state_rows import called, digest_of
 from migrate.target import Target
 from rfh2.errors import MigrationError, StoreError, system_words
 from streams.operations import (
@@ -56,13 +57,14 @@ _JOURNAL: Final = "journal.json"
 _CHUNK: Final = 500
 
 Progress = Callable[[int], None]
+_Key = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class Undone:
     """What undoing restored, a line each, and what it could not restore.
 
-    others: what was changed after the migration, by whomever, and was taken back with it.
+    others: what was changed after the migration, by whomever; it is kept unless the undo was forced.
     """
 
     changes: tuple[str, ...]
@@ -112,8 +114,8 @@ def apply(
     return directory
 
 
-def undo(store: QueueManagerStore, tool: Tool, *, rehearse: bool = False) -> Undone:
-    """Restore what the last migration by *tool* changed. rehearse: only report it.
+def undo(store: QueueManagerStore, tool: Tool, *, rehearse: bool = False, force: bool = False) -> Undone:
+    """Take back what the last migration by *tool* did. rehearse: only report it. force: also what others have changed.
 
     Raises MigrationError where there is none, or its backup is gone.
     """
@@ -122,7 +124,7 @@ def undo(store: QueueManagerStore, tool: Tool, *, rehearse: bool = False) -> Und
         journal = _read_journal(directory)
         # Open until the end: the former retained publications are read from it when they are restored.
         with QueueManagerStore.open(directory, store.name) as backup, store.unit_of_work() as unit:
-            undone = _give_back(unit, journal, Target.loaded(backup.load_state(), 0))
+            undone = _give_back(unit, journal, Target.loaded(backup.load_state(), 0), force)
             if rehearse:
                 unit.backout()
                 return undone
@@ -277,53 +279,143 @@ def _latest(store: QueueManagerStore, tool: Tool) -> Path:
     raise MigrationError(f"the backup of the migration of {marker.at} is gone from {store.directory / DIRECTORY}")
 
 
-def _give_back(unit: UnitOfWork, journal: dict[str, Any], before: Target) -> Undone:
-    touched: dict[str, list[Any]] = journal["touched"]
-    now_there = Target.loaded(unit.load_state(), 0)
-    objects, current = now_there.objects, now_there.subscriptions
-    others = tuple(since(touched, journal.get("afterwards"), before, now_there))
-    left = list(_left_behind(objects, current, touched, before))
-    done: list[str] = []
-    were = before.definitions
-    # Topic objects whose topic string was changed must be deleted before the old ones can be defined.
-    for kind, name in touched["definitions"]:
-        definition = were.get((kind, name))
-        try:
-            if definition is None:
-                unit.delete_definition(kind, name)
-            else:
-                unit.save_definition(definition)
-            done.append(f"{kind} {name}: {'deleted' if definition is None else 'as before'}")
-        except QueueError as refusal:
-            left.append(f"{kind} {name}: {refusal}")
-    subscriptions = {s.sub_id: s for s in before.subscriptions}
-    now = {s.sub_id: s for s in current}
-    for sub_id in map(bytes.fromhex, touched["subscriptions"]):
-        old, new = subscriptions.get(sub_id), now.get(sub_id)
-        if old is not None:
-            unit.save_effects([SubscriptionAdded(old)])
-            done.append(f"{called(old)}: as before")
-        elif new is not None:
-            unit.save_effects([SubscriptionRemoved(new)])
-            done.append(f"{called(new)}: removed")
-    for topic in touched["retained"]:
-        done.append(f"retained publication on {topic}: {'as before' if topic in before.retained else 'cleared'}")
-    topics = touched["retained"]
-    unit.save_effects([RetainedCleared(topic) for topic in topics if topic not in before.retained])
-    _retain(unit, [before.retained[topic] for topic in topics if topic in before.retained])
-    return Undone(tuple(done), tuple(left), others)
+def _give_back(unit: UnitOfWork, journal: dict[str, Any], before: Target, force: bool) -> Undone:
+    now = Target.loaded(unit.load_state(), 0)
+    touched = journal["touched"]
+    left = journal.get("afterwards") or _as_now(touched, now, force)
+    work = _TakingBack(unit, before, now, force)
+    subscriptions = dict(zip(map(bytes.fromhex, touched["subscriptions"]), left["subscriptions"], strict=True))
+    # Where several steps define one object, the last one holds.
+    definitions = {
+        (kind, name): row for (kind, name), row in zip(touched["definitions"], left["definitions"], strict=True)
+    }
+    staying = work.subscriptions(subscriptions)
+    work.retained(dict(zip(touched["retained"], left["retained"], strict=True)))
+    gone = work.definitions(definitions, _uses(now, staying, definitions))
+    left_behind = _left_behind(now.objects, staying, gone, {*subscriptions, *(s.sub_id for s in before.subscriptions)})
+    return Undone(tuple(work.done), (*work.left, *left_behind), tuple(work.others))
+
+
+@dataclass(slots=True)
+class _TakingBack:
+    """Takes back one object after the other by the rule of ``inverse``; the lines are those of ``Undone``."""
+
+    unit: UnitOfWork
+    before: Target
+    now: Target
+    force: bool
+    done: list[str] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
+    others: list[str] = field(default_factory=list)
+
+    def subscriptions(self, left: Mapping[bytes, str]) -> list[Subscription]:
+        """left: a digest of each. The subscriptions that are there afterwards."""
+        were, there = ({s.sub_id: s for s in target.subscriptions} for target in (self.before, self.now))
+        for sub_id, digest in left.items():
+            old, now = were.get(sub_id), there.get(sub_id)
+            found = self._inverse(_digest_row(old), {"": digest}, _digest_row(now))
+            if (known := now or old) is not None:
+                self._say(found, called(known))
+            if found.deletes and now is not None:
+                self.unit.save_effects([SubscriptionRemoved(now)])
+                del there[sub_id]
+            elif found.does and old is not None:
+                self.unit.save_effects([SubscriptionAdded(old)])
+                there[sub_id] = old
+        return list(there.values())
+
+    def retained(self, left: Mapping[str, str]) -> None:
+        """left: a digest of each, by topic string."""
+        restored: list[RetainedPublication] = []
+        for topic, digest in left.items():
+            old = self.before.retained.get(topic)
+            found = self._inverse(_digest_row(old), {"": digest}, _digest_row(self.now.retained.get(topic)))
+            self._say(found, f"retained publication on {topic}", altered="it is a newer one")
+            if found.deletes:
+                self.unit.save_effects([RetainedCleared(topic)])
+            elif found.does and old is not None:
+                restored.append(old)
+        _retain(self.unit, restored)
+
+    def definitions(self, left: Mapping[_Key, dict[str, Any]], uses: Mapping[str, str]) -> set[_Key]:
+        """uses: who needs a queue. Those that are gone."""
+        were, there = ({key: _row(each) for key, each in t.definitions.items()} for t in (self.before, self.now))
+        gone = set()
+        for key, row in left.items():
+            kind, name = key
+            now = there.get(key)
+            used_by = uses.get(name, "") if kind.startswith("q") else ""
+            found = self._inverse(were.get(key), row, now, used_by, whole=name.startswith(MARKER))
+            try:
+                if found.deletes:
+                    self.unit.delete_definition(kind, name)
+                    gone.add(key)
+                elif found.does:
+                    state = {**(found.makes or now or {}), **found.alters}
+                    self.unit.save_definition(definition_of(kind, json.dumps(state)))
+            except QueueError as refusal:
+                self.left.append(f"{kind} {name}: {refusal}")
+                continue
+            self._say(found, f"{kind} {name}")
+        return gone
+
+    def _inverse(
+        self, before: Row | None, left: Row, now: Row | None, used_by: str = "", whole: bool = False
+    ) -> Inverse:
+        return inverse(before, left, now, force=self.force, used_by=used_by, whole=whole)
+
+    def _say(self, found: Inverse, what: str, altered: str = ALTERED) -> None:
+        if found.changed:
+            self.others.append(f"{what}: {'; '.join(altered if said == ALTERED else said for said in found.changed)}")
+        if found.does:
+            self.done.append(
+                f"{what}: {'deleted' if found.deletes else 'as others have it' if found.changed else 'as before'}"
+            )
+
+
+def _as_now(touched: dict[str, list[Any]], now: Target, force: bool) -> dict[str, list[Any]]:
+    """What a migration left whose journal does not say it: with *force*, what is there counts as that."""
+    if not force:
+        raise MigrationError(
+            "an earlier release migrated, and its journal does not say what it left: what others have changed since is "
+            "not known. Look at the objects that --undo --force --rehearse lists; --undo --force takes them back whole"
+        )
+    there, subscriptions = now.definitions, {each.sub_id.hex(): each for each in now.subscriptions}
+    return {
+        "definitions": [
+            _row(there[kind, name]) if (kind, name) in there else {} for kind, name in touched["definitions"]
+        ],
+        "subscriptions": [(_digest_row(subscriptions.get(each)) or {"": ""})[""] for each in touched["subscriptions"]],
+        "retained": [(_digest_row(now.retained.get(each)) or {"": ""})[""] for each in touched["retained"]],
+    }
+
+
+def _row(definition: Definition) -> dict[str, Any]:
+    row: dict[str, Any] = json.loads(state_of(definition))
+    return row
+
+
+def _digest_row(what: Subscription | RetainedPublication | None) -> Row | None:
+    """One attribute without a name: all of it, as far as only a change changes it."""
+    return None if what is None else {"": digest_of(what)}
+
+
+def _uses(now: Target, staying: Iterable[Subscription], ours: Mapping[_Key, object]) -> dict[str, str]:
+    """Queues that something needs which is there when the migration is gone, and what that is."""
+    found = {each.dest_queue: called(each) for each in staying}
+    for alias in now.objects.aliases.values():
+        if ("qalias", alias.name) not in ours:
+            found.setdefault(alias.target, f"alias queue {alias.name}")
+    return found
 
 
 def _left_behind(
-    objects: Objects, current: Iterable[Subscription], touched: dict[str, list[Any]], before: Target
+    objects: Objects, staying: Iterable[Subscription], gone: Collection[_Key], known: Collection[bytes]
 ) -> Iterator[str]:
-    """Subscriptions made since the migration, on streams and subscription points that undoing removes."""
-    names = {name for kind, name in touched["definitions"] if kind == "topic"}
-    names -= {topic.name for topic in before.objects.topics.own}
-    removed = [topic for topic in objects.topics.own if topic.name in names and topic.topic_string]
-    ours = {*touched["subscriptions"], *(s.sub_id.hex() for s in before.subscriptions)}
-    for subscription in current:
-        if subscription.sub_id.hex() in ours:
+    """Subscriptions made since the migration, on streams and subscription points that undoing has removed."""
+    removed = [t for t in objects.topics.own if ("topic", t.name) in gone and t.topic_string]
+    for subscription in staying:
+        if subscription.sub_id in known:
             continue
         for topic in removed:
             if subscription.stream == topic.name or is_within(topic.topic_string, subscription.topic_string):

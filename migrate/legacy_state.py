@@ -374,7 +374,8 @@ class Unread(Item):
 class LegacyState(Frozen):
     """Everything known of one broker. qmgr: its queue manager. Subscriptions are in the order of their numbers.
 
-    notes: about the sources as a whole, for the report.
+    notes: about the sources as a whole, for the report. until: the time of the last record in the sources, UTC; what
+    registered or was published later is not in it. None where the sources have no times.
     """
 
     format: Literal["qpubsub-legacy-state"] = STATE_FORMAT
@@ -394,6 +395,7 @@ class LegacyState(Frozen):
     flow_inputs: tuple[FlowInput, ...] = ()
     unread: tuple[Unread, ...] = ()
     notes: tuple[str, ...] = ()
+    until: Moment | None = None
 
     def items(self) -> Iterator[tuple[Key, Item]]:
         """Every item under its key, kind by kind."""
@@ -418,7 +420,7 @@ class LegacyState(Frozen):
 
 
 ITEM_FIELDS: Final = tuple(
-    name for name in LegacyState.model_fields if name not in ("format", "version", "qmgr", "notes")
+    name for name in LegacyState.model_fields if name not in ("format", "version", "qmgr", "notes", "until")
 )
 _CLASSES: Final[tuple[tuple[type[Item], str], ...]] = (
     (BrokerItem, "brokers"),

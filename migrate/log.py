@@ -151,9 +151,10 @@ def step_lines(step: Step) -> Iterator[str]:
             yield f"Authority record: {definition.name}"
 
 
-def taken_back(line: str, rehearse: bool = False) -> str:
-    """That an undo takes back what *line* says, which others have changed. rehearse: that it would."""
-    return f"changed since the migration, and {'would be taken' if rehearse else 'taken'} back: {line}"
+def changed_since(line: str, *, rehearse: bool = False, force: bool = False) -> str:
+    """That an undo keeps what *line* says, which others have changed, or takes it back. rehearse: that it would."""
+    does = "taken back" if force else "kept"
+    return f"changed since the migration, and {'would be ' if rehearse else ''}{does}: {line}"
 
 
 def printable(text: str) -> str:

@@ -128,8 +128,12 @@ def plan_files(plan: MigrationPlan, target: Target) -> PlanFiles:
         files[name] = _unload(own, not_carried, notes)
         unloads[name] = queue
     loads = unloads if commands.is_empty else unloads | {REGISTRATIONS: CONTROL_QUEUE}
+    if commands.is_empty:
+        del files[REGISTRATIONS]
     files[PLANNED] = lambda: encoded_lines(f"{line}\n" for line in planned_lines(plan, target, loads))
-    files[CHECKLIST] = checklist(plan, [note.text for note in notes], unloads, defined.kept_back)
+    files[CHECKLIST] = checklist(
+        plan, [note.text for note in notes], unloads, defined.kept_back, has_registrations=not commands.is_empty
+    )
     if not_carried:
         files[NOT_CARRIED] = "".join(message.model_dump_json() + "\n" for message in not_carried)
     if plan.tool is Tool.MIGMBBRK:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, Literal, TypeVar
 
@@ -65,7 +66,8 @@ class PlannedObject(Frozen):
 
     name: the object's, a subscription's (None where it has none), or a topic string. attributes: those that the plan
     fixes. number: of a subscription or a retained publication in the report. own_name, stream: what programs call a
-    named subscription on a stream, and the stream; also that of a retained publication. before: of a namelist, the
+    named subscription on a stream, and the stream; also that of a retained publication, whose attribute DATA is a
+    digest of its data. before: of a namelist, the
     names that it had when the plan was made; the plan adds the others.
     """
 
@@ -135,7 +137,13 @@ def planned_objects(plan: MigrationPlan, target: Target) -> Iterator[PlannedObje
     for step in plan.steps:
         if isinstance(step, KeepRetained):
             topic = step.retained.topic_string
-            yield PlannedObject(kind="RETAINED", name=topic, number=step.number, stream=step.stream)
+            data = {"DATA": data_digest(step.retained.publication.message.body)}
+            yield PlannedObject(kind="RETAINED", name=topic, attributes=data, number=step.number, stream=step.stream)
+
+
+def data_digest(data: bytes) -> str:
+    """16 hexadecimal digits for the data of a retained publication."""
+    return sha256(data).hexdigest()[:16]
 
 
 def read_heading(path: Path) -> PlannedHeading:

@@ -19,13 +19,17 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 DOCUMENT = ROOT / "docs" / "conformance.md"
 SCENARIOS = ROOT / "fixtures" / "scenarios"
-_ROW = re.compile(r"^\| ([A-Z0-9]+-\w+) \| ([^|]+) \| ([^|]+) \|$", re.MULTILINE)
+_ROW = re.compile(r"\| ([A-Z0-9]+-\w+)(?: \(([^|)]+)\))? \| ([^|]+) \|")
+_HEADING = re.compile(r"#+ (?:(\d+(?:\.\d+)*) (?!to ))?")
 NOT_DONE = re.compile(r"\*\*Not done:\*\* (.*)")
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A row of the page. section: of the guide, several with commas. not_done: the reason, None where it is done."""
+    """A row of the page. not_done: the reason, None where it is done.
+
+    section: of the guide, several with commas; after the id, else that of the heading above, "-" where it has none.
+    """
 
     id: str
     section: str
@@ -39,7 +43,13 @@ class Rule:
 
 def rules(text: str) -> list[Rule]:
     """The rows of a page like docs/conformance.md."""
-    return [Rule(*match.groups()) for match in _ROW.finditer(text)]
+    found, heading = [], "-"
+    for line in text.splitlines():
+        if (title := _HEADING.match(line)) is not None:
+            heading = title[1] or "-"
+        elif (row := _ROW.fullmatch(line)) is not None:
+            found.append(Rule(row[1], row[2] or heading, row[3]))
+    return found
 
 
 @cache

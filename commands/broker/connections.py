@@ -144,20 +144,27 @@ class Order(_Told):
     """What a listener is to do. connection: end the program whose identifier is this. channel: end its connections.
 
     address: those of this address alone. stopped: whether programs may not connect by the channel any more; None
-    leaves that as it is.
+    leaves that as it is. branch: commit, or with *commits* false back out, the branch that is in doubt under this
+    number; 0 for none.
     """
 
     connection: str = ""
     channel: str = ""
     address: str = ""
     stopped: bool | None = None
+    branch: int = 0
+    commits: bool = False
 
 
 class Obeyed(_Told):
-    """What a listener did. ended: how many programs, or connections, it ended. changed: whether channels have."""
+    """What a listener did. ended: how many programs, or connections, it ended. changed: whether channels have.
+
+    resolved: whether it has ended the branch.
+    """
 
     ended: int = 0
     changed: bool = False
+    resolved: bool = False
 
 
 class Listeners(Protocol):

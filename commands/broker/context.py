@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Final
 
 from commands.broker.authority import Action, Authority
 from commands.broker.identifiers import fitting, is_of_a_put
@@ -35,6 +36,17 @@ class Semantics(StrEnum):
 
     V7 = "v7"
     V6 = "v6"
+
+
+V6_BROKER: Final = "v6-broker"
+"""Version 6 as WebSphere MQ's own broker had it: wildcards are characters in MQRFH2 commands too (guide 2.5.1.1)."""
+SEMANTICS: Final = (Semantics.V7.value, Semantics.V6.value, V6_BROKER)
+"""What ``--semantics`` may be. ``v6`` is that of Event Broker and Message Broker."""
+
+
+def semantics_of(name: str) -> Semantics:
+    """The version that *name* of SEMANTICS stands for. Raises ValueError for another name."""
+    return Semantics.V6 if name == V6_BROKER else Semantics(name)
 
 
 class InputQueueKind(StrEnum):

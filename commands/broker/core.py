@@ -14,7 +14,7 @@ from functools import partial
 
 from commands.broker.authority import Authority, RecordedAuthority
 from commands.broker.budget import Meter
-from commands.broker.context import Context, InputQueueKind, Semantics, not_read
+from commands.broker.context import V6_BROKER, Context, InputQueueKind, not_read, semantics_of
 from commands.broker.copies import Copies, copies
 from commands.broker.dead_letter import DeadLetters, is_wanted
 from commands.broker.exit_calls import ExitCalls, Exited, PublishExitFailedError
@@ -67,11 +67,11 @@ class _Work:
 class BrokerCore:
     """A queue manager's queued publish/subscribe interface, on objects and a topic space in memory.
 
-    semantics: ``v7``, or ``v6`` for the old broker's behaviour where it differed (guide 7.5, 8.5). authority: by
-    default that of the objects' records. rfh2_wildcards: the scheme of MQRFH2 commands; WebSphere MQ version 6's own
-    broker had CHAR for all (guide 2.5.1.1). meter: counts what each command uses; None for no limits. before: called
-    before each operation; it brings what is known elsewhere into the topic space, and returns the effects.
-    publish_exit: called for each message for a subscriber (guide 4.6.2); None for none.
+    semantics: one of SEMANTICS; those of version 6 are the old broker's behaviour where it differed (guide 7.5, 8.5).
+    authority: by default that of the objects' records. rfh2_wildcards: the scheme of MQRFH2 commands; WebSphere MQ
+    version 6's own broker, ``v6-broker``, had CHAR for all (guide 2.5.1.1). meter: counts what each command uses; None
+    for no limits. before: called before each operation; it brings what is known elsewhere into the topic space, and
+    returns the effects. publish_exit: called for each message for a subscriber (guide 4.6.2); None for none.
     """
 
     def __init__(
@@ -88,10 +88,10 @@ class BrokerCore:
     ) -> None:
         self.objects, self.space = objects, space
         self._before, self.publish_exit = before, publish_exit
-        self.rfh2_wildcards = rfh2_wildcards
+        self.rfh2_wildcards = WildcardScheme.CHAR if semantics == V6_BROKER else rfh2_wildcards
         self.meter = meter
         self._headers = RenderedHeaders()
-        self.semantics = Semantics(semantics)
+        self.semantics = semantics_of(semantics)
         self.authority = authority if authority is not None else RecordedAuthority(self.objects)
         # Items defined at EPOCH, when no time was known, start to expire with the first message.
         lasting = (s for s in self.space.subscriptions() if s.expires_at is not None)

@@ -56,12 +56,14 @@ class Outgoing(NamedTuple):
 class Put(MessageBytes):
     """One put, as replay and ``run --record`` write it.
 
-    seq: of the command that caused it. n: 0, 1, 2 ... within that command. qmgr, queue: where it goes. topic: the
-    resolved topic string or None. reason: the first one, or None.
+    seq: of the command that caused it. at_qmgr: the queue manager at which that command arrived; None in puts that
+    were written before version 0.2. n: 0, 1, 2 ... within that command. These three identify a put, and are its order.
+    qmgr, queue: where it goes. topic: the resolved topic string or None. reason: the first one, or None.
     """
 
     seq: int
     n: int
+    at_qmgr: str | None = None
     kind: PutKind
     qmgr: str | None
     queue: str
@@ -73,11 +75,12 @@ class Put(MessageBytes):
     body_hex: str
 
     @classmethod
-    def of(cls, seq: int, n: int, outgoing: Outgoing) -> Put:
-        """The recorded form of put *n* of command *seq*."""
+    def of(cls, seq: int, at_qmgr: str, n: int, outgoing: Outgoing) -> Put:
+        """The recorded form of put *n* of command *seq*, which arrived at queue manager *at_qmgr*."""
         return cls(
             seq=seq,
             n=n,
+            at_qmgr=at_qmgr,
             kind=outgoing.kind,
             qmgr=outgoing.qmgr,
             queue=outgoing.queue,

@@ -6,25 +6,25 @@ from there (wire formats 5).
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from commands.broker.puts import Outgoing
 from rfh2.ccsid import ASCII_FIELDS
 from rfh2.constants import MQFMT_XMIT_Q_HEADER
 from rfh2.layouts import MQXQH
+from rfh2.mde import extended
 from rfh2.mqmd import Mqmd, characters
 
 
 def transmitted(put: Outgoing) -> Outgoing:
     """*put* in the form for the transmission queue of its queue manager."""
     mqmd = put.mqmd
+    own, data = extended(mqmd, put.body)
     header = MQXQH.fast[mqmd.order].pack(
         "XQH ".encode(mqmd.charset),
         1,
         characters(put.queue, 48, mqmd.charset, "RemoteQName"),
         characters(put.qmgr, 48, mqmd.charset, "RemoteQMgrName"),
     )
-    body = header + replace(mqmd, version=1).encode() + put.body
+    body = header + own.encode() + data
     outer = Mqmd(
         expiry=mqmd.expiry,
         encoding=546 if mqmd.order == "little" else 273,

@@ -41,6 +41,7 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
         "replay": "Run captured commands through the bridge.",
         "analyse": "Report what is in a capture: traffic, subscriptions, retained publications, errors.",
         "differences": "Show what version 7 does differently from version 6, and who would notice.",
+        "shadow": "Do what a queue manager does beside it, and tell each difference while it happens.",
     },
     "Make": {
         "encode": "Make captured messages from what decode printed.",
@@ -54,6 +55,7 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
         "dev": "Run a queue manager for tests, with IBM's developer defaults.",
         "create": "Create a queue manager.",
         "list": "List the queue managers of the home.",
+        "home": "Copy queue managers from one home to another.",
         "run": "Process queued commands.",
         "stop": "End the run of a queue manager.",
         "delete": "Delete a queue manager.",
@@ -73,6 +75,7 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
         "passwd": "Make the passwords of programs that connect.",
         "shares": "Share one workload among several bridges.",
         "cleanup": "Remove what JMS subscribers left behind.",
+        "transactions": "Show and end global transactions that are in doubt.",
     },
     "Migrate": {
         "strmqbrk": "Migrate a version 6 broker's state.",
@@ -94,6 +97,8 @@ SYNONYMS: Final[dict[str, str]] = {
     "endmqm": "stop",
     "dltmqm": "delete",
     "runmqsc": "mqsc",
+    "dspmqtrn": "transactions",
+    "rsvmqtrn": "transactions",
 }
 
 # Verbs of packages that this one must not import: found by name when they are called, if they are there.

@@ -93,6 +93,7 @@ def command(
     --where, --since, --until, --seq and --limit choose what is reported. All messages are replayed all the same,
     because the result of one depends on those before it.
     """
+    options.check(selection)
     wanted = None if transfers is None else _Transfers(transfers, transfers_form)
     most = MOST_ROWS if forms.has_every_row else _FEW_ROWS
     if options.on_spark:
@@ -189,7 +190,7 @@ def _on_spark(
     check(options.source, options.setup, options.semantics)
     with spark_session(options) as spark:
         given = (options.source, options.form, options.setup, options.semantics)
-        report, capture = analyse(spark, *given, output, most, selection)
+        report, capture = analyse(spark, *given, output, most, selection, monotonic_clock=options.monotonic_clock)
         if transfers is not None:
             read = spark.read.format(FORMAT).option("format", options.form).option("defaultQueue", NATURAL)
             captured = selected(read.load(str(options.source)), selection)

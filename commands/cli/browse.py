@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from itertools import islice
-from pathlib import Path
 
 import click
 
+from commands.config.home import Home
 from commands.options.queue_manager import QUEUE, queue_manager_to_read
 from commands.options.rows import MESSAGE_COLUMNS, RowForm, row_options, show_message
 from commands.options.verb import verb
@@ -25,7 +25,7 @@ from commands.terminal.console import Console
 @click.option("--json", is_flag=True, expose_value=False, help="Print captured messages, JSON Lines; the default.")
 @QUEUE
 @click.pass_obj
-def command(console: Console, qmgr: str, home: Path, limit: int | None, rows: RowForm | None, queue: str) -> None:
+def command(console: Console, qmgr: str, home: Home, limit: int | None, rows: RowForm | None, queue: str) -> None:
     """Print the messages on QUEUE as captured messages, JSON Lines, in the order in which get would remove them.
 
     The messages stay on the queue. --line and --csv print what is in them instead.

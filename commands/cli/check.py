@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM, Objects
+from commands.config.home import Home
 from commands.config.settings import ConfigError, QueuesConfig, exposed_secrets, read_config
 from commands.config.urls import Address
 from commands.disk.permissions import closing as closing_of
@@ -40,7 +41,7 @@ from streams.topic_objects import QUEUE_NAMELIST
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each test.")
 @click.pass_obj
 def command(
-    console: Console, qmgr: str, home: Path, queues: str | None, topics: str | None, config: Path | None, as_json: bool
+    console: Console, qmgr: str, home: Home, queues: str | None, topics: str | None, config: Path | None, as_json: bool
 ) -> ExitCode:
     """Test whether run would work with the same options; print what is missing, and how to correct it.
 

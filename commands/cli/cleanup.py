@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
 
 from commands.broker.jms_queues import ADMIN_QUEUE
+from commands.config.home import Home
 from commands.explain.command_text import is_response
 from commands.headers.registry import is_command
 from commands.options.queue_manager import queue_manager
@@ -40,7 +40,7 @@ from rfh2.terminal_escape import visible
 @click.option("--rehearse", is_flag=True, help="Change nothing. Report what cleanup would do.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON object.")
 @click.pass_obj
-def command(console: Console, qmgr: str, home: Path, level: str, rehearse: bool, as_json: bool) -> ExitCode:
+def command(console: Console, qmgr: str, home: Home, level: str, rehearse: bool, as_json: bool) -> ExitCode:
     """Remove what JMS publish/subscribe programs left on SYSTEM.JMS.* queues when they ended without closing.
 
     SAFE removes subscriptions whose dynamic queue no longer exists, and publications on SYSTEM.JMS.ND.* queues that

@@ -18,10 +18,11 @@ from commands.monitoring.opening import Monitoring
 from commands.options.queue_manager import default_home
 from commands.options.verb import verb_group
 from commands.qmgr.store import Durability
-from commands.qmgr.store.opening import directory_of
+from commands.qmgr.store.opening import is_there
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
 from commands.terminal.users import groups_of
+from rfh2.errors import StoreError
 
 _ERROR, _WARNING = "error", "warning"
 _UNNAMED: Final = "QM1"
@@ -90,7 +91,7 @@ def findings(path: Path) -> Iterator[Finding]:
 
 def _attempts(config: Config) -> Iterator[tuple[str, Callable[[], object]]]:
     """The key, "" if the error names it, and what ``run`` does with it before it connects to anything."""
-    home, qmgr = config.run.home or default_home(), config.run.qmgr or _UNNAMED
+    home, qmgr = config.home or default_home(), config.run.qmgr or _UNNAMED
     for name, secret in (("queues", config.queues), ("topics", config.topics), ("admin", config.admin)):
         yield f"{name}.password", secret.password
     for name, alone in (("queues", Config(queues=config.queues)), ("topics", Config(topics=config.topics))):
@@ -128,7 +129,12 @@ def _missing_files(config: Config) -> Iterator[Finding]:
 def _queue_manager(config: Config) -> Iterator[Finding]:
     if config.run.qmgr is None:
         return
-    directory = directory_of(config.run.home or default_home(), config.run.qmgr)
-    if not directory.is_dir():
-        how = f"qpubsub create {config.run.qmgr} --home {config.run.home or default_home()}"
-        yield Finding(_WARNING, "run.qmgr", f"there is no queue manager in {directory}; make it with: {how}")
+    home = config.home or default_home()
+    try:
+        found = is_there(home, config.run.qmgr)
+    except StoreError as error:
+        yield Finding(_ERROR, "store.home" if config.run.home is None else "run.home", str(error))
+        return
+    if not found:
+        how = f"qpubsub create {config.run.qmgr} --home {home}"
+        yield Finding(_WARNING, "run.qmgr", f"there is no such queue manager in {home}; make it with: {how}")

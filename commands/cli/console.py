@@ -10,6 +10,7 @@ from typing import Final
 
 import click
 
+from commands.config.home import Home
 from commands.config.settings import exposed_secrets, read_config
 from commands.console.access import ConsoleOptions, console_options
 from commands.console.source import Source, store_of_pages
@@ -65,7 +66,7 @@ _DEFAULT_PORT: Final = "8414"
 def command(
     console: Console,
     qmgr: str,
-    home: Path,
+    home: Home,
     listen: str,
     write: bool,
     config: Path | None,

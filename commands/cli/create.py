@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from commands.broker.objects import QueueManager
+from commands.config.home import Home
 from commands.options.queue_manager import HOME
 from commands.options.verb import json_option, verb
 from commands.qmgr.store import QueueManagerStore
@@ -19,9 +20,9 @@ from commands.terminal.console import Console
 @json_option
 @HOME
 @click.pass_obj
-def command(console: Console, qmgr: str, strict: bool, home: Path, as_json: bool) -> None:
+def command(console: Console, qmgr: str, strict: bool, home: Home, as_json: bool) -> None:
     """Create queue manager QMGR, with the queues and namelists that queued publish/subscribe needs."""
     with QueueManagerStore.create(home, QueueManager(qmgr, strict=strict)) as store:
-        console.say(f"queue manager {qmgr} created in {store.directory}")
+        console.say(f"queue manager {qmgr} created in {store.directory if isinstance(home, Path) else home}")
         if as_json:
             console.json({"qmgr": qmgr, "directory": str(store.directory), "strict": strict})

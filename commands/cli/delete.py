@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
-from pathlib import Path
-
 import click
 
-from commands.disk.files import directory_to_disk
-from commands.disk.lock import exclusive
+from commands.config.home import Home
 from commands.options.queue_manager import HOME
 from commands.options.verb import json_option, verb
 from commands.qmgr.store import QueueManagerStore
-from commands.qmgr.store.opening import PROCESSOR_LOCK, database_path
+from commands.qmgr.store.opening import delete, directory_of
 from commands.terminal.console import Console
 from commands.terminal.counted import counted
 
@@ -23,27 +19,26 @@ from commands.terminal.counted import counted
 @json_option
 @HOME
 @click.pass_obj
-def command(console: Console, qmgr: str, yes: bool, home: Path, as_json: bool) -> None:
+def command(console: Console, qmgr: str, yes: bool, home: Home, as_json: bool) -> None:
     """Delete queue manager QMGR with all that is in its directory, as dltmqm does.
 
     It must have ended (qpubsub stop). One that holds messages, subscriptions or retained publications is deleted only
     with --yes. Nothing brings it back but a backup.
     """
-    directory = database_path(home, qmgr).parent
-    with exclusive(directory / PROCESSOR_LOCK, qmgr):
+
+    def require_empty() -> None:
         held = "" if yes else _held(home, qmgr)
         if held:
             raise click.UsageError(f"{qmgr} holds {held}; to delete them with it: qpubsub delete {qmgr} --yes")
-        # In one step, so that what is interrupted leaves no half of a queue manager under its name.
-        gone = directory.rename(directory.with_name(f".{directory.name}.deleted"))
-        directory_to_disk(home)
-    shutil.rmtree(gone)
+
+    directory = directory_of(home, qmgr)
+    delete(home, qmgr, require_empty)
     if as_json:
         console.json({"qmgr": qmgr, "directory": str(directory)})
     console.say(f"queue manager {qmgr} deleted")
 
 
-def _held(home: Path, qmgr: str) -> str:
+def _held(home: Home, qmgr: str) -> str:
     with QueueManagerStore.open(home, qmgr) as store:
         found = store.overview()
     counts = (

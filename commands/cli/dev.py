@@ -10,7 +10,9 @@ from typing import Any, Final
 
 import click
 
+from commands.config.home import Home
 from commands.config.settings import read_config
+from commands.options.queue_manager import HomeType
 from commands.options.verb import json_option, verb
 from commands.running.bridge import Bridge
 from commands.running.developer import ADMIN, ADMIN_CHANNEL, APP, APP_CHANNEL, Developer, passing_home
@@ -47,9 +49,10 @@ _STDIN: Final = 0
 )
 @click.option(
     "--home",
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="DIRECTORY",
-    help="Keep the queue manager in this directory. Without it, all is in memory, and gone at the end.",
+    type=HomeType(),
+    metavar="DIRECTORY|URL",
+    help="Keep the queue manager in this directory, or in postgresql://[USER@]HOST/DATABASE. "
+    "Without it, all is in memory, and gone at the end.",
 )
 @click.option(
     "--mqsc",
@@ -99,7 +102,7 @@ _STDIN: Final = 0
 def command(
     console: Console,
     /,
-    home: Path | None,
+    home: Home | None,
     app_password: str | None,
     admin_password: str | None,
     config: Path | None,
@@ -135,7 +138,7 @@ def _at_eof(stop: threading.Event) -> None:
     stop.set()
 
 
-def _say_ready(console: Console, qmgr: str, where: str, home: Path, as_json: bool) -> None:
+def _say_ready(console: Console, qmgr: str, where: str, home: Home, as_json: bool) -> None:
     """How to connect; then what those wait for who wait for IBM's container."""
     host, _, port = where.rpartition(":")
     host = _ANY.get(host, host)

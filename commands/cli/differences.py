@@ -52,7 +52,7 @@ class _Sink(Protocol):
 @verb(
     "qpubsub differences captures/ --setup streams.mqsc",
     "qpubsub differences capture.jsonl --html report.html --output differences.jsonl",
-    "qpubsub differences capture.jsonl --fail-on accepted.txt",
+    "qpubsub differences capture.jsonl --old v6-broker --fail-on accepted.txt",
     "qpubsub differences captures/ --before estate.toml --after cluster.toml --svg network.svg",
     exit_codes={
         0: "a rule explains every difference; with --fail-on, FILE accepts all",
@@ -111,6 +111,7 @@ def command(
     --where, --since, --until, --seq and --limit choose the messages that are reported. All messages are replayed all
     the same, because the result of one depends on those before it.
     """
+    options.check(selection)
     if before is not None or after is not None or svg is not None:
         if before is None or after is None:
             raise click.UsageError("--before, --after and --svg compare two networks: give --before and --after")
@@ -119,7 +120,7 @@ def command(
         return _networks(console, options, selection, (before, after), svg, forms)
     if output is not None:
         check_suffix(output)
-    gate = None if fail_on is None else _gate(fail_on)
+    gate = None if fail_on is None else read_gate(fail_on)
     report, problems = (_on_spark if options.on_spark else _here)(console, options, selection, output)
     forms.show(console, report, lambda: page(report, options.label), lambda: lines_of(report))
     if gate is None:
@@ -170,7 +171,8 @@ def _networks(
     return ExitCode.PROBLEMS if worse or reader.problems else ExitCode.DONE
 
 
-def _gate(path: Path) -> Gate:
+def read_gate(path: Path) -> Gate:
+    """The gate of ``--fail-on``. Raises UsageError."""
     try:
         return parse_gate(path.read_text(encoding="utf-8"))
     except (QPubSubError, ValueError) as error:
@@ -181,7 +183,7 @@ def _here(
     console: Console, options: ReplayOptions, selection: MessageSelection, output: Path | None
 ) -> tuple[DifferenceReport, int]:
     def compared(messages: Iterable[CapturedMessage]) -> DifferenceReport:
-        differences, choosing = LocalDifferences(options.setup), Choosing(selection)
+        differences, choosing = LocalDifferences(options.setup, options.semantics), Choosing(selection)
         with ExitStack() as stack:
             advance = stack.enter_context(reader.progress("messages compared"))
             sink: _Sink | None = None
@@ -215,7 +217,16 @@ def _on_spark(
         from commands.replay.spark.replay_setup import check  # noqa: PLC0415
     check(options.source, options.setup)
     with spark_session(options) as spark:
-        report, capture = compare(spark, options.source, options.form, options.setup, output, selection)
+        report, capture = compare(
+            spark,
+            options.source,
+            options.form,
+            options.setup,
+            options.semantics,
+            output,
+            selection,
+            monotonic_clock=options.monotonic_clock,
+        )
     show_problems(console, capture.problem_texts, capture.problems)
     return report, capture.problems
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import threading
 import time
 from contextlib import nullcontext
-from pathlib import Path
 from typing import Final
 
 import click
 
+from commands.config.home import Home
 from commands.options.queue_manager import QUEUE, queue_manager
 from commands.options.rows import MESSAGE_COLUMNS, RowForm, row_options, show_message
 from commands.options.verb import verb
@@ -49,7 +49,7 @@ def command(
     console: Console,
     *,
     qmgr: str,
-    home: Path,
+    home: Home,
     limit: int | None,
     wait_s: float | None,
     follow: bool,

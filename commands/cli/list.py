@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
-from commands.disk.lock import is_held
+from commands.config.home import Home
 from commands.options.queue_manager import HOME
 from commands.options.rows import RowForm, row_options
 from commands.options.verb import json_option, verb
-from commands.qmgr.store.opening import directory_of, queue_managers
+from commands.qmgr.store.opening import directory_of, processor_of, queue_managers
 from commands.terminal.console import Console
 
 
@@ -19,12 +17,11 @@ from commands.terminal.console import Console
 @row_options(("qmgr", "status", "directory"))
 @HOME
 @click.pass_obj
-def command(console: Console, home: Path, as_json: bool, rows: RowForm | None) -> None:
+def command(console: Console, home: Home, as_json: bool, rows: RowForm | None) -> None:
     """List the queue managers of the home, and whether qpubsub run works for each, as dspmq does."""
     for name in queue_managers(home):
-        directory = directory_of(home, name)
-        status = "Running" if is_held(directory) else "Ended"
-        row = {"qmgr": name, "status": status, "directory": str(directory)}
+        status = "Ended" if processor_of(home, name) is None else "Running"
+        row = {"qmgr": name, "status": status, "directory": str(directory_of(home, name))}
         if rows is not None:
             rows.show(console, row)
         elif as_json:

@@ -9,6 +9,7 @@ from typing import Final
 
 import click
 
+from commands.config.home import Home
 from commands.mqsc import Answer, ScriptTally, Statement, echo, statements
 from commands.mqsc.script import lines_of
 from commands.options.queue_manager import only_queue_manager, queue_manager_or_none
@@ -33,7 +34,7 @@ _BATCH: Final = 100
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each command.")
 @click.pass_obj
-def command(console: Console, qmgr: str | None, home: Path, script: Path, as_json: bool) -> ExitCode:
+def command(console: Console, qmgr: str | None, home: Home, script: Path, as_json: bool) -> ExitCode:
     """Run the MQSC commands in SCRIPT, or on standard input, on queue manager QMGR.
 
     The output is that of runmqsc. After a command that fails, the next one runs; the last lines say how many failed.

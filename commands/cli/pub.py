@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 import click
 
 from commands.broker.objects import DEFAULT_STREAM
+from commands.config.home import Home
 from commands.explain.build import CommandSpec, command_message
 from commands.options.captures import say_that_stdin_is_read
 from commands.options.queue_manager import queue_manager, typed_property
@@ -43,7 +43,7 @@ _BATCH: Final = 100
 def command(
     console: Console,
     qmgr: str,
-    home: Path,
+    home: Home,
     retain: bool,
     stream: str,
     properties: tuple[str, ...],

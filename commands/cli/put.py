@@ -10,6 +10,7 @@ import click
 
 from commands.broker.objects import TEMPORARY, is_object_name
 from commands.broker.reading import natural_queue
+from commands.config.home import Home
 from commands.explain.selection import MessageSelection
 from commands.headers.registry import other_qmgr, renamed
 from commands.options.captures import Captures, capture_files, selection_options
@@ -48,7 +49,7 @@ def command(
     console: Console,
     *,
     qmgr: str,
-    home: Path,
+    home: Home,
     form: str,
     queue: str | None,
     files: tuple[Path, ...],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -149,6 +150,7 @@ def command(
     --where, --since, --until, --seq and --limit choose whose puts are written, shown and counted. All messages are
     replayed all the same, because the result of one depends on those before it.
     """
+    options.check(selection)
     _check_topic(options, checkpoint)
     _check_network(network, step or checkpoint is not None, options.on_spark and not selection.is_all)
     if exit_config is not None and (step or options.on_spark or network is not None):
@@ -230,7 +232,15 @@ def _on_spark(
         return _network_on_spark(console, options, target, network, as_json=as_json)
     with importing(SPARK_MISSING):
         from commands.replay.spark.engine import Order, run  # noqa: PLC0415 - Spark is an extra, and slow to load
-    order = Order(options.source, options.form, target, options.setup, options.semantics, selection=selection)
+    order = Order(
+        options.source,
+        options.form,
+        target,
+        options.setup,
+        options.semantics,
+        selection=selection,
+        monotonic_clock=options.monotonic_clock,
+    )
     order.check()
     with spark_session(options) as spark, console.progress("messages replayed") as advance:
         done = run(spark, order, advance, console.say)
@@ -246,7 +256,7 @@ def _network_on_spark(
     for problem in network_problems(setup.build()):
         console.warn(problem)
     with spark_session(options) as spark:
-        done = run_network(spark, NetworkOrder(options.source, options.form, target, setup))
+        done = run_network(spark, NetworkOrder(options.source, options.form, target, setup, options.monotonic_clock))
     return _shown(console, done, target, as_json=as_json)
 
 
@@ -277,7 +287,17 @@ def _continuous(
     if options.topic is not None:
         address, topic = parse_topic_address(options.topic, "FILE")
         source = TopicSource(",".join(address.hosts), topic, address.secure)
-    order = Following(source, options.form, target, checkpoint, setup, semantics, hold, idle_s)
+    order = Following(
+        source,
+        options.form,
+        target,
+        checkpoint,
+        setup,
+        semantics,
+        hold,
+        idle_s,
+        monotonic_clock=options.monotonic_clock,
+    )
     order.check()
     with spark_session(options) as spark:
         return _follow(console, spark, order, once=not follow)
@@ -308,7 +328,8 @@ def _follow(console: Console, spark: SparkSession, following: Following, *, once
             if interrupted:
                 _end_after_batch(console, query, stop)
                 # Of a batch that is broken off, which is tried again the next time, Spark would say much.
-                spark.sparkContext.setLogLevel("OFF")
+                with suppress(AttributeError):  # Spark Connect: the server has its own log
+                    spark.sparkContext.setLogLevel("OFF")
     target = following.target
     if kinds[PROBLEM]:
         console.warn(f"{kinds[PROBLEM]} records could not be read; see {target}/batch=*/{PROBLEM_FILE}")

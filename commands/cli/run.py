@@ -9,6 +9,7 @@ from typing import Any, Final
 import click
 
 from commands.broker.budget import Budget
+from commands.config.home import Home
 from commands.config.settings import Config, read_config
 from commands.console.access import console_options
 from commands.console.source import Source, store_of_pages
@@ -25,12 +26,16 @@ _MEGABYTE: Final = 1_000_000
 _DEFAULT_BUDGET: Final = Budget()
 
 
+def _home_of(config: Config) -> dict[str, Home]:
+    return {} if config.home is None else {"home": config.home}
+
+
 def _configured(ctx: click.Context, _parameter: click.Parameter, path: Path | None) -> Config:
     """The configuration; its table [run] gives the options that nothing else gives."""
     if ctx.resilient_parsing:
         return Config()
     config = read_config(path)
-    ctx.default_map = {**(ctx.default_map or {}), **config.run.defaults()}
+    ctx.default_map = {**(ctx.default_map or {}), **config.run.defaults(), **_home_of(config)}
     return config
 
 

@@ -16,12 +16,13 @@ import click
 
 from commands.broker.objects import QueueManager
 from commands.broker.reading import natural_queue
+from commands.config.home import Home
 from commands.disk.errors import MessageRefusedError
 from commands.options.captures import Captures
 from commands.options.queue_manager import HOME, batches, user_of
 from commands.options.verb import verb_group
 from commands.qmgr.store import QueueManagerStore
-from commands.qmgr.store.opening import DATABASE, directory_of
+from commands.qmgr.store.opening import directory_of, is_there
 from commands.running.lease import instances
 from commands.running.shares_file import NoShareError, Share, Shares, read_shares, share_of
 from commands.running.sharing import Membership, SharingBridge, present
@@ -49,11 +50,11 @@ _FILE: Final = click.argument("file", type=click.Path(path_type=Path, dir_okay=F
 _JSON: Final = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
 
-def _is_made(home: Path, share: Share) -> bool:
-    return (directory_of(home, share.qmgr) / DATABASE).is_file()
+def _is_made(home: Home, share: Share) -> bool:
+    return is_there(home, share.qmgr)
 
 
-def _made(file: Path, home: Path) -> Shares:
+def _made(file: Path, home: Home) -> Shares:
     shares = read_shares(file)
     missing = [share.qmgr for share in shares.shares if not _is_made(home, share)]
     if missing:
@@ -66,7 +67,7 @@ def _made(file: Path, home: Path) -> Shares:
 @_FILE
 @HOME
 @click.pass_obj
-def create(console: Console, file: Path, home: Path) -> None:
+def create(console: Console, file: Path, home: Home) -> None:
     """Make the queue managers of FILE that are not there."""
     for share in read_shares(file).shares:
         if _is_made(home, share):
@@ -90,7 +91,7 @@ def create(console: Console, file: Path, home: Path) -> None:
     help="Without a sign of life for this time, a bridge is taken for dead, and the others take its shares.",
 )
 @click.pass_obj
-def run(console: Console, file: Path, options: tuple[str, ...], home: Path, lease_s: float) -> None:
+def run(console: Console, file: Path, options: tuple[str, ...], home: Home, lease_s: float) -> None:
     """Run one bridge, until Ctrl-C. OPTIONs after -- are options of qpubsub run for each share."""
     shares = _made(file, home)
     given = {word.partition("=")[0] for word in options}
@@ -108,7 +109,7 @@ def run(console: Console, file: Path, options: tuple[str, ...], home: Path, leas
         membership.leave()
 
 
-def _served(console: Console, home: Path, options: tuple[str, ...], share: Share, as_standby: bool) -> int:
+def _served(console: Console, home: Home, options: tuple[str, ...], share: Share, as_standby: bool) -> int:
     """Work for *share*, in the process of a bridge's child: as ``qpubsub run`` does."""
     from commands.cli import main  # noqa: PLC0415 - the group knows this verb
 
@@ -129,7 +130,7 @@ def _served(console: Console, home: Path, options: tuple[str, ...], share: Share
 @HOME
 @_JSON
 @click.pass_obj
-def status(console: Console, file: Path, home: Path, as_json: bool) -> ExitCode:
+def status(console: Console, file: Path, home: Home, as_json: bool) -> ExitCode:
     """Show which bridge works for which share."""
     shares = _made(file, home)
     bridges = present(home, shares.name)
@@ -152,7 +153,7 @@ def status(console: Console, file: Path, home: Path, as_json: bool) -> ExitCode:
     return ExitCode.PROBLEMS if idle else ExitCode.DONE
 
 
-def _row(home: Path, share: Share, by_run: dict[int, int]) -> dict[str, Any]:
+def _row(home: Home, share: Share, by_run: dict[int, int]) -> dict[str, Any]:
     """One share. bridge: None where none works for it, or a ``run`` that no bridge has started does."""
     active = [each for each in instances(directory_of(home, share.qmgr)) if each["mode"] == "active"]
     process = active[0]["pid"] if active else None
@@ -174,7 +175,7 @@ def _row(home: Path, share: Share, by_run: dict[int, int]) -> dict[str, Any]:
 @HOME
 @_JSON
 @click.pass_obj
-def where(console: Console, file: Path, queues: tuple[str, ...], home: Path, as_json: bool) -> None:
+def where(console: Console, file: Path, queues: tuple[str, ...], home: Home, as_json: bool) -> None:
     """Print the queue manager that has each QUEUE."""
     shares = _made(file, home)
     found = {queue: shares.of_queue(queue) for queue in queues}
@@ -195,7 +196,7 @@ def where(console: Console, file: Path, queues: tuple[str, ...], home: Path, as_
 @HOME
 @_JSON
 @click.pass_obj
-def put(console: Console, file: Path, files: tuple[Path, ...], home: Path, as_json: bool) -> ExitCode:
+def put(console: Console, file: Path, files: tuple[Path, ...], home: Home, as_json: bool) -> ExitCode:
     """Put captured messages on the queues of their capture, each in the share that has its queue."""
     shares = _made(file, home)
     captures = Captures(console, files, "auto", default_queue=natural_queue)
@@ -215,7 +216,7 @@ def put(console: Console, file: Path, files: tuple[Path, ...], home: Path, as_js
 class _Putting:
     """One ``shares put``. open: closes the queue managers. by_qmgr: how many messages each has got."""
 
-    def __init__(self, console: Console, shares: Shares, home: Path) -> None:
+    def __init__(self, console: Console, shares: Shares, home: Home) -> None:
         self._console, self._shares, self._home = console, shares, home
         self._stores: dict[str, QueueManagerStore] = {}
         self.open = ExitStack()

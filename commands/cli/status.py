@@ -7,12 +7,12 @@ import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
 from typing import Any, Final
 
 import click
 
 from commands.broker.context import not_read
+from commands.config.home import Home
 from commands.disk import permissions
 from commands.options.queue_manager import queue_manager_to_read
 from commands.options.verb import verb
@@ -57,7 +57,7 @@ _COUNTED: Final[dict[str, tuple[str, ...]]] = {
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_obj
 def command(
-    console: Console, qmgr: str, home: Path, lists: tuple[str, ...], watch: float | None, as_json: bool
+    console: Console, qmgr: str, home: Home, lists: tuple[str, ...], watch: float | None, as_json: bool
 ) -> ExitCode:
     """Show the progress of the processor, the messages on each queue, the reasons of dead letters, and the last errors.
 
@@ -77,7 +77,7 @@ def command(
     return ExitCode.DONE
 
 
-def _show(console: Console, qmgr: str, home: Path, lists: tuple[str, ...], as_json: bool, *, is_page: bool) -> None:
+def _show(console: Console, qmgr: str, home: Home, lists: tuple[str, ...], as_json: bool, *, is_page: bool) -> None:
     with QueueManagerStore.open(home, qmgr) as store:
         listed = activity_lists(store, "subscriptions" in lists, "topics" in lists)
         status = status_of(store, datetime.now(UTC)) | listed

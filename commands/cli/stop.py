@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import time
-from pathlib import Path
 from typing import Final
 
 import click
 
+from commands.config.home import Home
 from commands.disk.errors import QueueManagerInUseError
-from commands.disk.lock import HolderLock, is_held
 from commands.options.queue_manager import queue_manager
 from commands.options.verb import json_option, verb
-from commands.qmgr.store.opening import PROCESSOR_LOCK, database_path
+from commands.qmgr.store.opening import processor_of
 from commands.terminal.console import Console, ExitCode
 
 _NAP_S: Final = 0.05
@@ -36,28 +36,29 @@ _NAP_S: Final = 0.05
 )
 @json_option
 @click.pass_obj
-def command(console: Console, qmgr: str, home: Path, wait: float, as_json: bool) -> ExitCode:
+def command(console: Console, qmgr: str, home: Home, wait: float, as_json: bool) -> ExitCode:
     """End the run that works for queue manager QMGR on this machine, as endmqm -w does: SIGTERM, then wait.
 
     It ends the command under way first. A standby (run --standby) takes over; stop it before.
     """
-    directory = database_path(home, qmgr).parent
-    was_running = is_held(directory)
-    if was_running:
-        _end(qmgr, directory, wait)
+    found = processor_of(home, qmgr)
+    was_running = found is not None
+    if found is not None:
+        _end(home, qmgr, found, wait)
     if as_json:
         console.json({"qmgr": qmgr, "was_running": was_running})
     console.say(f"queue manager {qmgr} {'has ended' if was_running else 'was not running'}")
     return ExitCode.DONE if was_running else ExitCode.PROBLEMS
 
 
-def _end(qmgr: str, directory: Path, wait: float) -> None:
-    holder = HolderLock(directory / PROCESSOR_LOCK).holder()
-    if not holder.isdecimal():  # it has begun to hold the lock, and has not said who it is
+def _end(home: Home, qmgr: str, holder: str, wait: float) -> None:
+    pid, _, host = holder.partition(" on ")
+    # It has begun to hold the lock and has not said who it is, or it is on another machine.
+    if not pid.isdecimal() or host not in ("", socket.gethostname()):
         raise QueueManagerInUseError(qmgr, holder)
-    os.kill(int(holder), signal.SIGTERM)
+    os.kill(int(pid), signal.SIGTERM)
     deadline = time.monotonic() + wait
-    while is_held(directory):
+    while processor_of(home, qmgr) == holder:
         if time.monotonic() >= deadline:
             raise QueueManagerInUseError(qmgr, holder)
         time.sleep(_NAP_S)

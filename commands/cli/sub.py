@@ -5,11 +5,11 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any, Final
 
 import click
 
+from commands.config.home import Home
 from commands.options.queue_manager import queue_manager
 from commands.options.rows import RowForm, row_options
 from commands.options.verb import verb
@@ -53,7 +53,7 @@ _FAREWELL_S: Final = 5
 def command(
     console: Console,
     qmgr: str,
-    home: Path,
+    home: Home,
     count: int | None,
     wait_s: float | None,
     selector: str | None,

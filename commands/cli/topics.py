@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import click
 
+from commands.config.home import Home
 from commands.explain.pictures import page, svg as picture, text_tree
 from commands.options.captures import STDIN
 from commands.options.queue_manager import queue_manager_to_read
@@ -37,7 +38,7 @@ _PICTURE: Final = click.Path(path_type=Path, dir_okay=False, allow_dash=True)
 def command(
     console: Console,
     qmgr: str,
-    home: Path,
+    home: Home,
     under: str,
     depth: int | None,
     form: str,

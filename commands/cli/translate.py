@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from commands.broker.context import SEMANTICS
 from commands.explain.equivalents.render import DIALECTS, render, render_unreadable
 from commands.explain.equivalents.traced_operations import TraceBroker
 from commands.explain.selection import Choosing, MessageSelection
@@ -34,7 +35,7 @@ from rfh2.captured import CapturedMessage
 )
 @click.option(
     "--semantics",
-    type=click.Choice(["v7", "v6"]),
+    type=click.Choice(SEMANTICS),
     default="v7",
     show_default=True,
     help="The version.",

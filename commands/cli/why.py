@@ -12,6 +12,7 @@ from typing import BinaryIO, Final, cast
 import click
 
 from commands.broker.objects import DEFAULT_STREAM
+from commands.config.home import Home
 from commands.config.settings import PublishExitConfig
 from commands.explain.selection import MessageSelection, SeqRanges
 from commands.explain.why import Asked, Verdict
@@ -95,7 +96,7 @@ def command(
     exit_config: PublishExitConfig | None,
     network: Path | None,
     qmgr: str | None,
-    home: Path,
+    home: Home,
     publish: str | None,
     data: str | None,
     properties: tuple[str, ...],

@@ -31,8 +31,9 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from commands.config.home import Home, parse_home
 from rfh2.constants import MQ_EXIT_DATA_LENGTH
 from rfh2.errors import QPubSubError, system_words
 
@@ -163,7 +164,7 @@ class QueuesConfig(Secret):
     """Table [queues]: where the input queues and the subscribers' queues are, when not embedded (``ibmmq://``).
 
     channel, ccdt, cipher, key_repository, certificate_label: the client connection, beside what the URL says. batch:
-    commands in one unit of work. record_queue: holds what SQLite does not have yet (docs/live-brokers.md, crashes).
+    commands in one unit of work. record_queue: holds what SQLite does not have yet (docs/live-brokers.md, commits).
     owed_queue: holds publications that neither their queue nor the dead-letter queue takes.
     context: which message context is set on puts: ``all`` (6.7.9), ``identity`` or ``default``. reconnect_s: the
     longest pause between two tries to connect.
@@ -290,6 +291,18 @@ class AdminConfig(Secret):
         return own if self.key_file is None else (*own, self.key_file)
 
 
+def _home(value: object) -> object:
+    return parse_home(value) if isinstance(value, str) else value
+
+
+class StoreConfig(BaseModel):
+    """Table [store]: where queue managers are. home: where neither --home nor [run] says so."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    home: Annotated[Home | None, BeforeValidator(_home)] = None
+
+
 class RunConfig(BaseModel):
     """Table [run]: options of ``run`` that have no table of their own, by their names without the hyphens.
 
@@ -299,7 +312,7 @@ class RunConfig(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     qmgr: str | None = None
-    home: Path | None = None
+    home: Annotated[Home | None, BeforeValidator(_home)] = None
     once: bool | None = None
     as_json: bool | None = Field(None, alias="json")
     record: Path | None = None
@@ -410,6 +423,7 @@ class Config(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     run: RunConfig = RunConfig()
+    store: StoreConfig = StoreConfig()
     queues: QueuesConfig = QueuesConfig()
     topics: TopicsConfig = TopicsConfig()
     admin: AdminConfig = AdminConfig()
@@ -419,6 +433,11 @@ class Config(BaseModel):
     tracing: TracingConfig = TracingConfig()
     publish_exit: PublishExitConfig = PublishExitConfig()
     console: ConsoleConfig = ConsoleConfig()
+
+    @property
+    def home(self) -> Home | None:
+        """Where the queue manager is; None where the file does not say so."""
+        return self.run.home or self.store.home
 
 
 def exposed_secrets(config: Config) -> tuple[str, ...]:

@@ -14,10 +14,10 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Final, TypeVar
 
 from commands.broker.authority import GroupsOf
+from commands.config.home import Home
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.listing import Listing, TopicLevels
 from commands.replay.step import Timeline
@@ -89,7 +89,7 @@ _PATIENCE_S: Final = 5.0
 _OF_THE_PROCESSOR: Final = ("commands", "errors", "responses", "dead_letters")
 
 
-def store_of_pages(home: Path, qmgr: str) -> QueueManagerStore:
+def store_of_pages(home: Home, qmgr: str) -> QueueManagerStore:
     """The store of *qmgr*, for a thread that makes pages. Raises StoreError."""
     return QueueManagerStore.open(home, qmgr, patience_s=_PATIENCE_S)
 

@@ -26,6 +26,7 @@ except ImportError:  # Windows: everything that needs no queue manager works the
 else:
     CAN_LOCK = True
 
+PROCESSOR_LOCK: Final = "run.lock"
 NAP_S: Final = 0.001
 LOOKED_AT_S: Final = 0.3
 """For so long a mere check may hold a lock (``is_held``)."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from commands.broker.authority import GroupsOf
 from commands.broker.objects import LocalQueue, Objects, QueueManager
+from commands.config.home import Home
 from commands.config.settings import Config, ConfigError, QueuesConfig
 from commands.config.urls import Address, parse_address
 from commands.links.channels.channels import Channels
@@ -50,7 +50,7 @@ class Places:
     (``commands.qmgr.store.opening``); None where it begins one itself.
     """
 
-    home: Path
+    home: Home
     qmgr: str
     config: Config
     queues: Address | None = None
@@ -61,7 +61,7 @@ class Places:
     @classmethod
     def of(
         cls,
-        home: Path,
+        home: Home,
         qmgr: str,
         config: Config,
         queues: str | None,

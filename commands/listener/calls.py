@@ -7,7 +7,6 @@ them as they came.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from typing import Final
 
 from commands.disk.errors import QueueError
@@ -43,8 +42,10 @@ from rfh2.mqi_constants import (
     MQRC_SELECTOR_ERROR,
     MQRC_STAT_TYPE_ERROR,
     MQSTAT_TYPE_ASYNC_ERROR,
+    MQSTAT_TYPE_RECONNECTION,
+    MQSTAT_TYPE_RECONNECTION_ERROR,
 )
-from rfh2.mqmd import Mqmd
+from rfh2.mqmd import RawMqmd
 from rfh2.pcf_admin_names import MQOT_Q_MGR
 
 Call = Callable[[Conversation, Request], Awaitable[bytes]]
@@ -159,7 +160,7 @@ async def _put_at(conversation: Conversation, request: Request, at: int, od: Obj
         await conversation.put_unanswered(od, request.handle, mqmd, pmo["Options"], body, put_fields(pmo))
         return NO_REPLY
     put, queue = await conversation.put(od, request.handle, mqmd, pmo["Options"], body, fields=put_fields(pmo))
-    written = put_written(conversation, request, pmo, replace(put, version=mqmd.version), queue)
+    written = put_written(conversation, pmo, request.in_own_terms(put, mqmd.version), queue)
     return request.reply(written + request.bytes_of(length), handle=request.handle)
 
 
@@ -168,15 +169,15 @@ def put_fields(pmo: Structure) -> PutFields:
     return PutFields(pmo["PubLevel"] if pmo["Version"] >= 3 else NO_FIELDS.level, pmo["Context"])
 
 
-def put_written(conversation: Conversation, request: Request, pmo: Structure, put: Mqmd, queue: str) -> bytes:
+def put_written(conversation: Conversation, pmo: Structure, put: bytes, queue: str) -> bytes:
     """The descriptor, and the MQPMO with the names that *queue* resolved to, as the reply to a put has them."""
     pmo["KnownDestCount"] = 1
     pmo.put_text("ResolvedQName", queue)
     pmo.put_text("ResolvedQMgrName", conversation.qmgr)
-    return request.in_own_terms(put, put.version) + bytes(pmo)
+    return put + bytes(pmo)
 
 
-def asked_for(mqmd: Mqmd, gmo: Structure, longest: int) -> tuple[GetOptions, int]:
+def asked_for(mqmd: RawMqmd, gmo: Structure, longest: int) -> tuple[GetOptions, int]:
     """What MQGET asks for, and how long it waits, in milliseconds."""
     match = gmo["MatchOptions"] if gmo["Version"] > 1 else MQMO_MATCH_MSG_ID | MQMO_MATCH_CORREL_ID
     asked = GetOptions(
@@ -202,7 +203,7 @@ def got_written(request: Request, gmo: Structure, version: int, got: Got) -> byt
         gmo["GroupStatus"] = status.encode(request.header.charset)
     if gmo["Version"] >= 3:
         gmo["MsgToken"], gmo["ReturnedLength"] = got.seq.to_bytes(16, "big"), len(got.body)
-    return request.in_own_terms(got.mqmd, version) + bytes(gmo)
+    return request.in_own_terms(got.mqmd.data, version) + bytes(gmo)
 
 
 async def _get(conversation: Conversation, request: Request) -> bytes:
@@ -255,9 +256,25 @@ def _selectors(request: Request) -> tuple[Structure, list[int]]:
     return head, [request.long(head.end + 4 * n) for n in range(count)]
 
 
+STATUS_TYPES: Final = {
+    "done": {"MQSTAT_TYPE_ASYNC_ERROR": MQSTAT_TYPE_ASYNC_ERROR},
+    "refused": {
+        "MQSTAT_TYPE_RECONNECTION": MQSTAT_TYPE_RECONNECTION,
+        "MQSTAT_TYPE_RECONNECTION_ERROR": MQSTAT_TYPE_RECONNECTION_ERROR,
+    },
+}
+"""What MQSTAT tells. A client knows itself how it reconnects."""
+
+
+def coverage() -> tuple[str, str, str]:
+    """MQSTAT's row of the table of options."""
+    refused = ", ".join(f"{name} ({MQRC_STAT_TYPE_ERROR})" for name in STATUS_TYPES["refused"])
+    return "MQSTAT", ", ".join(STATUS_TYPES["done"]), refused
+
+
 async def _status(conversation: Conversation, request: Request) -> bytes:
     asked, fields = request.long(_START), request.structure(MQSTS, _START + _LONG)
-    if asked != MQSTAT_TYPE_ASYNC_ERROR:
+    if asked not in STATUS_TYPES["done"].values():
         raise MqiError(MQRC_STAT_TYPE_ERROR, f"MQSTAT knows no type {asked}")
     puts = conversation.take_async_puts()
     fields["CompCode"], fields["Reason"] = puts.comp_code, puts.reason

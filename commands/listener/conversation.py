@@ -44,7 +44,7 @@ from rfh2.mqi_constants import (
     MQRC_Q_MGR_NAME_ERROR,
     MQRC_Q_MGR_QUIESCING,
 )
-from rfh2.mqmd import Mqmd
+from rfh2.mqmd import RawMqmd
 from rfh2.pcf_admin_names import MQOT_Q_MGR, MQOT_TOPIC
 
 _Result = TypeVar("_Result")
@@ -348,6 +348,11 @@ class Conversation:
         assert answer is not None
         return hsub, hobj, answer
 
+    async def join(self, sub_id: bytes) -> tuple[int, int, SubscriptionAnswer]:
+        """MQSUB for a subscription that another program has open; the same as ``subscribe`` gives."""
+        subscriber = self._connected().subscriber
+        return await self._shared.worker.alone(lambda store: subscriber.join(sub_id, store.unit_of_work))
+
     async def request_retained(self, hsub: int, action: int) -> int:
         """MQSUBRQ; how many publications were sent."""
         subscriber = self._connected().subscriber
@@ -381,6 +386,7 @@ class Conversation:
         """MQSET."""
         program = self._connected()
         await self._shared.worker.do(lambda unit: program.set(unit, handle, values))
+        self._shared.waiters.wake((program.handle(handle).queue,))  # a get that waits is to fail where it is inhibited
 
     # Messages
 
@@ -388,12 +394,12 @@ class Conversation:
         self,
         od: ObjectDescriptor | None,
         handle: int,
-        mqmd: Mqmd,
+        mqmd: RawMqmd,
         options: int,
         body: bytes,
         deferred: bool = False,
         fields: PutFields = NO_FIELDS,
-    ) -> tuple[Mqmd, str]:
+    ) -> tuple[bytes, str]:
         """MQPUT, or MQPUT1 with *od*; the descriptor as put, and the queue. deferred: as ``Program.put`` says."""
         self._fail_if_quiescing(options)
         program, worker = self._connected(), self._shared.worker
@@ -418,7 +424,7 @@ class Conversation:
         self,
         od: ObjectDescriptor | None,
         handle: int,
-        mqmd: Mqmd,
+        mqmd: RawMqmd,
         options: int,
         body: bytes,
         fields: PutFields = NO_FIELDS,

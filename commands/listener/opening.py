@@ -5,11 +5,11 @@ from __future__ import annotations
 import ssl
 from collections.abc import Callable
 from ipaddress import ip_network
-from pathlib import Path
 from typing import Final
 
 from commands.broker.authority import GroupsOf, no_groups
 from commands.broker.objects import Objects
+from commands.config.home import Home
 from commands.config.settings import ChannelRule, ConfigError, ListenerConfig, ListenerTls
 from commands.config.urls import is_loopback, parse_listen
 from commands.listener.passwords import IsRight, by_pam, in_users_file
@@ -25,7 +25,7 @@ _MEGABYTE: Final = 1_000_000
 def listener_of(
     config: ListenerConfig,
     listen: str | None,
-    home: Path,
+    home: Home,
     qmgr: str,
     durability: Durability,
     groups_of: GroupsOf = no_groups,
@@ -75,7 +75,7 @@ def listener_of(
     return lambda: Listener(options, qmgr, open_store, security, groups_of)
 
 
-def _definitions(home: Path, qmgr: str) -> Objects | None:
+def _definitions(home: Home, qmgr: str) -> Objects | None:
     """Those of the queue manager; None where it cannot be opened, which is for others to say."""
     try:
         with QueueManagerStore.open(home, qmgr) as store:

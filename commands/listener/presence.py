@@ -32,7 +32,7 @@ from commands.listener.conversation import Conversation, Shared
 from commands.listener.session import Session
 from commands.qmgr.event_numbers import CHANNEL_STOPPED
 from commands.qmgr.store.listeners import SOCKETS, answer, reached
-from rfh2.errors import system_words
+from rfh2.errors import StoreError, system_words
 
 _log: Final = logging.getLogger("qpubsub.listener")
 _ASKED_S: Final = 1.0
@@ -98,7 +98,7 @@ class Presence:
         with suppress(OSError, ValidationError):  # of the one who asks
             async with asyncio.timeout(_ASKED_S):
                 question = (await reader.readline()).strip()
-            told = self.obey(Order.model_validate_json(question)) if question else self.report()
+            told = await self._obeyed(Order.model_validate_json(question)) if question else self.report()
             writer.write(told.model_dump_json().encode())
             await writer.drain()
         writer.close()
@@ -118,6 +118,24 @@ class Presence:
             totals=totals,
             stopped=tuple(sorted(self._shared.stopped)),
         )
+
+    async def _obeyed(self, order: Order) -> Obeyed:
+        if not order.branch:
+            return self.obey(order)
+        shared, number = self._shared, order.branch
+        try:
+            came = await shared.worker.do(lambda unit: unit.prepared.resolve(number, order.commits))
+        except StoreError as error:
+            _log.warning("transaction 0.%d: %s", number, error)
+            return Obeyed()
+        if came is None:
+            return Obeyed()
+        _log.warning(
+            "transaction 0.%d, which was in doubt, was %s", number, "committed" if order.commits else "backed out"
+        )
+        shared.open_queues.came(came)
+        shared.waiters.wake(came)
+        return Obeyed(resolved=True)
 
     def obey(self, order: Order) -> Obeyed:
         """End programs or connections, or open and close a channel, as *order* says."""

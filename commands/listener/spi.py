@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Final
+from collections.abc import Awaitable, Callable
+from typing import Final, NamedTuple
 
 from commands.listener.calls import ERROR_QUEUE, asked_for, got_written, put_fields, put_written, write_defaults
 from commands.listener.conversation import Conversation
@@ -42,47 +42,17 @@ _CANCEL, _CANCEL_WAIT = 2, 1
 # A program counts in three bytes of its identifiers, from this one on, the first being number 1.
 _COUNTS_FROM: Final = 21
 _MOST_RESERVED: Final = (1 << 24) - 1
-# What JMS sets for a shared subscription, and for no other.
-_SHARED: Final = 0x50
-_QUERY, _PUT, _GET, _ACTIVATE, _RESERVE, _SUBSCRIBE, _NOTIFY, _OPEN = 1, 2, 3, 4, 6, 7, 11, 12
-# Verb, the highest versions of its input-output, input and output part, and flags: as queue managers list them; 5 and 8
-# are refused here.
-_VERBS: Final = (
-    (1, 2, 2, 2, 1),
-    (2, 1, 3, 1, 1),
-    (3, 2, 2, 3, 1),
-    (4, 1, 1, 1, 1),
-    (5, 1, 1, 1, 1),
-    (6, 1, 1, 1, 1),
-    (7, 1, 1, 1, 1),
-    (8, 1, 1, 1, 1),
-    (0, 0, 0, 0, 0),
-    (0, 0, 0, 0, 0),
-    (11, 1, 1, 1, 1),
-    (12, 1, 2, 2, 1),
-)
+# What JMS sets for a shared subscription, and for no other; and for one that another program has open, by its SubId.
+_SHARED, _BY_SUB_ID = 0x50, 0x20000
 
 
 async def answered(conversation: Conversation, request: Request) -> bytes:
     """The payload of the reply to an SPI call. Raises what MQOPEN raises, DecodeError."""
     spi = request.structure(SPI, API_HEADER.size)
-    if spi["Verb"] == _QUERY:
-        return _query(request, spi)
-    if spi["Verb"] == _NOTIFY:
-        return _notify(conversation, request, spi)
-    if spi["Verb"] == _OPEN:
-        return await _open(conversation, request, spi)
-    if spi["Verb"] == _PUT:
-        return await _put(conversation, request, spi)
-    if spi["Verb"] == _GET:
-        return await _get(conversation, request, spi)
-    if spi["Verb"] == _ACTIVATE:
-        return await _activate(conversation, request, spi)
-    if spi["Verb"] == _RESERVE:
-        return await _reserve(conversation, request, spi)
-    if spi["Verb"] == _SUBSCRIBE:
-        return await _subscribe(conversation, request, spi)
-    return request.reply(request.data[API_HEADER.size :], MQCC_FAILED, MQRC_FUNCTION_NOT_SUPPORTED)
+    call = next((verb.call for verb in VERBS if verb.number == spi["Verb"]), None)
+    if call is None:
+        return request.reply(request.data[API_HEADER.size :], MQCC_FAILED, MQRC_FUNCTION_NOT_SUPPORTED)
+    return await call(conversation, request, spi)
 
 
 def _block(request: Request, name: str, version: int, length: int) -> bytes:
@@ -91,14 +61,17 @@ def _block(request: Request, name: str, version: int, length: int) -> bytes:
     return bytes(made)
 
 
-def _query(request: Request, spi: Structure) -> bytes:
-    entries = b"".join(request.bytes_of(number) for entry in _VERBS for number in entry)
-    listed = request.bytes_of(len(_VERBS)) + entries
+async def _query(_conversation: Conversation, request: Request, spi: Structure) -> bytes:
+    """Which of these calls there are; 9 and 10 are those of no queue manager."""
+    known = {verb.number: (verb.number, *verb.versions, 1) for verb in VERBS}
+    numbers = range(1, VERBS[-1].number + 1)
+    entries = b"".join(request.bytes_of(each) for number in numbers for each in known.get(number, (0,) * 5))
+    listed = request.bytes_of(len(numbers)) + entries
     head = _block(request, "SPQU", 1, SPI_BLOCK.size) + _block(request, "SPQO", 1, SPI_BLOCK.size + len(listed))
     return request.reply(bytes(spi) + head + listed)
 
 
-def _notify(conversation: Conversation, request: Request, spi: Structure) -> bytes:
+async def _notify(conversation: Conversation, request: Request, spi: Structure) -> bytes:
     """End the calls of another conversation that wait for a message: a program closes what its other thread uses."""
     asked = request.structure(SPNI, spi.end + SPI_BLOCK.size)
     if asked["Action"] != _CANCEL_WAIT:
@@ -146,7 +119,7 @@ async def _put(conversation: Conversation, request: Request, spi: Structure) -> 
         bool(options & _DEFERRED),
         put_fields(pmo),
     )
-    written = put_written(conversation, request, pmo, replace(put, version=mqmd.version), queue)
+    written = put_written(conversation, pmo, request.in_own_terms(put, mqmd.version), queue)
     reply = bytes(spi) + _block(request, "SPPU", 1, SPI_BLOCK.size + len(written)) + written
     return request.reply(reply + _block(request, "SPPO", 1, SPI_BLOCK.size), handle=request.handle)
 
@@ -192,7 +165,10 @@ async def _subscribe(conversation: Conversation, request: Request, spi: Structur
     lsd = request.structure(LSD, block.end + 4)
     descriptor, asked = subscription_descriptor(request, lsd.end)
     descriptor = descriptor.model_copy(update={"shared": bool(lsd["Options"] & _SHARED)})
-    hsub, hobj, answer = await conversation.subscribe(descriptor, request.handle)
+    if lsd["Options"] & _BY_SUB_ID:
+        hsub, hobj, answer = await conversation.join(lsd["SubId"])
+    else:
+        hsub, hobj, answer = await conversation.subscribe(descriptor, request.handle)
     lsd.put_text("QName", answer.queue)
     lsd.put_text("QMgrName", answer.qmgr)
     lsd["SubId"] = answer.sub_id
@@ -222,3 +198,38 @@ def _policy(queue: str) -> bytes:
     name = Cfst.of(6, queue.ljust(48), 819)
     rest = (Cfin(number, 0) for number in (7, 8, 9, 14, 10, 12))
     return Pcf(0, (Cfin(5, 1), name, *rest), type=8, version=3, order="big").encode()
+
+
+class Verb(NamedTuple):
+    """An SPI call. versions: the highest of its input-output, input and output part, as queue managers list them.
+
+    call: None where it is refused.
+    """
+
+    number: int
+    name: str
+    versions: tuple[int, int, int]
+    call: Callable[[Conversation, Request, Structure], Awaitable[bytes]] | None
+
+
+VERBS: Final = (
+    Verb(1, "which calls there are", (2, 2, 2), _query),
+    Verb(2, "MQPUT, also deferred", (1, 3, 1), _put),
+    Verb(3, "MQGET that commits what was got before", (2, 2, 3), _get),
+    Verb(4, "put a deferred message, or take it back", (1, 1, 1), _activate),
+    Verb(5, "no Java program uses it", (1, 1, 1), None),
+    Verb(6, "reserve message identifiers", (1, 1, 1), _reserve),
+    Verb(7, "MQSUB, also shared and by SubId", (1, 1, 1), _subscribe),
+    Verb(8, "no Java program uses it", (1, 1, 1), None),
+    Verb(11, "end a wait of another thread", (1, 1, 1), _notify),
+    Verb(12, "MQOPEN", (1, 2, 2), _open),
+)
+
+
+def coverage() -> tuple[str, str, str]:
+    """The verbs that are done, and those that are refused with their reason: a row of the table of options."""
+    done = ", ".join(f"{verb.number} ({verb.name})" for verb in VERBS if verb.call is not None)
+    refused = ", ".join(
+        f"{verb.number} ({verb.name}: {MQRC_FUNCTION_NOT_SUPPORTED})" for verb in VERBS if verb.call is None
+    )
+    return "SPI verbs", done, refused

@@ -90,6 +90,12 @@ class QueueAdmin(Protocol):
     def clear(self, name: str) -> int:
         """Take all messages off the local queue; returns how many there were."""
 
+    def has_uncommitted(self, name: str) -> bool:
+        """Whether the unit of work of a program has messages of the local queue, put or got."""
+
+    def in_doubt(self) -> Sequence[tuple[int, bytes]]:
+        """The branches of global transactions that are prepared: numbers and XIDs."""
+
 
 class NoMessages:
     """Empty queues: those of a queue manager during its setup."""
@@ -101,6 +107,12 @@ class NoMessages:
 
     def clear(self, name: str) -> int:
         return 0
+
+    def has_uncommitted(self, name: str) -> bool:
+        return False
+
+    def in_doubt(self) -> Sequence[tuple[int, bytes]]:
+        return ()
 
 
 @dataclass(slots=True)

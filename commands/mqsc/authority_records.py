@@ -6,6 +6,7 @@ nothing can be denied: AUTHRMV takes away what was added to the same record and 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
@@ -33,6 +34,7 @@ _ADMIN: Final = {
     "NAMELIST": ("CHG", "CRT", "DLT", "DSP"),
     "QMGR": ("CHG", "CRT", "DLT", "DSP"),
 }
+_GROUPS: Final = ("ALLMQI", "ALLADM", "ALL", "NONE")
 _ORDER: Final = ("PROFILE", "ENTITY", "ENTTYPE", "OBJTYPE", "AUTHLIST")
 _OBJECT_TYPES: Final = tuple(_MQI)
 _CHECKED_FROM_NOW_ON: Final = (
@@ -158,10 +160,16 @@ def _authorities(command: Command, word: str, object_type: str) -> set[str]:
     found: set[str] = set()
     for value in () if keyword is None else keyword.values or ():
         text = value.text.upper()
-        known = {*_MQI[object_type], *_ADMIN[object_type]}
-        groups = {"ALLMQI": _MQI[object_type], "ALLADM": _ADMIN[object_type], "ALL": tuple(known), "NONE": ()}
-        if text not in known | groups.keys():
+        known = {*_MQI[object_type], *_ADMIN[object_type], *_GROUPS}
+        if text not in known:
             assert keyword is not None
-            raise value_error(keyword, f"of {', '.join(sorted(known | groups.keys()))}")
-        found |= set(groups.get(text, (text,)))
+            raise value_error(keyword, f"of {', '.join(sorted(known))}")
+        found |= spelled_out((text,), object_type)
     return found
+
+
+def spelled_out(words: Iterable[str], object_type: str) -> frozenset[str]:
+    """The authorities that *words* stand for: ALLMQI, ALLADM and ALL for those of the object type, NONE for none."""
+    mqi, admin = _MQI.get(object_type, ()), _ADMIN.get(object_type, ())
+    groups = {"ALLMQI": mqi, "ALLADM": admin, "ALL": (*mqi, *admin), "NONE": ()}
+    return frozenset(each for word in words for each in groups.get(word.upper(), (word.upper(),)))

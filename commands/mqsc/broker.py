@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Self
 
 from commands.broker.authority import Authority
+from commands.broker.context import semantics_of
 from commands.broker.core import BrokerCore
 from commands.broker.exit_values import PublishExit
 from commands.broker.objects import Objects, QueueManager, is_object_name
@@ -75,7 +76,7 @@ class Broker(BrokerCore):
                     f"{qmgr!r} cannot be the name of a queue manager: use 1 to 48 of the characters A-Z a-z 0-9 . _ / %"
                 )
             objects = Objects(QueueManager(qmgr))
-        space = space if space is not None else TopicSpace(objects.topics, Selection(), semantics)
+        space = space if space is not None else TopicSpace(objects.topics, Selection(), semantics_of(semantics).value)
         if setup:
             run_setup(setup, objects, space, EPOCH)
         super().__init__(objects, space, semantics, authority, rfh2_wildcards=rfh2_wildcards, publish_exit=publish_exit)
@@ -98,7 +99,7 @@ class Broker(BrokerCore):
         Raises what ``of_capture`` does; CommandError or ValueError where the state contradicts itself.
         """
         broker = cls.of_capture(qmgr, setup, semantics)
-        space = TopicSpace(broker.objects.topics, Selection(), semantics)
+        space = TopicSpace(broker.objects.topics, Selection(), semantics_of(semantics).value)
         space.restore(state.subscriptions, state.retained, running=broker.space)
         broker.space, broker._last_time = space, state.last_time
         if state.begun:
@@ -143,7 +144,7 @@ class Broker(BrokerCore):
     def replay(self, message: CapturedMessage) -> tuple[Outcome, list[Put]]:
         """The same as ``handle``, with the outcome beside the puts."""
         outcome = self.process(self.arrival(message))
-        return outcome, [Put.of(message.seq, n, put) for n, put in enumerate(outcome.puts)]
+        return outcome, [Put.of(message.seq, self.qmgr, n, put) for n, put in enumerate(outcome.puts)]
 
     def arrival(self, message: CapturedMessage) -> Arrival:
         """*message* as it arrives at this queue manager now."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Final
 
 from commands.broker.attribute_kinds import Bits, Shown
@@ -21,6 +22,7 @@ from commands.mqsc.display import is_generic, matches_name, select
 from commands.mqsc.model import Command, Keyword, MqscError
 from commands.mqsc.values import shown_moment, single, word_of
 from rfh2 import mqi_constants
+from rfh2.channel.xa import Xid
 from rfh2.mqi_constants import (
     MQOO_ANY_INPUT,
     MQOO_BROWSE,
@@ -53,11 +55,11 @@ _TYPES: Final = {MQOT_Q_MGR: "QMGR", MQOT_TOPIC: "TOPIC"}
 
 
 _OF_PROGRAM: Final = keywords("PID APPLTAG APPLTYPE CHANNEL CONNAME USERID")
-_OF_CONNECTION: Final = _OF_PROGRAM | keywords("UOWSTDA UOWSTTI UOWSTATE URTYPE")
+_OF_CONNECTION: Final = _OF_PROGRAM | keywords("UOWSTDA UOWSTTI UOWSTATE URTYPE EXTURID QMURID")
 _OF_HANDLE: Final = keywords("OBJNAME OBJTYPE OPENOPTS HSTATE TOPICSTR SUBID SUBNAME")
 _NOT_OF_CONNECTION: Final = keywords(
     """
-    APPLDESC ASTATE CLIENTID CONNOPTS CONNTAG DEST DESTQMGR EXTURID QMURID READA TID UOWLOG UOWLOGDA UOWLOGTI
+    APPLDESC ASTATE CLIENTID CONNOPTS CONNTAG DEST DESTQMGR READA TID UOWLOG UOWLOGDA UOWLOGTI
     """
 )
 
@@ -65,7 +67,8 @@ _NOT_OF_CONNECTION: Final = keywords(
 def display_connections(command: Command, administration: Administration) -> Answer:
     """DISPLAY CONN. Of TYPE(HANDLE) and TYPE(ALL) each object that a program has open is a row of its own.
 
-    CONNID is the keyword of PCF, in whose commands an identifier is whole: EXTCONN, and CONN behind it.
+    CONNID is the keyword of PCF, in whose commands an identifier is whole: EXTCONN, and CONN behind it. A branch of a
+    global transaction that is prepared is no program's, and is shown with an identifier of zeros.
     """
     asked = command.keyword("CONNID")
     kind = word_of(given, "CONN", "HANDLE", "ALL", "*") if (given := command.keyword("TYPE")) else "CONN"
@@ -75,6 +78,9 @@ def display_connections(command: Command, administration: Administration) -> Ans
         if _is_meant(command, each)
         for row in _rows(each, kind)
     ]
+    if kind != "HANDLE" and _is_meant(command, _NOBODY):
+        of_pcf = {"CONNID": _NOBODY.id} if asked is not None else {}
+        rows += [{**of_pcf, **row} for row in _in_doubt(administration)]
     known = {"CONN": _OF_CONNECTION, "HANDLE": _OF_HANDLE}.get(kind, _OF_CONNECTION | _OF_HANDLE)
     found = select(
         command,
@@ -87,6 +93,27 @@ def display_connections(command: Command, administration: Administration) -> Ans
         missing=_no_connection,
     )
     return displayed(answers.CONN_DISPLAY, found)
+
+
+# Whose the branches in doubt are.
+_NOBODY: Final = Connection(
+    id="0" * 48, pid=0, channel="", address="", user="", asserted="", application="", since=datetime.min
+)
+
+
+def _in_doubt(administration: Administration) -> Iterator[dict[str, Shown]]:
+    for number, xid in administration.queues.in_doubt():
+        yield {
+            "CONN": _NOBODY.short_id,
+            "EXTCONN": _NOBODY.extended_id,
+            "TYPE": "CONN",
+            **_program(_NOBODY),
+            **shown_moment("UOWSTDA", "UOWSTTI", None),
+            "UOWSTATE": "PREPARED",
+            "URTYPE": "XA",
+            "EXTURID": str(Xid.read(bytearray(xid), 0, "big")),
+            "QMURID": f"0.{number}",
+        }
 
 
 def _is_meant(command: Command, connection: Connection) -> bool:

@@ -291,7 +291,10 @@ def _queue_row(name: str, administration: Administration, counts: QueueCounts) -
     depth, counters = administration.queues.depth(name), administration.queues.counters
     row: dict[str, Shown] = {"QUEUE": name, "TYPE": "QUEUE", "CURDEPTH": depth, "IPPROCS": 0, "OPPROCS": 0}
     # The caller has a unit of work open, and there is only one at a time.
-    row |= {"UNCOM": "NO", "MONQ": "OFF" if counters is None else "HIGH"}
+    row |= {
+        "UNCOM": "YES" if administration.queues.has_uncommitted(name) else "NO",
+        "MONQ": "OFF" if counters is None else "HIGH",
+    }
     if counters is not None:
         oldest = counters.oldest(name) if depth else None
         age_s = 0 if oldest is None else int((administration.now - oldest).total_seconds())

@@ -16,6 +16,7 @@ from commands.disk.files import to_disk
 from commands.explain.selection import Choosing, MessageSelection
 from commands.options.replays import PYARROW_MISSING, CaptureReader, ReplayOptions, importing, network_setup
 from commands.replay import LocalReplay
+from commands.replay.arrivals import DEFAULT_QMGR
 from commands.replay.divided import shares
 from commands.replay.divided_replay import SharedReplay
 from commands.replay.local import ExitOf, ReplayCounts
@@ -129,7 +130,7 @@ class _Work:
                         lines.writelines(_encoded(transcript_lines(message, made, puts)))
                 else:
                     made = replay.put_all(message)
-                sink.add(message.seq, made.puts)
+                sink.add(message.seq, message.qmgr or DEFAULT_QMGR, made.puts)
                 if made.undecodable or made.reason == MQRC_PUBLISH_EXIT_ERROR:
                     self._warn(message.seq, message.queue, made.why)
         return replay.counts
@@ -149,7 +150,7 @@ class _Work:
                 if self.run.transcript:
                     step, puts = replay.replay(message)
                     lines.writelines(_encoded(network_transcript_lines(message, step, puts)))
-                    sink.add(message.seq, step.puts)
+                    sink.add(message.seq, message.qmgr or DEFAULT_QMGR, step.puts)
                     outcome = step.outcome
                 else:
                     outcome = replay.put_all(message, sink)

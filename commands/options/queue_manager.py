@@ -7,16 +7,17 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 import click
 
 from commands.broker.objects import is_object_name
+from commands.config.home import Home, parse_home
 from commands.qmgr.store.opening import queue_managers
 from commands.terminal.console import Console
 from rfh2.captured import CapturedMessage
 from rfh2.captures import CaptureRecord
-from rfh2.errors import QPubSubError
+from rfh2.errors import QPubSubError, StoreError
 from rfh2.mqmd import name_of
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -35,14 +36,31 @@ def default_home() -> Path:
 def complete_queue_manager(ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
     """For the shell: the queue managers under --home, where that is on the line already."""
     home = ctx.params.get("home") or os.environ.get(_HOME_VARIABLE) or default_home()
-    return [name for name in _there(Path(home)) if name.startswith(incomplete)]
+    return [name for name in _there(parse_home(str(home))) if name.startswith(incomplete)]
 
 
-def _there(home: Path) -> list[str]:
+def _there(home: Home) -> list[str]:
     try:
         return [name for name in queue_managers(home) if is_object_name(name)]
-    except OSError:
+    except (OSError, StoreError):
         return []
+
+
+class HomeType(click.ParamType[Home]):
+    """A directory, or a URL of PostgreSQL."""
+
+    name = "home"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Home:
+        if not isinstance(value, str):
+            return cast(Home, value)
+        try:
+            home = parse_home(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+        if isinstance(home, Path) and home.is_file():
+            self.fail(f"{value} is a file, not a directory", param, ctx)
+        return home
 
 
 HOME: Final = click.option(
@@ -51,9 +69,9 @@ HOME: Final = click.option(
     default=default_home,
     show_default="./qmgrs if it is there, else ~/.local/state/qpubsub",
     show_envvar=True,
-    metavar="DIRECTORY",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="The directory that holds the queue managers.",
+    metavar="DIRECTORY|URL",
+    type=HomeType(),
+    help="The directory that holds the queue managers, or postgresql://[USER@]HOST/DATABASE.",
     is_eager=True,
 )
 
@@ -90,7 +108,7 @@ QUEUE: Final = click.argument("queue", shell_complete=complete_queue)
 QMGR: Final = _option("The queue manager.", None, required=True)
 
 
-def only_queue_manager(ctx: click.Context, home: Path) -> str:
+def only_queue_manager(ctx: click.Context, home: Home) -> str:
     """The one queue manager in *home*, for a verb that changes nothing; it is said which one. Raises UsageError."""
     found = _there(home)
     if len(found) != 1:
@@ -109,7 +127,7 @@ def _given_or_only(ctx: click.Context, _parameter: click.Parameter, given: str |
 
 
 def queue_manager(function: F) -> F:
-    """``-m`` and ``--home``: the verb gets *qmgr* (str) and *home* (Path)."""
+    """``-m`` and ``--home``: the verb gets *qmgr* (str) and *home*."""
     return QMGR(HOME(function))
 
 

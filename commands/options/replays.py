@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
+from commands.broker.context import SEMANTICS, V6_BROKER, Semantics
 from commands.broker.reading import natural_queue
 from commands.config.settings import PublishExitConfig, read_config
+from commands.explain.selection import MessageSelection
 from commands.mqsc.broker import Broker
 from commands.network.estate_file import read_estate
 from commands.options.captures import STDIN, Captures, files_argument, format_option
-from commands.replay.arrivals import DEFAULT_QMGR, OutOfOrderError
+from commands.replay.arrivals import DEFAULT_QMGR, OutOfOrderError, in_order
 from commands.replay.divided import ClockWentBackError
 from commands.replay.network.local import NetworkSetup
 from commands.replay.step import Block, Timeline, blocks_of
@@ -53,7 +55,7 @@ class ReplayOptions:
 
     files: captures, or directories of them; none is stdin. form: their format, or ``auto``. engine: one of ENGINES.
     master: the Spark cluster; None, this machine. semantics: ``v7`` or ``v6``. setup: MQSC text that every queue
-    manager starts with.
+    manager starts with. monotonic_clock: no message comes earlier than the one before it at its queue manager.
     """
 
     files: tuple[Path, ...]
@@ -62,6 +64,12 @@ class ReplayOptions:
     master: str | None
     semantics: str
     setup: str
+    monotonic_clock: bool = False
+
+    def check(self, selection: MessageSelection) -> None:
+        """Raises UsageError where *selection* asks for times that are not those of the capture."""
+        if self.monotonic_clock and (selection.since is not None or selection.until is not None):
+            raise click.UsageError("--monotonic-clock changes times: it does not go with --since and --until")
 
     @property
     def source(self) -> Path:
@@ -108,20 +116,39 @@ _ENGINE: Final = (
         help="Run in this process, or on Spark.",
     ),
     click.option("--master", metavar="URL", help="The Spark cluster. The default is local[*]: this machine."),
+    click.option(
+        "--monotonic-clock",
+        is_flag=True,
+        help="If a message has an earlier time than the one before it at its queue manager, use the time of that one.",
+    ),
+)
+
+
+_OLD: Final = click.option(
+    "--old",
+    "semantics",
+    type=click.Choice([Semantics.V6.value, V6_BROKER]),
+    default=Semantics.V6.value,
+    show_default=True,
+    help="Which broker of version 6: v6-broker is WebSphere MQ's own, whose wildcards are characters in MQRFH2 too.",
 )
 
 
 def semantics_option(when: str = "") -> Callable[[F], F]:
     """``--semantics``. when: the beginning of its help, such as "With --capture: ".
 
-    The verb gets *semantics*, ``v7`` or ``v6``.
+    The verb gets *semantics*, one of SEMANTICS.
     """
     return click.option(
         "--semantics",
-        type=click.Choice(["v7", "v6"]),
+        type=click.Choice(SEMANTICS),
         default="v7",
         show_default=True,
-        help=_sentence(when, "the version whose behaviour to use where versions 6 and 7 differ."),
+        help=_sentence(
+            when,
+            "the version whose behaviour to use where versions 6 and 7 differ. v6-broker is WebSphere MQ 6's own "
+            "broker, whose wildcards are characters in MQRFH2 too.",
+        ),
     )
 
 
@@ -142,12 +169,12 @@ def _sentence(when: str, text: str) -> str:
 def replay_options(*, both_versions: bool = False, on_spark: bool = True) -> Callable[[F], F]:
     """The shared options: the verb gets *options* (ReplayOptions).
 
-    both_versions: for a verb that replays under version 6 and version 7; it has no ``--semantics``. on_spark: False for
-    a verb that replays in this process alone.
+    both_versions: for a verb that replays under version 6 and version 7; it has ``--old``, the semantics of version 6,
+    in the place of ``--semantics``. on_spark: False for a verb that replays in this process alone.
     """
     setup = setup_option(where=", in both versions" if both_versions else "")
     engine = _ENGINE if on_spark else ()
-    group = (*_FILES, *engine, setup) if both_versions else (*_FILES, *engine, semantics_option(), setup)
+    group = (*_FILES, *engine, _OLD, setup) if both_versions else (*_FILES, *engine, semantics_option(), setup)
 
     def decorated(function: F) -> F:
         @wraps(function)
@@ -160,13 +187,14 @@ def replay_options(*, both_versions: bool = False, on_spark: bool = True) -> Cal
             engine: str = "local",
             master: str | None = None,
             semantics: str = "v7",
+            monotonic_clock: bool = False,
             **own: Any,
         ) -> Any:
             if master is not None and engine != "spark":
                 raise click.UsageError("--master needs --engine spark")
             script = setup.read_text(encoding="utf-8") if setup is not None else ""
             _note_psmode(script)
-            options = ReplayOptions((*inputs, *files), form, engine, master, semantics, script)
+            options = ReplayOptions((*inputs, *files), form, engine, master, semantics, script, monotonic_clock)
             if options.on_spark:
                 _ = options.source
             return function(*args, options=options, **own)
@@ -253,7 +281,7 @@ class CaptureReader:
     """The messages of a capture, for the local engine; what cannot be read is shown, and counted in ``problems``."""
 
     def __init__(self, console: Console, options: ReplayOptions) -> None:
-        self._console = console
+        self._console, self._monotonic_clock = console, options.monotonic_clock
         self._captures = Captures(
             console, options.files, options.form, default_queue=natural_queue, numbered_together=True
         )
@@ -279,12 +307,16 @@ class CaptureReader:
             return self.in_order(lambda messages: replay(messages, 1))
 
     def in_order(self, replay: Callable[[Iterable[CapturedMessage]], T]) -> T:
-        """What *replay* gives for the messages as they come, or, where it raises OutOfOrderError, for all sorted."""
+        """What *replay* gives for the messages as they come, or, where it raises OutOfOrderError, for all sorted.
+
+        Raises RepeatedSeqError.
+        """
         try:
-            return replay(self._messages())
+            return replay(in_order(self._messages(), monotonic_clock=self._monotonic_clock))
         except OutOfOrderError:
             self.problems = 0
-            return replay(sorted(self._messages(), key=lambda message: message.seq))
+            messages = sorted(self._messages(), key=lambda message: message.seq)
+            return replay(in_order(messages, monotonic_clock=self._monotonic_clock))
 
     def _messages(self) -> Iterator[CapturedMessage]:
         for record in self._captures.records(again=True):

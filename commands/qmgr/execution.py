@@ -209,7 +209,7 @@ class Execution:
                 tally.put(delivered.kind)
                 batch.size_bytes += len(delivered.body)
                 if self._records:
-                    batch.puts.append(Put.of(arrival.seq, n, delivered))
+                    batch.puts.append(Put.of(arrival.seq, broker.qmgr, n, delivered))
         tally.commands += 1
         if self._observer is not None:
             batch.ended(server.kind, done.completion, done.reason)
@@ -339,7 +339,7 @@ class Execution:
                 if done.kind is PutKind.DEADLETTER and (wanted := puts[n]).kind is not PutKind.DEADLETTER:
                     batch.refused(wanted.kind, wanted.queue, done)
                 if self._records:
-                    batch.puts.append(Put.of(arrival.seq, n, done))
+                    batch.puts.append(Put.of(arrival.seq, broker.qmgr, n, done))
         batch.size_bytes += size_bytes
         for what in outcome.lost:
             _log.warning(

@@ -96,11 +96,10 @@ class How(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Capability:
-    """One row of the table in docs/live-brokers.md. note: one line, for people."""
+    """One cell of the table in docs/live-brokers.md."""
 
     feature: Feature
     how: How
-    note: str
 
 
 class TreeNotAskedError(QPubSubError):

@@ -6,7 +6,7 @@ What a queue manager takes is decoded and parsed, and nothing else is done with 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice, repeat, starmap
 from typing import Any, Final
 
@@ -15,6 +15,7 @@ import pyarrow as pa
 from commands.explain.reading import explained
 from commands.headers.registry import parse
 from commands.model import Command
+from commands.replay.columns import DECODED, WITH_DECODED, arrow_schema
 from rfh2.captured import CapturedMessage
 from rfh2.captures.record import CaptureRecord
 from rfh2.errors import QPubSubError
@@ -24,55 +25,7 @@ from rfh2.message import Message, body_text, decode
 from rfh2.mqmd import Mqmd, name_of
 from streams.selectors.properties import user_properties
 
-_STRINGS: Final = pa.list_(pa.string())
-_PROBLEM: Final = pa.struct(
-    [("code", pa.string()), ("severity", pa.string()), ("offset", pa.int32()), ("message", pa.string())]
-)
-
-SCHEMA: Final = pa.schema(
-    [
-        ("seq", pa.int64()),
-        ("time", pa.timestamp("us", tz="UTC")),
-        ("qmgr", pa.string()),
-        ("queue", pa.string()),
-        ("user", pa.string()),
-        ("msg_type", pa.int32()),
-        ("report", pa.int32()),
-        ("expiry", pa.int32()),
-        ("encoding", pa.int32()),
-        ("ccsid", pa.int32()),
-        ("format", pa.string()),
-        ("priority", pa.int32()),
-        ("persistence", pa.int32()),
-        ("msg_id", pa.binary()),
-        ("correl_id", pa.binary()),
-        ("reply_to_q", pa.string()),
-        ("reply_to_qmgr", pa.string()),
-        ("user_identifier", pa.string()),
-        ("put_appl_name", pa.string()),
-        ("headers", _STRINGS),
-        ("family", pa.string()),
-        ("command", pa.string()),
-        ("topics", _STRINGS),
-        ("options", _STRINGS),
-        ("stream_name", pa.string()),
-        ("sub_point", pa.string()),
-        ("sub_name", pa.string()),
-        ("sub_identity", pa.string()),
-        ("sub_user_data", pa.string()),
-        ("filter", pa.string()),
-        ("q_name", pa.string()),
-        ("qmgr_name", pa.string()),
-        ("properties", pa.map_(pa.string(), pa.string())),
-        ("body_format", pa.string()),
-        ("body_encoding", pa.int32()),
-        ("body_ccsid", pa.int32()),
-        ("body_offset", pa.int32()),
-        ("body_length", pa.int32()),
-        ("body_text", pa.string()),
-        ("problems", pa.list_(_PROBLEM)),
-    ]
-)
+SCHEMA: Final = arrow_schema(DECODED)
 """One row a message. Of a message that cannot be decoded it has what could be decoded, and the problem.
 
 properties: those of the folder usr as text, ``true`` and ``false`` for booleans and hexadecimal for binary. The names
@@ -82,9 +35,7 @@ of nested elements are joined with periods. body_text: the data behind the heade
 _KEPT: Final = ("seq", "time", "qmgr", "queue", "user")
 _MADE: Final = SCHEMA.names[len(_KEPT) :]
 
-MESSAGE_SCHEMA: Final = pa.schema(
-    [*(SCHEMA.field(name) for name in _MADE), pa.field("body", pa.binary()), pa.field("error", pa.string())]
-)
+MESSAGE_SCHEMA: Final = arrow_schema(WITH_DECODED)
 """What is decoded of a message alone: the columns of SCHEMA that do not come from the capture, and two more.
 
 body: the data behind the headers. error: why the message cannot be decoded, or why its command is refused; None where
@@ -98,15 +49,13 @@ _Read = tuple[Message, Mqmd, Command | None, tuple[dict[str, Any], ...]]
 """What was decoded of a message: it, its descriptor or the one assumed, its command, and its problems."""
 
 
-def table_of(records: Iterable[CaptureRecord], thorough: bool = False) -> pa.Table:
-    """A table of one row a record. A record that cannot be read has its problem, and None in all other columns."""
+def batches_of(records: Iterable[CaptureRecord], thorough: bool = False) -> Iterator[pa.RecordBatch]:
+    """Batches of one row a record. A record that cannot be read has its problem, and None in all other columns."""
     waiting = iter(records)
-    batches = []
     while some := list(islice(waiting, _BATCH_RECORDS)):
         columns = zip(*[_record_row(record, thorough) for record in some], strict=True)
         arrays = [pa.array(list(column), field.type) for column, field in zip(columns, SCHEMA, strict=True)]
-        batches.append(pa.RecordBatch.from_arrays(arrays, schema=SCHEMA))
-    return pa.Table.from_batches(batches, SCHEMA)
+        yield pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
 
 
 def _record_row(record: CaptureRecord, thorough: bool) -> tuple[Any, ...]:

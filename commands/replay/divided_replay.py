@@ -43,7 +43,7 @@ class SharedReplay:
             made = replay.put_all_of(message.qmgr, message.arrival, counted=message.counted)
             if not message.counted:
                 continue
-            lines.add(message.seq, made.puts)
+            lines.add(message.seq, message.qmgr, made.puts)
             if made.undecodable:
                 undecodable.append(Undecodable(message.seq, message.queue, made.why))
         written = self._file.getvalue()

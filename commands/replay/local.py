@@ -1,4 +1,5 @@
-"""The local replay: one broker for each queue manager in the capture, all in this process, in the order of ``seq``.
+"""The local replay: one broker for each queue manager in the capture, all in this process, in the order of ``seq``
+and, of messages with one seq, of queue managers.
 
 Every other engine must give the same result: the same capture gives the same puts, byte for byte, on every machine and
 in every replay.
@@ -15,7 +16,7 @@ from commands.broker.outcome import Arrival, Outcome
 from commands.broker.puts import Outgoing, Put, PutKind
 from commands.headers.response import Completion
 from commands.mqsc.broker import Broker, BrokerState
-from commands.replay.arrivals import DEFAULT_QMGR, OutOfOrderError
+from commands.replay.arrivals import DEFAULT_QMGR, OutOfOrderError, in_order
 from commands.templates.templates import PublicationTemplates
 from rfh2.captured import CapturedMessage
 
@@ -88,8 +89,8 @@ class LocalReplay:
         return replay
 
     def puts(self, messages: Iterable[CapturedMessage]) -> Iterator[Put]:
-        """The puts of *messages*, which are in the order of ``seq``. Raises what ``replay`` does."""
-        for message in messages:
+        """The puts of *messages*, which are in the order of ``seq``. Raises what ``replay`` and ``in_order`` do."""
+        for message in in_order(messages):
             yield from self.replay(message)[1]
 
     def replay(self, message: CapturedMessage, *, counted: bool = True) -> tuple[Outcome, list[Put]]:

@@ -12,22 +12,9 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from commands.broker.puts import Outgoing
+from commands.replay.columns import PUTS, arrow_schema
 
-SCHEMA: Final = pa.schema(
-    [
-        ("seq", pa.int64()),
-        ("n", pa.int32()),
-        ("kind", pa.string()),
-        ("qmgr", pa.string()),
-        ("queue", pa.string()),
-        ("topic", pa.string()),
-        ("sub_name", pa.string()),
-        ("completion", pa.string()),
-        ("reason", pa.int32()),
-        ("md", pa.binary()),
-        ("body", pa.binary()),
-    ]
-)
+SCHEMA: Final = arrow_schema(PUTS)
 """The Parquet form of puts: the fields of their JSON lines, a column each."""
 
 _NAMES: Final = [name for name in SCHEMA.names if pa.types.is_string(SCHEMA.field(name).type)]
@@ -51,23 +38,24 @@ class PutColumns:
         """Whether it is time to take the batch."""
         return len(self._columns[0]) >= _BATCH_ROWS or self._bytes >= _BATCH_BYTES
 
-    def add(self, seq: int, puts: Sequence[Outgoing], begin: int = 0) -> None:
-        """The puts of command *seq*. begin: the n of the first one."""
+    def add(self, seq: int, at_qmgr: str, puts: Sequence[Outgoing], begin: int = 0) -> None:
+        """The puts of command *seq*, which arrived at *at_qmgr*. begin: the n of the first one."""
         if not puts:
             return
         count, columns = len(puts), self._columns
         kinds, qmgrs, queues, mds, bodies, topics, sub_names, completions, reasons, *_ = zip(*puts, strict=True)
         columns[0] += (seq,) * count
         columns[1] += range(begin, begin + count)
-        columns[2] += [kind.value for kind in kinds]
-        columns[3] += qmgrs
-        columns[4] += queues
-        columns[5] += topics
-        columns[6] += sub_names
-        columns[7] += [None if each is None else each.value for each in completions]
-        columns[8] += reasons
-        columns[9] += mds
-        columns[10] += bodies
+        columns[2] += (at_qmgr,) * count
+        columns[3] += [kind.value for kind in kinds]
+        columns[4] += qmgrs
+        columns[5] += queues
+        columns[6] += topics
+        columns[7] += sub_names
+        columns[8] += [None if each is None else each.value for each in completions]
+        columns[9] += reasons
+        columns[10] += mds
+        columns[11] += bodies
         self._bytes += sum(map(len, bodies))
 
     def take(self) -> Iterator[pa.RecordBatch]:
@@ -88,9 +76,9 @@ class PutsParquet:
         self._batches: list[pa.RecordBatch] = []
         self._bytes = 0
 
-    def add(self, seq: int, puts: Sequence[Outgoing], begin: int = 0) -> None:
-        """The puts of one message. begin: the n of the first one."""
-        self._held.add(seq, puts, begin)
+    def add(self, seq: int, at_qmgr: str, puts: Sequence[Outgoing], begin: int = 0) -> None:
+        """The puts of one message; see ``PutColumns.add``."""
+        self._held.add(seq, at_qmgr, puts, begin)
         if self._held.is_full:
             self._take()
 

@@ -26,6 +26,7 @@ from typing import Any, Final, Self
 
 from commands.broker.authority import GroupsOf
 from commands.broker.budget import Budget
+from commands.config.home import Home
 from commands.config.settings import Config, exposed_secrets
 from commands.disk import permissions
 from commands.disk.errors import SupersededError
@@ -67,7 +68,7 @@ class RunSettings:
     """What the command line, the environment and the file of ``--config`` ask for; named as the options of ``run``."""
 
     qmgr: str
-    home: Path
+    home: Home
     config: Config = field(default_factory=Config)  # the tables of the file; an option below comes before its table
     once: bool = False  # end when the queues are empty
     record: Path | None = None  # JSON Lines with every put

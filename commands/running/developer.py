@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from commands.broker.objects import QueueManager
+from commands.config.home import Home, PostgresqlHome
 from commands.config.settings import Config, ConfigError
 from commands.disk.errors import QueueManagerNotFoundError
 from commands.disk.lock import HolderLock, require_locks
@@ -53,7 +54,7 @@ class Developer:
     metrics: str | None = None
     log: Path | None = None
 
-    def settings(self, home: Path, config: Config) -> RunSettings:
+    def settings(self, home: Home, config: Config) -> RunSettings:
         """Make the queue manager in *home*, if it is not there, and its objects; how to run it.
 
         Raises ConfigError, StoreError, OSError.
@@ -68,7 +69,7 @@ class Developer:
             ScriptDirectory(self.mqsc, lambda: _made(home, self.qmgr), groups_of_developer).look()
         listener: dict[str, Any] = {"listen": self.listen, "plain_passwords": True}
         if self.passwords:
-            listener["users_file"] = _users_file(home / _USERS, self.passwords)
+            listener["users_file"] = _users_file(_place_of(home) / _USERS, self.passwords)
         tables: dict[str, Any] = {"listener": config.listener.model_copy(update=listener)}
         if self.mqsc is not None:
             tables["mqsc"] = config.mqsc.model_copy(update={"directory": self.mqsc})
@@ -85,6 +86,10 @@ class Developer:
     def _script(self) -> str:
         text = (files(__package__) / "developer.mqsc").read_text(encoding="utf-8")
         return text.replace("CHCKCLNT(ASQMGR)", "CHCKCLNT(REQUIRED)") if APP in self.passwords else text
+
+
+def _place_of(home: Home) -> Path:
+    return home.directory if isinstance(home, PostgresqlHome) else home
 
 
 def groups_of_developer(user: str) -> tuple[str, ...]:
@@ -129,7 +134,7 @@ def _sweep(directory: Path) -> None:
                 lock.release()
 
 
-def _made(home: Path, qmgr: str) -> QueueManagerStore:
+def _made(home: Home, qmgr: str) -> QueueManagerStore:
     try:
         return QueueManagerStore.open(home, qmgr, durability=Durability.NORMAL)
     except QueueManagerNotFoundError:

@@ -20,12 +20,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from commands.config.home import Home, PostgresqlHome
 from commands.disk.errors import QueueManagerInUseError, StoreBusyError, SupersededError
-from commands.disk.lock import LOOKED_AT_S, HolderLock, require_locks
+from commands.disk.lock import LOOKED_AT_S, PROCESSOR_LOCK, HolderLock, require_locks
 from commands.disk.open_files import raise_limit
 from commands.qmgr.store import Durability
-from commands.qmgr.store.opening import PROCESSOR_LOCK, directory_of, require_readable, take_over
-from commands.qmgr.store.sqlite import PATIENCE_S
+from commands.qmgr.store.opening import directory_of, require_readable, take_over
+from commands.qmgr.store.queue_manager import PATIENCE_S
+from commands.running.database_tenure import DatabaseTenure, tenure
 from commands.running.lease import STANDBY_LOCK, Lease, LeaseWatch, Tenure, end_by_force, read_lease
 from commands.running.listening import Beside, beside
 from commands.running.service_manager import Heartbeat, notify
@@ -49,7 +51,7 @@ class Plan:
     that says which instance is active. lost: called when another instance has taken over.
     """
 
-    home: Path
+    home: Home
     qmgr: str
     durability: Durability
     standby: bool
@@ -84,28 +86,42 @@ def instance(console: Console, plan: Plan) -> Worker | int:
     require_locks(f"queue manager {plan.qmgr}")
     raise_limit()
     directory = directory_of(plan.home, plan.qmgr)
+    if isinstance(plan.home, PostgresqlHome):
+        require_readable(plan.home, plan.qmgr)  # makes the directory, too
     if plan.takes_hangup:
         signal.signal(signal.SIGHUP, signal.SIG_IGN)  # while there is no worker, no log is open
     while True:
-        tenure = _Candidate(console, plan, directory).wait()
-        if tenure is None:
+        held = _active(console, plan, directory)
+        if held is None:
             return ExitCode.DONE
         try:
             listening: list[str] = []
             with ExitStack() as servers:
                 for server in plan.servers:
-                    listening.append(servers.enter_context(beside(server, tenure.renew)))
+                    listening.append(servers.enter_context(beside(server, held.renew)))
                     console.say(f"queue manager {plan.qmgr}: {server.told.format(listening[-1])}")
-                outcome = supervised(console, directory, plan.time_s, plan.takes_hangup, tenure)
+                outcome = supervised(console, directory, plan.time_s, plan.takes_hangup, held)
                 if isinstance(outcome, WorkPage):
-                    return Worker(outcome, tenure.epoch, tenure.took_over, tuple(listening))
+                    return Worker(outcome, held.epoch, held.took_over, tuple(listening))
             return outcome
         except SupersededError as error:
             plan.lost(error)
             if not plan.standby:
                 raise
         finally:
-            tenure.end()
+            held.end()
+
+
+def _active(console: Console, plan: Plan, directory: Path) -> Tenure | DatabaseTenure | None:
+    """This instance's tenure as soon as it is active; None if it was asked to end before."""
+    if not isinstance(plan.home, PostgresqlHome):
+        return _Candidate(console, plan, directory).wait()
+
+    def waiting(active: Callable[[], str]) -> AbstractContextManager[None]:
+        console.say(f"queue manager {plan.qmgr}: running as standby; {active()}")
+        return plan.waiting(active)
+
+    return tenure(plan.home, plan.qmgr, plan.lease_s, waiting if plan.standby else None)
 
 
 class _Candidate:

@@ -28,8 +28,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from commands.disk.errors import SupersededError
-from commands.disk.lock import HolderLock, is_held
-from commands.qmgr.store.opening import PROCESSOR_LOCK
+from commands.disk.lock import PROCESSOR_LOCK, HolderLock, is_held
 from commands.running.fixed_file import FixedFile, read_fixed
 
 LEASE_FILE: Final = "run.lease"

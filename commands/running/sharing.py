@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Final
 from uuid import uuid4
 
+from commands.config.home import Home, PostgresqlHome
 from commands.disk.lock import HolderLock, is_held, require_locks
 from commands.disk.permissions import make_directory
 from commands.links.engine.threads import Backoff
@@ -36,6 +37,7 @@ from commands.running.fixed_file import FixedFile, read_fixed
 from commands.running.lease import STOPPED_S, Lease, LeaseWatch, Tenure
 from commands.running.shares_file import Share
 from commands.running.supervisor import is_stopped_child
+from rfh2.errors import StoreError
 
 # Which bridges share the workload now: each has a directory, with a lock, a lease, and what it works for.
 #
@@ -68,7 +70,7 @@ class Membership:
     SystemUnsuitableError.
     """
 
-    def __init__(self, home: Path, name: str, lease_s: float) -> None:
+    def __init__(self, home: Home, name: str, lease_s: float) -> None:
         require_locks(f"workload {name}")
         self._directory = _directory(home, name)
         self.id = f"{os.getpid()}-{uuid4().hex[:8]}"
@@ -114,7 +116,7 @@ class Membership:
         self._lock.release()
 
 
-def present(home: Path, name: str) -> list[Member]:
+def present(home: Home, name: str) -> list[Member]:
     """The bridges of workload *name* that are there, for people."""
     found = []
     for each in _present(_directory(home, name)):
@@ -134,7 +136,11 @@ def part_of(shares: int, members: Sequence[str], me: str) -> int:
     return each + (members.index(me) < rest)
 
 
-def _directory(home: Path, name: str) -> Path:
+def _directory(home: Home, name: str) -> Path:
+    if isinstance(home, PostgresqlHome):
+        raise StoreError(
+            f"{home}: bridges share queue managers in a directory only; start qpubsub run for each of them"
+        )
     return directory_of(home / BRIDGES, name)
 
 
@@ -197,7 +203,7 @@ class SharingBridge:
     """One bridge of *shares* in *home*, as a member among others. serve: see ``Serve``. say: for people."""
 
     def __init__(
-        self, home: Path, shares: Sequence[Share], membership: Membership, serve: Serve, say: Callable[[str], None]
+        self, home: Home, shares: Sequence[Share], membership: Membership, serve: Serve, say: Callable[[str], None]
     ) -> None:
         self._seats = [_Seat(share, directory_of(home, share.qmgr)) for share in shares]
         self._membership, self._serve, self._say = membership, serve, say

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Final
 
 from commands.broker.connections import ListenerReport, programs
@@ -16,6 +17,7 @@ from commands.qmgr.delivery import is_stranding
 from commands.qmgr.store import QueueManagerStore, QueueOverview
 from commands.qmgr.store.listeners import AskedListeners
 from commands.qmgr.store.overview import Overview, Totals
+from commands.running import database_tenure
 from commands.running.journal import last_status
 from commands.running.lease import instances
 from commands.running.work_page import being_worked_on
@@ -188,7 +190,8 @@ def _processor(store: QueueManagerStore, now: datetime) -> dict[str, Any]:
     if working is not None and not working["died"]:
         for_s = _age_s(datetime.fromisoformat(working["since"]), now)
         status["working_on"] = {**working["message"], "seq": working["seq"], "since": working["since"], "for_s": for_s}
-    status["instances"] = instances(store.directory)
+    here = isinstance(store.home, Path)
+    status["instances"] = instances(store.directory) if here else database_tenure.instances(store.database)
     return status
 
 

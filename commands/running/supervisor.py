@@ -29,6 +29,7 @@ from commands.disk.errors import SupersededError
 from commands.qmgr.store.port import StoredMessage
 from commands.qmgr.watchdog import BACKOUT_THRESHOLD, WAITS, EndedProcessors, OverdueError
 from commands.running.child_processes import MOST_CRASHES, Crashes, die_with
+from commands.running.database_tenure import DatabaseTenure
 from commands.running.fixed_file import FixedFile
 from commands.running.lease import Tenure
 from commands.running.service_manager import Heartbeat, notify
@@ -68,7 +69,7 @@ def supervised(
     directory: Path,
     time_s: float,
     takes_hangup: bool,
-    tenure: Tenure,
+    tenure: Tenure | DatabaseTenure,
 ) -> WorkPage | int:
     """Fork a worker: the shared page in the worker, the exit code in the supervisor once there is no worker any more.
 
@@ -80,7 +81,9 @@ def supervised(
 
 
 class _Supervisor:
-    def __init__(self, console: Console, directory: Path, time_s: float, takes_hangup: bool, tenure: Tenure) -> None:
+    def __init__(
+        self, console: Console, directory: Path, time_s: float, takes_hangup: bool, tenure: Tenure | DatabaseTenure
+    ) -> None:
         self._console, self._directory, self._time_s, self._tenure = console, directory, time_s, tenure
         self._takes_hangup, self._worker = takes_hangup, 0
         self._page = WorkPage()

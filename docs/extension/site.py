@@ -17,10 +17,11 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.util.docutils import SphinxDirective
 
-from extension import contents, metrics, mqsc, options, reasons, rules, verbs
+from extension import columns, contents, metrics, mqsc, options, reasons, rules, verbs
 from extension.markdown import Table
 
 TABLES: dict[str, Callable[..., Table]] = {
+    "columns": columns.table,
     "json-forms": verbs.json_forms,
     "metrics": metrics.table,
     "mqsc-commands": mqsc.commands,

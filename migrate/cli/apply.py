@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from commands.config.home import Home
 from commands.options.verb import verb
 from commands.terminal.console import Console, ExitCode
 from migrate.cli import live_options
@@ -16,7 +17,7 @@ from migrate.live.applying import Applier, advance, wanted_checkpoints
 from migrate.live.checkpoints import Checkpoint
 from migrate.live.journal import JOURNAL, Journal
 from migrate.live.undoing import Undoing
-from migrate.log import taken_back
+from migrate.log import changed_since
 from migrate.planned_state import read_planned
 
 
@@ -29,8 +30,8 @@ from migrate.planned_state import read_planned
     former={"--until": "--through"},
     exit_codes={
         0: "done",
-        1: "stopped in the middle, something could not be taken back, or --undo takes back what others have changed "
-        "since; each is named",
+        1: "stopped in the middle, something could not be taken back, or others have changed something since, which "
+        "--undo keeps; each is named",
         2: "nothing was changed",
     },
 )
@@ -45,6 +46,7 @@ from migrate.planned_state import read_planned
 )
 @click.option("--rehearse", is_flag=True, help="Print what would be sent, and what is there already; change nothing.")
 @click.option("--undo", is_flag=True, help="Take back what was applied, as the journal has it.")
+@click.option("--force", is_flag=True, help="With --undo: take back also what others have changed since.")
 @click.option(
     "--journal",
     "journal_file",
@@ -59,7 +61,7 @@ from migrate.planned_state import read_planned
 def command(
     console: Console,
     qmgr: str,
-    home: Path,
+    home: Home,
     admin: str | None,
     queues: str | None,
     config: Path | None,
@@ -68,6 +70,7 @@ def command(
     confirm: tuple[str, ...],
     rehearse: bool,
     undo: bool,
+    force: bool,
     journal_file: Path | None,
     wait_s: float,
     as_json: bool,
@@ -79,6 +82,8 @@ def command(
     follows. What the queue manager has already is left as it is. After an interruption at any moment, run the same
     command again: it goes on, and does nothing twice. A refusal stops the run and names the line.
     """
+    if force and not undo:
+        raise click.UsageError("--force goes with --undo alone")
     heading, planned = read_planned(live_options.planned_file(directory))
     if heading.qmgr != qmgr:
         raise click.UsageError(f"{directory} is the plan for queue manager {heading.qmgr}, not {qmgr}")
@@ -98,7 +103,8 @@ def command(
             raise click.UsageError(f"{path}: there is no journal, so nothing was applied")
         with closing(Journal.open(path, heading, administrator.where)) as journal:
             if undo:
-                return _undo(console, Undoing(administrator, heading, planned), journal, rehearse=rehearse)
+                undoing = Undoing(administrator, heading, planned, live.retained_data, force)
+                return _undo(console, undoing, journal, rehearse=rehearse)
             if rehearse:
                 return _rehearse(console, applier, journal, as_json)
             wanted = wanted_checkpoints(applier.remaining(journal), every=every, until=until)
@@ -160,5 +166,5 @@ def _undo(console: Console, undoing: Undoing, journal: Journal, *, rehearse: boo
     for left in undoing.left:
         console.warn(f"it would be left: {left}" if rehearse else f"left: {left}")
     for line in undoing.others:
-        console.warn(taken_back(line, rehearse))
+        console.warn(changed_since(line, rehearse=rehearse, force=undoing.force))
     return ExitCode.PROBLEMS if undoing.left or undoing.others else ExitCode.DONE

@@ -26,6 +26,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import click
 
+from commands.config.home import Home
 from commands.options.captures import say_that_stdin_is_read
 from commands.qmgr.store import QueueManagerStore
 from commands.terminal.console import Console, ExitCode
@@ -233,7 +234,7 @@ class MigrationOptions:
     """What an administrator gives to strmqbrk and to migmbbrk, by the names of click's parameters."""
 
     qmgr: str
-    home: Path
+    home: Home
     source: tuple[str, ...]
     more: tuple[str, ...]  # sources too, given as arguments
     target: str  # of TARGETS
@@ -248,6 +249,7 @@ class MigrationOptions:
     from_qmgr: str | None
     rehearse: bool
     undo: bool
+    force: bool  # with undo; strmqbrk has it for objects of the same name too
     now: datetime = field(default_factory=utc_now)
 
     @property

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import click
 
+from commands.config.home import Home
 from commands.config.settings import exposed_secrets, read_config
 from commands.disk.errors import QueueManagerInUseError
 from commands.disk.lock import exclusive, require_locks
@@ -53,7 +54,7 @@ def _on_estate(*examples: str, exit_codes: Mapping[int, str] = EXIT_CODES, **set
         action = function.__name__
 
         @wraps(function)
-        def acting(console: Console, directory: Path, home: Path, as_json: bool, **own: Any) -> Any:
+        def acting(console: Console, directory: Path, home: Home, as_json: bool, **own: Any) -> Any:
             estate = read_estate(directory)
             only, jobs = own.pop("only"), own.pop("jobs", None)
             chosen = tuple(_chosen(estate, only, own.pop("wave")))
@@ -137,6 +138,7 @@ def rehearse(asked: Asked) -> ExitCode:
     metavar="CHECKPOINT",
     help="A person has done what this checkpoint needs, on all chosen queue managers; you can repeat it.",
 )
+@click.option("--accept-old", is_flag=True, help="Also plans whose sources are older than estate.toml allows.")
 @live_options.wait
 def apply(asked: Asked, confirmed: tuple[str, ...], until: str | None, **given: Any) -> ExitCode:
     """Carry the plans out, wave after wave; a wave begins when all brokers of the wave before are done."""
@@ -151,9 +153,10 @@ def verify(asked: Asked) -> ExitCode:
 
 
 @_on_estate("qpubsub estate undo bank/ --only BANKFX")
-def undo(asked: Asked) -> ExitCode:
+@click.option("--force", is_flag=True, help="Take back also what others have changed since.")
+def undo(asked: Asked, **given: Any) -> ExitCode:
     """Take the migrations back, the last wave first."""
-    return _acted(asked, {})
+    return _acted(asked, given)
 
 
 def _acted(asked: Asked, given: dict[str, Any], checkpoints: tuple[str, ...] = ()) -> ExitCode:

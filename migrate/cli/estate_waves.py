@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Final
 
 import click
 
+from commands.config.home import Home
 from commands.network.estate_file import Estate, EstateQueueManager
 from commands.terminal.console import Console, ExitCode
 from migrate.cli import choices
@@ -45,7 +45,7 @@ class Asked:
     console: Console
     action: str
     estate: Estate
-    home: Path
+    home: Home
     chosen: tuple[EstateQueueManager, ...]
     jobs: int
     as_json: bool

@@ -9,6 +9,7 @@ from typing import Final
 
 import click
 
+from commands.config.home import Home
 from commands.options.verb import verb
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
@@ -75,7 +76,7 @@ from rfh2.captures import write_captures
 def command(
     console: Console,
     qmgr: str,
-    home: Path,
+    home: Home,
     admin: str | None,
     queues: str | None,
     config: Path | None,

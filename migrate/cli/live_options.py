@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 
 import click
 
+from commands.config.home import Home
 from commands.config.settings import exposed_secrets, read_config
 from commands.options.queue_manager import queue_manager
 from commands.terminal.console import Console
@@ -63,7 +64,7 @@ def directory_of_plan(function: F) -> F:
 
 @contextmanager
 def opened(
-    console: Console, home: Path, qmgr: str, admin: str | None, queues: str | None, config: Path | None
+    console: Console, home: Home, qmgr: str, admin: str | None, queues: str | None, config: Path | None
 ) -> Iterator[LiveQueueManager]:
     """The queue manager that the options name, closed at the end. Raises ConfigError, StoreError."""
     settings = read_config(config)

@@ -207,17 +207,17 @@ def undo(console: Console, options: MigrationOptions, tool: Tool) -> ExitCode:
     """Restore what the last migration changed; a rehearsal prints what that would be, an object a line."""
     rehearse = options.rehearse
     with QueueManagerStore.open(options.home, options.qmgr) as store:
-        undone = embedded.undo(store, tool, rehearse=rehearse)
+        undone = embedded.undo(store, tool, rehearse=rehearse, force=options.force)
     if rehearse:
         for change in undone.changes:
             console.data(lines.one_line(change))
-        console.say(f"rehearsal: {undone.given_back} objects would be as they were; nothing was changed")
+        console.say(f"rehearsal: {undone.given_back} objects would be taken back; nothing was changed")
     else:
-        console.say(f"{undone.given_back} objects, subscriptions and retained publications are as they were")
+        console.say(f"{undone.given_back} objects, subscriptions and retained publications were taken back")
     for left in undone.left:
         console.warn(f"would be left: {left}" if rehearse else left)
     for line in undone.others:
-        console.warn(lines.taken_back(lines.one_line(line), rehearse))
+        console.warn(lines.changed_since(lines.one_line(line), rehearse=rehearse, force=options.force))
     return ExitCode.PROBLEMS if undone.left or undone.others else ExitCode.DONE
 
 

@@ -28,7 +28,6 @@ class _Options(MigrationOptions):
     """What an administrator gives to strmqbrk."""
 
     parent: str | None
-    force: bool
     log_file: Path | None
     name_separator: str
     extract: bool
@@ -71,7 +70,12 @@ class _Options(MigrationOptions):
     metavar="QMGR",
     help="Deprecated: the parent is migrated without it. Another parent than the recorded one is an error.",
 )
-@click.option("--force", "-f", is_flag=True, help="Replace objects of the same name. Without it they are skipped.")
+@click.option(
+    "--force",
+    "-f",
+    is_flag=True,
+    help="Replace objects of the same name. Without it they are skipped. With --undo: see there.",
+)
 @click.option(
     "--log",
     "-l",
@@ -91,7 +95,12 @@ class _Options(MigrationOptions):
     metavar="TEXT",
     help="The text between a subscription's name and the name of its stream.",
 )
-@click.option("--undo", is_flag=True, help="Restore what the last migration changed.")
+@click.option(
+    "--undo",
+    is_flag=True,
+    help="Take back what the last migration did. What others have changed since is kept, and named; --force takes it "
+    "back too.",
+)
 @click.option("--extract", is_flag=True, help="Write the command messages that ask a version 6 broker for its state.")
 @click.option("--stream", multiple=True, metavar="QUEUE", help="With --extract: a stream besides the default.")
 @choices.trust
@@ -110,7 +119,7 @@ def command(console: Console, /, **given: Any) -> ExitCode:
     """
     options = _Options(**given)
     if options.undo:
-        others = {"source": options.given, "extract": options.extract, "force": options.force, "out": options.out}
+        others = {"source": options.given, "extract": options.extract, "out": options.out}
         running.no_others("--undo", **others, accept_unread=options.accept_unread)
         return running.undo(console, options, Tool.STRMQBRK)
     if options.extract:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import click
 
+from commands.config.home import Home
 from commands.options.verb import verb
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
@@ -53,7 +54,7 @@ _OBJECTS: Final[dict[Kind, str]] = {
 def command(
     console: Console,
     qmgr: str,
-    home: Path,
+    home: Home,
     admin: str | None,
     queues: str | None,
     config: Path | None,

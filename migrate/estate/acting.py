@@ -9,7 +9,9 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
+from typing import Final
 
 from commands.disk.permissions import make_directory
 from commands.qmgr.store import QueueManagerStore
@@ -31,13 +33,15 @@ from migrate.estate.jobs import (
 )
 from migrate.estate.planning import plan_broker
 from migrate.estate.records import DONE, WANTED, BrokerState, Record
-from migrate.log import taken_back
+from migrate.log import applying, changed_since, closing, reading
 from migrate.marker import marker_of
 from migrate.plan import MigrationPlan, Outcome, Phase, Tool
 from migrate.report import facts
 from migrate.report.outputs import json_lines
 from migrate.target import Target
 from rfh2.captured import iso
+
+LOG_NAME: Final = "psmigr.log"
 
 
 def rehearse_broker(job: BrokerJob) -> BrokerResult:
@@ -53,7 +57,7 @@ def rehearse_broker(job: BrokerJob) -> BrokerResult:
         with tempfile.TemporaryDirectory(prefix=".rehearsal-", dir=job.files.directory) as place:
             said = tuple(tried(job, record, Path(place)))
         state = BrokerState.PLANNED if said else BrokerState.REHEARSED
-        made = with_figures(record.model_copy(update={"state": state, "at": iso(job.now), "said": said}))
+        made = rehearsed(with_figures(record.model_copy(update={"state": state, "at": iso(job.now), "said": said})))
     return acted_on(job, made)
 
 
@@ -64,7 +68,7 @@ def apply_broker(job: BrokerJob) -> BrokerResult:
         if record.state in DONE:
             remember(job, record)
             return BrokerResult(job.qmgr, record)
-        refused = why_not(job, record)
+        refused = why_not(job, record) or why_too_old(job, record)
         if not refused and not job.exists and job.create:
             create(job, job.home)
         if not refused and not job.exists:
@@ -113,8 +117,8 @@ def undo_broker(job: BrokerJob) -> BrokerResult:
                 why = "it was migrated from another state than was planned here: undo it with its own verb"
                 return BrokerResult(job.qmgr, record, refused=why)
             while recorded(store, job.tool) is not None:
-                undone = embedded.undo(store, job.tool)
-                left += (*undone.left, *map(taken_back, undone.others))
+                undone = embedded.undo(store, job.tool, force=job.force)
+                left += (*undone.left, *(changed_since(each, force=job.force) for each in undone.others))
         update = {"state": BrokerState.UNDONE, "at": iso(job.now), "said": tuple(left)}
         made = with_figures(record.model_copy(update=update))
     return acted_on(job, made)
@@ -132,8 +136,15 @@ def _carried_out(job: BrokerJob, record: Record) -> str:
             return refused
         # The report in its other forms is beside the plan.
         found = facts(plan, target)
-        embedded.apply(store, plan, reports={"report.json": lambda: encoded_lines(json_lines(found))})
+        embedded.apply(
+            store, plan, reports={"report.json": lambda: encoded_lines(json_lines(found)), LOG_NAME: lambda: _log(plan)}
+        )
     return ""
+
+
+def _log(plan: MigrationPlan) -> Iterator[bytes]:
+    """The lines of the migration log (guide 7.1), as the verbs write them, without their times."""
+    return encoded_lines(f"{line}\n" for line in (*reading(plan), *applying(plan), *closing(plan)))
 
 
 def tried(job: BrokerJob, record: Record, place: Path) -> Iterator[str]:
@@ -165,6 +176,11 @@ def tried(job: BrokerJob, record: Record, place: Path) -> Iterator[str]:
         )
 
 
+def rehearsed(record: Record) -> Record:
+    """*record* that remembers how long its last action, the rehearsal, took."""
+    return record.model_copy(update={"rehearsed_seconds": record.seconds})
+
+
 def remember(job: BrokerJob, record: Record) -> None:
     """Write a record that was corrected, so that it says when."""
     if job.files.record() != record:
@@ -182,6 +198,19 @@ def why_not(job: BrokerJob, record: Record) -> str:
     if record.inputs != inputs_of(job, digest_of_sources(job), record.survey.named):
         return "its sources or its part of estate.toml have changed since the plan: run estate plan again"
     return ""
+
+
+def why_too_old(job: BrokerJob, record: Record) -> str:
+    """Why the sources of *record* are too old for the cutover; "" if they are not, or there is no bound."""
+    if job.within_hours is None or not record.until:
+        return ""
+    hours = (job.now - datetime.fromisoformat(record.until)).total_seconds() / 3600
+    if hours <= job.within_hours:
+        return ""
+    return (
+        f"its sources end at {record.until}, {hours:,.0f} hours ago, and estate.toml allows {job.within_hours:g}: take "
+        "them again, plan, and see estate diff; --accept-old applies it all the same"
+    )
 
 
 def _why_not_complete(job: BrokerJob, target: Target) -> str:

@@ -19,10 +19,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from commands.broker.objects import QueueManager
+from commands.config.home import Home, PostgresqlHome
 from commands.disk.permissions import make_directory
 from commands.network.estate_file import Estate, EstateQueueManager
 from commands.qmgr.store import QueueManagerStore
-from commands.qmgr.store.opening import DATABASE, directory_of
+from commands.qmgr.store.opening import directory_of, is_there
 from commands.qmgr.store.reading import definitions_in
 from migrate import embedded, migmbbrk, strmqbrk
 from migrate.estate.records import (
@@ -96,7 +97,7 @@ class BrokerJob:
 
     definition: EstateQueueManager
     estate: Path  # the directory of estate.toml
-    home: Path  # of the queue managers
+    home: Home  # of the queue managers
     sources: tuple[str, ...]  # paths
     setup: str
     prefixes: dict[str, str]
@@ -112,6 +113,8 @@ class BrokerJob:
     until: str | None = None
     confirmed: frozenset[str] = frozenset()
     wait_s: float = 60.0
+    within_hours: float | None = None  # apply: how old the sources may be
+    force: bool = False  # with undo: take back also what others have changed since
 
     @property
     def qmgr(self) -> str:
@@ -136,7 +139,7 @@ class BrokerJob:
     @property
     def exists(self) -> bool:
         """Whether the queue manager is an embedded one, in the home."""
-        return not self.is_live and (directory_of(self.home, self.qmgr) / DATABASE).is_file()
+        return not self.is_live and is_there(self.home, self.qmgr)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +160,7 @@ class BrokerResult:
         )
 
 
-def job_of(estate: Estate, definition: EstateQueueManager, home: Path, now: datetime, **options: Any) -> BrokerJob:
+def job_of(estate: Estate, definition: EstateQueueManager, home: Home, now: datetime, **options: Any) -> BrokerJob:
     """The job for one queue manager of *estate*; options: further fields.
 
     Raises TableFileError if its setup cannot be read.
@@ -172,6 +175,7 @@ def job_of(estate: Estate, definition: EstateQueueManager, home: Path, now: date
             estate.migration.prefixes,
             estate.migration.name_separator,
             now,
+            within_hours=None if options.pop("accept_old", False) else estate.migration.sources_within_hours,
             config=estate.config_of(definition),
             source_config=estate.source_config_of(definition),
             **options,
@@ -281,18 +285,25 @@ def plan_of(job: BrokerJob, state: LegacyState, target: Target, phase: Phase) ->
     return migmbbrk.plan(state, target, options, job.now, phase)
 
 
-def create(job: BrokerJob, home: Path) -> None:
+def _fill(home: Home, job: BrokerJob, target: Target) -> None:
+    made = QueueManagerStore.create(home, QueueManager(job.qmgr, psmode="COMPAT"))
+    with made as store, store.unit_of_work() as unit:
+        for definition in definitions_in(target.objects):
+            unit.save_definition(definition)
+        unit.save_effects([SubscriptionAdded(each) for each in target.subscriptions])
+        unit.save_effects([RetainedStored(each) for each in target.retained.values()])
+
+
+def create(job: BrokerJob, home: Home) -> None:
     """Make the queue manager with its setup, whole or not at all: it gets its name when it is complete."""
     target = _new_target(job)
+    if isinstance(home, PostgresqlHome):
+        _fill(home, job, target)
+        return
     try:
         make_directory(home)
         with tempfile.TemporaryDirectory(prefix=".new-", dir=home) as place:
-            made = QueueManagerStore.create(Path(place), QueueManager(job.qmgr, psmode="COMPAT"))
-            with made as store, store.unit_of_work() as unit:
-                for definition in definitions_in(target.objects):
-                    unit.save_definition(definition)
-                unit.save_effects([SubscriptionAdded(each) for each in target.subscriptions])
-                unit.save_effects([RetainedStored(each) for each in target.retained.values()])
+            _fill(Path(place), job, target)
             directory_of(Path(place), job.qmgr).rename(directory_of(home, job.qmgr))
     except OSError as error:
         raise StoreError(f"{directory_of(home, job.qmgr)}: {system_words(error)}") from error

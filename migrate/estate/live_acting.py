@@ -25,7 +25,7 @@ from pathlib import Path
 from commands.config.settings import ConfigError, read_config
 from commands.disk.permissions import make_directory
 from commands.terminal.counted import counted
-from migrate.estate.acting import remember, tried, why_not
+from migrate.estate.acting import rehearsed, remember, tried, why_not, why_too_old
 from migrate.estate.jobs import BrokerJob, BrokerResult, acted_on, current, measured, reached, with_extracted
 from migrate.estate.records import ANSWERS, BEGUN, DONE, LIVE_STATE, OBJECTS, SCRIPTS, BrokerState, Record
 from migrate.extract import REPLY_QUEUE
@@ -39,7 +39,7 @@ from migrate.live.opening import LiveQueueManager, open_live
 from migrate.live.snapshot import read_live
 from migrate.live.state_of import retained_copies, state_of
 from migrate.live.undoing import Undoing
-from migrate.log import taken_back
+from migrate.log import changed_since
 from migrate.planned_state import FILE_NAME, PlannedHeading, PlannedObject, by_kind, read_heading, read_planned
 from migrate.readers import state_json
 from rfh2.captured import iso
@@ -171,7 +171,7 @@ def rehearse_broker(job: BrokerJob) -> BrokerResult:
         with tempfile.TemporaryDirectory(prefix=".rehearsal-", dir=job.files.directory) as place:
             said += tuple(tried(job, record, Path(place)))
         state = BrokerState.PLANNED if said else BrokerState.REHEARSED
-        made = with_figures(record.model_copy(update={"state": state, "at": iso(job.now), "said": said}))
+        made = rehearsed(with_figures(record.model_copy(update={"state": state, "at": iso(job.now), "said": said})))
     return acted_on(job, made)
 
 
@@ -186,7 +186,7 @@ def apply_broker(job: BrokerJob) -> BrokerResult:
             why = "--initial is for embedded queue managers; here the checkpoints before security are the initial phase"
             return BrokerResult(job.qmgr, record, refused=why)
         # What has begun goes on with the plan that it began with.
-        if record.state not in BEGUN and (refused := why_not(job, record)):
+        if record.state not in BEGUN and (refused := why_not(job, record) or why_too_old(job, record)):
             return BrokerResult(job.qmgr, record, refused=refused)
         with _begun(job, record) as (applier, journal):
             remaining = applier.remaining(journal)
@@ -227,11 +227,11 @@ def undo_broker(job: BrokerJob) -> BrokerResult:
             return BrokerResult(job.qmgr, record)
         heading, planned = read_planned(scripts / FILE_NAME)
         with queue_manager(job) as live:
-            undoing = Undoing(live.administrator, heading, planned)
+            undoing = Undoing(live.administrator, heading, planned, live.retained_data, job.force)
             with closing(Journal.open(scripts / JOURNAL, heading, live.administrator.where)) as journal:
                 undoing.carry_out(journal)
                 journal.set_aside()
-        left = (*undoing.left, *map(taken_back, undoing.others))
+        left = (*undoing.left, *(changed_since(each, force=job.force) for each in undoing.others))
         update = {"state": BrokerState.UNDONE, "at": iso(job.now), "said": left, "checkpoint": ""}
         made = with_figures(record.model_copy(update=update))
     return acted_on(job, made)

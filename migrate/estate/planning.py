@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 from migrate import state_rows as wanted
 from migrate.acl import FILE_NAME as SECURITY_COMMANDS
@@ -29,6 +30,7 @@ from migrate.marker import marker_of
 from migrate.plan import MigrationPlan, Phase, outcome_of
 from migrate.plan_files import plan_files
 from migrate.readers import read_sources, state_json
+from migrate.readers.sources import files_of
 from migrate.report import encoded, facts, report_contents
 from migrate.target import Target, copied
 from rfh2.captured import iso
@@ -80,6 +82,7 @@ def _planned(job: BrokerJob, record: Record, sources: str) -> Record:
         fingerprint=plan.fingerprint,
         decided=item_rows.decided(rows),
         outcome=outcome_of(plan),
+        until=iso(state.until or _newest(job)) or "",
         sums=Sums.of((row.result for row in rows), sum(1 for _ in state.items())),
         survey=survey,
         said=tuple(reason.text for reason in plan.warnings if reason.is_refusal),
@@ -97,6 +100,11 @@ def _planned(job: BrokerJob, record: Record, sources: str) -> Record:
         contents |= {f"{SCRIPTS}/{name}": data for name, data in encoded(plan_files(plan, target), {}).items()}
     job.files.write_plan(number, contents)
     return made
+
+
+def _newest(job: BrokerJob) -> datetime:
+    """When the last of the sources was written: what is known of sources that have no times."""
+    return max(datetime.fromtimestamp(file.stat().st_mtime, UTC) for each in job.sources for file in files_of(each))
 
 
 def _read(job: BrokerJob) -> LegacyState:

@@ -92,8 +92,9 @@ class Record(Frozen):
 
     at: when this state was reached, ISO 8601. plan: the number of its plan, 0 for none. inputs: a digest of sources and
     options. fingerprint: of the broker's state. decided: a digest of the fates of all items. said: remarks, of
-    differences or refusals. seconds, peak_mib: what the last action took. checkpoint: of a live queue manager that is
-    being applied to, the one that follows.
+    differences or refusals. seconds, peak_mib: what the last action took; rehearsed_seconds: what the
+    rehearsal took. checkpoint: of a live queue manager that is being applied to, the one that follows. until: the time
+    of the last record in its sources, or of the newest file where they have no times.
     """
 
     qmgr: str
@@ -112,6 +113,8 @@ class Record(Frozen):
     seconds: float = 0.0
     peak_mib: int = 0
     checkpoint: str = ""
+    until: str = ""
+    rehearsed_seconds: float = 0.0
 
 
 def settled(record: Record, marker: Marker | None) -> Record:

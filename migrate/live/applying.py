@@ -175,7 +175,7 @@ class Applier:
                 decision = self._send(checkpoint, statement, decision, later)
             elif (sent := in_doubt.get(_key(statement))) is not None:
                 # An earlier run sent it and was killed before it could note the answer.
-                decision = Decision(True, undo=sent.undo, left=sent.left, added=sent.added)
+                decision = Decision(True, undo=sent.undo, left=sent.left, instead=sent.sent)
             self._note(checkpoint, statement, decision, journal)
             if decision.send:
                 follow(_sent(statement, decision), live)
@@ -224,9 +224,9 @@ class Applier:
                 did=did or (sent if decision.send else "there"),
                 statement=statement.number,
                 digest=_key(statement)[1],
+                sent=" ".join(_sent(statement, decision).text.split()) if decision.send else "",
                 undo=decision.undo if decision.send else "",
                 left=decision.left if decision.send else "",
-                added=decision.added if decision.send else (),
             )
         )
 

@@ -15,18 +15,20 @@ Each statement that is sent comes with the MQSC that takes it back, or with the 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
 from commands.broker.attribute_kinds import Choice, Number, Shown
-from commands.mqsc import attributes as mqsc_kinds, parse
+from commands.mqsc import attributes as mqsc_kinds
 from commands.mqsc.model import Command, Keyword, Statement
 from commands.mqsc.script import NoMqscFormError, Word, keyword, quoted
 from migrate.live.administrator import Row
 from migrate.live.snapshot import LiveState, authorities, is_alike, names, record_key, text
 from migrate.marker import PREFIX as MARKER
 
-_QUEUES: Final = ("QLOCAL", "QALIAS", "QMODEL")
+QUEUES: Final = ("QLOCAL", "QALIAS", "QMODEL")
+"""MQSC's words for queues that a plan makes."""
 _FLAGS: Final = frozenset({"REPLACE", "NOREPLACE"})
 _GROUPS: Final = frozenset({"ALL", "ALLMQI", "ALLADM"})
 _KINDS: Final = {kind.word: kind for kind in (mqsc_kinds.TOPIC, mqsc_kinds.NAMELIST, mqsc_kinds.SUB, mqsc_kinds.QMGR)}
@@ -34,7 +36,7 @@ _KINDS: Final = {kind.word: kind for kind in (mqsc_kinds.TOPIC, mqsc_kinds.NAMEL
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """send: whether the statement is sent. refused: why not, for a person. undo, left, added: as in the journal.
+    """send: whether the statement is sent. refused: why not, for a person. undo, left: as in the journal.
 
     instead: what is sent in the place of the statement, MQSC; "" for the statement as it is.
     """
@@ -43,7 +45,6 @@ class Decision:
     refused: str = ""
     undo: str = ""
     left: str = ""
-    added: tuple[str, ...] = ()
     instead: str = ""
 
 
@@ -61,7 +62,7 @@ def decide(statement: Statement, live: LiveState, later: Collection[str] = (), k
         return Decision(False, refused=str(statement.error))
     name = "" if command.name is None else command.name.text
     match command.verb:
-        case "DEFINE" if command.target in _QUEUES:
+        case "DEFINE" if command.target in QUEUES:
             return THERE if name in live.queues else Decision(True, undo=f"DELETE {command.target}({_name(name)})")
         case "DEFINE":
             return _define(command, name, live, later)
@@ -108,7 +109,7 @@ def follow(statement: Statement, live: LiveState) -> None:
         before = live.namelists.get(command.name.text, {})
         live.namelists[command.name.text] = {
             **before,
-            "NAMES": _texts(command.keyword("NAMES")) or names(before, "NAMES"),
+            "NAMES": texts_of(command.keyword("NAMES")) or names(before, "NAMES"),
         }
 
 
@@ -120,7 +121,8 @@ def object_of(statement: Statement) -> str:
     return f"{command.verb} {command.target}" + ("" if command.name is None else f"({command.name.text})")
 
 
-def _row(target: str, name: str, live: LiveState) -> Row | None:
+def row_of(target: str, name: str, live: LiveState) -> Row | None:
+    """The object as it is shown; None for one that is not there."""
     if target == "TOPIC":
         return live.topics.get(name)
     if target == "NAMELIST":
@@ -131,7 +133,7 @@ def _row(target: str, name: str, live: LiveState) -> Row | None:
 
 
 def _define(command: Command, name: str, live: LiveState, later: Collection[str]) -> Decision:
-    row = _row(command.target, name, live)
+    row = row_of(command.target, name, live)
     if row is None:
         return Decision(True, undo=f"DELETE {command.target}({_name(name)})")
     different = [(word, given) for word, given in _different(command, row) if word not in later]
@@ -144,7 +146,7 @@ def _define(command: Command, name: str, live: LiveState, later: Collection[str]
 
 
 def _alter(command: Command, name: str, live: LiveState, known: Collection[str]) -> Decision:
-    row = _row(command.target, name, live)
+    row = row_of(command.target, name, live)
     if row is None:
         return Decision(False, refused=f"{command.target} {name} is not there: an earlier step makes it")
     different = dict(_different(command, row))
@@ -152,9 +154,8 @@ def _alter(command: Command, name: str, live: LiveState, known: Collection[str])
         return _add_names(name, row, different, known)
     if not different:
         return THERE
-    named = "" if command.target == "QMGR" else f"({_name(name)})"
     try:
-        return Decision(True, undo=f"ALTER {command.target}{named} {_given(command.target, row, different)}")
+        return Decision(True, undo=altered(command.target, name, row, different))
     except NoMqscFormError as error:
         return Decision(True, left=f"{command.target} {name}: {error}")
 
@@ -162,29 +163,22 @@ def _alter(command: Command, name: str, live: LiveState, known: Collection[str])
 def _add_names(name: str, row: Row, different: dict[str, Keyword], known: Collection[str]) -> Decision:
     """ALTER NAMELIST with the names that the list has and those that are new: MQSC replaces the whole list."""
     there = names(row, "NAMES")
-    added = tuple(each for each in _texts(different.get("NAMES")) if each.strip() and each not in (*there, *known))
+    added = tuple(each for each in texts_of(different.get("NAMES")) if each.strip() and each not in (*there, *known))
     words = [word for word in different if word != "NAMES" or added]
     if not words:
         return THERE
     sent = {word: _values(different[word]) for word in words} | {"NAMES": (*there, *added)}
     try:
-        undo, instead = (f"ALTER NAMELIST({_name(name)}) {_given('NAMELIST', each, words)}" for each in (row, sent))
+        undo, instead = (altered("NAMELIST", name, each, words) for each in (row, sent))
     except NoMqscFormError as error:
         return Decision(False, refused=f"NAMELIST {name}: {error}")
-    return Decision(True, undo=undo, added=added, instead=instead)
+    return Decision(True, undo=undo, instead=instead)
 
 
-def taken_out(undo: str, added: Collection[str], row: Row) -> str:
-    """*undo* for a namelist as it is now: *added* go, what others have added stays. "" where nothing has to go."""
-    (statement,) = parse(undo)
-    command = statement.command
-    assert command is not None
-    assert command.name is not None
-    there = names(row, "NAMES")
-    kept = tuple(each for each in there if each not in added)
-    words = [given.name for given in command.keywords if given.name != "NAMES" or kept != there]
-    before = {given.name: _values(given) for given in command.keywords} | {"NAMES": kept}
-    return f"ALTER NAMELIST({_name(command.name.text)}) {_given('NAMELIST', before, words)}" if words else ""
+def altered(target: str, name: str, row: Row, words: Iterable[str] | None = None) -> str:
+    """ALTER that gives the object these attributes of *row*, or all. Raises NoMqscFormError."""
+    named = "" if target == "QMGR" else f"({_name(name)})"
+    return f"ALTER {target}{named} {_given(target, row, row if words is None else words)}"
 
 
 def _given(target: str, row: Row, words: Iterable[str]) -> str:
@@ -202,7 +196,7 @@ def _set(command: Command, live: LiveState) -> Decision:
         "ENTITY": _values(given.get(kind)),
     }
     there = live.records.get(record_key(row), frozenset())
-    added = authorities({"AUTHLIST": _texts(given.get("AUTHADD"))})
+    added = authorities({"AUTHLIST": texts_of(given.get("AUTHADD"))})
     if added <= there and "AUTHRMV" not in given:
         return THERE
     about = [k for k in command.keywords if k.name in ("PROFILE", "OBJTYPE", kind)]
@@ -219,12 +213,15 @@ def _set(command: Command, live: LiveState) -> Decision:
 
 
 def _delete(command: Command, name: str, live: LiveState) -> Decision:
-    row = _row(command.target, name, live)
+    row = row_of(command.target, name, live)
     if row is None:
         return THERE
     records = [key for key in live.records if key.startswith(f"{command.target} {name} ")]
     left = f"authority records of {name} went with it: {', '.join(records)}" if records else ""
-    return Decision(True, undo=_defined_again(command.target, name, row), left=left)
+    undo = ""
+    with suppress(NoMqscFormError):
+        undo = defined(command.target, name, row) if command.target in _KINDS else ""
+    return Decision(True, undo=undo, left=left)
 
 
 def _different(command: Command, row: Row) -> Iterable[tuple[str, Keyword]]:
@@ -232,28 +229,22 @@ def _different(command: Command, row: Row) -> Iterable[tuple[str, Keyword]]:
     for given in command.keywords:
         if given.name in _FLAGS or given.values is None:
             continue
-        wanted: Shown = _texts(given) if given.name == "NAMES" else _values(given)
+        wanted: Shown = texts_of(given) if given.name == "NAMES" else _values(given)
         if given.name == "DESTQMGR" and not wanted:
             continue
         if given.name == "NAMES" and not (command.name and command.name.text.startswith(MARKER)):
             # Others may have added to a list: what is planned is in it, or is not.
-            is_there = set(_texts(given)) - {""} <= set(names(row, "NAMES"))
+            is_there = set(texts_of(given)) - {""} <= set(names(row, "NAMES"))
         else:
             is_there = given.name in row and is_alike(given.name, wanted, row)
         if not is_there:
             yield given.name, given
 
 
-def _defined_again(target: str, name: str, row: Row) -> str:
-    """DEFINE of what is deleted; "" if MQSC cannot say it."""
-    kind = _KINDS.get(target)
-    if kind is None:
-        return ""
-    try:
-        given = _given(target, row, (a.keyword for a in kind.attributes if a.keyword in row))
-    except NoMqscFormError:
-        return ""
-    return f"DEFINE {target}({_name(name)}) {given}"
+def defined(target: str, name: str, row: Row) -> str:
+    """DEFINE of an object with the attributes of *row*. Raises NoMqscFormError."""
+    words = [each.keyword for each in _KINDS[target].attributes if each.keyword in row]
+    return f"DEFINE {target}({_name(name)}) {_given(target, row, words)}"
 
 
 def _restored(target: str, word: str, row: Row) -> str:
@@ -276,9 +267,10 @@ def _name(name: str) -> str:
     return "'" + name.replace("'", "''") + "'"
 
 
-def _texts(given: Keyword | None) -> tuple[str, ...]:
+def texts_of(given: Keyword | None) -> tuple[str, ...]:
+    """The values of a keyword."""
     return () if given is None else tuple(value.text for value in given.values or ())
 
 
 def _values(given: Keyword | None) -> str:
-    return ",".join(_texts(given))
+    return ",".join(texts_of(given))

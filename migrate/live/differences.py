@@ -43,7 +43,8 @@ class How(StrEnum):
 class Difference:
     """One difference. what: the object. attribute: the keyword, "" for the whole object. planned, live: the values.
 
-    name: of an object that has changed, its own; "" for the queue manager and for what has none.
+    name: of an object that has changed, its own; "" for the queue manager and for what has none. sub_id: SUBID of a
+    live subscription.
     """
 
     how: How
@@ -54,6 +55,7 @@ class Difference:
     live: str = ""
     todo: str = ""
     name: str = ""
+    sub_id: str = ""
 
     def __str__(self) -> str:
         if self.attribute:
@@ -93,6 +95,14 @@ def compare(heading: PlannedHeading, planned: Iterable[PlannedObject], live: Liv
     add(_Subscriptions(heading, kinds.get("SUB", []), live.subscriptions, now, found).differences())
     add(_retained(kinds.get("RETAINED", []), live.retained))
     return found
+
+
+def compare_subscriptions(
+    heading: PlannedHeading, planned: Iterable[PlannedObject], rows: Iterable[Row]
+) -> Iterator[Difference]:
+    """The differences of subscriptions alone. rows: those that are live."""
+    of_plan = by_kind(planned).get("SUB", [])
+    return _Subscriptions(heading, of_plan, list(rows), heading.made, Comparison()).differences()
 
 
 def _qmgr(heading: PlannedHeading, planned: list[PlannedObject], live: Row) -> Iterator[Difference]:
@@ -265,7 +275,8 @@ class _Subscriptions:
                 continue
             if keyword in row and not is_alike(keyword, value, row):
                 values = str(value), text(row, keyword)
-                yield Difference(How.CHANGED, "SUB", each.label, keyword, *values, name=each.name or "")
+                sub_id = text(row, "SUBID")
+                yield Difference(How.CHANGED, "SUB", each.label, keyword, *values, name=each.name or "", sub_id=sub_id)
 
     def _has_expired(self, each: PlannedObject) -> bool:
         left = each.attributes.get("EXPIRY")
@@ -281,4 +292,5 @@ class _Subscriptions:
                 continue
             name = text(row, "SUB") or f"SUBID {text(row, 'SUBID')}"
             todo = f"It delivers a second copy beside {twin.label}. Find the program that made it, then delete one."
-            yield Difference(How.EXTRA, "SUB", f"subscription {name} to {text(row, 'TOPICSTR')}", todo=todo)
+            what = f"subscription {name} to {text(row, 'TOPICSTR')}"
+            yield Difference(How.EXTRA, "SUB", what, todo=todo, sub_id=text(row, "SUBID"))

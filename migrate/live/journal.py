@@ -49,16 +49,17 @@ class Entry(Frozen):
 
     digest: of the statement's text: a script that was corrected has other statements under the same numbers.
 
-    undo: what takes it back, MQSC; "" if nothing can or nothing needs to. added: the names that were added to a
-    namelist: to take it back takes out these alone. left: why it cannot be taken back. before: of a load, what was
-    there before it: SUBIDs, or topic strings with something retained. dead: how many messages were on the dead-letter
-    queue then. of: what ``undone`` is about.
+    sent: the statement as it was sent, MQSC; "" in a journal of an earlier release. undo: what takes it back, MQSC; ""
+    if nothing can or nothing needs to. left: why it cannot be taken back. before: of a load, what was there before it:
+    SUBIDs, or topic strings with something retained. dead: how many messages were on the dead-letter queue then. of:
+    what ``undone`` is about. added: of an earlier release, the names that were added to a namelist.
     """
 
     checkpoint: str
     did: Did
     statement: int = 0
     digest: str = ""
+    sent: str = ""
     undo: str = ""
     added: tuple[str, ...] = ()
     left: str = ""

@@ -11,8 +11,8 @@ password: a command line never does.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
+from commands.config.home import Home
 from commands.config.settings import Config, ConfigError
 from commands.config.urls import Address, parse_address
 from commands.links.ibmmq.manager import MqMessages
@@ -21,6 +21,9 @@ from migrate.live.administrator import Administrator, EmbeddedAdministrator
 from migrate.live.loading import Messages
 from migrate.live.pcf import CommandQueue, PcfAdministrator
 from migrate.live.rest import RestAdministrator
+from migrate.live.state_of import retained_copies
+from migrate.planned_state import data_digest
+from rfh2.message import decode
 
 
 @dataclass(slots=True)
@@ -32,6 +35,18 @@ class LiveQueueManager:
     store: QueueManagerStore | None = None
     connection: MqMessages | None = None
 
+    def retained_data(self) -> dict[str, str] | None:
+        """A digest of the data of each retained publication, by topic string; None where they cannot be read.
+
+        Raises MqError, MigrationError.
+        """
+        if self.store is not None:
+            return {r.topic_string: data_digest(r.publication.message.body) for r in self.store.load_state()[2]}
+        if self.connection is None:
+            return None
+        copies = retained_copies(self.connection)
+        return {topic: data_digest(decode(body, md).body) for topic, (md, body) in copies.items()}
+
     def close(self) -> None:
         """End all connections."""
         self.administrator.close()
@@ -40,7 +55,7 @@ class LiveQueueManager:
 
 
 def open_live(
-    home: Path,
+    home: Home,
     qmgr: str,
     config: Config,
     admin: str | None,

@@ -138,7 +138,7 @@ def state_of(
     copies: Copies | None = None,
 ) -> LegacyState:
     """The state. now: UTC. retained: all publications themselves; or copies of them. Raises AdministrationError."""
-    return assemble(_Reading(administrator, now, retained, copies or {}).items(), administrator.qmgr)
+    return assemble(_Reading(administrator, now, retained, copies or {}).items(), administrator.qmgr, times=[now])
 
 
 class _Reading:

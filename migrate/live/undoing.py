@@ -1,230 +1,279 @@
-"""Takes back what was applied: the deeds of the journal, the last one first, each by the MQSC that was noted with it.
+"""Takes back what was applied to a live queue manager: object by object, the last one first (``migrate.inverse``).
 
-It takes back whole objects and values, also where somebody has changed them since: ``others`` names that.
+    before   from the MQSC that the journal noted when the statement was sent
+    left     the statement that was sent
+    now      what DISPLAY shows
 
-What loads have made is found by comparing: subscriptions of the plan that were not there before the load are deleted,
-and retained publications of the plan that were not there before are cleared. What cannot be taken back is named.
+A statement whose answer never came is looked at in the same way: it was carried out, or there is nothing to take back.
 
-What others have changed since on what an undo is going to take back, so that it can be named.
-
-changes      an attribute has another value than the migration left: undo gives the one before, or deletes the object
-additions    a queue was altered, names or authorities were added: they go with the object or the record
+What loads have made is found by comparing with the plan: subscriptions and retained publications that were not there
+before the load. One that differs from the plan is somebody's by now, and is kept, as is a retained publication with
+other data. Where the data cannot be read, it is kept too: no DISPLAY shows whether it is the one that was loaded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final, Self
+from typing import Any, Final
 
-from commands.mqsc import parse
+from commands.broker.objects import LocalQueue
+from commands.mqsc.attributes import QLOCAL
+from commands.mqsc.authority_records import spelled_out
+from commands.mqsc.model import Command
 from commands.mqsc.script import NoMqscFormError, quoted
-from migrate.live.administrator import Administrator, statement_of
+from migrate.inverse import Inverse, Row as Attributes, inverse
+from migrate.live.administrator import Administrator, Row, statement_of
 from migrate.live.checkpoints import checkpoints
-from migrate.live.decisions import taken_out
-from migrate.live.differences import Difference, How, compare
+from migrate.live.decisions import QUEUES, altered, defined, row_of, texts_of as values_of
+from migrate.live.differences import Difference, How, compare_subscriptions
 from migrate.live.journal import Entry, Journal
 from migrate.live.loading import DELETE_PROGRESS
-from migrate.live.snapshot import LiveState, at_places, authorities, names, read_live, record_key, text
+from migrate.live.snapshot import EVERYTHING, LiveState, at_places, is_alike, names, read_live, record_key, text
 from migrate.marker import PREFIX as MARKER
-from migrate.planned_state import PlannedHeading, PlannedObject, by_kind
+from migrate.planned_state import Kind, PlannedHeading, PlannedObject, defaults_of
+from rfh2.errors import MigrationError
 
-_QUEUES: Final = frozenset({"QLOCAL", "QALIAS", "QMODEL"})
-_GROUPS: Final = frozenset({"ALL", "ALLMQI", "ALLADM"})
+_ALTERED: Final = "ALTDATE"
+# What a definition does not name is as in this queue.
+_MODEL: Final = "SYSTEM.DEFAULT.LOCAL.QUEUE"
+_BORN: Final[Row] = {each.keyword: each.kind.show(getattr(LocalQueue(""), each.field)) for each in QLOCAL.attributes}
+# The user as which a queue manager runs has a record for every object.
+_OWNERS: Final = frozenset({"mqm"})
+_UNSEEN: Final = (
+    "whether it is still the one that was loaded cannot be seen without a connection for messages (--queues)"
+)
+
+Retained = Callable[[], Mapping[str, str] | None]
+"""A digest of the data of each retained publication, by topic string; None where they cannot be read."""
 
 
-@dataclass(frozen=True, slots=True)
-class Touched:
-    """What commands of an undo change. objects: by kind and name, the attributes; None for one that is deleted.
+@dataclass(slots=True)
+class _Object:
+    """One object that statements were sent for, as in ``inverse``. delete: the command that deletes it.
 
-    names: of a namelist that is altered, the names that it will have. records: the keys of those that are deleted.
+    about: of an authority record, the keywords that name it. entries: of the journal.
     """
 
-    objects: dict[tuple[str, str], frozenset[str] | None] = field(default_factory=dict)
-    names: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    records: set[str] = field(default_factory=set)
+    kind: Kind
+    target: str
+    name: str
+    before: dict[str, Any] | None
+    left: dict[str, Any] | None = None
+    delete: str = ""
+    about: str = ""
+    entries: list[Entry] = field(default_factory=list)
 
-    def __bool__(self) -> bool:
-        return bool(self.objects or self.records)
+    @property
+    def what(self) -> str:
+        """What a person calls it."""
+        if self.kind in ("SUB", "QMGR"):
+            return f"subscription {self.name}" if self.kind == "SUB" else "the queue manager"
+        return PlannedObject(kind=self.kind, name=self.name).label
 
-    @classmethod
-    def by(cls, commands: Iterable[str]) -> Self:
-        """What *commands* change, which are MQSC."""
-        made = cls()
-        for statement in (each for command in commands for each in parse(command)):
-            command = statement.command
-            if command is None:
-                continue
-            kind = "QUEUE" if command.target in _QUEUES else command.target
-            key = kind, "" if command.name is None else command.name.text
-            given = {k.name: tuple(value.text for value in k.values or ()) for k in command.keywords}
-            if (command.verb, kind) == ("DELETE", "AUTHREC"):
-                entity = "PRINCIPAL" if "PRINCIPAL" in given else "GROUP"
-                shown = {word: ",".join(values) for word, values in given.items()}
-                made.records.add(record_key({**shown, "ENTTYPE": entity, "ENTITY": shown.get(entity, "")}))
-            elif command.verb == "DELETE":
-                made.objects[key] = None
-            elif command.verb == "ALTER":
-                before = made.objects.get(key, frozenset())
-                made.objects[key] = before if before is None else before | given.keys()
-                if kind == "NAMELIST" and "NAMES" in given:
-                    made.names[key[1]] = given["NAMES"]
-        return made
-
-    def has(self, kind: str, name: str, attribute: str) -> bool:
-        """Whether the attribute is changed, or its object deleted."""
-        if (kind, name) not in self.objects:
-            return False
-        changed = self.objects[kind, name]
-        return changed is None or attribute in changed
-
-
-def others_changes(found: Iterable[Difference], touched: Touched, loaded: bool, enabled: bool) -> Iterator[str]:
-    """Those of *found*, between the plan and what is live, that the undo takes back.
-
-    loaded: whether it deletes what a load registered. enabled: whether PSMODE is as planned at the end.
-    """
-    for each in found:
-        if each.how is How.EXTRA and loaded:
-            yield f"{each.what} was made since, where a planned one is: it is deleted"
-        if each.how is not How.CHANGED or (each.attribute == "PSMODE" and not enabled):
-            continue
-        is_of_load = loaded and each.kind == "SUB" and ("SUB", each.name) not in touched.objects
-        if is_of_load or touched.has(each.kind, each.name, each.attribute):
-            yield f"{each.what}: {each.attribute} is ({each.live}), the migration left ({each.planned})"
-
-
-def others_additions(planned: Iterable[PlannedObject], touched: Touched, live: LiveState) -> Iterator[str]:
-    """What is there besides what is planned, and goes with the objects and records that are taken back."""
-    for each in planned:
-        name = each.name or ""
-        if each.kind == "QUEUE" and touched.has("QUEUE", name, ""):
-            row = live.queues.get(name, {})
-            made, altered = (f"{text(row, f'{at}DATE')} {text(row, f'{at}TIME')}".strip() for at in ("CR", "ALT"))
-            if made and altered and made != altered:
-                yield f"{each.label} was altered at {altered}: it is deleted"
-        elif each.kind == "NAMELIST" and touched.has("NAMELIST", name, "NAMES") and not name.startswith(MARKER):
-            there = names(live.namelists.get(name, {}), "NAMES")
-            kept = (*names(each.attributes, "NAMES"), *touched.names.get(name, ()))
-            if more := [one for one in there if one not in kept]:
-                yield f"{each.label}: {', '.join(more)} was added since, and is taken out"
-        elif each.kind == "AUTHREC" and (key := record_key(each.attributes)) in touched.records:
-            wanted = authorities(each.attributes)
-            more = sorted(live.records.get(key, frozenset()) - wanted)
-            if more and not wanted & _GROUPS:
-                yield f"{each.label}: {','.join(more)} was granted since; the record is deleted"
-
-
-_LEFT_BY_HAND = "retained publications that were there before were replaced: publish them again"
+    def follow(self, command: Command, undo: Command | None, entry: Entry) -> None:
+        """Another statement: *command* was sent, and *undo* is what was noted as taking it back."""
+        self.entries.append(entry)
+        given = {each.name: _value(each.name, values_of(each)) for each in command.keywords if each.values is not None}
+        taken = {} if undo is None else {k.name: _value(k.name, values_of(k)) for k in undo.keywords}
+        if self.kind == "AUTHREC":
+            added = spelled_out(given.get("AUTHADD", ()), text(given, "OBJTYPE"))
+            self.left = {"AUTHLIST": (*(self.left or {}).get("AUTHLIST", ()), *added)}
+            self.delete = self.delete or (entry.undo if undo is not None and undo.verb == "DELETE" else "")
+            self.about = entry.undo.split(" ", 2)[2].partition(" AUTHRMV(")[0]
+            return
+        if undo is not None and undo.verb == "DELETE":
+            self.delete = entry.undo
+        elif self.before is not None:
+            self.before = {**taken, **self.before}
+        if command.verb == "DELETE":
+            self.left = None
+        elif command.verb == "DEFINE":
+            self.left = {**_defaults(self.kind), **given}
+        else:
+            self.left = {**(self.left or {}), **given}
 
 
 @dataclass(slots=True)
 class Undoing:
-    """One run. done: what was taken back. left: what was not, with the reason.
+    """One run. retained: what is retained now. force: take back also what others have changed.
 
-    others: what others have changed since, and goes with it.
+    done: the commands that were carried out. left: what could not be taken back, with the reason. others: what others
+    have changed since; it is kept, unless the undo is forced.
     """
 
     administrator: Administrator
     heading: PlannedHeading
     planned: list[PlannedObject]
+    retained: Retained = lambda: None
+    force: bool = False
     done: list[str] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
     others: list[str] = field(default_factory=list)
 
-    @property
-    def _queues(self) -> dict[str, str]:
-        """The queue of each load."""
-        return {each.name: each.queue for each in checkpoints(self.heading)}
-
     def carry_out(self, journal: Journal) -> None:
         """Take everything back. Raises AdministrationError, MigrationError; the next run goes on."""
-        self.others += self._changed_since(journal)
-        for entry in reversed(list(journal.live())):
-            for command in self._commands(entry):
+        for commands, entries in self._steps(list(journal.live())):
+            for command in commands:
                 self._run(command)
-            journal.note(
-                Entry(
-                    checkpoint=entry.checkpoint,
-                    did="undone",
-                    statement=entry.statement,
-                    digest=entry.digest,
-                    of=entry.did,
-                )
-            )
+            for entry in entries:
+                undone = {"statement": entry.statement, "digest": entry.digest, "of": entry.did}
+                journal.note(Entry(checkpoint=entry.checkpoint, did="undone", **undone))
         self.administrator.run(statement_of(DELETE_PROGRESS))
         journal.sync()
 
     def rehearsal(self, journal: Journal) -> Iterator[str]:
         """The commands that ``carry_out`` would run."""
-        self.others += self._changed_since(journal)
-        for entry in reversed(list(journal.live())):
-            yield from self._commands(entry)
+        for commands, _ in self._steps(list(journal.live())):
+            yield from commands
 
-    def _commands(self, entry: Entry) -> list[str]:
-        if entry.did == "sending":
-            return []
-        if entry.left:
-            self.left.append(entry.left)
-        if entry.added:
-            return self._taken_out(entry)
-        if entry.undo:
-            return [entry.undo]
-        if entry.did == "began" and entry.checkpoint.startswith("retained"):
-            return self._cleared(entry)
-        if entry.did == "began" and entry.checkpoint == "registrations":
-            return self._deleted(entry)
-        return []
+    def _steps(self, entries: list[Entry]) -> Iterator[tuple[list[str], list[Entry]]]:
+        """Commands, and the deeds that they take back."""
+        objects = self._objects(entries)
+        live = read_live(self.administrator, EVERYTHING) if entries else LiveState()
+        for number, entry in reversed([*enumerate(entries)]):
+            if entry.left:
+                self.left.append(entry.left)
+            if (found := objects.get(number)) is not None:
+                if found.entries[-1] is entry:
+                    yield self._taken_back(found, objects.values(), live), found.entries
+            elif entry.did == "began" and entry.checkpoint.startswith("retained"):
+                yield self._cleared(entry, live), [entry]
+            elif entry.did == "began" and entry.checkpoint == "registrations":
+                yield self._deleted(entry, live), [entry]
+            else:
+                yield [], [entry]
 
-    def _changed_since(self, journal: Journal) -> Iterator[str]:
-        """What others have changed on what is going to be taken back, a line each.
-
-        That a retained publication is a newer one, no DISPLAY shows; it is cleared by its topic.
-        """
-        entries = [entry for entry in journal.live() if entry.did != "sending"]
-        # Names are taken out of a list one by one: those of others stay.
-        touched = Touched.by(each.undo for each in entries if not each.added)
-        loaded = next((e for e in entries if e.did == "began" and e.checkpoint == "registrations"), None)
-        if not touched and loaded is None:
-            return
-        kinds = (kind for kind in by_kind(self.planned) if kind != "RETAINED")
-        live = read_live(self.administrator, ("QMGR", *kinds))
-        if loaded is not None:
-            live = replace(live, subscriptions=[s for s in live.subscriptions if text(s, "SUBID") not in loaded.before])
-        is_enabled = any(journal.is_done(name) for name in ("enabled", "record"))
-        heading = self.heading.model_copy(update={"is_complete": self.heading.is_complete and is_enabled})
-        found = compare(heading, self.planned, live, heading.made).differences
-        yield from others_changes(found, touched, loaded is not None, is_enabled)
-        yield from others_additions(self.planned, touched, live)
-
-    def _taken_out(self, entry: Entry) -> list[str]:
-        """Others may have added names since: the list is read again."""
-        command = statement_of(entry.undo).command
-        name = "" if command is None or command.name is None else command.name.text
-        rows = self.administrator.display("NAMELIST", name)
-        return [undo for row in rows if (undo := taken_out(entry.undo, entry.added, row))]
-
-    def _cleared(self, entry: Entry) -> list[str]:
-        live = read_live(self.administrator, ("RETAINED",)).retained
-        commands = []
-        for each in self.planned:
-            if each.kind != "RETAINED" or each.name not in live or self._queues.get(entry.checkpoint) != each.stream:
+    def _objects(self, entries: list[Entry]) -> dict[int, _Object]:
+        """By the numbers of their entries."""
+        by_key: dict[tuple[str, str], _Object] = {}
+        found: dict[int, _Object] = {}
+        for number, entry in enumerate(entries):
+            if not entry.undo or entry.did not in ("made", "changed", "sending"):
                 continue
+            undo = statement_of(entry.undo).command
+            command = statement_of(entry.sent).command if entry.sent else self._unknown(undo)
+            assert command is not None
+            assert undo is not None
+            kind = _kind_of(command)
+            name = _record(command) if kind == "AUTHREC" else "" if command.name is None else command.name.text
+            if (each := by_key.get((kind, name))) is None:
+                before: dict[str, Any] | None = None if undo.verb == "DELETE" else {}
+                if kind == "AUTHREC" and before is not None:
+                    before = {"AUTHLIST": ()}
+                by_key[kind, name] = each = _Object(kind, command.target, name, before)
+            each.follow(command, undo, entry)
+            found[number] = each
+        return found
+
+    def _unknown(self, undo: Command | None) -> Command | None:
+        """What was sent, where an earlier release did not note it: nothing that can be compared."""
+        if not self.force:
+            raise MigrationError(
+                "an earlier release applied the plan, and its journal does not say what it sent: what others have "
+                "changed since is not known. See --undo --force --rehearse; --undo --force takes whole objects back"
+            )
+        return undo
+
+    def _taken_back(self, each: _Object, ours: Iterable[_Object], live: LiveState) -> list[str]:
+        now = _now(each, live)
+        left = each.left
+        if each.target == "QLOCAL" and left is not None and now is not None:
+            born = live.queues.get(_MODEL) or _BORN
+            left = {k.keyword: born[k.keyword] for k in QLOCAL.attributes if k.keyword in born} | left
+            made, altered_at = (f"{text(now, f'{at}DATE')} {text(now, f'{at}TIME')}".strip() for at in ("CR", "ALT"))
+            if made and altered_at:
+                left, now = {**left, _ALTERED: made}, {**now, _ALTERED: altered_at}
+        used_by = _user_of(each.name, ours, live) if each.kind == "QUEUE" else ""
+        is_marker = each.name.startswith(MARKER)
+        found = inverse(each.before, left, now, same=self._is_same, force=self.force, used_by=used_by, whole=is_marker)
+        self._say(each.what, found.changed)
+        if found.deletes and each.kind == "AUTHREC":
+            live.records.pop(each.name, None)
+        if found.deletes and each.kind == "SUB":
+            live.subscriptions[:] = [row for row in live.subscriptions if text(row, "SUB") != each.name]
+        try:
+            return list(self._commands(each, found, now or {}, live))
+        except NoMqscFormError as error:
+            self.left.append(f"{each.what}: {error}")
+            return []
+
+    def _commands(self, each: _Object, found: Inverse, now: Row, live: LiveState) -> Iterator[str]:
+        if each.kind == "AUTHREC" and found.does:
+            gone = sorted({*names(now, "AUTHLIST")} - {*names(found.alters, "AUTHLIST")})
+            yield each.delete if found.deletes else f"SET AUTHREC {each.about} AUTHRMV({','.join(gone)})"
+        elif found.deletes:
+            yield each.delete + self._without_records(each, live)
+        elif found.makes is not None:
+            yield defined(each.target, each.name, found.makes)
+        elif "TOPICSTR" in found.alters:
+            yield f"DELETE TOPIC({quoted(each.name)}) AUTHREC(NO)"
+            yield defined(each.target, each.name, {**now, **found.alters})
+        elif found.alters:
+            yield altered(each.target, each.name, found.alters)
+
+    def _without_records(self, each: _Object, live: LiveState) -> str:
+        """AUTHREC(NO), where others have records that would go with the object."""
+        if each.kind not in ("QUEUE", "TOPIC", "NAMELIST") or self.force:
+            return ""
+        records = [key for key in live.records if key.startswith(f"{each.kind} {each.name} ")]
+        if theirs := [key for key in records if key.rpartition(" ")[2] not in _OWNERS]:
+            self._say(each.what, [f"authority record {key} was made" for key in theirs])
+        return " AUTHREC(NO)" if theirs else ""
+
+    def _is_same(self, word: str, value: Any, row: Attributes) -> bool:
+        if word == "DESTQMGR":
+            mine, there = ((text(each, word) or self.heading.qmgr) for each in ({word: value}, row))
+            return mine == there
+        # A release that does not know a keyword does not show it.
+        return word not in row or is_alike(word, value, row)
+
+    def _say(self, what: str, changed: Iterable[str]) -> None:
+        if said := "; ".join(changed):
+            self.others.append(f"{what}: {said}")
+
+    def _cleared(self, entry: Entry, live: LiveState) -> list[str]:
+        queues = {each.name: each.queue for each in checkpoints(self.heading)}
+        mine = [
+            each
+            for each in self.planned
+            if each.kind == "RETAINED" and each.name in live.retained and queues.get(entry.checkpoint) == each.stream
+        ]
+        data = self.retained() if mine else None
+        commands = []
+        for each in mine:
             assert each.name is not None
+            digest = each.attributes.get("DATA")
             if each.name in entry.before:
                 self.left.append(f"{each.label}: {_LEFT_BY_HAND}")
                 continue
+            if data is None or digest is None or data.get(each.name) != digest:
+                self._say(each.label, [_UNSEEN if data is None or digest is None else "it is a newer one"])
+                if not self.force:
+                    continue
             try:
                 commands.append(f"CLEAR TOPICSTR({quoted(each.name)}) CLRTYPE(RETAINED)")
             except NoMqscFormError as error:
                 self.left.append(f"{each.label}: {error}")
         return commands
 
-    def _deleted(self, entry: Entry) -> list[str]:
-        """DELETE of the subscriptions at the plan's places that are new since the load began."""
-        before = set(entry.before)
-        now = at_places(self.planned, read_live(self.administrator, ("SUB",)))
-        return [f"DELETE SUB SUBID({sub_id})" for sub_id in now if sub_id not in before]
+    def _deleted(self, entry: Entry, live: LiveState) -> list[str]:
+        """DELETE of the plan's subscriptions that are new since the load began."""
+        new = [row for row in live.subscriptions if text(row, "SUBID") not in entry.before]
+        differing: dict[str, list[Difference]] = {}
+        for each in compare_subscriptions(self.heading, self.planned, new):
+            if each.sub_id:
+                differing.setdefault(each.sub_id, []).append(each)
+        going = []
+        for sub_id in dict.fromkeys((*at_places(self.planned, replace(live, subscriptions=new)), *differing)):
+            for each in differing.get(sub_id, ()):
+                is_twin = each.how is How.EXTRA
+                said = "it was made since, where a planned one is" if is_twin else _changed(each)
+                self._say(each.what, [said])
+            if self.force or sub_id not in differing:
+                going.append(sub_id)
+        live.subscriptions[:] = [row for row in live.subscriptions if text(row, "SUBID") not in going]
+        return [f"DELETE SUB SUBID({sub_id})" for sub_id in going]
 
     def _run(self, command: str) -> None:
         outcome = self.administrator.run(statement_of(command))
@@ -232,3 +281,56 @@ class Undoing:
             self.done.append(command)
         elif not outcome.is_missing:
             self.left.append(f"{command}: {outcome.text}")
+
+
+_LEFT_BY_HAND: Final = "retained publications that were there before were replaced: publish them again"
+
+
+def _changed(each: Difference) -> str:
+    return f"{each.attribute} is ({each.live}), the migration left ({each.planned})"
+
+
+def _kind_of(command: Command) -> Kind:
+    kind: Any = "QUEUE" if command.target in QUEUES else command.target
+    return kind  # type: ignore[no-any-return]
+
+
+def _record(command: Command) -> str:
+    """The key of the authority record that the command is about."""
+    given = {each.name: ",".join(values_of(each)) for each in command.keywords}
+    kind = "PRINCIPAL" if "PRINCIPAL" in given else "GROUP"
+    return record_key({**given, "ENTTYPE": kind, "ENTITY": given.get(kind, "")})
+
+
+def _value(word: str, values: tuple[str, ...]) -> Any:
+    if word in ("NAMES", "AUTHADD", "AUTHRMV"):
+        return tuple(each for each in values if each.strip(" "))
+    return ",".join(values)
+
+
+def _defaults(kind: Kind) -> dict[str, Any]:
+    return {"DESCR": ""} if kind == "NAMELIST" else dict(defaults_of(kind))
+
+
+def _now(each: _Object, live: LiveState) -> dict[str, Any] | None:
+    if each.kind == "AUTHREC":
+        granted = live.records.get(each.name)
+        return None if granted is None else {"AUTHLIST": tuple(sorted(granted))}
+    row = row_of(each.target, each.name, live)
+    if row is None:
+        return None
+    return {**row, "NAMES": names(row, "NAMES")} if each.kind == "NAMELIST" else dict(row)
+
+
+def _user_of(queue: str, ours: Iterable[_Object], live: LiveState) -> str:
+    """What others have made that needs the queue."""
+    for row in live.subscriptions:
+        if text(row, "DEST") == queue:
+            return f"subscription {text(row, 'SUB') or text(row, 'SUBID')}"
+    mine = {each.name for each in ours if each.kind == "QUEUE"}
+    aliases = (name for name, row in live.queues.items() if name not in mine and _target(row) == queue)
+    return next((f"alias queue {name}" for name in aliases), "")
+
+
+def _target(row: Row) -> str:
+    return text(row, "TARGET") or text(row, "TARGQ")

@@ -64,6 +64,9 @@ _OTHER_OBJECTS: Final = frozenset(
     }
 )
 _DUMPED = re.compile(r"(profile|object type|entity type|entity|type|authority)\s*:\s*(.*)", re.IGNORECASE)
+# Scripts of backups append what amqoamd prints to MQSC, as comments.
+_COMMENTED: Final = re.compile(r"^\*+\s*(?=(\S*[/\\])?setmqaut\s)", re.IGNORECASE)
+_COMMENT: Final = re.compile(r"[#*]|- -|---|@?rem\b|@echo\b", re.IGNORECASE)
 _SETMQAUT = re.compile(r"(?:\S*[/\\])?setmqaut(?:\.exe)?\s", re.IGNORECASE)
 _SET_AUTHREC = re.compile(r"\s*SET\s+AUTHREC\b", re.IGNORECASE)
 _MQSC = re.compile(r"(DEFINE|DEF|ALTER|ALT|SET|DELETE|DISPLAY|DIS|REFRESH|START|STOP)\s+([A-Za-z]+)\b", re.IGNORECASE)
@@ -79,6 +82,7 @@ def looks_like(text: str) -> bool:
     """Whether *text* sets or lists authorities."""
     return any(
         _SETMQAUT.match(line.text)
+        or _COMMENTED.match(line.text)
         or _SET_AUTHREC.match(line.text)
         or _DEFINITION.match(line.text)
         or line.text.lower().startswith("profile:")
@@ -91,8 +95,9 @@ def read(text: str, file: str) -> Iterator[Item]:
     passed_over = _PassedOver(file)
     mqsc, commands = _mqsc(text, file, passed_over)
     dumped: dict[str, tuple[str, SourceLine]] = {}
-    for line in lines_of(text):
-        if line.number in mqsc or line.text.startswith(("#", "*", "- -", "---")):
+    for each in lines_of(text):
+        line = each._replace(text=_COMMENTED.sub("", each.text))
+        if line.number in mqsc or _COMMENT.match(line.text):
             continue
         found = _DUMPED.fullmatch(line.text)
         if found is not None:
@@ -190,7 +195,7 @@ def _authrec(command: Command, text: str, source: Source, passed_over: _PassedOv
             object_type=object_type[0].upper(),
             profile=profile[0] if profile else "",
             entity_type=entity_type,
-            entity=entities[0],
+            entity=_without_domain(entities[0]),
             authorities=tuple(word.upper() for word in values("AUTHADD")),
             removed=tuple(word.upper() for word in values("AUTHRMV")),
         )
@@ -238,10 +243,11 @@ def _setmqaut(line: SourceLine, file: str, passed_over: _PassedOver) -> Iterator
             object_type=object_type,
             profile=values.get("-n", ""),
             entity_type=entity_type,
-            entity=entity,
+            entity=_without_domain(entity),
             authorities=tuple(added),
             removed=tuple(removed),
-            qmgr=values.get("-m", ""),
+            # A variable of a script names whichever queue manager the script was run for.
+            qmgr="" if "$" in values.get("-m", "") or "%" in values.get("-m", "") else values.get("-m", ""),
         )
 
 
@@ -277,6 +283,11 @@ def _record(dumped: dict[str, tuple[str, SourceLine]], file: str, passed_over: _
         object_type=object_type,
         profile=value("profile"),
         entity_type=entity_type,
-        entity=value("entity").partition("@")[0],
+        entity=_without_domain(value("entity")),
         authorities=tuple(word.upper() for word in words if word != "none"),
     )
+
+
+def _without_domain(entity: str) -> str:
+    """The user or group alone: Windows names its domain behind @."""
+    return entity.partition("@")[0]

@@ -9,12 +9,23 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
 from migrate.assemble import assemble
 from migrate.legacy_state import BrokerItem, Item, LegacyAuthority, LegacyState, Product, Source, Unread
-from migrate.readers import amqspsd, authorities, captures, event_xml, groups, qm_ini, reportproperties, state_json
+from migrate.readers import (
+    amqspsd,
+    authorities,
+    captures,
+    event_xml,
+    groups,
+    no_source,
+    qm_ini,
+    reportproperties,
+    state_json,
+)
 from migrate.readers.jms_records import JmsRecords
 from migrate.readers.text import decoded
 from rfh2.captures import FORMATS, CaptureRecord, Numbering, detect, read_captures
@@ -29,8 +40,10 @@ _TEXTS: Final[dict[str, tuple[Callable[[str], bool], Reader]]] = {
     "authorities": (authorities.looks_like, authorities.read),
     "qm.ini": (qm_ini.looks_like, qm_ini.read),
     "groups": (groups.looks_like, groups.read),
+    "no-source": (no_source.looks_like, no_source.read),
 }
-KINDS: Final = ("captures", "state", *_TEXTS)
+KINDS: Final = ("captures", "state", *(kind for kind in _TEXTS if kind != "no-source"))
+_UNKNOWN: Final = "unknown"
 _RECONSTRUCTED: Final = {
     "amqspsd": "no listing of a real broker was available for the reader of amqspsd, which was made from the program's "
     "documentation and source; compare the counts with the broker's",
@@ -55,6 +68,7 @@ def read_sources(sources: Iterable[str], qmgr: str, product: Product = Product.M
     items: list[Item] = []
     notes: list[str] = []
     captured: list[tuple[Path, str]] = []
+    times: list[datetime] = []
     for given in sources:
         kind, path = _split(given)
         for file in _files(path):
@@ -65,20 +79,23 @@ def read_sources(sources: Iterable[str], qmgr: str, product: Product = Product.M
             if detected == _IN_EBCDIC:
                 why = "its text is in EBCDIC: convert it, with iconv -f IBM-1047 -t UTF-8 for example"
                 items.append(Unread(source=Source(file=str(file)), text=file.name, why=why))
+            elif detected == _UNKNOWN:
+                why = f"a text of no known kind: put KIND= before its name, KIND being one of {', '.join(KINDS)}"
+                items.append(Unread(source=Source(file=str(file)), text=file.name, why=why))
             elif detected == "captures":
                 captured.append((file, "auto"))
             elif detected == "state":
-                items += _states(file, qmgr)
+                items += _states(file, qmgr, times)
             else:
                 if detected in _RECONSTRUCTED:
                     notes.append(f"{file}: {_RECONSTRUCTED[detected]}")
                 items += _of_others(_TEXTS[detected][1](decoded(_bytes(file)), str(file)), str(file), qmgr)
     if captured:
         try:
-            items += _captures(captured, items, qmgr, product, is_sorted=True)
+            items += _captures(captured, items, qmgr, product, times, is_sorted=True)
         except captures.OutOfOrderError:
-            items += _captures(captured, items, qmgr, product, is_sorted=False)
-    return assemble(items, qmgr, product, notes)
+            items += _captures(captured, items, qmgr, product, times, is_sorted=False)
+    return assemble(items, qmgr, product, notes, times)
 
 
 def read_others(sources: Iterable[str], qmgr: str) -> list[LegacyState]:
@@ -139,15 +156,20 @@ def _kind(file: Path) -> str:
     kind = _text_kind(decoded(data))
     if kind is None and _text_kind(data.decode(_EBCDIC).replace("\x85", "\n")) is not None:
         return _IN_EBCDIC
-    return kind or "captures"
+    return kind or (_UNKNOWN if _is_text(data) else "captures")
+
+
+def _is_text(data: bytes) -> bool:
+    """Whether it is a text and not a message, whose headers have numbers in binary."""
+    return not any(byte < 32 and byte not in b"\t\n\f\r\x1a" for byte in data[:_HEAD_BYTES])
 
 
 def _text_kind(text: str) -> str | None:
     return next((kind for kind, (looks_like, _) in _TEXTS.items() if looks_like(text)), None)
 
 
-def _states(file: Path, qmgr: str) -> list[Item]:
-    """The items of the state of *qmgr*. The states of other queue managers beside it are reported."""
+def _states(file: Path, qmgr: str, times: list[datetime]) -> list[Item]:
+    """The items of the state of *qmgr*. The states of other queue managers beside it are reported. times: gets its."""
     states, items = state_json.read(decoded(_bytes(file)), str(file))
     all_items: list[Item] = list(items)
     sizes = [sum(1 for _ in state.items()) for state in states]
@@ -155,6 +177,7 @@ def _states(file: Path, qmgr: str) -> list[Item]:
     for state, size in zip(states, sizes, strict=True):
         if state.qmgr == qmgr:
             all_items += (item for _, item in state.items())
+            times += [] if state.until is None else [state.until]
             continue
         text = f"{size} items of queue manager {state.qmgr}"
         all_items.append(_foreign(str(file), text, qmgr, state.qmgr, size, 0 if is_there else max(sum(sizes), 1)))
@@ -205,18 +228,36 @@ def _foreign(file: str, text: str, qmgr: str, other: str, count: int, of_count: 
 
 
 def _captures(
-    files: list[tuple[Path, str]], others: list[Item], qmgr: str, product: Product, *, is_sorted: bool
+    files: list[tuple[Path, str]],
+    others: list[Item],
+    qmgr: str,
+    product: Product,
+    times: list[datetime],
+    *,
+    is_sorted: bool,
 ) -> list[Item]:
-    """The items of all captures. others: those of the other sources. Raises OutOfOrderError, as ``captures.read``."""
+    """The items of all captures. others: those of the other sources. times: gets that of the last record.
+
+    Raises OutOfOrderError, as ``captures.read``.
+    """
     numbered = True
     for file, _ in files:
         with file.open("rb") as stream:
             fmt = FORMATS[detect(stream.read(_HEAD_BYTES), str(file))]
         numbered = numbered and "seq" in fmt.keeps
     jms = JmsRecords()
-    records = _records(files, Numbering())
+    records = _timed(_records(files, Numbering()), times)
     items = list(captures.read(records, numbered, qmgr, product, jms, is_sorted=is_sorted))
     return [*items, *jms.items([*others, *items], product)]
+
+
+def _timed(records: Iterable[CaptureRecord], times: list[datetime]) -> Iterator[CaptureRecord]:
+    last: datetime | None = None
+    for record in records:
+        if record.message is not None and record.message.time is not None:
+            last = max(last or record.message.time, record.message.time)
+        yield record
+    times += [] if last is None else [last]
 
 
 def _records(files: list[tuple[Path, str]], numbering: Numbering) -> Iterator[CaptureRecord]:

@@ -162,6 +162,7 @@ def facts(plan: MigrationPlan, target: Target) -> dict[str, Any]:
         "broker": plan.state.broker_name,
         "qmgr": plan.qmgr,
         "at": iso(plan.now),
+        "sources_until": None if plan.state.until is None else iso(plan.state.until),
         "options": list(plan.options),
         "fingerprint": plan.fingerprint,
         "outcome": str(outcome_of(plan)),

@@ -39,6 +39,7 @@ def page(facts: dict[str, Any]) -> str:
     """The whole page. facts: of ``migrate.report.facts``."""
     lead = [
         f"{_PHASES[facts['phase']]} {facts['at']}, fingerprint {facts['fingerprint']}",
+        f"Last record in the sources: {facts['sources_until'] or 'not known, they have no times'}",
         *(f"Options: {' '.join(facts['options'])}" for _ in range(bool(facts["options"]))),
     ]
     sections = [

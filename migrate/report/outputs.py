@@ -58,6 +58,7 @@ def text(facts: dict[str, Any], limit: int | None = _SHOWN_ITEMS) -> Iterator[st
 
 def _text(facts: dict[str, Any], limit: int | None) -> Iterator[str]:
     yield f"{facts['tool']}: broker {facts['broker']} to queue manager {facts['qmgr']} ({_PHASES[facts['phase']]})"
+    yield f"Last record in the sources: {facts['sources_until'] or 'not known, they have no times'}"
     counts = facts["counts"]
     yield (
         f"{counted(facts['items'], 'item')}: {counts['migrated']} migrated, {counts['changed']} changed, "

@@ -254,14 +254,15 @@ def _plumbing(topology: Topology) -> Iterator[str]:
     if not pairs:
         yield "There are none."
         return
-    yield "Channel names are not part of the broker's state: put yours in the place of those made of the two names."
+    yield "Channel names are not part of the broker's state: put yours in the place of the angle brackets."
     yield ""
     for child, parent in pairs:
         for here, there in ((child, parent), (parent, child)):
-            yield f"    {here}: STOP CHANNEL('{here}.{there}') MODE(QUIESCE)"
-            yield f"    {here}: DELETE CHANNEL('{here}.{there}')"
-            yield f"    {there}: DELETE CHANNEL('{here}.{there}')"
-            yield f"    {here}: DELETE QLOCAL('{there}')"
+            channel = f"<channel from {here} to {there}>"
+            yield f"    {here}: STOP CHANNEL({channel}) MODE(QUIESCE)"
+            yield f"    {here}: DELETE CHANNEL({channel})"
+            yield f"    {there}: DELETE CHANNEL({channel})"
+            yield f"    {here}: DELETE QLOCAL(<transmission queue to {there}>)"
 
 
 def _from_collective(brokers: Mapping[str, str], cluster: str, connections: Mapping[str, str]) -> Iterator[str]:

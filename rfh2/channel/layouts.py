@@ -285,13 +285,13 @@ def _sd(long: Any) -> tuple[Any, ...]:
 
 
 def _lsd(long: Any) -> tuple[Any, ...]:
-    names = ("QName" / c.Bytes(48), "QMgrName" / c.Bytes(48), "SubId" / c.Bytes(24))
+    names = ("QName" / c.Bytes(48), "QMgrName" / c.Bytes(48), "Reserved1" / c.Bytes(24))
     return (
         "StrucId" / c.Bytes(4),
         "Version" / long,
         "Options" / long,
         *_charv(long, "SubIdentity"),
-        "Reserved1" / c.Bytes(24),
+        "SubId" / c.Bytes(24),
         "Reserved2" / long,
         "OpenOptions" / long,
         *names,

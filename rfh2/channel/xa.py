@@ -43,6 +43,11 @@ class Xid(NamedTuple):
         middle = fields.end + lengths[0]
         return cls(fields["FormatId"], bytes(data[fields.end : middle]), bytes(data[middle:end]))
 
+    def __str__(self) -> str:
+        """As DISPLAY CONN shows it (EXTURID)."""
+        transaction, branch = self.transaction.hex().upper(), self.branch.hex().upper()
+        return f"XA_FORMATID[{self.format & 0xFFFF_FFFF:08X}] XA_GTRID[{transaction}] XA_BQUAL[{branch}]"
+
     def write(self, order: ByteOrder) -> bytes:
         """As ``read`` reads it, with zeros up to a multiple of 4."""
         fields = Structure.new(XID, order)

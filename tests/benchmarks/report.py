@@ -120,8 +120,9 @@ def measured(command: str) -> str:
     failed = f" It ended with exit code {done.returncode}." if done.returncode else ""
     said = "\n".join(lines_of(done.stdout))
     return (
+        f"`{command}`\n\n"
         f"{now:%Y-%m-%d}, commit {commit()}, at a load of {load:.1f}, {took:.0f} s.{failed} {machine()}.\n\n"
-        f"<!-- not run: it measures for minutes -->\n\n    {command}\n\n```text\n{said}\n```\n"
+        f"```text\n{said}\n```\n"
     )
 
 

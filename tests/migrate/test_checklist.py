@@ -30,6 +30,7 @@ from tests.migrate.legacy_messages import psc, publish, register
 from tests.migrate.test_files import comparable
 
 BY_HAND = (
+    "Take the sources again and run the same command again",
     "Stop the publish/subscribe applications",
     "Back the queue manager up.",
     "Run the commands of `amqmigrateacl.txt`",

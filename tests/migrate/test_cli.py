@@ -163,11 +163,11 @@ def test_strmqbrk_undo_says_what_others_have_changed_since(home: Path) -> None:
     Ran("strmqbrk", home, "--source", *SOURCES)
     with QueueManagerStore.open(home, "QM1") as store, store.unit_of_work() as unit:
         objects = unit.load_state()[0]
-        unit.save_definition(replace(objects.qmgr, description="his"))
-    for words, done in ((("--rehearse",), "would be taken"), ((), "taken")):
-        ran = Ran("strmqbrk", home, "--undo", *words)
+        unit.save_definition(replace(objects.topics.require("Sport"), pub=False))
+    for words, done in (("--rehearse", "would be kept"), ("--rehearse --force", "would be taken back"), ("", "kept")):
+        ran = Ran("strmqbrk", home, "--undo", *words.split())
         assert ran.code == ExitCode.PROBLEMS
-        assert f"changed since the migration, and {done} back: qmgr QM1 was altered: description is 'his'" in ran.err
+        assert f"changed since the migration, and {done}: topic Sport: pub is (False)" in ran.err
 
 
 def test_json_is_one_object(home: Path) -> None:

@@ -441,9 +441,54 @@ class TestQmIni:
     def test_a_line_without_an_equals_sign(self) -> None:
         assert unread(list(qm_ini.read("Broker:\n   nonsense\n", "qm.ini"))) == [(2, "no attribute of stanza Broker")]
 
+    def test_an_export_of_the_registry_of_windows(self) -> None:
+        text = (
+            "Windows Registry Editor Version 5.00\n\n"
+            "[HKEY_LOCAL_MACHINE\\SOFTWARE\\IBM\\MQSeries\\CurrentVersion\\Configuration\\QueueManager\\QM1\\Log]\n"
+            '"LogType"="CIRCULAR"\n\n'
+            "[HKEY_LOCAL_MACHINE\\SOFTWARE\\IBM\\MQSeries\\CurrentVersion\\Configuration\\QueueManager\\QM1\\Broker]\n"
+            '"MaxMsgRetryCount"="7"\n"ChkPtMsgSize"=dword:0000000a\n'
+        )
+        assert qm_ini.looks_like(text)
+        items = list(qm_ini.read(text, "qm.reg"))
+        assert [(i.name, i.value) for i in items if isinstance(i, StanzaAttribute)] == [
+            ("MaxMsgRetryCount", "7"),
+            ("ChkPtMsgSize", "10"),
+        ]
+
+
+LISTINGS = [
+    ("WebSphere MQ broker for queue manager QM1 running.\n", "output of dspmqbrk"),
+    ("BIP8099I: Broker: B  -  QM1\nBIP8071I: Successful command completion.\n", "output of mqsilist"),
+    (
+        "AMQ8409: Display Queue details.\n   QUEUE(A.Q)   TYPE(QLOCAL)\n   MAXDEPTH(5000)\n",
+        "output of DISPLAY in runmqsc",
+    ),
+    ("root:x:0:0:root:/root:/bin/sh and more\n", "a text of no known kind: put KIND= before its name"),
+]
+
+
+@pytest.mark.parametrize(("text", "said"), LISTINGS, ids=[said for _, said in LISTINGS])
+def test_what_is_no_source_is_called_what_it_is(text: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "listing.txt").write_text(text)
+    (item,) = read_sources([str(tmp_path / "listing.txt")], "QM1").unread
+    assert item.why.startswith(said)
+    assert item.is_state == said.startswith("a text")
+
 
 class TestAuthorities:
     """setmqaut, SET AUTHREC, dmpmqaut."""
+
+    def test_scripts_of_windows_and_of_backups(self) -> None:
+        text = (
+            "rem saveqmgr\n@rem authorities\n@echo off\n*setmqaut -m ${QM} -n Sport -t queue -p fred@dom +put\n"
+            "setmqaut -m %QM% -n Sport -t queue -p fred@dom +put\n"
+        )
+        found = list(authorities.read(text, "x"))
+        assert [(item.label, item.qmgr) for item in found] == [  # type: ignore[attr-defined]
+            ("authority of principal fred on queue Sport", ""),
+            ("authority of principal fred on queue Sport", ""),
+        ]
 
     def test_three_forms_say_the_same(self) -> None:
         texts = [

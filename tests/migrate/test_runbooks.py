@@ -72,7 +72,7 @@ def test_7_4_2_the_runbook_to_a_cluster() -> None:
     assert headings == list("1234567")
     order = [
         "HQ: ALTER QMGR PSMODE(COMPAT)",
-        "LONDON: STOP CHANNEL('LONDON.HQ') MODE(QUIESCE)",
+        "LONDON: STOP CHANNEL(<channel from LONDON to HQ>) MODE(QUIESCE)",
         "HQ: ALTER QMGR PSMODE(ENABLED)",
         "LONDON: ALTER QMGR PARENT('')",
         "HQ: ALTER TOPIC('Rates') CLUSTER('DEMO')",

@@ -13,9 +13,9 @@ from rfh2 import decode, encode
 from rfh2.ccsid import ByteOrder
 from rfh2.errors import DecodeError, EncodeError
 from rfh2.folders import Folder
-from rfh2.mde import Mde, decode_mde
+from rfh2.mde import Mde, decode_mde, extended, joined
 from rfh2.message import Message
-from rfh2.mqmd import Mqmd
+from rfh2.mqmd import Mqmd, name_of
 from rfh2.rfh2 import Rfh2
 from rfh2.xqh import Xqh, decode_xqh
 
@@ -139,3 +139,15 @@ def test_any_bytes_in_the_fields_come_back(data: st.DataObject, order: ByteOrder
     assert decode_xqh(raw, 0, ccsid).encode() == raw
     raw = "MDE ".encode(charset) + (2).to_bytes(4, order) + (72).to_bytes(4, order) + some(60)
     assert decode_mde(raw, 0, ccsid).encode() == raw
+
+
+@pytest.mark.parametrize(
+    ("fields", "length"),
+    [({}, 0), ({"group_id": b"g" * 24, "msg_flags": 8}, 72), ({"msg_seq_number": 2, "order": "big"}, 72)],
+)
+def test_what_version_2_has_goes_behind_version_1_and_comes_back(fields: dict[str, Any], length: int) -> None:
+    mqmd = Mqmd(version=2, format="MQSTR", encoding=273, coded_char_set_id=819, **fields)
+    first, body = extended(mqmd, b"data")
+    assert (first.version, len(body)) == (1, length + 4)
+    back, data = joined(Mqmd.decode(first.encode()), body)
+    assert (replace(back, version=2, format=name_of(back.format)), data) == (mqmd, b"data")

@@ -59,7 +59,7 @@ def _without_reason(why: str, reason: int) -> str:
 def consequence_json(traced: TracedMessage) -> dict[str, Any]:
     """The same for a program: completion, reason, operations, puts in their recorded form."""
     outcome = traced.outcome
-    puts = [Put.of(traced.captured.seq, n, put) for n, put in enumerate(outcome.puts)]
+    puts = [Put.of(traced.captured.seq, traced.qmgr, n, put) for n, put in enumerate(outcome.puts)]
     return {
         "completion": None if outcome.completion is None else outcome.completion.value,
         "reason": outcome.reason,

@@ -27,13 +27,17 @@ from streams.operations import Operation
 
 @dataclass(frozen=True, slots=True)
 class TracedMessage:
-    """One captured message and its result. command: None where the message has no command that can be parsed."""
+    """One captured message and its result at queue manager *qmgr*.
+
+    command: None where the message has no command that can be parsed.
+    """
 
     captured: CapturedMessage
     message: Message
     command: Command | None
     operations: tuple[OperationInContext, ...]
     outcome: Outcome
+    qmgr: str
 
 
 def in_context(trace: Trace, command: Command | None, qmgr: str, now: datetime) -> Iterator[OperationInContext]:
@@ -71,7 +75,7 @@ class TraceBroker:
         assert outcome.trace is not None
         command = outcome.command if outcome.command is not None else found
         operations = tuple(in_context(outcome.trace, command, self.broker.qmgr, self._now))
-        return TracedMessage(captured, partial.message, command, operations, outcome)
+        return TracedMessage(captured, partial.message, command, operations, outcome, self.broker.qmgr)
 
 
 def to_json(operation: Operation) -> dict[str, Any]:

@@ -39,6 +39,7 @@ from commands.qmgr.store.port import StoredMessage
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
 from rfh2.constants import MQFMT_XMIT_Q_HEADER, MQRC_NOT_AUTHORIZED
 from rfh2.errors import DecodeError, StoreError
+from rfh2.mde import joined
 from rfh2.mqi_constants import MQFB_XMIT_Q_MSG_ERROR, MQRO_COA
 from rfh2.mqmd import Mqmd, name_of
 from rfh2.xqh import decode_xqh
@@ -275,7 +276,7 @@ class Channel:
             _log.error("message %d on transmission queue %s: %s", message.seq, self._queue, error)
             self._dead(unit, outer, message.body, MQFB_XMIT_Q_MSG_ERROR, message)
             return
-        queue, mqmd, body = header.remote_q_name, header.mqmd, message.body[header.length :]
+        queue, (mqmd, body) = header.remote_q_name, joined(header.mqmd, message.body[header.length :])
         user = message.user or ""
         if header.remote_qmgr_name != name:
             queue, mqmd, body = header.remote_qmgr_name, outer, message.body  # it goes on from there

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from commands.broker.authority import GroupsOf, no_groups
+from commands.config.home import Home
 from commands.disk.errors import SupersededError
 from commands.links.channels.channel import PATIENCE_S, Channel
 from commands.links.engine.threads import Backoff, Threads
@@ -43,7 +44,7 @@ _Seen = tuple[int, ...]
 class RepositoryManager:
     """That of the queue manager that *here* is the store of. there: opens another one of the home, to read it."""
 
-    def __init__(self, home: Path, here: QueueManagerStore, there: Callable[[str], QueueManagerStore]) -> None:
+    def __init__(self, home: Home, here: QueueManagerStore, there: Callable[[str], QueueManagerStore]) -> None:
         self._home, self._here, self._open = home, here, there
         self._own: tuple[int, RepositoryEntry] = (-1, RepositoryEntry(here.name))
         self._entries: dict[str, tuple[_Seen, RepositoryEntry]] = {}
@@ -173,7 +174,7 @@ class Channels:
 
     def __init__(
         self,
-        home: Path,
+        home: Home,
         here: Callable[[], QueueManagerStore],
         durability: Durability,
         groups_of: GroupsOf = no_groups,
@@ -269,7 +270,7 @@ class Channels:
         return tuple(name for name in self._queues[1] if name in self._states or self._is_here(name))
 
     def _is_here(self, name: str) -> bool:
-        return is_there(directory_of(self._home, name) / DATABASE)
+        return is_there(self._home, name)
 
     def _state(self, store: QueueManagerStore, queue: str) -> _ChannelState:
         if queue not in self._states:

@@ -26,29 +26,23 @@ from streams.topic_strings import SEPARATOR
 
 M = TypeVar("M")
 
-Rows = Mapping[Feature, tuple[How, str]]
+Rows = Mapping[Feature, How]
 _COMMON: Final[Rows] = {
-    Feature.ALTER: (How.EMULATED, "a subscription more and one less; options are the bridge's"),
-    Feature.RETAIN_EMPTY: (How.DOES, "an empty value; from natives it is a publication that is not retained"),
-    Feature.PROPERTIES: (How.DOES, "headers and folder usr; types (dt) become text"),
-    Feature.HEADERS: (How.NOT_CARRIED, "folders other than usr, and headers before the MQRFH2"),
-    Feature.SELECTORS: (How.EMULATED, "the bridge evaluates them on what comes"),
-    Feature.SCOPE: (
-        How.EMULATED,
-        "local = share: carried as any other; keep: scope QMGR stays here, and gets nothing from there",
-    ),
-    Feature.OTHER_SUBS_ONLY: (
-        How.DOES,
-        "the bridge leaves the publisher out; mq.Bridge keeps it from coming back",
-    ),
-    Feature.IDENTITY: (How.EMULATED, "the bridge's, wherever the tree is"),
+    Feature.ALTER: How.EMULATED,
+    Feature.RETAIN_EMPTY: How.DOES,
+    Feature.PROPERTIES: How.DOES,
+    Feature.HEADERS: How.NOT_CARRIED,
+    Feature.SELECTORS: How.EMULATED,
+    Feature.SCOPE: How.EMULATED,
+    Feature.OTHER_SUBS_ONLY: How.DOES,
+    Feature.IDENTITY: How.EMULATED,
 }
 
 
 def capabilities_of(rows: Rows) -> tuple[Capability, ...]:
     """The table, in the order of the features. rows: what is the tree's own."""
     all_rows = {**_COMMON, **rows}
-    return tuple(Capability(feature, *all_rows[feature]) for feature in Feature)
+    return tuple(Capability(feature, all_rows[feature]) for feature in Feature)
 
 
 # Messages of a tree that is logs, read by filters (``Receiver``).

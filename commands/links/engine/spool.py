@@ -20,7 +20,7 @@ from commands.broker.dead_letter import DeadLetters
 from commands.links.engine.filters import Positions
 from commands.links.engine.inbound_writer import CommandPutter, InboundWriter
 from commands.qmgr.store.port import Queues, StoredMessage, UnitOfWork
-from commands.qmgr.store.sqlite import QueueManagerStore
+from commands.qmgr.store.queue_manager import QueueManagerStore
 from rfh2.layouts import MQMD1
 from rfh2.mqmd import Mqmd
 from streams.operations import RetainedPublication

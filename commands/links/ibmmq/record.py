@@ -21,7 +21,6 @@ most of them, have no record.
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -35,8 +34,7 @@ from commands.broker.state import (
     subscription_state,
 )
 from commands.disk.errors import readable
-from commands.qmgr.store.database import FAILURES, Database
-from commands.qmgr.store.reading import highest
+from commands.qmgr.store.database import FAILURES, Connection, Database
 from rfh2.errors import DecodeError, StoreError
 from streams.operations import (
     Effect,
@@ -150,7 +148,9 @@ def _read(data: bytes) -> tuple[dict[str, Any], bytes, bytes]:
 
 # Values about IBM MQ in the queue manager's SQLite database: the last record applied, and arrival numbers.
 
-_TABLE: Final = "CREATE TABLE IF NOT EXISTS live (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID"
+_TABLE: Final = "CREATE TABLE IF NOT EXISTS live (name TEXT PRIMARY KEY, value TEXT NOT NULL)"
+_SAVE: Final = """INSERT INTO live (name, value) VALUES (?, ?)
+    ON CONFLICT (name) DO UPDATE SET value = excluded.value"""
 _BLOCK: Final = 100_000
 
 
@@ -172,7 +172,7 @@ class LiveState:
         """The number of the last record that SQLite holds; 0 before the first."""
         return self._read_number("applied")
 
-    def follow(self, connection: sqlite3.Connection, batch: int) -> None:
+    def follow(self, connection: Connection, batch: int) -> None:
         """In the transaction that is open: record *batch* is held now."""
         self._write(connection, "applied", str(batch))
 
@@ -203,7 +203,7 @@ class LiveState:
     def _highest(self) -> int:
         # Numbers that the embedded queues have given, should the queue manager have been used with those before.
         try:
-            return highest(self._database, "messages")
+            return self._database.highest("messages")
         except FAILURES as error:
             raise self._database.translated(error) from error
 
@@ -212,18 +212,17 @@ class LiveState:
             return int(self.read(name) or 0)
 
     @staticmethod
-    def _write(connection: sqlite3.Connection, name: str, value: str) -> None:
-        connection.execute("INSERT OR REPLACE INTO live (name, value) VALUES (?, ?)", (name, value))
+    def _write(connection: Connection, name: str, value: str) -> None:
+        connection.execute(_SAVE, (name, value))
 
-    def _in_transaction(self, change: Callable[[sqlite3.Connection], object]) -> None:
+    def _in_transaction(self, change: Callable[[Connection], object]) -> None:
         connection = self._database.connection
         try:
             self._database.begin()
             try:
                 change(connection)
-                connection.execute("COMMIT")
+                self._database.commit()
             finally:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
+                self._database.rollback()
         except FAILURES as error:
             raise self._database.translated(error) from error

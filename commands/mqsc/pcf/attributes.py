@@ -148,7 +148,12 @@ CONNECTION: Final = (
     *_PROGRAM,
     Attribute("UOWSTDA", "", _DATE, c.MQCACF_UOW_START_DATE),
     Attribute("UOWSTTI", "", _TIME, c.MQCACF_UOW_START_TIME),
-    Attribute("UOWSTATE", "", words(NONE=c.MQUOWST_NONE, ACTIVE=c.MQUOWST_ACTIVE), c.MQIACF_UOW_STATE),
+    Attribute(
+        "UOWSTATE",
+        "",
+        words(NONE=c.MQUOWST_NONE, ACTIVE=c.MQUOWST_ACTIVE, PREPARED=c.MQUOWST_PREPARED),
+        c.MQIACF_UOW_STATE,
+    ),
     Attribute("OBJNAME", "", _NAME, c.MQCACF_OBJECT_NAME),
     Attribute("OBJTYPE", "", words(QUEUE=c.MQOT_Q, TOPIC=c.MQOT_TOPIC, QMGR=c.MQOT_Q_MGR), c.MQIACF_OBJECT_TYPE),
     _HANDLE_STATE,

@@ -15,42 +15,19 @@ from typing import Final
 from commands.broker.attribute_kinds import Attribute, Bits, Choice, Kind, Names, Number, Shown, WordList
 from commands.mqsc.model import Command, Keyword
 from commands.mqsc.pcf import attributes as a
-from commands.mqsc.pcf.commands import COMMANDS, PcfCommand
+from commands.mqsc.pcf.commands import COMMANDS, QUEUE_KINDS, PcfCommand, command_number
 from commands.mqsc.pcf.forms import NAME_LENGTH, names_parameter, parameter_of
 from rfh2 import pcf_admin_names as c
 from rfh2.ccsid import UTF8_CCSID
 from rfh2.constants import MQRCCF_COMMAND_FAILED
 from rfh2.errors import CommandError
 from rfh2.pcf import Pcf
-from rfh2.pcf_names import MQIACF_PARAMETER_ID, MQRCCF_CFH_COMMAND_ERROR, MQRCCF_CFIN_PARM_ID_ERROR
+from rfh2.pcf_names import MQIACF_PARAMETER_ID, MQRCCF_CFIN_PARM_ID_ERROR
 from rfh2.pcf_parameters import Cfbs, Cfil, Cfin, Cfsl, Cfst, Parameter
 
-_QUEUE_KINDS: Final = ("QLOCAL", "QALIAS", "QMODEL", "QUEUE")
 _FLAGS: Final = {"REPLACE": c.MQIACF_REPLACE, "PURGE": c.MQIACF_PURGE}
 # They choose nothing where there is only one; IBM MQ's defaults are these.
 _PASSED_OVER: Final = frozenset({"ALL", "NOREPLACE"})
-
-
-def _by_words() -> dict[tuple[str, str], int]:
-    """The PCF command for a verb and an object, without Copy and lists of names."""
-    found: dict[tuple[str, str], int] = {}
-    for number, about in COMMANDS.items():
-        if about.copy is None and not about.names:
-            found.setdefault((about.verb, about.target), number)
-    return found
-
-
-_NUMBERS: Final = _by_words()
-
-
-def command_number(command: Command) -> int:
-    """MQCMD_* for *command*. Raises CommandError 3007 where PCF has none that the bridge knows."""
-    target = "QUEUE" if command.target in _QUEUE_KINDS and command.verb != "CLEAR" else command.target
-    number = _NUMBERS.get((command.verb, target))
-    if number is None:
-        why = f"{command.verb} {command.target} has no PCF command that is known here"
-        raise CommandError(MQRCCF_CFH_COMMAND_ERROR, why=why)
-    return number
 
 
 def request(command: Command) -> Pcf:
@@ -67,7 +44,7 @@ def _parameters(command: Command, about: PcfCommand) -> Iterator[Parameter]:
         yield Cfst.of(about.name, command.name.text, UTF8_CCSID)
     elif command.name is not None:
         raise CommandError(MQRCCF_CFIN_PARM_ID_ERROR, why=f"{command.verb} {command.target} takes no name")
-    if command.target in _QUEUE_KINDS and command.target != "QUEUE" and about.target == "QUEUE":
+    if command.target in QUEUE_KINDS and command.target != "QUEUE" and about.target == "QUEUE":
         yield Cfin(a.QUEUE_TYPE.number, a.QUEUE_KIND.numbers[command.target])
     if command.target == "AUTHREC":
         yield from _record(command, about)

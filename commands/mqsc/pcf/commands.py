@@ -10,9 +10,11 @@ from commands.broker.attribute_kinds import Attribute, words
 from commands.broker.subscription_attributes import DISPLAY_TYPE, DURABLE, SUB_ID, SUB_TYPE
 from commands.mqsc.attributes import CLUSTER, CLUSTER_NAMELIST
 from commands.mqsc.channel_attributes import CHANNEL_TYPE, CONNECTION
+from commands.mqsc.model import Command
 from commands.mqsc.pcf import attributes as a
 from rfh2 import pcf_admin_names as c
-from rfh2.pcf_names import MQCA_Q_NAME, MQCA_TOPIC_STRING, MQCMD_CLEAR_TOPIC_STRING
+from rfh2.errors import CommandError
+from rfh2.pcf_names import MQCA_Q_NAME, MQCA_TOPIC_STRING, MQCMD_CLEAR_TOPIC_STRING, MQRCCF_CFH_COMMAND_ERROR
 from rfh2.pcf_parameters import Cfin, Parameter
 
 
@@ -318,3 +320,35 @@ COMMANDS: Final[dict[int, PcfCommand]] = {
     ),
     c.MQCMD_DELETE_AUTH_REC: PcfCommand("DELETE", "AUTHREC", taken=(a.PROFILE, a.OBJECT_TYPE)),
 }
+
+QUEUE_KINDS: Final = ("QLOCAL", "QALIAS", "QMODEL", "QUEUE")
+
+
+def _by_words() -> dict[tuple[str, str], int]:
+    """The PCF command for a verb and an object, without Copy and lists of names."""
+    found: dict[tuple[str, str], int] = {}
+    for number, about in COMMANDS.items():
+        if about.copy is None and not about.names:
+            found.setdefault((about.verb, about.target), number)
+    return found
+
+
+_NUMBERS: Final = _by_words()
+
+
+def command_number(command: Command) -> int:
+    """MQCMD_* for *command*. Raises CommandError 3007 where PCF has none that the bridge knows."""
+    target = "QUEUE" if command.target in QUEUE_KINDS and command.verb != "CLEAR" else command.target
+    number = _NUMBERS.get((command.verb, target))
+    if number is None:
+        why = f"{command.verb} {command.target} has no PCF command that is known here"
+        raise CommandError(MQRCCF_CFH_COMMAND_ERROR, why=why)
+    return number
+
+
+def about_command(command: Command) -> PcfCommand:
+    """What is known of the PCF command that says the same as *command*; the words alone where PCF has none."""
+    try:
+        return COMMANDS[command_number(command)]
+    except CommandError:
+        return PcfCommand(command.verb, command.target)

@@ -12,10 +12,11 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from commands.broker.objects import Objects
-from commands.mqsc.model import Command, Condition, Keyword, Value
+from commands.mqsc.model import Command, Condition, Keyword, Statement, Value
 from commands.mqsc.pcf import attributes as a
-from commands.mqsc.pcf.commands import COMMANDS, PcfCommand
+from commands.mqsc.pcf.commands import COMMANDS, PcfCommand, about_command
 from commands.mqsc.pcf.forms import filter_text, integer_of, names_of, parameter_error, text_of, texts_of
+from commands.mqsc.script import parse, syntax_error
 from rfh2 import pcf_admin_names as c
 from rfh2.errors import CommandError, DecodeError
 from rfh2.pcf import Pcf
@@ -86,12 +87,13 @@ class Request:
     """The request of a PCF command.
 
     commands: of MQSC, to be carried out in turn. about: what is known of the PCF command. passed_over: the numbers of
-    attributes of IBM MQ that have no effect here.
+    attributes of IBM MQ that have no effect here. escaped: of Escape, the statement that it holds.
     """
 
     commands: tuple[Command, ...]
     about: PcfCommand
     passed_over: tuple[int, ...] = ()
+    escaped: Statement | None = None
 
 
 def read(pcf: Pcf, objects: Objects) -> Request:
@@ -102,11 +104,32 @@ def read(pcf: Pcf, objects: Objects) -> Request:
         raise CommandError(MQRCCF_CFH_MSG_SEQ_NUMBER_ERR, why=f"MsgSeqNumber is {pcf.msg_seq_number}, not 1")
     if pcf.control != MQCFC_LAST:
         raise CommandError(MQRCCF_CFH_CONTROL_ERROR, why=f"Control is {pcf.control}, not MQCFC_LAST")
+    if pcf.command == c.MQCMD_ESCAPE:
+        return _escaped(pcf.parameters)
     about = COMMANDS.get(pcf.command)
     if about is None:
         named = f"{pcf.command} {c.COMMANDS.get(pcf.command, '')}".rstrip()
         raise CommandError(MQRCCF_CFH_COMMAND_ERROR, why=f"command {named} is not known here")
     return _Reader(about).read(pcf.parameters, objects)
+
+
+def _escaped(parameters: Sequence[Parameter]) -> Request:
+    """The request of Escape: one command of MQSC as text, as ``runmqsc -c`` sends it."""
+    given = {parameter.parameter: parameter for parameter in parameters}
+    for number in (c.MQIACF_ESCAPE_TYPE, c.MQCACF_ESCAPE_TEXT):
+        if number not in given:
+            raise parameter_error(MQRCCF_PARM_COUNT_TOO_SMALL, number, f"parameter {number} is required")
+    kind = integer_of(given[c.MQIACF_ESCAPE_TYPE])
+    if kind != c.MQET_MQSC:
+        raise CommandError(c.MQRCCF_ESCAPE_TYPE_ERROR, why=f"EscapeType is {kind}, not MQET_MQSC")
+    text = text_of(given[c.MQCACF_ESCAPE_TEXT])
+    found = parse(text)
+    if len(found) != 1:
+        found = [Statement(1, 1, (text,), text, None, syntax_error(text, "EscapeText takes one command."))]
+    (statement,) = found
+    if statement.command is None:
+        return Request((), PcfCommand("", ""), escaped=statement)
+    return Request((statement.command,), about_command(statement.command), escaped=statement)
 
 
 class _Reader:

@@ -7,22 +7,29 @@ MQRCCF_COMMAND_FAILED alone, which is the last response of every command that fa
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from commands.broker.attribute_kinds import Choice, Shown
 from commands.mqsc.answers import Answer
 from commands.mqsc.channel_attributes import CHANNEL_KIND
 from commands.mqsc.pcf.attributes import QUEUE_KIND
-from commands.mqsc.pcf.commands import PcfCommand
+from commands.mqsc.pcf.commands import PcfCommand, command_number
 from commands.mqsc.pcf.forms import NAME_LENGTH, names_parameter, parameter_of
-from rfh2.ccsid import ByteOrder
+from commands.mqsc.pcf.reading import Request
+from rfh2.ccsid import UTF8_CCSID, ByteOrder
 from rfh2.constants import MQRC_NONE, MQRC_NOT_AUTHORIZED, MQRCCF_COMMAND_FAILED
 from rfh2.errors import CommandError
 from rfh2.mqi_constants import MQCC_FAILED, MQCC_OK
 from rfh2.pcf import Pcf
 from rfh2.pcf_admin_names import (
+    MQCACF_ESCAPE_TEXT,
     MQCACF_Q_NAMES,
     MQCACH_CHANNEL_NAMES,
+    MQCMD_ESCAPE,
+    MQET_MQSC,
+    MQIACF_ESCAPE_TYPE,
     MQIACF_Q_TYPES,
     MQIACF_SELECTOR,
     MQIACH_CHANNEL_TYPES,
@@ -36,7 +43,7 @@ from rfh2.pcf_names import (
     MQRCCF_CFIN_PARM_ID_ERROR,
     MQRCCF_PARM_COUNT_TOO_SMALL,
 )
-from rfh2.pcf_parameters import Cfil, Cfin, Parameter
+from rfh2.pcf_parameters import Cfil, Cfin, Cfst, Parameter
 
 # The reason that IBM documents where MQSC has this message. AMQ8147 and AMQ8150 depend on the command.
 _REASONS: Final = {
@@ -73,6 +80,7 @@ Row = Mapping[str, Shown]
 _Says = tuple[int, tuple[Parameter, ...]]
 """The Reason and the parameters of one response."""
 
+_ESCAPE_TYPE: Final = Cfin(MQIACF_ESCAPE_TYPE, MQET_MQSC)
 _MOST_MADE: Final = 4096
 
 
@@ -109,6 +117,21 @@ def success(command: int, about: PcfCommand, rows: Iterable[Row], order: ByteOrd
     else:
         says = [(MQRC_NONE, ())]
     return _responses(command, MQCC_OK, says, order)
+
+
+def escaped(request: Request, answer: Answer, order: ByteOrder) -> Iterator[Pcf]:
+    """The responses to Escape: what runmqsc prints, one for each object that DISPLAY shows.
+
+    Command is that of the PCF command which says the same, so that a program need not read the text.
+    """
+    number = MQCMD_ESCAPE
+    for command in request.commands:
+        with suppress(CommandError):
+            number = command_number(command)
+    texts = (replace(answer, objects=(row,)).lines for row in answer.objects) if answer.objects else [answer.lines]
+    reason = MQRC_NONE if answer.ok else refused(answer, request.about).reason
+    says = ((reason, (_ESCAPE_TYPE, Cfst.of(MQCACF_ESCAPE_TEXT, "\n".join(lines), UTF8_CCSID))) for lines in texts)
+    return _responses(number, MQCC_OK if answer.ok else MQCC_FAILED, says, order)
 
 
 class _Writer:

@@ -26,9 +26,9 @@ from commands.broker.puts import Outgoing, PutKind
 from commands.broker.respond import is_due, reply_descriptor
 from commands.headers.response import Completion
 from commands.mqsc.administration import Administration
-from commands.mqsc.answers import Answer, DefinitionDeleted, DefinitionStored
-from commands.mqsc.execute import carry_out
-from commands.mqsc.model import Command
+from commands.mqsc.answers import Answer, DefinitionDeleted, DefinitionStored, not_authorized, not_found, refusal
+from commands.mqsc.execute import carry_out, execute
+from commands.mqsc.model import Command, Statement
 from commands.mqsc.pcf import writing
 from commands.mqsc.pcf.reading import Request, read
 from commands.mqsc.pcf.rights import Rights
@@ -79,13 +79,18 @@ class PcfCommandServer:
             objects = self._objects(unit, request, broker.objects)
             administration = self._administration(unit, objects, broker.space, arrival, message.mqmd, ids)
             rights = Rights(administration)
-            for command in request.commands:
-                rights.check(command)
-            answers = [self._done(command, rights, administration, request) for command in request.commands]
+            if request.escaped is not None:
+                answers = [_executed(request.escaped, rights, administration)]
+                responses = writing.escaped(request, answers[-1], pcf.order)
+            else:
+                for command in request.commands:
+                    rights.check(command)
+                answers = [self._done(command, rights, administration, request) for command in request.commands]
+                responses = writing.success(pcf.command, request.about, answers[-1].found, pcf.order)
         except CommandError as error:
             puts = answered.puts(writing.failure(pcf.command, error, pcf.order), Completion.ERROR)
             return Administered(puts, Completion.ERROR, reason=error.reason, why=str(error))
-        responses = writing.success(pcf.command, request.about, answers[-1].found, pcf.order)
+        completion = Completion.OK if answers[-1].ok else Completion.ERROR
         changes = [change for answer in answers for change in answer.changes]
         for answer in answers:
             self._keeper.keep(answer, broker.objects, unit, arrival.now)
@@ -93,7 +98,7 @@ class PcfCommandServer:
         # What members are to get again is read when the state is loaded.
         redefined = redefined or request.about.target == "CLUSTER"
         resubscribed = any(not isinstance(c, DefinitionStored | DefinitionDeleted | Delivery) for c in changes)
-        return Administered(answered.puts(responses, Completion.OK), Completion.OK, redefined, resubscribed)
+        return Administered(answered.puts(responses, completion), completion, redefined, resubscribed)
 
     @staticmethod
     def _objects(unit: UnitOfWork, request: Request, objects: Objects) -> Objects:
@@ -165,6 +170,20 @@ class PcfCommandServer:
         first = next(puts, None)
         puts = iter(broker.set_aside(arrival, reason, why).puts) if first is None else chain([first], puts)
         return Administered(puts, Completion.ERROR, reason=reason, why=why)
+
+
+def _executed(statement: Statement, rights: Rights, administration: Administration) -> Answer:
+    """The answer to a command of MQSC that came as text; what the user may not do or see is refused as MQSC does."""
+    try:
+        if statement.command is not None:
+            rights.check(statement.command)
+    except CommandError as error:
+        return refusal(not_authorized(error.why))
+    answer = execute(statement, administration)
+    if statement.command is None or not answer.objects or not rights.checks:
+        return answer
+    visible = tuple(rights.visible(statement.command, answer.objects))
+    return replace(answer, objects=visible) if visible else refusal(not_found())
 
 
 class _Answered:

@@ -27,7 +27,7 @@ from commands.qmgr.processor import LONGEST_PAUSE_S
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.listeners import AskedListeners
 from commands.qmgr.store.neighbours import NeighbourRecord, NeighbourRecords
-from commands.qmgr.store.port import CountsMessages, HasDirectory, KnowsNeighbours, UnitOfWork
+from commands.qmgr.store.port import CountsMessages, HasDirectory, HasPrograms, KnowsNeighbours, UnitOfWork
 from rfh2.errors import StoreError
 from streams.operations import Delivery
 from streams.topic_space import TopicSpace
@@ -55,6 +55,14 @@ class UnitQueues:
     def clear(self, name: str) -> int:
         """Take all messages off the local queue; returns how many there were."""
         return self._unit.clear_queue(name) if self._unit.find_queue(name) is not None else 0
+
+    def has_uncommitted(self, name: str) -> bool:
+        """Whether the unit of work of a program has messages of the local queue, put or got."""
+        return isinstance(self._unit, HasPrograms) and self._unit.has_uncommitted(name)
+
+    def in_doubt(self) -> Sequence[tuple[int, bytes]]:
+        """The branches of global transactions that are prepared: numbers and XIDs."""
+        return self._unit.in_doubt() if isinstance(self._unit, HasPrograms) else ()
 
 
 class Keeper:

@@ -15,6 +15,7 @@ from commands.qmgr.mqi.authority import TopicDefinitions
 from commands.qmgr.mqi.context import Application
 from commands.qmgr.mqi.groups import Groups
 from commands.qmgr.mqi.refusals import MqiError
+from commands.qmgr.mqi.subscription_requests import SubscriptionAnswer
 from commands.qmgr.store.connection import OpenQueue, ProgramConnection
 from commands.qmgr.store.dynamic_queues import Close
 from commands.qmgr.store.uncommitted import BEFORE_ALL, Came, Search
@@ -35,7 +36,6 @@ from rfh2.mqi_constants import (
     MQRC_OBJECT_IN_USE,
     MQRC_SUBSCRIPTION_IN_USE,
 )
-from rfh2.mqmd import Mqmd
 from streams.selectors import Selector
 
 
@@ -137,6 +137,15 @@ class SubscriptionUse:
 
 
 @dataclass(frozen=True, slots=True)
+class JoinableSubscription:
+    """A subscription that a program of *user* has open. answer: what MQSUB gave."""
+
+    answer: SubscriptionAnswer
+    user: str
+    managed: ManagedQueue | None
+
+
+@dataclass(frozen=True, slots=True)
 class OpenSubscription:
     """What MQSUB opened. queue: the handle of its queue. deferred: MsgId of the request that removes it in the end.
 
@@ -195,7 +204,7 @@ class Handle:
     defaults: Defaults = Defaults()
     made: OpenQueue | None = None
     cursor: tuple[int, int] = BEFORE_ALL
-    passed: Mqmd | None = None
+    passed: bytes | None = None
     selector: Selector | None = None
     managed: ManagedQueue | None = None
     subscription: OpenSubscription | None = None
@@ -244,7 +253,8 @@ class Handles:
 class OpenQueues:
     """What all programs together have open: OpenInputCount and OpenOutputCount of queues, exclusive use, locks.
 
-    subscriptions: named ones, by name. branches: of global transactions, those that are not prepared, by their XIDs.
+    subscriptions: named ones, by name. joinable: all, by identifier. branches: of global transactions, those that are
+    not prepared, by their XIDs.
     """
 
     def __init__(self) -> None:
@@ -252,6 +262,7 @@ class OpenQueues:
         self.outputs: Counter[str] = Counter()
         self._exclusive: set[str] = set()
         self.subscriptions: dict[str, SubscriptionUse] = {}
+        self.joinable: dict[bytes, JoinableSubscription] = {}
         self.branches: dict[bytes, Branch] = {}
         self._searches: WeakSet[Search] = WeakSet()
         self.locks: dict[int, Handle] = {}  # messages that a program has browsed with MQGMO_LOCK, by seq

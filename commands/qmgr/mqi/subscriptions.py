@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from commands.broker.identifiers import message_id
-from commands.broker.objects import TEMPORARY, LocalQueue, new_queue
+from commands.broker.objects import TEMPORARY, new_queue
 from commands.broker.state import to_microseconds
 from commands.disk.errors import QueueError, UnknownQueueError
 from commands.qmgr.mqi.authority import OpenAuthority
@@ -21,6 +21,7 @@ from commands.qmgr.mqi.handles import (
     ConnectedProgram,
     Handle,
     Handles,
+    JoinableSubscription,
     ManagedQueue,
     OpenSubscription,
     SubscriptionUse,
@@ -53,6 +54,7 @@ from rfh2.mqi_constants import (
     MQOO_INQUIRE,
     MQRC_ACTION_ERROR,
     MQRC_HOBJ_ERROR,
+    MQRC_NO_SUBSCRIPTION,
     MQRC_OPTION_NOT_VALID_FOR_TYPE,
     MQRC_OPTIONS_ERROR,
     MQRC_SUB_NAME_ERROR,
@@ -185,22 +187,37 @@ class Subscriber:
         hobj, managed = pending.hobj, pending.managed
         if hobj == NO_HANDLE and answer.qmgr == self._connected.qmgr:
             try:
-                queue = self._opened(answer, pending.user, unit_of_work)
+                hobj = self._opened(answer, pending.user, managed, unit_of_work)
             except (MqiError, QueueError):
                 self._let_go(pending)
                 raise
-            options = input_options(queue, _MANAGED_OPTIONS)
-            opened = Handle(MQOT_Q, answer.queue, options, queue.name, defaults=defaults_of(queue), managed=managed)
-            hobj = self._handles.add(opened)
-            opened.sub_id = answer.sub_id
+            self._handles[hobj].sub_id = answer.sub_id
+        self._connected.open_queues.joinable[answer.sub_id] = JoinableSubscription(answer, pending.user, managed)
         self._pending.remove(pending)
         durable, user = answer.descriptor.durable, pending.user
         made = OpenSubscription(answer.sub_id, pending.name, durable, hobj, pending.deferred, user)
         subscription = Handle(MQOT_TOPIC, pending.name, 0, subscription=made, managed=managed)
         return self._handles.add(subscription), hobj
 
-    def _opened(self, answer: SubscriptionAnswer, user: str, unit_of_work: Begin) -> LocalQueue:
-        """The local queue to which the subscription of *answer* delivers, now open for input.
+    def join(self, sub_id: bytes, unit_of_work: Begin) -> tuple[int, int, SubscriptionAnswer]:
+        """MQSUB by the identifier of a subscription that another program of this user has open: its queue, opened too.
+
+        So the sessions of a connection consumer of JMS get what that has found. Closing the handles does nothing to the
+        subscription. Returns the two of them, and what the subscription is. Raises MqiError, QueueError, StoreError.
+        """
+        found, user = self._connected.open_queues.joinable.get(sub_id), self._connected.application.user
+        if found is None or found.user != user:
+            raise MqiError(MQRC_NO_SUBSCRIPTION, f"no program of user {user} has subscription {sub_id.hex()} open")
+        if found.answer.qmgr != self._connected.qmgr:
+            raise MqiError(MQRC_HOBJ_ERROR, f"its publications go to {found.answer.qmgr}")
+        hobj = self._opened(found.answer, user, found.managed, unit_of_work)
+        if found.managed is not None:
+            found.managed.users += 2
+        name = found.answer.descriptor.name
+        return self._handles.add(Handle(MQOT_TOPIC, name, 0, managed=found.managed)), hobj, found.answer
+
+    def _opened(self, answer: SubscriptionAnswer, user: str, managed: ManagedQueue | None, unit_of_work: Begin) -> int:
+        """The handle of the local queue to which the subscription of *answer* delivers, now open for input.
 
         Raises MqiError 2035 for a queue of a program from which *user* may not get.
         """
@@ -211,8 +228,11 @@ class Subscriber:
                 self._may.queue(unit, name, _MANAGED_OPTIONS, user)
         if queue is None:
             raise UnknownQueueError(name)
-        self._connected.open_queues.opened(queue.name, input_options(queue, _MANAGED_OPTIONS))
-        return queue
+        options = input_options(queue, _MANAGED_OPTIONS)
+        self._connected.open_queues.opened(queue.name, options)
+        return self._handles.add(
+            Handle(MQOT_Q, name, options, queue.name, defaults=defaults_of(queue), managed=managed)
+        )
 
     def _undo(self, pending: Pending, answered: bool, unit_of_work: Begin) -> None:
         self._let_go(pending)

@@ -140,7 +140,7 @@ class Transactions:
     def recover(self, unit: SqliteUnitOfWork, flags: int, most: int) -> list[bytes]:
         """xa_recover: up to *most* of those that are in doubt, the next ones with each call of a scan."""
         if flags & TMSTARTRSCAN:
-            self._scan = unit.prepared.xids()
+            self._scan = [xid for _, xid in unit.prepared.in_doubt()]
         given, self._scan = self._scan[:most], self._scan[most:]
         return given
 

@@ -18,7 +18,7 @@ from commands.qmgr.store.dynamic_queues import Close
 from commands.qmgr.store.opening import queue_managers
 from commands.qmgr.store.overview import Overview, QueueOverview
 from commands.qmgr.store.port import Knowledge, LoadedState, QueueManagerPort, Queues, StoredMessage, UnitOfWork
-from commands.qmgr.store.sqlite import QueueManagerStore
+from commands.qmgr.store.queue_manager import QueueManagerStore
 
 __all__ = [
     "DYNAMIC_NAME",

@@ -11,25 +11,17 @@ of a connection shows whether its program ended without closing it (``QueueManag
 
 from __future__ import annotations
 
-import os
-from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from types import TracebackType
 from typing import Final, Protocol, Self
 
 from commands.disk.errors import QueueError, UnknownQueueError
-from commands.disk.permissions import private
+from commands.qmgr.store.database import Database
 from commands.qmgr.store.dynamic_queues import Close
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
-from rfh2.errors import StoreError, system_words
 from rfh2.mqi_constants import MQRC_HOBJ_ERROR, MQRC_Q_DELETED
 
-with suppress(ImportError):  # Windows has none, and no queue manager (``lock.require_locks``).
-    import fcntl
-
 DYNAMIC_NAME: Final = "AMQ.*"
-_LOCK: Final = "connection-{}.lock"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +35,7 @@ class OpenQueue:
 
 class _Store(Protocol):
     @property
-    def directory(self) -> Path: ...
+    def database(self) -> Database: ...
     def unit_of_work(self) -> SqliteUnitOfWork: ...
 
 
@@ -53,7 +45,6 @@ class ProgramConnection:
     def __init__(self, store: _Store) -> None:
         self._store = store
         self._number: int | None = None  # of the connection, once it holds anything
-        self._lock: int | None = None
         self._open: dict[int, OpenQueue] = {}
         self._handles = 0
 
@@ -129,40 +120,11 @@ class ProgramConnection:
 
     def _let_go(self) -> None:
         if self._number is not None:
-            with suppress(OSError):
-                lock_path(self._store.directory, self._number).unlink()
+            self._store.database.unlock(self._number)
             self._number = None
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
 
     def _locked(self, number: int) -> int:
         # Lock before another process can read the number: a number without a lock counts as lost.
-        path = lock_path(self._store.directory, number)
-        try:
-            self._lock = private(str(path), os.O_RDWR | os.O_CREAT)
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise StoreError(f"{path}: cannot be locked: {system_words(error)}") from error
+        self._store.database.lock(number)
         self._number = number
         return number
-
-
-def lock_path(directory: Path, number: int) -> Path:
-    """The file that connection *number* holds locked."""
-    return directory / _LOCK.format(number)
-
-
-def is_lost(directory: Path, number: int) -> bool:
-    """Whether no process holds connection *number*."""
-    try:
-        descriptor = os.open(lock_path(directory, number), os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return True
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    finally:
-        os.close(descriptor)
-    return True

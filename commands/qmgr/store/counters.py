@@ -8,7 +8,6 @@ exists.
 
 from __future__ import annotations
 
-import sqlite3
 from collections import Counter
 from collections.abc import Callable, Container
 from datetime import datetime
@@ -16,20 +15,21 @@ from typing import Final
 
 from commands.broker.counts import Counts, QueueCounts, SubscriptionCounts, TopicCounts
 from commands.broker.state import from_microseconds, to_microseconds
-from commands.qmgr.store.database import translate_sqlite_errors
+from commands.qmgr.store.database import Connection, translate_errors
 from commands.qmgr.store.messages import OLDEST_MESSAGE
 from commands.qmgr.store.write_buffer import WriteBuffer
 
 Mark = tuple[int, int, int]
 
-_ADD_SUBSCRIPTION: Final = """INSERT INTO subscription_counts VALUES (?, ?, ?, ?, ?) ON CONFLICT (sub_id) DO UPDATE SET
-    delivered = delivered + excluded.delivered, last = coalesce(excluded.last, last),
-    filtered = filtered + excluded.filtered, dead_letters = dead_letters + excluded.dead_letters"""
-_ADD_TOPIC: Final = """INSERT INTO topic_counts VALUES (?, ?, ?) ON CONFLICT (topic) DO UPDATE SET
-    publications = publications + excluded.publications, last = excluded.last"""
-_ADD_QUEUE: Final = """INSERT INTO queue_counts VALUES (?, ?, ?, ?, ?) ON CONFLICT (queue) DO UPDATE SET
-    puts = puts + excluded.puts, last_put = coalesce(excluded.last_put, last_put),
-    gets = gets + excluded.gets, last_get = coalesce(excluded.last_get, last_get)"""
+_ADD_SUBSCRIPTION: Final = """INSERT INTO subscription_counts AS c VALUES (?, ?, ?, ?, ?)
+    ON CONFLICT (sub_id) DO UPDATE SET
+    delivered = c.delivered + excluded.delivered, last = coalesce(excluded.last, c.last),
+    filtered = c.filtered + excluded.filtered, dead_letters = c.dead_letters + excluded.dead_letters"""
+_ADD_TOPIC: Final = """INSERT INTO topic_counts AS c VALUES (?, ?, ?) ON CONFLICT (topic) DO UPDATE SET
+    publications = c.publications + excluded.publications, last = excluded.last"""
+_ADD_QUEUE: Final = """INSERT INTO queue_counts AS c VALUES (?, ?, ?, ?, ?) ON CONFLICT (queue) DO UPDATE SET
+    puts = c.puts + excluded.puts, last_put = coalesce(excluded.last_put, c.last_put),
+    gets = c.gets + excluded.gets, last_get = coalesce(excluded.last_get, c.last_get)"""
 _FORGET_SUBSCRIPTION: Final = """DELETE FROM subscription_counts WHERE sub_id = ?1
     AND NOT EXISTS (SELECT 1 FROM subscriptions WHERE sub_id = ?1)"""
 _FORGET_QUEUE: Final = """DELETE FROM queue_counts WHERE queue = ?1
@@ -107,7 +107,7 @@ class Counters:
         del self.put[put:], self.put_us[put:], self.got[got:], self.got_us[got:], self.added[added:]
 
     def write(self) -> None:
-        """Add it all to the tables, just before the commit. Raises sqlite3.Error."""
+        """Add it all to the tables, just before the commit. Raises ``FAILURES``."""
         many = self._connection.executemany
         for counts in self.added:
             if counts.published:
@@ -129,7 +129,7 @@ class Counters:
 
     # Looking
 
-    @translate_sqlite_errors
+    @translate_errors
     def subscriptions(self) -> dict[bytes, SubscriptionCounts]:
         """Those of all subscriptions of which there are any."""
         found = subscription_counts(self._connection)
@@ -138,7 +138,7 @@ class Counters:
                 found.setdefault(sub_id, SubscriptionCounts()).add(counts.subscription(sub_id))
         return found
 
-    @translate_sqlite_errors
+    @translate_errors
     def topics(self) -> dict[str, TopicCounts]:
         """Those of all topics of which there are any."""
         found = topic_counts(self._connection)
@@ -147,7 +147,7 @@ class Counters:
                 found.setdefault(topic, TopicCounts()).add(counts.topic(topic))
         return found
 
-    @translate_sqlite_errors
+    @translate_errors
     def queues(self) -> dict[str, QueueCounts]:
         """Those of all queues of which there are any."""
         found = queue_counts(self._connection)
@@ -156,7 +156,7 @@ class Counters:
             found.setdefault(name, QueueCounts()).add(more)
         return found
 
-    @translate_sqlite_errors
+    @translate_errors
     def oldest(self, queue: str) -> datetime | None:
         """When the message on a local queue that has waited longest arrived; None where there is none."""
         self._pending.settle()
@@ -165,7 +165,7 @@ class Counters:
 
     # Forgetting
 
-    @translate_sqlite_errors
+    @translate_errors
     def forget_topics(
         self, before: datetime | None, in_use: Callable[[], Container[str]], most: int = MOST_TOPICS
     ) -> int:
@@ -188,19 +188,19 @@ class Counters:
         return len(gone)
 
 
-def subscription_counts(connection: sqlite3.Connection) -> dict[bytes, SubscriptionCounts]:
+def subscription_counts(connection: Connection) -> dict[bytes, SubscriptionCounts]:
     """What is committed of all subscriptions, by sub_id."""
     rows = connection.execute("SELECT sub_id, delivered, last, filtered, dead_letters FROM subscription_counts")
     return {sub_id: SubscriptionCounts(count, _moment(last), *rest) for sub_id, count, last, *rest in rows}
 
 
-def topic_counts(connection: sqlite3.Connection) -> dict[str, TopicCounts]:
+def topic_counts(connection: Connection) -> dict[str, TopicCounts]:
     """What is committed of all topics."""
     rows = connection.execute("SELECT topic, publications, last FROM topic_counts")
     return {topic: TopicCounts(count, _moment(last)) for topic, count, last in rows}
 
 
-def queue_counts(connection: sqlite3.Connection) -> dict[str, QueueCounts]:
+def queue_counts(connection: Connection) -> dict[str, QueueCounts]:
     """What is committed of all queues."""
     rows = connection.execute("SELECT queue, puts, last_put, gets, last_get FROM queue_counts")
     return {

@@ -1,44 +1,43 @@
-"""The connection to a queue manager's database: how it is opened, and how SQLite's failures become StoreErrors."""
+"""What the tables need of the database that they are in; there are two: SQLite (``sqlite_database``) and PostgreSQL.
+
+SQL stands once, in what both understand. Statements have ``?`` or ``:name`` where values go, as SQLite has them.
+"""
 
 from __future__ import annotations
 
-import os
 import sqlite3
-import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from enum import StrEnum
 from functools import wraps
 from pathlib import Path
 from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar
 
-from commands.disk.errors import (
-    DAMAGED,
-    StoreBusyError,
-    StoreDamagedError,
-    StoreFullError,
-    SupersededError,
-    readable,
-)
-from commands.disk.lock import NAP_S, WriteTurn
-from rfh2.errors import StoreError, system_words
+from rfh2.errors import StoreError
 
-_TURN_FILE: Final = "turn.lock"
-_CACHE_KIB: Final = 16_384
-_CHECKPOINT_PAGES: Final = 4_000
-_LOG_BYTES: Final = 64 * 1024 * 1024
-_LOG_MISSING: Final = (
-    "its write-ahead log ({0}-wal) was removed, and with it messages and definitions that were committed; put it back, "
-    "or a backup. To go on without them, end all programs that use the queue manager, and delete {0}-shm"
-)
-# Another program may be opening or closing the database between two looks.
-_LOOKS: Final = 3
+Values = Sequence[Any] | Mapping[str, Any]
+
+
+class EngineError(Exception):
+    """A failure of PostgreSQL. code: its SQLSTATE; "" where there is no connection."""
+
+    def __init__(self, code: str, why: str) -> None:
+        super().__init__(code, why)
+        self.code, self.why = code, why
+
+    def __str__(self) -> str:
+        return self.why
+
 
 # Messages of SQLite about values that it cannot read may contain bytes that are not text.
-FAILURES: Final = (sqlite3.Error, UnicodeDecodeError)
+FAILURES: Final = (sqlite3.Error, EngineError, UnicodeDecodeError)
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+
+MANY: Final = 50
+"""The rows that ``Database.write`` writes with one statement: so many that the statement itself costs little."""
 
 
 class Durability(StrEnum):
@@ -48,57 +47,57 @@ class Durability(StrEnum):
     NORMAL = "NORMAL"
 
 
-class Database:
-    """One connection, with the path and the patience that its errors name.
+class Cursor(Protocol):
+    """What a statement gave."""
 
-    failure: the last one since a write transaction began; where SQLite has ended that by itself, the reason. epoch: of
-    the command processor whose connection it is; None for all other programs.
+    @property
+    def rowcount(self) -> int: ...
+    def fetchone(self) -> Any: ...
+    def fetchall(self) -> list[Any]: ...
+    def close(self) -> None: ...
+    def __iter__(self) -> Iterator[Any]: ...
+
+
+class Connection(Protocol):
+    """A connection to the database; its methods raise ``FAILURES``."""
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether one is open, and can go on."""
+
+    def execute(self, statement: str, values: Values = (), /) -> Cursor: ...
+    def executemany(self, statement: str, rows: Sequence[Sequence[Any]], /) -> Cursor: ...
+
+
+class CommitLog(Protocol):
+    """The log to which this process appends its commits; for any thread, beside who works with the database."""
+
+    def sync(self) -> None:
+        """Wait until what was committed, lasting or not, survives what the durability says. Raises StoreError."""
+
+    def checkpoint(self) -> None:
+        """Write the log into the database, as far as it was written when this began. Raises StoreError."""
+
+
+class Database(Protocol):
+    """One connection, with the name and the patience that its errors give; for one thread at a time.
+
+    path: what the errors call it. directory: for what of the queue manager is this machine's alone. failure: the last
+    one since a write transaction began; where the database has ended that by itself, the reason. epoch: of the command
+    processor whose connection it is; None for all other programs.
     """
 
-    __slots__ = (
-        "_durability",
-        "_file",
-        "_synchronous",
-        "_turn",
-        "connection",
-        "epoch",
-        "failure",
-        "path",
-        "patience_s",
-    )
+    path: str
+    directory: Path
+    patience_s: float
+    epoch: int | None
+    failure: StoreError | None
 
-    def __init__(self, path: Path, durability: Durability, patience_s: float, *, create: bool = False) -> None:
-        self.path, self.patience_s = str(path), patience_s
-        self._durability = self._synchronous = durability
-        self.failure: StoreError | None = None
-        self.epoch: int | None = None
-        self._turn = WriteTurn(path.with_name(_TURN_FILE))
-        if not create and _is_log_missing(path):
-            raise StoreDamagedError(self.path, _LOG_MISSING.format(path.name))
-        mode = "rwc" if create else "rw" if os.access(path, os.W_OK) else "ro"
-        if mode == "ro" and not path.with_name(f"{path.name}-wal").exists():
-            mode += "&immutable=1"  # no program has it open, and this user can make no write-ahead log
-        uri = f"{path.absolute().as_uri()}?mode={mode}"
-        try:
-            # Of one thread at a time, which need not be the same one: the listener commits on another.
-            self.connection = sqlite3.connect(
-                uri, uri=True, timeout=patience_s, isolation_level=None, check_same_thread=False
-            )
-        except FAILURES as error:
-            raise self.translated(error) from error
-        self._file = self._file_now()
-        try:
-            for pragma in (
-                f"synchronous = {durability}",
-                f"cache_size = -{_CACHE_KIB}",
-                f"wal_autocheckpoint = {_CHECKPOINT_PAGES}",
-                f"journal_size_limit = {_LOG_BYTES}",
-                "secure_delete = OFF",
-            ):
-                self.connection.execute(f"PRAGMA {pragma}").fetchall()
-        except FAILURES as error:
-            self.connection.close()
-            raise self.translated(error) from error
+    @property
+    def connection(self) -> Connection: ...
+
+    def take_log(self) -> CommitLog | None:
+        """Have no commit write the log into the database: whoever asks does. None where a server does all of that."""
 
     def begin(self, lasting: bool = True, waits: bool = True) -> None:
         """Begin a write transaction, in turn with other processes. Raises StoreBusyError after ``patience_s``.
@@ -110,110 +109,108 @@ class Database:
         ``durability`` says. Without that a power failure may undo it, until a later commit lasts; a crash of this
         program does not.
         """
-        self._synchronise(self._durability if lasting else Durability.NORMAL)
-        deadline = time.monotonic() + self.patience_s if waits else 0.0
-        self.failure = None
-        try:
-            if not self._turn.take(deadline):
-                raise StoreBusyError(self.path, self.patience_s)
-        except OSError as error:
-            raise StoreError(f"{self.path}: cannot be locked: {system_words(error)}") from error
-        try:
-            self._begin(deadline)
-        finally:
-            self._turn.give()
-        if self.epoch is not None:
-            self._require_epoch(self.epoch)
 
-    def _require_epoch(self, epoch: int) -> None:
-        found = self.read_epoch()
-        if found != epoch:
-            self.connection.execute("ROLLBACK")
-            raise SupersededError(self.path, epoch, found)
+    def commit(self) -> None:
+        """Commit what ``begin`` began. Raises ``FAILURES``."""
+
+    def rollback(self) -> None:
+        """Undo what is open, if anything is. Raises ``FAILURES``."""
+
+    def savepoint(self) -> None:
+        """Begin a part of the transaction; none is open."""
+
+    def end_savepoint(self, *, done: bool) -> None:
+        """End the part; if it is not *done*, undo it."""
+
+    def one_moment(self) -> AbstractContextManager[None]:
+        """A block in which all reads show one moment; it blocks nobody. No transaction is open."""
+
+    def write(self, many: str, one: str, rows: Sequence[Sequence[Any]]) -> None:
+        """Write *rows* with the statement *one*; or as far as possible with *many*, which takes ``MANY`` rows."""
+
+    def versions(self) -> tuple[int, int]:
+        """The version of the state, and that of the definitions in it. Raises StoreDamagedError."""
+
+    def highest(self, table: str) -> int:
+        """The highest number that *table* ever had; 0 where it never had any. Raises StoreDamagedError."""
+
+    def reached(self, table: str, number: int) -> None:
+        """Note that *table* has had *number*, where the database does not do it by itself."""
+
+    def begin_numbers(self, table: str, number: int) -> None:
+        """Have *table*, which was just made, count from *number* on."""
+
+    def beginning(self, seq: int, size_bytes: int) -> bytes | None:
+        """The first bytes of the body of a message; None where it has gone."""
+
+    def sizes(self) -> tuple[int, int, int]:
+        """Bytes of the database; of these, what new messages fill before it grows; and of its write-ahead log."""
+
+    def change(self) -> int:
+        """A number that differs once another connection has committed."""
+
+    def heard(self, timeout_s: float) -> bool:
+        """Wait so long, or until somebody seems about to commit; whether somebody does."""
 
     @property
     def is_replaced(self) -> bool:
-        """Whether another file, or none, has the path of the database that is open."""
-        return self._file_now() != self._file
+        """Whether another database, or none, has the place of the one that is open."""
 
-    def _file_now(self) -> tuple[int, int] | None:
-        try:
-            found = Path(self.path).stat()
-        except OSError:
-            return None
-        return found.st_dev, found.st_ino
+    def is_awaited(self) -> bool:
+        """Whether another process waits for the write transaction that is open here. Raises StoreError."""
 
     def read_epoch(self) -> int:
         """The epoch of the last command processor that began."""
-        row = self.connection.execute("SELECT epoch FROM state").fetchone()
-        with readable(self.path, "epoch of the processor"):
-            return int(row[0])
 
-    def _synchronise(self, durability: Durability) -> None:
-        if durability is not self._synchronous:
-            self.connection.execute(f"PRAGMA synchronous = {durability}").fetchall()
-            self._synchronous = durability
+    def processor(self, name: str) -> AbstractContextManager[None]:
+        """Be the one command processor of queue manager *name* while inside. Raises QueueManagerInUseError."""
 
-    def _begin(self, deadline: float) -> None:
-        # SQLite's own wait tries again after ever longer pauses, in which the database would be idle.
-        execute = self.connection.execute
-        execute("PRAGMA busy_timeout = 0").fetchall()
-        try:
-            while True:
-                try:
-                    execute("BEGIN IMMEDIATE")
-                except sqlite3.OperationalError as error:
-                    if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() >= deadline:
-                        raise
-                    time.sleep(NAP_S)
-                else:
-                    return
-        finally:
-            execute(f"PRAGMA busy_timeout = {int(self.patience_s * 1000)}").fetchall()
+    def lock(self, number: int) -> None:
+        """Lock connection *number* until ``unlock``, or until this process ends. Raises StoreError."""
 
-    def is_awaited(self) -> bool:
-        """Whether another process waits for the write transaction that is open here."""
-        try:
-            return self._turn.is_taken()
-        except OSError as error:
-            raise StoreError(f"{self.path}: cannot be locked: {system_words(error)}") from error
+    def unlock(self, number: int) -> None:
+        """Release it; it is no error if nobody has it."""
+
+    def is_locked(self, number: int) -> bool:
+        """Whether any process has it."""
+
+    def has_processor(self) -> bool:
+        """Whether there is one."""
+
+    @property
+    def newest(self) -> int:
+        """The version of the tables that this program works with."""
+
+    def version(self) -> int:
+        """The version of the tables; 0 for none, or for tables that were never finished.
+
+        Raises StoreDamagedError for another program's, and for those of a newer qpubsub.
+        """
+
+    def look_at_version(self) -> int:
+        """The same, and nothing is changed."""
+
+    def migrate(self, version: int) -> None:
+        """Bring the tables from *version* to the newest, in the write transaction that is open."""
+
+    def begin_making(self) -> None:
+        """Begin a write transaction like ``begin``, of a database that has no tables yet, or older ones."""
+
+    def translated(self, error: Exception) -> StoreError:
+        """*error*, one of ``FAILURES``, in words that say what to do."""
+
+    def json_text(self, column: str, key: str) -> str:
+        """SQL for the text that *key* has in a column of JSON."""
+
+    @property
+    def topic_index(self) -> str:
+        """SQL for what an index of topic strings, which may be long, is made of."""
+
+    def joined(self, column: str) -> str:
+        """SQL for all texts of a column, with commas between them."""
 
     def close(self) -> None:
         """Give back the connection."""
-        self._turn.close()
-        self.connection.close()
-
-    def translated(self, error: sqlite3.Error | UnicodeDecodeError) -> StoreError:
-        """*error* in words that say what to do."""
-        self.failure = self._in_words(error)
-        return self.failure
-
-    def _in_words(self, error: sqlite3.Error | UnicodeDecodeError) -> StoreError:
-        code = getattr(error, "sqlite_errorcode", None)
-        if isinstance(error, UnicodeDecodeError) or (code is None and "decode" in str(error)):
-            return StoreDamagedError(self.path, f"holds what is not text: {DAMAGED}")
-        primary = None if code is None else code & 0xFF
-        if primary in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-            return StoreBusyError(self.path, self.patience_s)
-        if primary == sqlite3.SQLITE_FULL:
-            return StoreFullError(self.path)
-        if primary == sqlite3.SQLITE_NOTADB:
-            why = "is not an SQLite database; it was left as it is; restore it from a backup"
-            return StoreDamagedError(self.path, why)
-        if primary == sqlite3.SQLITE_CORRUPT:
-            return StoreDamagedError(self.path, DAMAGED)
-        if primary == sqlite3.SQLITE_ERROR:
-            # Our own statements are correct, so the schema is not that of this version.
-            return StoreDamagedError(self.path, f"{error}: {DAMAGED}")
-        if primary in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH):
-            return StoreError(
-                f"{self.path}: cannot be opened for writing ({error}); look at its and its directory's permissions"
-            )
-        if primary == sqlite3.SQLITE_IOERR:
-            return StoreError(f"{self.path}: the disk failed ({error}); nothing of this unit of work was kept")
-        if primary == sqlite3.SQLITE_TOOBIG:
-            return StoreError(f"{self.path}: a message is longer than the database can hold ({error})")
-        return StoreError(f"{self.path}: {error}")
 
 
 class HasDatabase(Protocol):
@@ -224,8 +221,8 @@ class HasDatabase(Protocol):
 S = TypeVar("S", bound=HasDatabase)
 
 
-def translate_sqlite_errors(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
-    """A method of something with a ``database``, whose sqlite3 errors leave it as StoreErrors."""
+def translate_errors(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
+    """A method of something with a ``database``, whose errors of the database leave it as StoreErrors."""
 
     @wraps(method)
     def translated(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -235,67 +232,3 @@ def translate_sqlite_errors(method: Callable[Concatenate[S, P], R]) -> Callable[
             raise self.database.translated(error) from error
 
     return translated
-
-
-def _is_log_missing(path: Path) -> bool:
-    """Whether the write-ahead log of *path* was removed, and not by SQLite.
-
-    SQLite makes -wal before -shm, and when the last program closes it deletes -shm before -wal. So -shm without -wal
-    is what a killed program leaves where somebody has removed the log. If both were removed, nothing tells.
-    """
-    log, index = path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm")
-    for look in range(_LOOKS):
-        if log.exists() or not index.exists():
-            return False
-        if look < _LOOKS - 1:
-            time.sleep(NAP_S)
-    return True
-
-
-# The shortest time that the kernel waits for events.
-_SHORTEST_S: Final = 0.001
-
-
-class LogWatch:
-    """When another process may be about to commit: watches the write-ahead log of the database at *path*.
-
-    The kernel tells of a write to the log, but nothing of the commit itself: that becomes visible in shared memory, a
-    moment after the last write. So what is heard here means that it is time to look often.
-
-    Nothing is heard where the system has no inotify, where the user's watches are used up, on a file system of the
-    network of what other machines write, and before there is a log.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._log = Path(f"{path}-wal")
-        self._events: Any = None
-
-    def heard(self, timeout_s: float) -> bool:
-        """Wait until somebody writes to the log, at most so long; whether somebody has since the last call."""
-        events = self._events or self._begun()
-        if events is None or timeout_s < _SHORTEST_S:
-            time.sleep(timeout_s)
-            return False
-        return any(events.read(timeout=int(timeout_s * 1000)))
-
-    def _begun(self) -> Any:
-        if not self._log.exists():
-            return None
-        # Linux alone has it; and those who do not wait need not load it.
-        with suppress(ImportError, OSError):
-            from inotify_simple import INotify, flags  # noqa: PLC0415
-
-            events = INotify(nonblocking=True)
-            try:
-                events.add_watch(self._log, flags.MODIFY)
-            except OSError:
-                events.close()
-                raise
-            self._events = events
-        return self._events
-
-    def close(self) -> None:
-        """Watch no longer."""
-        if self._events is not None:
-            self._events.close()
-            self._events = None

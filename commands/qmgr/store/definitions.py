@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sqlite3
 from collections.abc import Callable
 from typing import Final
 
@@ -20,8 +19,7 @@ from commands.broker.objects import (
     state_of,
 )
 from commands.disk.errors import QueueError, StoreDamagedError, UnknownQueueError, readable
-from commands.qmgr.store import reading
-from commands.qmgr.store.database import Database
+from commands.qmgr.store.database import Connection, Database
 from commands.qmgr.store.write_buffer import WriteBuffer
 from rfh2.mqi_constants import (
     MQRC_ALIAS_BASE_Q_TYPE_ERROR,
@@ -61,7 +59,7 @@ def resolved(found: Queue | None, look: Callable[[str], Queue | None]) -> LocalQ
     return found if isinstance(found, LocalQueue) else None
 
 
-def queue_manager(connection: sqlite3.Connection, path: str) -> QueueManager:
+def queue_manager(connection: Connection, path: str) -> QueueManager:
     """The queue manager's own definition. Raises StoreDamagedError."""
     row = connection.execute("SELECT state FROM definitions WHERE kind = 'qmgr'").fetchone()
     with readable(path, "queue manager's own definition"):
@@ -74,10 +72,11 @@ def queue_manager(connection: sqlite3.Connection, path: str) -> QueueManager:
 def was_made(database: Database, name: str) -> bool:
     """Whether *name* was made in this queue manager from a ``*``, however long ago."""
     made = _MADE_HERE.fullmatch(name)
-    return made is not None and 0 < int(made[1], 16) <= reading.highest(database, "dynamic_queues")
+    return made is not None and 0 < int(made[1], 16) <= database.highest("dynamic_queues")
 
 
-_SAVE: Final = "INSERT OR REPLACE INTO definitions (kind, name, state) VALUES (?, ?, ?)"
+_SAVE: Final = """INSERT INTO definitions (kind, name, state) VALUES (?, ?, ?)
+    ON CONFLICT (kind, name) DO UPDATE SET state = excluded.state"""
 _MODEL: Final = "SELECT 1 FROM definitions WHERE kind = 'qmodel' AND name = ?"
 _TOPIC: Final = "SELECT state FROM definitions WHERE kind = 'topic' AND name = ?"
 _FORGET: Final = "DELETE FROM definitions WHERE kind = ? AND name = ?"

@@ -42,7 +42,8 @@ _ADOPT: Final = """UPDATE dynamic_queues
     SET connection = (SELECT number FROM connections WHERE number = ?) WHERE name = ?"""
 _IS_ADOPTED: Final = "SELECT 1 FROM dynamic_queues WHERE name = ? AND connection IS NOT NULL"
 _END_SUBSCRIPTIONS: Final = (
-    "INSERT OR IGNORE INTO ended_subscriptions SELECT sub_id FROM temporary_subscriptions WHERE queue = ?",
+    """INSERT INTO ended_subscriptions SELECT sub_id FROM temporary_subscriptions WHERE queue = ?
+    ON CONFLICT DO NOTHING""",
     "DELETE FROM temporary_subscriptions WHERE queue = ?",
 )
 
@@ -86,12 +87,13 @@ class DynamicQueues:
         Raises QueueError 2011 for a name that is none, 2100 for one that is taken.
         """
         self._pending.settle()
-        number = reading.highest(self._database, _TABLE) + 1
+        number = self._database.highest(_TABLE) + 1
         name = self._name(wanted.rstrip(" "), number)
         if self._connection.execute(_IS_TAKEN, (name,)).fetchone() is not None:
             raise QueueError(MQRC_OBJECT_ALREADY_EXISTS, name, "there is a queue of that name already")
         made = dynamic_queue(model, name, owner)
         self._connection.execute(_INSERT, (number, name, connection if made.is_temporary else None))
+        self._database.reached(_TABLE, number)
         self._definitions.save(made)
         return made
 
@@ -128,9 +130,7 @@ class DynamicQueues:
     def connect(self) -> int:
         """The number of a new connection, never given twice."""
         self._pending.settle()
-        number = self._connection.execute("INSERT INTO connections DEFAULT VALUES").lastrowid
-        assert number is not None
-        return number
+        return reading.numbered(self._database, "connections", "INSERT INTO connections (number) VALUES (?)")
 
     def disconnect(self, number: int) -> int:
         """End a connection: its temporary queues go; returns how many."""

@@ -20,53 +20,46 @@ A chain of levels at which nothing is, and which have one child each, is one nod
 
 from __future__ import annotations
 
-import sqlite3
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
 from commands.broker.state import from_microseconds, subscription_of, to_microseconds
 from commands.disk.errors import StoreDamagedError
-from commands.qmgr.store import reading
-from commands.qmgr.store.database import Database, translate_sqlite_errors
+from commands.qmgr.store.database import Connection, Database, translate_errors
 from commands.qmgr.store.messages import MESSAGE_ON_QUEUE, MessageRow, check, message_of
 from commands.qmgr.store.port import StoredMessage
-from commands.qmgr.store.sqlite import QueueManagerStore
+from commands.qmgr.store.queue_manager import QueueManagerStore
 from streams.subscriptions import Subscription
 from streams.topic_strings import SEPARATOR
 
 _SHARE: Final = 10
-_COPY: Final = """
-DROP TABLE IF EXISTS temp.listed;
-CREATE TEMP TABLE listed (sub_id BLOB PRIMARY KEY, topic TEXT, name TEXT, queue TEXT, qmgr TEXT, user TEXT)
-    WITHOUT ROWID;
-INSERT INTO listed SELECT sub_id, json_extract(state, '$.topic_string'), json_extract(state, '$.name'),
-    json_extract(state, '$.dest_queue'), json_extract(state, '$.dest_qmgr'), json_extract(state, '$.user')
-    FROM main.subscriptions;
-CREATE INDEX temp.listed_by_topic ON listed (topic);
-DROP TABLE IF EXISTS temp.topic_objects;
-CREATE TEMP TABLE topic_objects (topic TEXT, name TEXT PRIMARY KEY) WITHOUT ROWID;
-INSERT INTO topic_objects SELECT json_extract(state, '$.topic_string'), name FROM main.definitions
-    WHERE kind = 'topic' AND json_extract(state, '$.topic_string') <> '';
-CREATE INDEX temp.topic_objects_by_topic ON topic_objects (topic);
-"""
-_SUBSCRIPTIONS: Final = "FROM temp.listed AS s LEFT JOIN main.subscription_counts AS c USING (sub_id)"
+# What is copied of subscriptions: the column, and its key in their JSON.
+_LISTED: Final = {
+    "topic": "topic_string",
+    "name": "name",
+    "queue": "dest_queue",
+    "qmgr": "dest_qmgr",
+    '"user"': "user",
+}
+_SUBSCRIPTIONS: Final = "FROM listed AS s LEFT JOIN subscription_counts AS c USING (sub_id)"
 _SUBSCRIPTION_COLUMNS: Final = (
-    "sub_id, s.topic, s.name, s.queue, s.qmgr, s.user, c.delivered, c.last, c.filtered, c.dead_letters"
+    'sub_id, s.topic, s.name, s.queue, s.qmgr, s."user", c.delivered, c.last, c.filtered, c.dead_letters'
 )
 _SUBSCRIPTION_SORTS: Final = {
     "topic": "s.topic",
     "queue": "s.queue",
     "name": "s.name",
-    "user": "s.user",
+    "user": 's."user"',
     "delivered": "coalesce(c.delivered, 0)",
     "last": "coalesce(c.last, 0)",
     "filtered": "coalesce(c.filtered, 0)",
     "dead": "coalesce(c.dead_letters, 0)",
 }
-_TOPICS: Final = """FROM (SELECT topic FROM main.topic_counts UNION SELECT topic FROM main.retained) AS t
-    LEFT JOIN main.topic_counts AS c USING (topic) LEFT JOIN main.retained AS r USING (topic)"""
+_TOPICS: Final = """FROM (SELECT topic FROM topic_counts UNION SELECT topic FROM retained) AS t
+    LEFT JOIN topic_counts AS c USING (topic) LEFT JOIN retained AS r USING (topic)"""
 _TOPIC_COLUMNS: Final = "t.topic, c.publications, c.last, r.publication IS NOT NULL"
 _TOPIC_SORTS: Final = {
     "topic": "t.topic",
@@ -74,7 +67,8 @@ _TOPIC_SORTS: Final = {
     "last": "coalesce(c.last, 0)",
     "retained": "r.publication IS NOT NULL",
 }
-_MESSAGES: Final = """SELECT seq, rank, time, user, persistent, length(body), md, substr(body, 1, ?) FROM messages
+_MESSAGES: Final = """SELECT seq, rank, time, "user", persistent, length(body), md,
+    substr(body, 1, CAST(? AS INTEGER)) FROM messages
     WHERE queue = ? AND (rank, seq) > (?, ?) AND (expires_at IS NULL OR expires_at > ?) ORDER BY rank, seq LIMIT ?"""
 _SIZE: Final = "SELECT length(body) FROM messages WHERE seq = ? AND queue = ?"
 _RETAINED: Final = "SELECT publication FROM retained WHERE topic = ?"
@@ -147,23 +141,25 @@ class Listing:
         """The database of the store."""
         return self._store.database
 
-    @translate_sqlite_errors
-    def fresh(self) -> sqlite3.Connection:
+    @translate_errors
+    def fresh(self) -> Connection:
         """The connection, with ``listed`` and ``topic_objects`` as new as the large copies allow."""
         connection = self.database.connection
-        version = reading.versions(self.database)[0]
+        version = self.database.versions()[0]
         began = time.monotonic()
         if version != self._version and began >= self._not_before:
-            connection.executescript(f"BEGIN; {_COPY} COMMIT;")
+            with self._store.one_moment():
+                for statement in _copies(self.database):
+                    connection.execute(statement)
             ended = time.monotonic()
             self._version, self._not_before = version, ended + _SHARE * (ended - began)
         return connection
 
-    @translate_sqlite_errors
+    @translate_errors
     def subscriptions(self, wanted: Wanted) -> tuple[list[SubscriptionRow], int]:
         """A page, and how many there are in all. Raises KeyError for a sort that is not in SUBSCRIPTION_SORTS."""
         connection = self.fresh()
-        where, values = _searched(("s.topic", "s.name", "s.queue", "s.user"), wanted.search)
+        where, values = _searched(("s.topic", "s.name", "s.queue", 's."user"'), wanted.search)
         order = _order(_SUBSCRIPTION_SORTS[wanted.sort], "s.sub_id", wanted.descending)
         # SQLite sorts keys alone in a third of the time that whole rows take.
         page = f"SELECT sub_id {_SUBSCRIPTIONS}{where}{order} LIMIT ? OFFSET ?"
@@ -173,10 +169,10 @@ class Listing:
         )
         rows = [_subscription_row(row) for row in found.fetchall()]
         # The join does not change their number, and takes most of the time.
-        (count,) = connection.execute(f"SELECT count(*) FROM temp.listed AS s{where}", values).fetchone()
+        (count,) = connection.execute(f"SELECT count(*) FROM listed AS s{where}", values).fetchone()
         return rows, count
 
-    @translate_sqlite_errors
+    @translate_errors
     def topics(self, wanted: Wanted) -> tuple[list[TopicRow], int]:
         """The same for topics. Raises KeyError for a sort that is not in TOPIC_SORTS."""
         connection = self.database.connection
@@ -187,11 +183,11 @@ class Listing:
             (*values, wanted.most, wanted.first),
         )
         rows = [TopicRow(topic, count or 0, _moment(last), bool(kept)) for topic, count, last, kept in found.fetchall()]
-        union = "(SELECT topic FROM main.topic_counts UNION SELECT topic FROM main.retained) AS t"
+        union = "(SELECT topic FROM topic_counts UNION SELECT topic FROM retained) AS t"
         (count,) = connection.execute(f"SELECT count(*) FROM {union}{where}", values).fetchone()
         return rows, count
 
-    @translate_sqlite_errors
+    @translate_errors
     def subscription(self, sub_id: bytes) -> tuple[Subscription, SubscriptionRow] | None:
         """One subscription as it is now, and its counts; None where there is none. Raises StoreDamagedError."""
         connection = self.database.connection
@@ -209,7 +205,7 @@ class Listing:
         about = (sub_id, known.topic_string, known.name, known.dest_queue, known.dest_qmgr, known.user)
         return known, SubscriptionRow(*about, delivered, _moment(last), filtered, dead)
 
-    @translate_sqlite_errors
+    @translate_errors
     def subscriptions_at(self, topic: str, most: int) -> list[SubscriptionRow]:
         """The first *most* subscriptions whose topic string is exactly *topic*."""
         found = self.fresh().execute(
@@ -218,7 +214,7 @@ class Listing:
         )
         return [_subscription_row(row) for row in found.fetchall()]
 
-    @translate_sqlite_errors
+    @translate_errors
     def messages(
         self, queue: str, after: tuple[int, int], most: int, head_bytes: int, now: datetime
     ) -> list[MessageRowOnQueue]:
@@ -229,13 +225,13 @@ class Listing:
             for seq, rank, at, user, persistent, size, md, head in self.database.connection.execute(_MESSAGES, values)
         ]
 
-    @translate_sqlite_errors
+    @translate_errors
     def size_of(self, queue: str, seq: int) -> int | None:
         """How many bytes a message of a local queue has; None where it is not there any more."""
         found = self.database.connection.execute(_SIZE, (seq, queue)).fetchone()
         return None if found is None else int(found[0])
 
-    @translate_sqlite_errors
+    @translate_errors
     def message(self, queue: str, seq: int, now: datetime) -> StoredMessage | None:
         """One message of a local queue; None where it is not there any more. Raises StoreDamagedError."""
         row: MessageRow | None = self.database.connection.execute(MESSAGE_ON_QUEUE, (seq, queue)).fetchone()
@@ -244,13 +240,28 @@ class Listing:
         check(self.database, row)
         return message_of(self.database, row, to_microseconds(now))
 
-    @translate_sqlite_errors
+    @translate_errors
     def retained(self, topic: str) -> tuple[datetime, bytes, bytes] | None:
         """When the publication that *topic* retains was published, its descriptor and its body; None for none."""
         found = self.database.connection.execute(
             f"SELECT published_at, md, body FROM publications WHERE number = ({_RETAINED})", (topic,)
         ).fetchone()
         return None if found is None else (from_microseconds(found[0]), found[1], found[2])
+
+
+def _copies(database: Database) -> Iterator[str]:
+    """The statements that copy."""
+    text = database.json_text
+    columns = ", ".join(f"{text('state', key)} AS {column}" for column, key in _LISTED.items())
+    topic = text("state", "topic_string")
+    for table, copied in (
+        ("listed", f"SELECT sub_id, {columns} FROM subscriptions"),
+        ("topic_objects", f"SELECT {topic} AS topic, name FROM definitions WHERE kind = 'topic' AND {topic} <> ''"),
+    ):
+        yield f"DROP TABLE IF EXISTS {table}"
+        yield f"CREATE TEMP TABLE {table} AS {copied}"
+        yield f"CREATE INDEX {table}_by_topic ON {table} {database.topic_index}"
+    yield "CREATE INDEX listed_by_sub_id ON listed (sub_id)"
 
 
 def _subscription_row(row: tuple[Any, ...]) -> SubscriptionRow:
@@ -280,7 +291,7 @@ def _moment(microseconds: int | None) -> datetime | None:
 _BEHIND: Final = chr(ord(SEPARATOR) + 1)
 # No topic string is greater; the last code point is no character.
 _END: Final = "\U0010ffff"
-_SOURCES: Final = ("main.retained", "main.topic_counts", "temp.listed", "temp.topic_objects")
+_SOURCES: Final = ("retained", "topic_counts", "listed", "topic_objects")
 _FIRST: Final = " UNION ALL ".join(
     f"SELECT * FROM (SELECT topic FROM {source} WHERE topic >= ?1 AND topic < ?2 ORDER BY topic LIMIT 1)"
     for source in _SOURCES
@@ -289,10 +300,10 @@ _LAST: Final = " UNION ALL ".join(
     f"SELECT * FROM (SELECT topic FROM {source} WHERE topic >= ?1 AND topic < ?2 ORDER BY topic DESC LIMIT 1)"
     for source in _SOURCES
 )
-_AT: Final = """SELECT EXISTS (SELECT 1 FROM main.retained WHERE topic = ?1),
-    (SELECT publications FROM main.topic_counts WHERE topic = ?1),
-    (SELECT count(*) FROM temp.listed WHERE topic = ?1),
-    (SELECT group_concat(name, ', ') FROM temp.topic_objects WHERE topic = ?1)"""
+_AT: Final = """SELECT EXISTS (SELECT 1 FROM retained WHERE topic = ?1),
+    (SELECT publications FROM topic_counts WHERE topic = ?1),
+    (SELECT count(*) FROM listed WHERE topic = ?1),
+    (SELECT {names} FROM topic_objects WHERE topic = ?1)"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,13 +330,14 @@ class TopicLevels:
         """The database of the listing."""
         return self._listing.database
 
-    @translate_sqlite_errors
+    @translate_errors
     def below(self, under: str | None, after: str, most: int) -> tuple[list[TopicNode], str]:
         """At most *most* children of topic *under*, and where the next page begins; "" where there is none.
 
         under: None for the root. after: what the page before gave, "" for the first.
         """
         connection = self._listing.fresh()
+        names = self.database.joined("name")
         begin, end = ("", _END) if under is None else (under + SEPARATOR, under + _BEHIND)
         cursor = max(begin, after)
         nodes: list[TopicNode] = []
@@ -334,8 +346,8 @@ class TopicLevels:
             behind = child + _BEHIND
             if found == child:
                 # What stands between a topic and what is below it is no child of it: "a!" between "a" and "a/b".
-                cursor = found + "\0"
-            elif _is_there(connection, child):
+                cursor = found + "\1"
+            elif _is_there(connection, names, child):
                 cursor = behind
                 continue
             else:
@@ -346,21 +358,22 @@ class TopicLevels:
             nodes.append(self._node(connection, begin, child))
         return nodes, ""
 
-    @translate_sqlite_errors
+    @translate_errors
     def at(self, topic: str) -> TopicNode:
         """What is at a topic."""
         return self._node(self._listing.fresh(), "", topic, follows=False)
 
-    def _node(self, connection: sqlite3.Connection, begin: str, topic: str, follows: bool = True) -> TopicNode:
-        if follows and not _is_there(connection, topic):
+    def _node(self, connection: Connection, begin: str, topic: str, follows: bool = True) -> TopicNode:
+        names = self.database.joined("name")
+        if follows and not _is_there(connection, names, topic):
             topic = _chain(connection, topic)
-        retained, published, subscriptions, objects = connection.execute(_AT, (topic,)).fetchone()
+        retained, published, subscriptions, objects = connection.execute(_AT.format(names=names), (topic,)).fetchone()
         has_children = _outermost(connection, _FIRST, topic + SEPARATOR, topic + _BEHIND) is not None
         label = topic[len(begin) :]
         return TopicNode(label, topic, bool(retained), published or 0, subscriptions, objects or "", has_children)
 
 
-def _outermost(connection: sqlite3.Connection, statement: str, begin: str, end: str) -> str | None:
+def _outermost(connection: Connection, statement: str, begin: str, end: str) -> str | None:
     found = [topic for (topic,) in connection.execute(statement, (begin, end))]
     if not found:
         return None
@@ -368,11 +381,11 @@ def _outermost(connection: sqlite3.Connection, statement: str, begin: str, end: 
     return str(min(found) if statement is _FIRST else max(found))
 
 
-def _is_there(connection: sqlite3.Connection, topic: str) -> bool:
-    return any(any(values) for values in connection.execute(_AT, (topic,)))
+def _is_there(connection: Connection, names: str, topic: str) -> bool:
+    return any(any(values) for values in connection.execute(_AT.format(names=names), (topic,)))
 
 
-def _chain(connection: sqlite3.Connection, topic: str) -> str:
+def _chain(connection: Connection, topic: str) -> str:
     """The topic where the chain of single levels from *topic* ends: what all topic strings below it begin with."""
     span = topic + SEPARATOR, topic + _BEHIND
     first, last = _outermost(connection, _FIRST, *span), _outermost(connection, _LAST, *span)
@@ -385,6 +398,6 @@ def _chain(connection: sqlite3.Connection, topic: str) -> str:
         common.append(one)
     chain = SEPARATOR.join(common)
     # "a!" stands between "a" and "a/b", which have "a" in common, and does not begin with it.
-    if chain != topic and _outermost(connection, _FIRST, chain + "\0", chain + SEPARATOR) is not None:
+    if chain != topic and _outermost(connection, _FIRST, chain + "\1", chain + SEPARATOR) is not None:
         chain = SEPARATOR.join(common[:-1])
     return chain

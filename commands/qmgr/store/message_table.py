@@ -16,7 +16,6 @@ from commands.broker.puts import Outgoing
 from commands.broker.state import LAST_US, to_microseconds
 from commands.disk.errors import MessageRefusedError, QueueError
 from commands.headers.put_to_topic import publish_command
-from commands.qmgr.store import reading
 from commands.qmgr.store.counters import Counters
 from commands.qmgr.store.definitions import QueueDefinitions
 from commands.qmgr.store.messages import (
@@ -138,7 +137,7 @@ class ReadAhead:
 
 
 class MessageTable:
-    """All messages of a queue manager. Its methods are for an open unit of work, and raise sqlite3 errors.
+    """All messages of a queue manager. Its methods are for an open unit of work, and raise ``FAILURES``.
 
     got: the numbers of the messages that the unit of work got. last: the number of the last message; None until it is
     needed.
@@ -407,7 +406,7 @@ class MessageTable:
 
     def _next(self) -> int:
         if self.last is None:
-            self.last = reading.highest(self._database, "messages")
+            self.last = self._database.highest("messages")
         return self.last + 1
 
     def _time_us(self, time: datetime) -> int:

@@ -9,14 +9,13 @@ waits for its reader holds no snapshot, and does not prevent a checkpoint of the
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
 from typing import Final
 
 from commands.broker.descriptor import HIGHEST_PRIORITY, leave
 from commands.broker.state import from_microseconds
 from commands.disk.errors import UNREADABLE, StoreDamagedError
-from commands.qmgr.store.database import FAILURES, Database
+from commands.qmgr.store.database import FAILURES, MANY, Connection, Database
 from commands.qmgr.store.port import StoredMessage
 
 SHORT_BYTES: Final = 8 * 1024
@@ -51,18 +50,20 @@ BODY: Final = 8
 
 
 def _columns(**instead: str) -> str:
-    return ", ".join(instead.get(name, name) for name in COLUMNS)
+    # In quotes: "user" alone is a word of PostgreSQL's own.
+    return ", ".join(instead.get(name, f'"{name}"') for name in COLUMNS)
+
+
+ALL_COLUMNS: Final = _columns()
 
 
 _PLACES: Final = ", ".join("?" for _ in COLUMNS)
-INSERT_MESSAGE: Final = f"INSERT INTO messages ({_columns()}) VALUES ({_PLACES})"
+INSERT_MESSAGE: Final = f"INSERT INTO messages ({ALL_COLUMNS}) VALUES ({_PLACES})"
 DELETE_MESSAGE: Final = "DELETE FROM messages WHERE seq = ?"
-MANY: Final = 50
-"""The messages of one of the next two statements: so many that the statement itself costs little."""
-INSERT_MESSAGES: Final = f"INSERT INTO messages ({_columns()}) VALUES {', '.join([f'({_PLACES})'] * MANY)}"
+INSERT_MESSAGES: Final = f"INSERT INTO messages ({ALL_COLUMNS}) VALUES {', '.join([f'({_PLACES})'] * MANY)}"
 DELETE_MESSAGES: Final = f"DELETE FROM messages WHERE seq IN ({', '.join('?' * MANY)})"
-MESSAGE_ON_QUEUE: Final = f"SELECT {_columns()} FROM messages WHERE seq = ? AND queue = ?"
-FIRST_MESSAGES: Final = f"SELECT {_columns()} FROM messages WHERE queue = ? ORDER BY rank, seq LIMIT ?"
+MESSAGE_ON_QUEUE: Final = f"SELECT {ALL_COLUMNS} FROM messages WHERE seq = ? AND queue = ?"
+FIRST_MESSAGES: Final = f"SELECT {ALL_COLUMNS} FROM messages WHERE queue = ? ORDER BY rank, seq LIMIT ?"
 _SHORT_BODY: Final = f"CASE WHEN length(body) <= {SHORT_BYTES} THEN body END"
 FIRST_SHORT_MESSAGES: Final = (
     f"SELECT {_columns(body=_SHORT_BODY)} FROM messages WHERE queue = ? ORDER BY rank, seq LIMIT ?"
@@ -130,7 +131,7 @@ def browse_queue(database: Database, queue: str, now_us: int) -> Iterator[Stored
         raise database.translated(error) from error
 
 
-def queue_depth(connection: sqlite3.Connection, queue: str, now_us: int) -> int:
+def queue_depth(connection: Connection, queue: str, now_us: int) -> int:
     """How many messages browse would give."""
     (count,) = connection.execute(_DEPTH, {"queue": queue, "now": now_us}).fetchone()
     return int(count)

@@ -17,7 +17,6 @@ the one that it was: a backup was restored, or the queue manager was made anew.
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
@@ -26,18 +25,22 @@ from commands.disk.errors import readable
 from commands.network.flows import Link
 from commands.network.repository import RepositoryEntry, entry_of, text_of
 from commands.network.topology import NeighbourStatus, Refresh, Relation
-from commands.qmgr.store.database import Database, translate_sqlite_errors
+from commands.qmgr.store.database import Connection, Database, translate_errors
 
 Arrived = tuple[int, int]
 """A message of another queue manager: its number there, and the microsecond in which it was put there."""
 
 _ALL: Final = "SELECT qmgr, cluster, relation, status, refresh FROM neighbours ORDER BY qmgr, cluster"
-_SAVE: Final = "INSERT OR REPLACE INTO neighbours (qmgr, cluster, relation, status, refresh) VALUES (?, ?, ?, ?, ?)"
-_SENT: Final = "INSERT OR IGNORE INTO sent_proxies (neighbour, cluster, topic) VALUES (?, ?, ?)"
+_SAVE: Final = """INSERT INTO neighbours (qmgr, cluster, relation, status, refresh) VALUES (?, ?, ?, ?, ?)
+    ON CONFLICT (qmgr, cluster) DO UPDATE
+    SET relation = excluded.relation, status = excluded.status, refresh = excluded.refresh"""
+_SENT: Final = "INSERT INTO sent_proxies (neighbour, cluster, topic) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
 _WITHDRAWN: Final = "DELETE FROM sent_proxies WHERE neighbour = ? AND cluster = ? AND topic = ?"
-_LEARN: Final = "INSERT OR REPLACE INTO repository (qmgr, entry) VALUES (?, ?)"
-_CLAIM: Final = "INSERT OR REPLACE INTO senders (qmgr, claim) VALUES (?, ?)"
-_ARRIVED: Final = "INSERT OR IGNORE INTO arrived (sender, seq, time) VALUES (?, ?, ?)"
+_LEARN: Final = """INSERT INTO repository (qmgr, entry) VALUES (?, ?)
+    ON CONFLICT (qmgr) DO UPDATE SET entry = excluded.entry"""
+_CLAIM: Final = """INSERT INTO senders (qmgr, claim) VALUES (?, ?)
+    ON CONFLICT (qmgr) DO UPDATE SET claim = excluded.claim"""
+_ARRIVED: Final = "INSERT INTO arrived (sender, seq, time) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
 _SEQUENCE: Final = "SELECT sent, received FROM sequences WHERE qmgr = ?"
 _NUMBER_SENT: Final = """INSERT INTO sequences (qmgr, sent) VALUES (?, ?)
     ON CONFLICT (qmgr) DO UPDATE SET sent = excluded.sent"""
@@ -74,7 +77,7 @@ class SequenceNumbers:
 
 
 def neighbours_in(database: Database) -> list[NeighbourRecord]:
-    """All neighbours, by name and cluster. Raises StoreDamagedError; sqlite3 errors, which the caller translates."""
+    """All neighbours, by name and cluster. Raises StoreDamagedError; ``FAILURES``, which the caller translates."""
     rows = database.connection.execute(_ALL).fetchall()
     with readable(database.path, "neighbours"):
         return [
@@ -83,7 +86,7 @@ def neighbours_in(database: Database) -> list[NeighbourRecord]:
         ]
 
 
-def repository_in(connection: sqlite3.Connection, path: str) -> list[RepositoryEntry]:
+def repository_in(connection: Connection, path: str) -> list[RepositoryEntry]:
     """What is known of other queue managers that share a cluster. Raises StoreDamagedError."""
     found = []
     for qmgr, entry in connection.execute("SELECT qmgr, entry FROM repository ORDER BY qmgr").fetchall():
@@ -93,7 +96,7 @@ def repository_in(connection: sqlite3.Connection, path: str) -> list[RepositoryE
 
 
 def sequence_in(database: Database, qmgr: str) -> SequenceNumbers:
-    """Those for another queue manager; zero where nothing was carried yet. Raises sqlite3 errors."""
+    """Those for another queue manager; zero where nothing was carried yet. Raises ``FAILURES``."""
     found = database.connection.execute(_SEQUENCE, (qmgr,)).fetchone()
     return SequenceNumbers() if found is None else SequenceNumbers(*found)
 
@@ -106,13 +109,13 @@ class NeighbourRecords:
     def __init__(self, database: Database, settle: Callable[[], None], changed: Callable[[], None]) -> None:
         self.database, self._settle, self._changed = database, settle, changed
 
-    @translate_sqlite_errors
+    @translate_errors
     def all(self) -> list[NeighbourRecord]:
         """All neighbours, by name and cluster. Raises StoreDamagedError."""
         self._settle()
         return neighbours_in(self.database)
 
-    @translate_sqlite_errors
+    @translate_errors
     def save(self, record: NeighbourRecord) -> None:
         """Record a neighbour, or another state of it."""
         self._settle()
@@ -120,7 +123,7 @@ class NeighbourRecords:
         self.database.connection.execute(_SAVE, row)
         self._changed()
 
-    @translate_sqlite_errors
+    @translate_errors
     def forget(self, link: Link) -> None:
         """There is no such neighbour any more."""
         self._settle()
@@ -129,13 +132,13 @@ class NeighbourRecords:
         self.database.connection.execute("DELETE FROM sent_proxies WHERE neighbour = ? AND cluster = ?", of)
         self._changed()
 
-    @translate_sqlite_errors
+    @translate_errors
     def repository(self) -> list[RepositoryEntry]:
         """What is known of other members of clusters, by name. Raises StoreDamagedError."""
         self._settle()
         return repository_in(self.database.connection, self.database.path)
 
-    @translate_sqlite_errors
+    @translate_errors
     def learn(self, entry: RepositoryEntry) -> None:
         """Know this of a queue manager from now on; nothing any more if it is in no cluster."""
         self._settle()
@@ -145,88 +148,88 @@ class NeighbourRecords:
             self.database.connection.execute("DELETE FROM repository WHERE qmgr = ?", (entry.qmgr,))
         self._changed()
 
-    @translate_sqlite_errors
+    @translate_errors
     def ask_refresh(self, refresh: Refresh, qmgr: str | None = None, cluster: str | None = None) -> int:
         """Have neighbours get *refresh* again; returns how many there are.
 
         All of them, or those with this name, or in this cluster.
         """
         self._settle()
-        change = """UPDATE neighbours SET refresh = max(refresh, :refresh)
-            WHERE (:qmgr IS NULL OR qmgr = :qmgr) AND (:cluster IS NULL OR cluster = :cluster)"""
+        change = """UPDATE neighbours SET refresh = CASE WHEN refresh < :refresh THEN :refresh ELSE refresh END
+            WHERE qmgr = coalesce(:qmgr, qmgr) AND cluster = coalesce(:cluster, cluster)"""
         values = {"refresh": refresh.value, "qmgr": qmgr, "cluster": cluster}
         count = self.database.connection.execute(change, values).rowcount
         if count:
             self._changed()
         return count
 
-    @translate_sqlite_errors
+    @translate_errors
     def sent_proxies(self, link: Link) -> set[str]:
         """The topic strings of proxy subscriptions that went by *link*, and that were not withdrawn."""
         self._settle()
         query = "SELECT topic FROM sent_proxies WHERE neighbour = ? AND cluster = ?"
         return {topic for (topic,) in self.database.connection.execute(query, (link.neighbour, link.cluster))}
 
-    @translate_sqlite_errors
+    @translate_errors
     def proxies_sent(self, link: Link, topics: Iterable[str]) -> None:
         """Note that these are sent by *link*."""
         self._settle()
         rows = [(link.neighbour, link.cluster, topic) for topic in topics]
         self.database.connection.executemany(_SENT, rows)
 
-    @translate_sqlite_errors
+    @translate_errors
     def proxies_withdrawn(self, link: Link, topics: Iterable[str]) -> None:
         """Note that these are withdrawn."""
         self._settle()
         rows = [(link.neighbour, link.cluster, topic) for topic in topics]
         self.database.connection.executemany(_WITHDRAWN, rows)
 
-    @translate_sqlite_errors
+    @translate_errors
     def claim(self, sender: str, claim: str) -> set[Arrived]:
         """Have only the channel named *claim* bring messages of *sender*; returns those that arrived, not forgotten."""
         self._settle()
         self.database.connection.execute(_CLAIM, (sender, claim))
         return self.arrived(sender)
 
-    @translate_sqlite_errors
+    @translate_errors
     def is_claimed(self, sender: str, claim: str) -> bool:
         """Whether *claim* is still the channel that may bring messages of *sender*."""
         self._settle()
         found = self.database.connection.execute("SELECT claim FROM senders WHERE qmgr = ?", (sender,)).fetchone()
         return found is not None and found[0] == claim
 
-    @translate_sqlite_errors
+    @translate_errors
     def has_sent(self, qmgr: str) -> bool:
         """Whether a channel has ever begun to bring messages of *qmgr*."""
         self._settle()
         return self.database.connection.execute("SELECT 1 FROM senders WHERE qmgr = ?", (qmgr,)).fetchone() is not None
 
-    @translate_sqlite_errors
+    @translate_errors
     def arrived(self, sender: str) -> set[Arrived]:
         """The messages of *sender* that have arrived and may still be on its transmission queue."""
         self._settle()
         return set(self.database.connection.execute("SELECT seq, time FROM arrived WHERE sender = ?", (sender,)))
 
-    @translate_sqlite_errors
+    @translate_errors
     def arrive(self, sender: str, messages: Iterable[Arrived], gone: Iterable[Arrived]) -> None:
         """Record *messages* as arrived; forget *gone*, which have left the transmission queue."""
         self._settle()
         self.database.connection.executemany(_GONE, [(sender, *each) for each in gone])
         self.database.connection.executemany(_ARRIVED, [(sender, *each) for each in messages])
 
-    @translate_sqlite_errors
+    @translate_errors
     def sequence(self, qmgr: str) -> SequenceNumbers:
         """The sequence numbers for *qmgr*; zero where nothing was carried yet."""
         self._settle()
         return sequence_in(self.database, qmgr)
 
-    @translate_sqlite_errors
+    @translate_errors
     def number_sent(self, receiver: str, number: int) -> None:
         """Note the sequence number of the last batch that was carried to *receiver*."""
         self._settle()
         self.database.connection.execute(_NUMBER_SENT, (receiver, number))
 
-    @translate_sqlite_errors
+    @translate_errors
     def number_received(self, sender: str, number: int) -> None:
         """Note the sequence number of the last batch that came from *sender*."""
         self._settle()

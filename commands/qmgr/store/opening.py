@@ -8,13 +8,16 @@ Other programs have no epoch, and write whoever the processor is.
 
 from __future__ import annotations
 
-import sqlite3
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
-from typing import Final
+from types import ModuleType
+from typing import TYPE_CHECKING, Final
 
 from commands.broker.objects import QueueManager, is_object_name
+from commands.config.home import Home, PostgresqlHome
 from commands.disk.errors import (
     QueueManagerExistsError,
     QueueManagerNotFoundError,
@@ -22,129 +25,213 @@ from commands.disk.errors import (
     SupersededError,
     readable,
 )
-from commands.disk.lock import exclusive
-from commands.qmgr.store import schema
-from commands.qmgr.store.database import FAILURES, Database, Durability
+from commands.disk.files import directory_to_disk
+from commands.disk.lock import PROCESSOR_LOCK, HolderLock, exclusive, is_held, require_locks
+from commands.disk.permissions import make_directory, touch
+from commands.qmgr.store.database import FAILURES, Connection, Database, Durability
 from commands.qmgr.store.definitions import queue_manager
-from rfh2.errors import StoreError
+from commands.qmgr.store.sqlite_database import SqliteDatabase
+from rfh2.errors import StoreError, system_words
 
-DATABASE = "qmgr.sqlite3"
+if TYPE_CHECKING:
+    from commands.qmgr.store.postgresql_database import PostgresqlDatabase
+
+DATABASE: Final = "qmgr.sqlite3"
 
 # MQ's own rule for directory names; neither & nor ! can be part of a queue manager's name, so it can be undone.
 _TO_DIRECTORY = str.maketrans("./", "!&")
 _FROM_DIRECTORY = str.maketrans("!&", "./")
 
 
-def directory_of(home: Path, name: str) -> Path:
+_BEGIN_EPOCH: Final = "UPDATE state SET epoch = epoch + 1"
+# The first schema that counts epochs.
+_COUNTS_EPOCHS: Final = 5
+
+
+def directory_of(home: Home, name: str) -> Path:
     """The directory of queue manager *name*: its name, with ``!`` for a period and ``&`` for a slash.
 
-    Raises StoreError for what cannot be the name of a queue manager.
+    Of one in PostgreSQL, where this machine keeps what is its own. Raises StoreError for what cannot be the name of a
+    queue manager.
     """
     if not is_object_name(name):
         raise StoreError(f"{name!r} cannot name a queue manager: 1 to 48 of A-Z a-z 0-9 . _ / %")
-    return home / name.translate(_TO_DIRECTORY)
+    above = home.directory if isinstance(home, PostgresqlHome) else home
+    return above / name.translate(_TO_DIRECTORY)
 
 
-def queue_managers(home: Path) -> tuple[str, ...]:
+def queue_managers(home: Home) -> tuple[str, ...]:
     """The names of the queue managers in *home*, in order; none where there is no such directory.
 
-    What cannot be looked into is passed over: it may be another user's. Raises OSError where *home* cannot be read.
+    What cannot be looked into is passed over: it may be another user's. Raises OSError where *home* cannot be read,
+    StoreError where its server cannot be reached.
     """
+    if isinstance(home, PostgresqlHome):
+        names: tuple[str, ...] = _postgresql().names(home)
+        return names
     if not home.is_dir():
         return ()
-    found = (entry.name for entry in home.iterdir() if is_there(entry / DATABASE))
+    found = (entry.name for entry in home.iterdir() if _is_file(entry / DATABASE))
     return tuple(sorted(name.translate(_FROM_DIRECTORY) for name in found))
 
 
-def is_there(path: Path) -> bool:
-    """Whether there is such a file, and it can be seen."""
+def is_there(home: Home, name: str) -> bool:
+    """Whether *home* has queue manager *name*, as far as that can be seen. Raises StoreError."""
+    if isinstance(home, PostgresqlHome):
+        return name in queue_managers(home)
+    return _is_file(directory_of(home, name) / DATABASE)
+
+
+def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
     except OSError:
         return False
 
 
-PROCESSOR_LOCK: Final = "run.lock"
-_BEGIN_EPOCH: Final = "UPDATE state SET epoch = epoch + 1"
-# The first schema that counts epochs.
-_COUNTS_EPOCHS: Final = 5
-
-
-def database_path(home: Path, name: str) -> Path:
-    """The database of queue manager *name*. Raises QueueManagerNotFoundError; StoreError for what is no such name."""
+def require_there(home: Home, name: str) -> None:
+    """Raises QueueManagerNotFoundError; StoreError for what is no such name."""
     path = directory_of(home, name) / DATABASE
-    if not path.is_file():
+    if not (is_there(home, name) if isinstance(home, PostgresqlHome) else path.is_file()):
         raise QueueManagerNotFoundError(name, str(home), queue_managers(home))
-    return path
 
 
-def make(database: Database, qmgr: str, home: Path, fill: Callable[[sqlite3.Connection], None]) -> None:
+def connect(home: Home, name: str, durability: Durability, patience_s: float, *, create: bool = False) -> Database:
+    """A connection to the database of queue manager *name*; with *create* to one that may have to be made.
+
+    Raises QueueManagerNotFoundError, SystemUnsuitableError, StoreError.
+    """
+    require_locks(f"queue manager {name}")
+    directory = directory_of(home, name)
+    if isinstance(home, PostgresqlHome):
+        found: Database = _postgresql().PostgresqlDatabase(home, name, directory, durability, patience_s, create=create)
+        return found
+    path = directory / DATABASE
+    if create:
+        try:
+            make_directory(directory)
+            touch(path)
+        except OSError as error:
+            raise StoreError(f"{directory}: cannot be made: {system_words(error)}") from error
+    else:
+        require_there(home, name)
+    return SqliteDatabase(path, durability, patience_s, create=create)
+
+
+def connect_postgresql(home: PostgresqlHome, name: str, patience_s: float) -> PostgresqlDatabase:
+    """The same for a home in PostgreSQL."""
+    found: PostgresqlDatabase = _postgresql().PostgresqlDatabase(
+        home, name, directory_of(home, name), Durability.FULL, patience_s
+    )
+    return found
+
+
+def _postgresql() -> ModuleType:
+    # Loaded where it is used: the driver is an extra.
+    return import_module("commands.qmgr.store.postgresql_database")
+
+
+def make(database: Database, qmgr: str, home: Home, fill: Callable[[Connection], None]) -> None:
     """Make the tables, and *fill* them, in one transaction. Raises QueueManagerExistsError, StoreError."""
+    with making(database, qmgr, home):
+        fill(database.connection)
+
+
+@contextmanager
+def making(database: Database, qmgr: str, home: Home) -> Iterator[None]:
+    """A block that fills the new tables, in one transaction with making them. Raises what ``make`` does."""
     _require_new(database, qmgr, home)
-    _write_ahead(database)
-    with _writing(database) as connection:
+    with _writing(database):
         # Asked again inside the transaction: another process may be making the same one.
         _require_new(database, qmgr, home)
-        schema.migrate(connection, 0)
-        fill(connection)
+        database.migrate(0)
+        yield
 
 
 def opened(database: Database, name: str) -> QueueManager:
-    """The queue manager in *database*; an older schema is brought up to date.
+    """The queue manager in *database*; older tables are brought up to date.
 
-    Raises StoreDamagedError, StoreError; for an older schema QueueManagerInUseError while a command processor works on
-    it, which knows the older tables.
+    Raises StoreDamagedError, StoreError; for older tables QueueManagerInUseError while a command processor works on
+    it, which knows the older ones.
     """
-    connection, path = database.connection, database.path
     try:
-        if _finished(database) < len(schema.MIGRATIONS):
-            lock = exclusive(Path(path).with_name(PROCESSOR_LOCK), name)
-            with lock, _writing(database), readable(path, "tables of an earlier version"):
-                schema.migrate(connection, schema.version_of(connection, path))
-        return queue_manager(connection, path)
+        if _finished(database) < database.newest:
+            with database.processor(name), _writing(database), readable(database.path, "tables of an earlier version"):
+                database.migrate(database.look_at_version())
+        return queue_manager(database.connection, database.path)
     except FAILURES as error:
         raise database.translated(error) from error
 
 
 def begin_epoch(database: Database, seen: int | None = None) -> int:
-    """Begin an epoch, whatever the last one is; the new one. An older schema is brought up to date with it.
+    """Begin an epoch, whatever the last one is; the new one. Older tables are brought up to date with it.
 
     seen: the epoch that is to end. The caller holds the lock of the processor, or has seen that the processor of epoch
     *seen* does not renew its lease. Raises SupersededError where the last epoch is another one than *seen*, StoreError.
     """
-    connection, path = database.connection, database.path
     try:
         _finished(database)
-        with _writing(database), readable(path, "tables of an earlier version"):
-            version = schema.version_of(connection, path)
+        with _writing(database), readable(database.path, "tables of an earlier version"):
+            version = database.look_at_version()
             last = database.read_epoch() if version >= _COUNTS_EPOCHS else 0
             if seen is not None and last != seen:
-                raise SupersededError(path, seen, last)
-            if version < len(schema.MIGRATIONS):
-                schema.migrate(connection, version)
-            connection.execute(_BEGIN_EPOCH)
+                raise SupersededError(database.path, seen, last)
+            if version < database.newest:
+                database.migrate(version)
+            database.connection.execute(_BEGIN_EPOCH)
         return last + 1
     except FAILURES as error:
         raise database.translated(error) from error
 
 
-def take_over(home: Path, name: str, durability: Durability, patience_s: float, seen: int | None = None) -> int:
+def take_over(home: Home, name: str, durability: Durability, patience_s: float, seen: int | None = None) -> int:
     """``begin_epoch`` for queue manager *name*, with a connection of its own. Raises StoreError."""
-    database = Database(database_path(home, name), durability, patience_s)
+    database = connect(home, name, durability, patience_s)
     try:
         return begin_epoch(database, seen)
     finally:
         database.close()
 
 
-def require_readable(home: Path, name: str) -> None:
+def processor_of(home: Home, name: str) -> str | None:
+    """The command processor of queue manager *name*: its process, in PostgreSQL with its machine: ``PID on HOST``.
+
+    None for none; "" for one that has not said who it is. Raises QueueManagerNotFoundError, StoreError.
+    """
+    directory = directory_of(home, name)
+    if isinstance(home, PostgresqlHome):
+        return _postgresql().processor_of(home, name, directory) or None
+    require_there(home, name)
+    return HolderLock(directory / PROCESSOR_LOCK).holder() if is_held(directory) else None
+
+
+def delete(home: Home, name: str, require: Callable[[], None]) -> None:
+    """Delete queue manager *name* with all that it holds, after *require*, which raises where it must stay.
+
+    Raises QueueManagerNotFoundError, QueueManagerInUseError while a command processor works on it, StoreError.
+    """
+    directory = directory_of(home, name)
+    if isinstance(home, PostgresqlHome):
+        _postgresql().delete(home, name, directory, require)
+        shutil.rmtree(directory, ignore_errors=True)
+        return
+    require_there(home, name)
+    with exclusive(directory / PROCESSOR_LOCK, name):
+        require()
+        # In one step, so that what is interrupted leaves no half of a queue manager under its name.
+        gone = directory.rename(directory.with_name(f".{directory.name}.deleted"))
+        directory_to_disk(home)
+    shutil.rmtree(gone)
+
+
+def require_readable(home: Home, name: str) -> None:
     """Refuse what no processor of this version could open, without changing it.
 
-    Raises QueueManagerNotFoundError; StoreDamagedError for another program's database, and for a newer schema.
+    Raises QueueManagerNotFoundError; StoreDamagedError for another program's database, and for newer tables.
     """
-    database = Database(database_path(home, name), Durability.FULL, 1.0)
+    database = connect(home, name, Durability.FULL, 1.0)
     try:
-        schema.version_of(database.connection, database.path)
+        database.look_at_version()
     except FAILURES as error:
         raise database.translated(error) from error
     finally:
@@ -152,40 +239,29 @@ def require_readable(home: Path, name: str) -> None:
 
 
 def _finished(database: Database) -> int:
-    """The schema version of a database that is ready to be used."""
-    version = schema.version_of(database.connection, database.path)
+    """The version of the tables of a database that is ready to be used."""
+    version = database.version()
     if version == 0:
         raise StoreDamagedError(database.path, "was never finished; run qpubsub create again")
-    _write_ahead(database)
     return version
 
 
 @contextmanager
-def _writing(database: Database) -> Iterator[sqlite3.Connection]:
-    connection = database.connection
+def _writing(database: Database) -> Iterator[None]:
     try:
-        database.begin()
+        database.begin_making()
         try:
-            yield connection
-            connection.execute("COMMIT")
+            yield
+            database.commit()
         finally:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
+            database.rollback()
     except FAILURES as error:
         raise database.translated(error) from error
 
 
-def _require_new(database: Database, name: str, home: Path) -> None:
+def _require_new(database: Database, name: str, home: Home) -> None:
     try:
-        if schema.version_of(database.connection, database.path) > 0:
+        if database.look_at_version() > 0:
             raise QueueManagerExistsError(name, str(home))
-    except FAILURES as error:
-        raise database.translated(error) from error
-
-
-def _write_ahead(database: Database) -> None:
-    # Only when the file is known to be ours, because this changes it.
-    try:
-        database.connection.execute("PRAGMA journal_mode = WAL").fetchall()
     except FAILURES as error:
         raise database.translated(error) from error

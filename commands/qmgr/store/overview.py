@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -15,12 +13,15 @@ from commands.broker.state import from_microseconds
 from commands.disk.errors import StoreDamagedError, readable
 from commands.qmgr.store import reading
 from commands.qmgr.store.counters import queue_counts
-from commands.qmgr.store.database import Database
+from commands.qmgr.store.database import Connection, Database
 from commands.qmgr.store.messages import OLDEST_MESSAGE, queue_depth
 from commands.qmgr.store.neighbours import NeighbourRecord, neighbours_in
 from commands.qmgr.store.undelivered import undelivered_overview
 
 _FIRST: Final = "SELECT seq, md FROM messages WHERE queue = ? ORDER BY rank, seq LIMIT ?"
+
+# Of whole numbers: PostgreSQL's sum of them is a decimal.
+_SUM: Final = "coalesce(CAST(sum({}) AS BIGINT), 0)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +75,12 @@ def beginnings(database: Database, queue: str, size_bytes: int, limit: int) -> I
     for seq, md in connection.execute(_FIRST, (queue, limit)).fetchall():
         if type(md) is not bytes:
             raise StoreDamagedError.unreadable(database.path, f"message {seq}")
-        with suppress(sqlite3.OperationalError), connection.blobopen("messages", "body", seq, readonly=True) as body:
-            yield md, body.read(size_bytes)
+        body = database.beginning(seq, size_bytes)
+        if body is not None:
+            yield md, body
 
 
-def overview(database: Database, now_us: int, log_bytes: int) -> Overview:
+def overview(database: Database, now_us: int) -> Overview:
     """Everything as of one moment; the caller holds a read transaction. Raises StoreDamagedError."""
     connection = database.connection
     objects = reading.load_objects(connection, database.path)
@@ -90,23 +92,21 @@ def overview(database: Database, now_us: int, log_bytes: int) -> Overview:
             oldest = None if oldest_us is None else from_microseconds(oldest_us)
         queues.append(QueueOverview(objects.queues[name], depth, oldest, counted.get(name, QueueCounts())))
     counts = (connection.execute(f"SELECT count(*) FROM {table}").fetchone() for table in ("subscriptions", "retained"))
-    pragmas = ("page_size", "page_count", "freelist_count")
-    size, pages, free = (int(connection.execute(f"PRAGMA {pragma}").fetchone()[0]) for pragma in pragmas)
     (subscriptions,), (retained,) = counts
     owed = tuple((name, count, from_microseconds(since)) for name, count, since in undelivered_overview(connection))
     totals = _totals(connection)
     held = (owed, subscriptions, retained, totals)
-    sizes = (size * pages, size * free, log_bytes)
-    return Overview(objects, tuple(queues), *held, *sizes, tuple(neighbours_in(database)))
+    return Overview(objects, tuple(queues), *held, *database.sizes(), tuple(neighbours_in(database)))
 
 
-def _totals(connection: sqlite3.Connection) -> Totals:
-    sums = ("delivered", "filtered", "dead_letters", "delivered > 0")
-    columns = ", ".join(f"coalesce(sum({each}), 0)" for each in sums)
-    row = connection.execute(f"SELECT {columns}, max(last) FROM subscription_counts").fetchone()
+def _totals(connection: Connection) -> Totals:
+    sums = ", ".join(_SUM.format(each) for each in ("delivered", "filtered", "dead_letters"))
+    row = connection.execute(
+        f"SELECT {sums}, count(*) FILTER (WHERE delivered > 0), max(last) FROM subscription_counts"
+    ).fetchone()
     delivered, filtered, dead, reached, last_us = row
     topics, published, published_us = connection.execute(
-        "SELECT count(*), coalesce(sum(publications), 0), max(last) FROM topic_counts"
+        f"SELECT count(*), {_SUM.format('publications')}, max(last) FROM topic_counts"
     ).fetchone()
     last = None if last_us is None else from_microseconds(last_us)
     published_at = None if published_us is None else from_microseconds(published_us)

@@ -1,8 +1,8 @@
 """The port: what the command processor needs from any queue manager.
 
-``commands.qmgr.store.sqlite`` is the embedded one. An adapter to another queue manager (``commands.links.ibmmq``)
-implements ``Queues`` with that one's own units of work, and may keep ``Knowledge`` elsewhere as long as both commit
-together; one that has no savepoints says so (``has_savepoints``).
+``commands.qmgr.store.queue_manager`` is the embedded one. An adapter to another queue manager
+(``commands.links.ibmmq``) implements ``Queues`` with that one's own units of work, and may keep ``Knowledge`` elsewhere
+as long as both commit together; one that has no savepoints says so (``has_savepoints``).
 
 Order on a queue: priority descending, then arrival. Until a unit of work commits, other programs see neither the
 messages that it got nor those that it put; the unit of work itself sees its own changes.
@@ -246,6 +246,17 @@ class KnowsNeighbours(Protocol):
 
     @property
     def neighbours(self) -> NeighbourRecords: ...
+
+
+@runtime_checkable
+class HasPrograms(Protocol):
+    """A unit of work of a queue manager to which programs connect, whose own units of work are no commit's."""
+
+    def has_uncommitted(self, queue: str) -> bool:
+        """Whether one of them has messages of the local queue, put or got."""
+
+    def in_doubt(self) -> list[tuple[int, bytes]]:
+        """Those that are prepared branches of global transactions: numbers and XIDs."""
 
 
 @runtime_checkable

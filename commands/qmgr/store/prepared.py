@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from commands.qmgr.store import reading
 from commands.qmgr.store.database import Database
 from commands.qmgr.store.uncommitted import Came, Uncommitted
 
@@ -15,14 +16,15 @@ from commands.qmgr.store.uncommitted import Came, Uncommitted
 class Prepared:
     """Those of one queue manager. exists: whether there is a local queue of that name."""
 
-    __slots__ = ("_connection", "_exists", "_uncommitted")
+    __slots__ = ("_connection", "_database", "_exists", "_uncommitted")
 
     def __init__(self, database: Database, uncommitted: Uncommitted, exists: Callable[[str], bool]) -> None:
-        self._connection, self._uncommitted, self._exists = database.connection, uncommitted, exists
+        self._database, self._connection = database, database.connection
+        self._uncommitted, self._exists = uncommitted, exists
 
     def add(self, xid: bytes, owner: str) -> bool:
         """Prepare branch *xid*, whose messages are *owner*'s; whether it has any. If not, nothing is kept of it."""
-        number = self._connection.execute("INSERT INTO prepared (xid) VALUES (?)", (xid,)).lastrowid
+        number = reading.numbered(self._database, "prepared", "INSERT INTO prepared (number, xid) VALUES (?, ?)", xid)
         has_messages = self._uncommitted.pass_on(owner, f"xa {number}")
         if not has_messages:
             self._connection.execute("DELETE FROM prepared WHERE number = ?", (number,))
@@ -33,9 +35,19 @@ class Prepared:
         row = self._connection.execute("SELECT number FROM prepared WHERE xid = ?", (xid,)).fetchone()
         return None if row is None else int(row[0])
 
-    def xids(self) -> list[bytes]:
-        """All that are in doubt, the oldest first."""
-        return [xid for (xid,) in self._connection.execute("SELECT xid FROM prepared ORDER BY number").fetchall()]
+    def in_doubt(self) -> list[tuple[int, bytes]]:
+        """All branches, the oldest first: numbers and XIDs."""
+        return self._connection.execute("SELECT number, xid FROM prepared ORDER BY number").fetchall()
+
+    def counts(self, number: int) -> tuple[int, int]:
+        """How many messages a branch has put, and got."""
+        return self._uncommitted.counts(f"xa {number}")
+
+    def resolve(self, number: int, commit: bool) -> Came | None:
+        """The same as ``end``, of a branch that may not be there any more: None then."""
+        if not any(number == known for known, _ in self.in_doubt()):
+            return None
+        return self.end(number, commit)
 
     def end(self, number: int, commit: bool) -> Came:
         """Commit the branch, or back it out; returns the queues that have more messages.

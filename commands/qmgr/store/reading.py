@@ -7,7 +7,6 @@ with the size of their publications. Nothing here changes the database.
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -17,7 +16,7 @@ from commands.broker.objects import Definition, LocalQueue, Objects, QueueManage
 from commands.broker.state import from_microseconds, subscription_of
 from commands.disk.errors import DAMAGED, UNREADABLE, StoreDamagedError, readable
 from commands.network.repository import give_copies
-from commands.qmgr.store.database import FAILURES, Database
+from commands.qmgr.store.database import FAILURES, Connection, Database
 from commands.qmgr.store.neighbours import repository_in
 from commands.qmgr.store.port import LoadedState
 from rfh2.errors import StoreError
@@ -128,12 +127,10 @@ class StoredPublication:
         return None
 
 
-# SQLite's integers end at 2**63; so many more can be given until then.
-_MOST_NUMBERS: Final = 2**62
 _PUBLICATIONS = "SELECT number, published_at, expires_at, local FROM publications"
 
 
-def load_state(connection: sqlite3.Connection, path: str, messages: KeptMessages) -> LoadedState:
+def load_state(connection: Connection, path: str, messages: KeptMessages) -> LoadedState:
     """Definitions, subscriptions by sub_id, and retained publications by topic. Raises StoreDamagedError.
 
     messages: where the retained publications look for theirs.
@@ -145,24 +142,15 @@ def load_state(connection: sqlite3.Connection, path: str, messages: KeptMessages
         raise StoreDamagedError(path, f"there is not enough memory for a row of the state: {DAMAGED}") from error
 
 
-def versions(database: Database) -> tuple[int, int]:
-    """The version of the state, and that of the definitions in it. Raises StoreDamagedError."""
-    row = database.connection.execute("SELECT version, definitions FROM state").fetchone()
-    if row is None or type(row[0]) is not int or type(row[1]) is not int:
-        raise StoreDamagedError.unreadable(database.path, "number of the state")
-    return row[0], row[1]
-
-
-def highest(database: Database, table: str) -> int:
-    """The highest number that *table* ever had; 0 where it never had any. Raises StoreDamagedError."""
-    row = database.connection.execute("SELECT seq FROM sqlite_sequence WHERE name = ?", (table,)).fetchone()
-    number = 0 if row is None else row[0]
-    if type(number) is not int or not 0 <= number < _MOST_NUMBERS:
-        raise StoreDamagedError.unreadable(database.path, f"highest number of {table}")
+def numbered(database: Database, table: str, insert: str, *values: object) -> int:
+    """Insert a row with the next number of *table*, which is never given twice; the number."""
+    number = database.highest(table) + 1
+    database.connection.execute(insert, (number, *values))
+    database.reached(table, number)
     return number
 
 
-def _subscriptions(connection: sqlite3.Connection, path: str) -> list[Subscription]:
+def _subscriptions(connection: Connection, path: str) -> list[Subscription]:
     subscriptions: list[Subscription] = []
     names = set()
     sub_id: object = None
@@ -181,7 +169,7 @@ def _subscriptions(connection: sqlite3.Connection, path: str) -> list[Subscripti
     return subscriptions
 
 
-def _retained(connection: sqlite3.Connection, path: str, messages: KeptMessages) -> list[RetainedPublication]:
+def _retained(connection: Connection, path: str, messages: KeptMessages) -> list[RetainedPublication]:
     published: dict[int, StoredPublication] = {}
     for number, at, expires_at, local in connection.execute(_PUBLICATIONS):
         with readable(path, f"retained publication {number}"):
@@ -203,7 +191,7 @@ def local_queues(database: Database) -> list[LocalQueue]:
         return [found for found in (definition_of(*row) for row in rows) if isinstance(found, LocalQueue)]
 
 
-def load_objects(connection: sqlite3.Connection, path: str) -> Objects:
+def load_objects(connection: Connection, path: str) -> Objects:
     """The definitions alone, and copies of cluster topics. Raises StoreDamagedError."""
     definitions: list[Definition] = []
     for kind, name, state in connection.execute("SELECT kind, name, state FROM definitions").fetchall():

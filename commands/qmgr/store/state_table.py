@@ -33,17 +33,19 @@ from streams.operations import (
 from streams.subscriptions import Subscription
 
 _SAVE_VERSIONS: Final = "UPDATE state SET version = ?, definitions = ?"
-_GOES_WITH_QUEUE: Final = "INSERT OR REPLACE INTO temporary_subscriptions (sub_id, queue) VALUES (?, ?)"
+_GOES_WITH_QUEUE: Final = """INSERT INTO temporary_subscriptions (sub_id, queue) VALUES (?, ?)
+    ON CONFLICT (sub_id) DO UPDATE SET queue = excluded.queue"""
 _GOES_WITH_NONE: Final = "DELETE FROM temporary_subscriptions WHERE sub_id = ?"
-_SAVE_SUBSCRIPTION: Final = "INSERT OR REPLACE INTO subscriptions (sub_id, state) VALUES (?, ?)"
+_SAVE_SUBSCRIPTION: Final = """INSERT INTO subscriptions (sub_id, state) VALUES (?, ?)
+    ON CONFLICT (sub_id) DO UPDATE SET state = excluded.state"""
 _FORGET_SUBSCRIPTION: Final = "DELETE FROM subscriptions WHERE sub_id = ?"
 _FORGET_RETAINED: Final = "DELETE FROM retained WHERE topic = ?"
 _FORGET_NONPERSISTENT: Final = """DELETE FROM retained
-    WHERE publication IN (SELECT number FROM publications WHERE NOT persistent)"""
+    WHERE publication IN (SELECT number FROM publications WHERE persistent = 0)"""
 
 
 class StateTable:
-    """The state of a queue manager. Its methods are for an open unit of work, and raise sqlite3 errors.
+    """The state of a queue manager. Its methods are for an open unit of work, and raise ``FAILURES``.
 
     versions: that of the state, and that of the definitions in it. retained: the messages of retained publications.
     """
@@ -82,7 +84,7 @@ class StateTable:
     def begin(self) -> None:
         """A unit of work begins: anything may have changed. Raises StoreDamagedError."""
         self._number = None
-        self.versions = self._before = reading.versions(self._database)
+        self.versions = self._before = self._database.versions()
         self._definitions.at(self.versions[1])
 
     def changed(self, definitions: bool = False) -> None:
@@ -204,7 +206,7 @@ class StateTable:
     def _publish(self, publication: Published) -> StoredPublication:
         row = publication_row(publication)
         if self._number is None:
-            self._number = reading.highest(self._database, "publications")
+            self._number = self._database.highest("publications")
         self._number += 1
         self._pending.publish(self._number, row)
         self.retained.keep(self._number, row.md, row.body)

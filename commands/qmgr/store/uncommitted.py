@@ -23,21 +23,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 from commands.broker.descriptor import HIGHEST_PRIORITY, reports_expiration
 from commands.broker.state import to_microseconds
 from commands.qmgr.store.database import FAILURES, Database
 from commands.qmgr.store.message_table import MessageTable
-from commands.qmgr.store.messages import BODY, COLUMNS, EXPIRES_AT, QUEUE, SEQ, MessageRow, check
+from commands.qmgr.store.messages import ALL_COLUMNS, BODY, EXPIRES_AT, QUEUE, SEQ, MessageRow, check
 from commands.qmgr.store.write_buffer import WriteBuffer
 
 _GOT: Final = "got {} "
 _PUT: Final = "put {} "
 _DEFERRED: Final = "deferred {} "
-_COLUMNS: Final = ", ".join(COLUMNS)
 # Where the ids stand in the descriptor, counted from 1 (wire formats, section 1).
 ID_CONDITIONS: Final = {
     "msg_id": "substr(md, 49, 24) = :msg_id",
@@ -57,22 +55,22 @@ _FIND: Final = (
 # Ranges of the index: one condition on rank and seq would be looked for from the beginning of the rank.
 _PLACES: Final = ("rank = :rank AND seq > :after", "rank > :rank")
 _EXPIRED: Final = "SELECT seq, substr(md, 1, 12) FROM messages WHERE expires_at <= ?"
-_MESSAGE: Final = f"SELECT {_COLUMNS} FROM messages WHERE seq = ?"
+_MESSAGE: Final = f"SELECT {ALL_COLUMNS} FROM messages WHERE seq = ?"
 _MOVE: Final = "UPDATE messages SET queue = ? || queue WHERE seq = ?"
-_CONCERNS: Final = "SELECT 1 FROM messages WHERE queue >= ? AND queue < ? AND queue LIKE '% ' || ? LIMIT 1"
+_COUNT: Final = "SELECT count(*) FROM messages WHERE queue >= ? AND queue < ?"
 _LANES: Final = "SELECT queue, min(seq) FROM messages WHERE queue >= ? AND queue < ? GROUP BY queue"
-_BACK: Final = "UPDATE messages SET queue = substr(queue, ?), backout_count = backout_count + ? WHERE queue = ?"
+_BACK: Final = """UPDATE messages
+    SET queue = substr(queue, CAST(? AS INTEGER)), backout_count = backout_count + ? WHERE queue = ?"""
 _DEFERRED_OF_ID: Final = "SELECT seq, queue FROM messages WHERE queue >= ? AND queue < ? AND substr(md, 49, 24) = ?"
 _BACK_ONE: Final = "UPDATE messages SET queue = ? WHERE seq = ?"
-_PASS_ON: Final = "UPDATE messages SET queue = ? || substr(queue, ?) WHERE queue >= ? AND queue < ?"
+_PASS_ON: Final = "UPDATE messages SET queue = ? || substr(queue, CAST(? AS INTEGER)) WHERE queue >= ? AND queue < ?"
 _DELETE: Final = "DELETE FROM messages WHERE queue >= ? AND queue < ?"
 BEFORE_ALL: Final = (-1, -1)
 Came = dict[str, int]
 """The queues that have more messages, and the lowest number among these."""
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(NamedTuple):
     """Which message of a queue: those of these ids; None matches any. seq: the one of this number."""
 
     msg_id: bytes | None = None
@@ -127,19 +125,32 @@ class Uncommitted:
         conditions = "".join(f" AND {ID_CONDITIONS[name]}" for name in wanted)
         values = {"queue": queue, "now": now_us, "rank": after[0], "after": after[1], **wanted}
         for place in _PLACES if after != BEFORE_ALL else _PLACES[1:]:
-            statement = _FIND.format(columns=_COLUMNS, place=place, conditions=conditions)
+            statement = _FIND.format(columns=ALL_COLUMNS, place=place, conditions=conditions)
             row: MessageRow | None = self._connection.execute(statement, values).fetchone()
             if row is not None:
                 check(self._database, row)
                 return row
         return None
 
+    def counts(self, owner: str) -> tuple[int, int]:
+        """How many messages of *owner*'s unit of work were put, and got."""
+        self._pending.settle()
+        put, got = (self._connection.execute(_COUNT, _range(lane, owner)).fetchone()[0] for lane in (_PUT, _GOT))
+        return put, got
+
     def concerns(self, queue: str) -> bool:
         """Whether a unit of work that is not over has a message of *queue*, got, put or deferred."""
+        return self._has(queue, (_GOT, _PUT, _DEFERRED))
+
+    def has_uncommitted(self, queue: str) -> bool:
+        """The same of those got and put."""
+        return self._has(queue, (_GOT, _PUT))
+
+    def _has(self, queue: str, of: tuple[str, ...]) -> bool:
         self._pending.settle()
-        lanes = (lane.removesuffix("{} ") for lane in (_GOT, _PUT, _DEFERRED))
-        found = (self._connection.execute(_CONCERNS, (lane, lane[:-1] + "!", queue)).fetchone() for lane in lanes)
-        return any(row is not None for row in found)
+        kinds = (lane.removesuffix("{} ") for lane in of)
+        found = (self._connection.execute(_LANES, (kind, kind[:-1] + "!")).fetchall() for kind in kinds)
+        return any(lane.endswith(f" {queue}") for lanes in found for lane, _ in lanes)
 
     def message(self, seq: int) -> MessageRow:
         """The message of that number, wherever it is. Raises StoreDamagedError."""
@@ -252,7 +263,7 @@ def _range(lane: str, owner: str) -> tuple[str, str]:
 
 _KEYS: Final = "SELECT seq FROM messages WHERE queue = ? AND rank = ? AND seq > ? ORDER BY seq LIMIT ?"
 _ROWS: Final = (
-    f"SELECT {', '.join(COLUMNS)} FROM messages WHERE queue = :queue AND rank = :rank AND seq > :after AND seq <= :last"
+    f"SELECT {ALL_COLUMNS} FROM messages WHERE queue = :queue AND rank = :rank AND seq > :after AND seq <= :last"
     " AND (expires_at IS NULL OR expires_at > :now){conditions} ORDER BY seq"
 )
 # What takes some milliseconds: ids are compared by SQLite, headers are read here.

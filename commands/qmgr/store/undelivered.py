@@ -7,14 +7,13 @@ put on its queue before those in the lane. They expire as messages do.
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 
 from commands.broker.descriptor import TENTH_US
 from commands.broker.state import LAST_US, to_microseconds
-from commands.qmgr.store.database import FAILURES, Database
+from commands.qmgr.store.database import FAILURES, Connection, Database
 from commands.qmgr.store.message_table import MessageTable
 from commands.qmgr.store.messages import FIRST_MESSAGES, message_of
 from commands.qmgr.store.port import StoredMessage
@@ -25,8 +24,8 @@ _LANE: Final = "owed "
 _BEFORE, _BEHIND = "owed", "owed!"
 _NEXT_LANE: Final = "SELECT min(queue) FROM messages WHERE queue > ? AND queue < ?"
 _TOTAL: Final = "SELECT count(*), coalesce(sum(length(body)), 0) FROM messages WHERE queue > ? AND queue < ?"
-_TRIED: Final = "UPDATE messages SET backout_count = backout_count + 1 WHERE queue = ? AND NOT persistent"
-_GIVEN_UP: Final = "DELETE FROM messages WHERE queue = ? AND NOT persistent AND backout_count >= ?"
+_TRIED: Final = "UPDATE messages SET backout_count = backout_count + 1 WHERE queue = ? AND persistent = 0"
+_GIVEN_UP: Final = "DELETE FROM messages WHERE queue = ? AND persistent = 0 AND backout_count >= ?"
 
 
 class UndeliveredMessages:
@@ -111,7 +110,7 @@ class UndeliveredMessages:
         self._lanes = None
 
 
-def undelivered_overview(connection: sqlite3.Connection) -> list[tuple[str, int, int]]:
+def undelivered_overview(connection: Connection) -> list[tuple[str, int, int]]:
     """Queue, how many messages are undelivered for it, and when the first of them arrived, in microseconds.
 
     Of what is kept elsewhere, as of the last time that ``note_undelivered_elsewhere`` noted it.

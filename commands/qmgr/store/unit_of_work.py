@@ -1,4 +1,4 @@
-"""The embedded queue manager's unit of work: one SQLite write transaction, over tables that live with the store.
+"""The embedded queue manager's unit of work: one write transaction, over tables that live with the store.
 
 Only one is open at a time in all processes, so what it reads stays true until it ends. Its writes wait in memory, to be
 made many at a time (``commands.qmgr.store.write_buffer``).
@@ -59,7 +59,7 @@ class Tables:
         self.neighbours = NeighbourRecords(database, pending.settle, self.state.changed)
 
     def begin(self) -> None:
-        """A unit of work begins: anything may have changed. Raises StoreDamagedError; sqlite3 errors."""
+        """A unit of work begins: anything may have changed. Raises StoreDamagedError; ``FAILURES``."""
         self.state.begin()
         self.messages.begin()
         self.undelivered.forget()
@@ -72,7 +72,7 @@ T = TypeVar("T")
 
 
 def _of(table: str, method: Callable[Concatenate[T, P], R]) -> Callable[Concatenate[SqliteUnitOfWork, P], R]:
-    """A *method* of that one of the ``Tables``, for a unit of work that is open; its sqlite3 errors are StoreErrors."""
+    """A *method* of that one of the ``Tables``, for a unit of work that is open; its ``FAILURES`` are StoreErrors."""
 
     @wraps(method)
     def called(self: SqliteUnitOfWork, /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -151,6 +151,8 @@ class SqliteUnitOfWork:
     clear_queue = _of("messages", MessageTable.clear_queue)
     discard = _of("messages", MessageTable.discard)
     expired = _of("uncommitted", Uncommitted.expired)
+    has_uncommitted = _of("uncommitted", Uncommitted.has_uncommitted)
+    in_doubt = _of("prepared", Prepared.in_doubt)
     discard_expired = _of("messages", MessageTable.discard_expired)
 
     find_queue = _of("definitions", QueueDefinitions.find)
@@ -174,7 +176,7 @@ class SqliteUnitOfWork:
     @property
     def directory(self) -> Path:
         """That of the queue manager."""
-        return Path(self.database.path).parent
+        return self.database.directory
 
     @property
     def counters(self) -> Counters:
@@ -229,7 +231,7 @@ class SqliteUnitOfWork:
         try:
             tables.pending.flush()
             tables.counters.write()
-            self._connection.execute("COMMIT")
+            self.database.commit()
         except FAILURES as error:
             self.backout()
             raise self.database.translated(error) from error
@@ -245,12 +247,11 @@ class SqliteUnitOfWork:
         tables.pending.clear()
         tables.state.retained.forget()
         tables.definitions.at(-1)
-        # SQLite itself rolls back when, say, the disk is full; then there is nothing left to do here.
-        if self._connection.in_transaction:
-            try:
-                self._connection.execute("ROLLBACK")
-            except FAILURES as error:
-                raise self.database.translated(error) from error
+        # The database itself rolls back when, say, the disk is full; then there is nothing left to do here.
+        try:
+            self.database.rollback()
+        except FAILURES as error:
+            raise self.database.translated(error) from error
         if tables.messages.got:
             # The messages are back already. Where there is no room or no patience to count that, they are not lost.
             with suppress(*FAILURES, StoreError):
@@ -280,15 +281,14 @@ class SqliteUnitOfWork:
         self.database.begin()
         try:
             self._tables.messages.count_backouts(self._tables.messages.got)
-            self._connection.execute("COMMIT")
+            self.database.commit()
         finally:
-            if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
+            self.database.rollback()
 
     def _require_open(self) -> Tables:
         if self._is_open and self._connection.in_transaction:
             return self._tables
-        # SQLite may have ended the transaction, when the disk was full: a statement after it would commit by itself.
+        # The database may have ended it, when the disk was full: a statement after it would commit by itself.
         if self._is_open and self.database.failure is not None:
             raise StoreError(f"this unit of work is over: {self.database.failure}") from self.database.failure
         raise StoreError("this unit of work is over; begin another one")

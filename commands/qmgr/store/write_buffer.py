@@ -4,7 +4,7 @@ They are written many rows at a time, which takes a third of the time. Whoever r
 written before (``settle``), so a reader sees no difference. A part that is backed out removes what it added without
 touching a table.
 
-A part becomes an SQLite savepoint only with its first statement, and most parts have none. What was pending before the
+A part becomes a savepoint only with its first statement, and most parts have none. What was pending before the
 part is not the part's: it is written before the savepoint, or pends again when the part is backed out.
 
 A value that the database cannot hold is refused at once, while its cause is known: UnicodeEncodeError for text with
@@ -14,19 +14,18 @@ half a character in it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain, groupby
+from itertools import groupby
 from operator import itemgetter
 from typing import Final, cast
 
 from commands.broker.state import PublicationRow
-from commands.qmgr.store.database import FAILURES, Database, translate_sqlite_errors
+from commands.qmgr.store.database import FAILURES, MANY, Database, translate_errors
 from commands.qmgr.store.messages import (
     BODY,
     DELETE_MESSAGE,
     DELETE_MESSAGES,
     INSERT_MESSAGE,
     INSERT_MESSAGES,
-    MANY,
     SEQ,
     USER,
     MessageRow,
@@ -72,7 +71,7 @@ class WriteBuffer:
         self._statements: list[tuple[str, Values]] = []
         self._bytes = 0
         self._part: Mark | None = None  # what was pending when the open part began
-        self._savepoint = False  # whether SQLite knows of that part
+        self._savepoint = False  # whether the database knows of that part
         # What was pending before the part and was written behind its savepoint.
         self._earlier: _Writes | None = None
 
@@ -125,12 +124,12 @@ class WriteBuffer:
 
     # Writing it
 
-    @translate_sqlite_errors
+    @translate_errors
     def settle(self) -> None:
         """Write all that is pending: before a table is read, or written by other means. Raises StoreError."""
         self._settle(messages_alone=False)
 
-    @translate_sqlite_errors
+    @translate_errors
     def settle_messages(self) -> None:
         """As ``settle``, for the table of messages alone: what is retained may change often until it is written."""
         self._settle(messages_alone=True)
@@ -143,13 +142,13 @@ class WriteBuffer:
     def _settle(self, messages_alone: bool) -> None:
         connection, part = self.database.connection, self._part
         if not connection.in_transaction:
-            return  # of a unit of work that SQLite has ended
+            return  # of a unit of work that the database has ended
         flush = self._flush_messages if messages_alone else self.flush
         try:
             if part is not None:
                 if not self._savepoint:
                     flush(part)
-                    connection.execute("SAVEPOINT part")
+                    self.database.savepoint()
                     self._savepoint = True
                 elif not messages_alone and part != NOTHING:
                     self._earlier = self._first(part)
@@ -157,14 +156,13 @@ class WriteBuffer:
             flush()
         except FAILURES:
             # Some of it may be written: what is left of this unit of work is no whole.
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
+            self.database.rollback()
             raise
 
     def flush(self, mark: Mark | None = None) -> None:
         """Make the writes, or those that there were at *mark* alone.
 
-        Raises sqlite3.Error; then the transaction, or the part of it, has to be backed out.
+        Raises ``FAILURES``; then the transaction, or the part of it, has to be backed out.
         """
         put, taken, published, statements = self._mark() if mark is None else mark
         self._flush_messages((put, taken, published, statements))
@@ -178,10 +176,10 @@ class WriteBuffer:
         put, taken, _, _ = self._mark() if mark is None else mark
         # What is put takes the pages that what is taken leaves. No message is both: a get writes what was put before.
         if taken:
-            self._write(DELETE_MESSAGES, DELETE_MESSAGE, self._taken[:taken])
+            self.database.write(DELETE_MESSAGES, DELETE_MESSAGE, self._taken[:taken])
         if put:
-            self._write(INSERT_MESSAGES, INSERT_MESSAGE, self._put[:put])
-        if put:
+            self.database.write(INSERT_MESSAGES, INSERT_MESSAGE, self._put[:put])
+            self.database.reached("messages", self._put[put - 1][SEQ])
             self._bytes -= _size_bytes(self._put[:put], ())
         del self._put[:put], self._taken[:taken]
 
@@ -192,21 +190,15 @@ class WriteBuffer:
         retained = {statements[n][1][1] for n in last.values()}
         if published:
             rows = [(number, *row) for number, row in self._published[:published] if number in retained]
-            self._write(_PUBLISH_MANY, _PUBLISH, rows)
+            self.database.write(_PUBLISH_MANY, _PUBLISH, rows)
+            self.database.reached("publications", self._published[published - 1][0])
         lasting = (each for n, each in enumerate(statements) if each[0] is not _RETAIN or last[each[1][0]] == n)
         for statement, group in groupby(lasting, key=itemgetter(0)):
             several = [values for _, values in group]
             if statement is _RETAIN:
-                self._write(_RETAIN_MANY, _RETAIN, several)
+                self.database.write(_RETAIN_MANY, _RETAIN, several)
             else:
                 self.database.connection.executemany(statement, several)
-
-    def _write(self, many: str, one: str, rows: Sequence[Sequence[object]]) -> None:
-        """Write *rows*: as far as possible with statement *many*, which takes ``MANY`` at a time."""
-        whole = len(rows) - len(rows) % MANY
-        for start in range(0, whole, MANY):
-            self.database.connection.execute(many, tuple(chain.from_iterable(rows[start : start + MANY])))
-        self.database.connection.executemany(one, rows[whole:])
 
     # Parts
 
@@ -222,7 +214,7 @@ class WriteBuffer:
     def end_part(self, *, done: bool) -> bool:
         """End the open part; if it is not *done*, back it out. Whether it may have changed anything.
 
-        Raises sqlite3.Error.
+        Raises ``FAILURES``.
         """
         part, self._part = self._part, None
         assert part is not None
@@ -234,9 +226,7 @@ class WriteBuffer:
                 self._put[:0], self._taken[:0], self._published[:0], self._statements[:0] = earlier
                 self._bytes += _size_bytes(earlier[0], earlier[2])
         if self._savepoint:
-            if not done:
-                self.database.connection.execute("ROLLBACK TO part")
-            self.database.connection.execute("RELEASE part")
+            self.database.end_savepoint(done=done)
         return changed
 
     def clear(self) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from commands.broker.context import Semantics
+from commands.broker.context import semantics_of
 from commands.broker.copies import Copies
 from commands.broker.outcome import EPOCH, Arrival, Outcome
 from commands.broker.puts import Outgoing, PutKind
@@ -216,7 +216,8 @@ class LocalAnalysis:
     """Analyses captured messages. setup: MQSC that every queue manager starts with. semantics: ``v7`` or ``v6``."""
 
     def __init__(self, setup: str = "", semantics: str = "v7") -> None:
-        self._setup, self._semantics = setup, Semantics(semantics)
+        semantics_of(semantics)
+        self._setup, self._semantics = setup, semantics
         self._brokers: dict[str, Broker] = {}
         self._arrivals = Arrivals()
         self._counts = TableCounts()
@@ -232,7 +233,7 @@ class LocalAnalysis:
         """The same for what ``Arrivals`` made of a message; the order is not checked again."""
         broker = self._brokers.get(qmgr)
         if broker is None:
-            broker = self._brokers[qmgr] = Broker.of_capture(qmgr, self._setup, self._semantics.value)
+            broker = self._brokers[qmgr] = Broker.of_capture(qmgr, self._setup, self._semantics)
             self._counts.add(defined(qmgr, broker.space.subscriptions()))
         if counted:
             self._counts.add(facts_of(qmgr, arrival, broker.trace(arrival)))

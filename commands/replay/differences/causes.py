@@ -301,7 +301,14 @@ def _premise_of_name(command: RegisterSubscriber, step: ComparedMessage) -> Iter
         return
     named = step.new.named
     queue = identity_of(command, step.arrival, step.qmgr)[:2]
-    if named is not None and queue != (named.dest_qmgr, named.dest_queue) and not command.has(RegOpt.NO_ALTER):
+    # The name of a subscription on another stream is refused, whatever its queue: that is D15.
+    is_its_own = named is not None and (named.stream or DEFAULT_STREAM) == (command.stream_name or DEFAULT_STREAM)
+    if (
+        named is not None
+        and is_its_own
+        and queue != (named.dest_qmgr, named.dest_queue)
+        and not command.has(RegOpt.NO_ALTER)
+    ):
         yield "D10"
     if named is None and step.new.outcome.reason == MQRCCF_DUPLICATE_SUBSCRIPTION:
         yield "D25"

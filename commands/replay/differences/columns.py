@@ -7,28 +7,10 @@ from typing import Final
 
 import pyarrow as pa
 
+from commands.replay.columns import DIFFERENCES as COLUMNS, arrow_schema
 from commands.replay.differences.model import PutDifference
 
-DIFFERENCES: Final = pa.schema(
-    [
-        ("seq", pa.int64()),
-        ("time", pa.timestamp("us", tz="UTC")),
-        ("qmgr", pa.string()),
-        ("user", pa.string()),
-        ("program", pa.string()),
-        ("command", pa.string()),
-        ("rule", pa.string()),
-        ("since", pa.int64()),
-        ("change", pa.string()),
-        ("queue", pa.string()),
-        ("sub_name", pa.string()),
-        ("sub_user", pa.string()),
-        ("topic", pa.string()),
-        ("old", pa.string()),
-        ("new", pa.string()),
-        ("why", pa.string()),
-    ]
-)
+DIFFERENCES: Final = arrow_schema(COLUMNS)
 
 
 def table_of(differences: Sequence[PutDifference]) -> pa.Table:

@@ -7,7 +7,7 @@ were captured are compared.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from hashlib import blake2b
@@ -107,21 +107,22 @@ def not_processed(step: ComparedMessage) -> str | None:
         return step.arrival.queue if command is None else command.stream_name
     if old.completion is not None or new.completion is not None:
         return None
-    partial = _read(step.arrival)
+    partial = read_arrival(step.arrival)
     if partial.assumed.put_appl_type == MQAT_BROKER:
         return None
     is_command = command_of(partial) is not None or readable_command(partial) is not None
     return step.arrival.queue if is_command else None
 
 
-def _read(arrival: Arrival) -> PartialMessage:
+def read_arrival(arrival: Arrival) -> PartialMessage:
+    """As much of the message as can be read."""
     md_hex = None if arrival.md is None else arrival.md.hex()
     return read_message(CapturedMessage(seq=0, queue=arrival.queue, md_hex=md_hex, body_hex=arrival.body.hex()))
 
 
 def _captured(step: ComparedMessage) -> Mark | None:
     arrival = step.arrival
-    partial = _read(arrival)
+    partial = read_arrival(arrival)
     headers = partial.message.headers
     if partial.assumed.put_appl_type != MQAT_BROKER or any(isinstance(header, Dlh) for header in headers):
         return None
@@ -154,10 +155,19 @@ class _QueueManager:
 
 
 class LocalDifferences:
-    """Compares captured messages. setup: MQSC that every queue manager starts with, in both versions."""
+    """Compares captured messages. setup: MQSC that every queue manager starts with, in both versions.
 
-    def __init__(self, setup: str = "") -> None:
-        self._setup = setup
+    old: which broker of version 6, ``v6`` or ``v6-broker``. watch: called with each message that is reported, and what
+    differs in what it leads to.
+    """
+
+    def __init__(
+        self,
+        setup: str = "",
+        old: str = "v6",
+        watch: Callable[[ComparedMessage, Sequence[PutDifference]], None] | None = None,
+    ) -> None:
+        self._setup, self._old, self._watch = setup, old, watch
         self._qmgrs: dict[str, _QueueManager] = {}
         self._arrivals = Arrivals()
         self._tally, self._deliveries = DifferenceTally(), Deliveries()
@@ -174,7 +184,7 @@ class LocalDifferences:
         """The same for what ``Arrivals`` made of a message; the order is not checked again."""
         known = self._qmgrs.get(qmgr)
         if known is None:
-            known = self._qmgrs[qmgr] = _QueueManager(BothVersions(qmgr, self._setup), Explainer())
+            known = self._qmgrs[qmgr] = _QueueManager(BothVersions(qmgr, self._setup, self._old), Explainer())
             known.explainer.causes.begin(*known.pair.subscriptions())
         step, explainer = known.pair.step(arrival), known.explainer
         if not counted:
@@ -185,6 +195,8 @@ class LocalDifferences:
         self._deliveries.step(step)
         for rule in signs_of(step):
             self._tally.sign(rule, arrival.seq)
+        if self._watch is not None:
+            self._watch(step, differences)
         return differences
 
     def report(self) -> DifferenceReport:

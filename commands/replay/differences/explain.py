@@ -22,7 +22,7 @@ from rfh2.errors import DecodeError, QPubSubError
 from rfh2.mqmd import Mqmd, name_of
 from streams.operations import Delivery
 from streams.patterns import parse_pattern
-from streams.subscriptions import PublicationFormat, Subscription
+from streams.subscriptions import PublicationFormat, Subscription, WildcardScheme
 from streams.topic_strings import SEPARATOR, is_within
 
 
@@ -35,7 +35,7 @@ def of_delivery(step: ComparedMessage, delivery: Delivery, change: Change) -> Ex
         explained = _of_place(delivery)
     if explained is None and delivery.from_retained:
         explained = _of_retained(delivery, change)
-    return explained
+    return explained or (_of_wildcards(delivery, change) if step.by_character else None)
 
 
 def of_content(step: ComparedMessage, old: Delivery, new: Delivery, together: tuple[Delivery, ...]) -> Explained:
@@ -49,6 +49,17 @@ def of_content(step: ComparedMessage, old: Delivery, new: Delivery, together: tu
     if old.from_retained and new.from_retained:
         return _of_place(new) or _of_retained(old, Change.LOST)
     return None
+
+
+def _of_wildcards(delivery: Delivery, change: Change) -> Explained:
+    """Whether the pattern fits the topic as the version that delivers reads it, and not as the other one does."""
+    scheme = WildcardScheme.TOPIC if change is Change.LOST else WildcardScheme.CHAR
+    subscription = delivery.subscription
+    if subscription.format is PublicationFormat.RFH1 or subscription.wildcard is scheme:
+        return None
+    if parse_pattern(subscription.topic_string, scheme).matches(delivery.topic_string):
+        return None
+    return "D14", "version 6 reads the wildcards of MQRFH2 as characters"
 
 
 def _of_scope(delivery: Delivery) -> Explained:

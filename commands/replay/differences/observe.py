@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypeAlias
 
-from commands.broker.context import Semantics
+from commands.broker.context import V6_BROKER, Semantics
 from commands.broker.copies import Copies
 from commands.broker.objects import DEFAULT_STREAM
 from commands.broker.outcome import Arrival, Outcome
@@ -46,10 +46,18 @@ def key_of(subscription: Subscription) -> Key:
 
 
 def same(one: Subscription | None, other: Subscription | None) -> bool:
-    """Whether a subscription is the same in both versions, apart from its place and the command that made it."""
+    """Whether a subscription is the same in both versions, apart from its place, the kind of its wildcards
+    (``explain`` has a rule for them), and the command that made it."""
     if one is None or other is None:
         return one is other
-    placed = replace(other, sub_id=one.sub_id, created=one.created, topic_string=one.topic_string, prefix=one.prefix)
+    placed = replace(
+        other,
+        sub_id=one.sub_id,
+        created=one.created,
+        topic_string=one.topic_string,
+        prefix=one.prefix,
+        wildcard=one.wildcard,
+    )
     return one == placed
 
 
@@ -164,22 +172,27 @@ def _like(
 
 @dataclass(frozen=True, slots=True)
 class ComparedMessage:
-    """One message, and its results in version 6 (old) and version 7 (new)."""
+    """One message, and its results in version 6 (old) and version 7 (new).
+
+    by_character: whether version 6 reads the wildcards of MQRFH2 as characters, as WebSphere MQ's own broker did.
+    """
 
     arrival: Arrival
     qmgr: str
     old: Observed
     new: Observed
+    by_character: bool = False
 
 
 class BothVersions:
-    """A queue manager in both versions. setup: MQSC for both. Raises QPubSubError where the setup fails."""
+    """A queue manager in both versions. setup: MQSC for both. old: ``v6`` or ``v6-broker``.
 
-    def __init__(self, qmgr: str, setup: str = "") -> None:
-        self._qmgr = qmgr
-        self._old, self._new = (
-            Broker.of_capture(qmgr, setup, semantics.value) for semantics in (Semantics.V6, Semantics.V7)
-        )
+    Raises QPubSubError where the setup fails.
+    """
+
+    def __init__(self, qmgr: str, setup: str = "", old: str = Semantics.V6.value) -> None:
+        self._qmgr, self._by_character = qmgr, old == V6_BROKER
+        self._old, self._new = (Broker.of_capture(qmgr, setup, each) for each in (old, Semantics.V7.value))
 
     def subscriptions(self) -> tuple[tuple[Subscription, ...], tuple[Subscription, ...]]:
         """Those of version 6, and those of version 7."""
@@ -189,4 +202,4 @@ class BothVersions:
         """Process one message in both versions."""
         old = Observed.of(arrival, self._qmgr, self._old.trace(arrival), self._old.space, Semantics.V6)
         new = Observed.of(arrival, self._qmgr, self._new.trace(arrival), self._new.space, Semantics.V7)
-        return ComparedMessage(arrival, self._qmgr, old, new)
+        return ComparedMessage(arrival, self._qmgr, old, new, self._by_character)

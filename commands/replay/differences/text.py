@@ -32,7 +32,8 @@ def lines_of(report: DifferenceReport) -> Iterator[str]:
     unknown = sum(report.not_processed.values())
     if not report.differences:
         of_the_rest = f", {unknown:,} not processed; of the others" if unknown else ":"
-        yield f"{counted(report.messages, 'message')}{of_the_rest} both versions put the same"
+        same = "no put differs" if report.signs else "both versions put the same"
+        yield f"{counted(report.messages, 'message')}{of_the_rest} {same}"
     else:
         explained = report.differences - report.findings
         yield (f"{counted(report.messages, 'message')}, {report.differing:,} of which version 7 treats differently")
@@ -49,7 +50,7 @@ def lines_of(report: DifferenceReport) -> Iterator[str]:
     yield from _table("topics that differ", "topic", report.topics)
     if report.signs:
         yield ""
-        yield "no put differs, but check these commands:"
+        yield "check these commands, whose puts do not show what differs:"
         for sign in report.signs:
             where = f"{counted(sign.count, 'command')}, the first is message {sign.first_seq}"
             yield from _wrapped(f"{sign.name}  {sign.title}: {where}; {sign.advice}", "  ", "       ")

@@ -38,7 +38,7 @@ from commands.network.flows import Flow, PublicationFlow
 from commands.network.network import Member, Network, NextChannel, Step
 from commands.network.queue_manager import NetworkQueueManager, Ways
 from commands.network.topology import Position
-from commands.replay.arrivals import Arrivals
+from commands.replay.arrivals import Arrivals, in_order
 from commands.replay.local import ReplayCounts
 from commands.templates.descriptors import CORREL_ID
 from commands.templates.parts import Parts, parts_of
@@ -200,7 +200,7 @@ class CarriedPublications:
 class PutSink(Protocol):
     """Where puts go: ``PutLines``, ``PutColumns``."""
 
-    def add(self, seq: int, puts: Sequence[Outgoing], begin: int = 0) -> None: ...
+    def add(self, seq: int, at_qmgr: str, puts: Sequence[Outgoing], begin: int = 0) -> None: ...
 
 
 class NetworkReplay:
@@ -213,8 +213,8 @@ class NetworkReplay:
         self._carried = CarriedPublications(self.network.queue_managers.values())
 
     def puts(self, messages: Iterable[CapturedMessage]) -> Iterator[Put]:
-        """The puts of *messages*, which are in the order of ``seq``. Raises what ``replay`` does."""
-        for message in messages:
+        """The puts of *messages*, which are in the order of ``seq``. Raises what ``replay`` and ``in_order`` do."""
+        for message in in_order(messages):
             yield from self.replay(message)[1]
 
     def replay(self, message: CapturedMessage, *, counted: bool = True) -> tuple[Step, list[Put]]:
@@ -223,11 +223,12 @@ class NetworkReplay:
         Raises OutOfOrderError where it came before the last one; QPubSubError where the network does not have its queue
         manager.
         """
-        step = self.network.take(*self._arrivals.of(message))
+        qmgr, arrival = self._arrivals.of(message)
+        step = self.network.take(qmgr, arrival)
         outgoing = step.puts
         if counted:
             self.counts.count(message.queue, step.outcome, outgoing)
-        return step, [Put.of(message.seq, n, put) for n, put in enumerate(outgoing)]
+        return step, [Put.of(message.seq, qmgr, n, put) for n, put in enumerate(outgoing)]
 
     def put_all(self, message: CapturedMessage, sink: PutSink) -> Outcome:
         """Replay one message for a caller that needs its puts alone, which go to *sink*; its outcome where it was put.
@@ -238,10 +239,10 @@ class NetworkReplay:
         self._carried.begin(arrival)
         outcome = self.network.take(qmgr, arrival, self._carried).outcome
         self.counts.count(message.queue, outcome, outcome.puts)
-        sink.add(message.seq, outcome.puts)
+        sink.add(message.seq, qmgr, outcome.puts)
         n, kinds = len(outcome.puts), self.counts.puts
         for made in self._carried.made:
-            sink.add(message.seq, made, n)
+            sink.add(message.seq, qmgr, made, n)
             n += len(made)
             for put in made:
                 kinds[put.kind] += 1

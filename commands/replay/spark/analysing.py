@@ -89,11 +89,13 @@ def analysed(
     semantics: str = "v7",
     *,
     ranges: int | None = None,
-    selection: MessageSelection = EVERYTHING,
+    selection: MessageSelection | str = EVERYTHING,
+    tasks: int | None = None,
+    monotonic_clock: bool = False,
 ) -> Analysed:
     """Analyse a capture. The arguments are those of ``replayed``, and so is what is raised."""
-    setting = ReplaySetup(setup, semantics)
-    ready = prepared(captured, setting, ranges, selection)
+    setting = ReplaySetup(setup, semantics, monotonic_clock=monotonic_clock)
+    ready = prepared(captured, setting, ranges, selection, tasks)
     return Analysed(second_pass(ready, [first_pass(ready, semantics)], lambda: _CountKeeper(setting), _KEPT))
 
 
@@ -147,6 +149,8 @@ def analyse(
     output: Path | None,
     most: int,
     selection: MessageSelection = EVERYTHING,
+    *,
+    monotonic_clock: bool = False,
 ) -> tuple[AnalysisReport, StagedCapture]:
     """The report on the capture at *source*, and what could not be read of it.
 
@@ -159,7 +163,8 @@ def analyse(
     work = Path(tempfile.mkdtemp(prefix=".qpubsub-", dir=None if output is None else output.parent))
     try:
         capture = staged(spark, source, form, work)
-        analysed(capture.messages, setup, semantics, selection=selection).kept.write.parquet(str(work / "kept"))
+        made = analysed(capture.messages, setup, semantics, selection=selection, monotonic_clock=monotonic_clock)
+        made.kept.write.parquet(str(work / "kept"))
         found = Analysed(spark.read.parquet(str(work / "kept")))
 
         def look(of: Table | TableView, first: int | None) -> tuple[int, list[Row]]:

@@ -19,7 +19,6 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet
-from pyspark import Broadcast
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
@@ -39,6 +38,8 @@ from commands.replay.spark.prepare import (
     expiry_of,
     last_place,
     moments_of,
+    monotonic,
+    steps_back,
     up_to,
 )
 from commands.replay.spark.replay_setup import EXPIRY, UNLIMITED, ReplaySetup
@@ -61,8 +62,8 @@ class InFiles:
     """Messages that are ready for a replay, where every task can read them.
 
     directory: what the survey wrote. starts: those of ``Prepared``. begins: by queue manager and range, the last moment
-    before it, in microseconds since 1970; None where every message has a time. selection: whose results are kept. last:
-    the last message that its limit allows.
+    before it, in microseconds since 1970; None where each message comes at its time. selection: whose results are kept.
+    last: the last message that its limit allows. monotonic_clock: as in ``ReplaySetup``.
     """
 
     files: FilesInOrder
@@ -71,6 +72,7 @@ class InFiles:
     begins: dict[str, dict[int, int]] | None
     selection: MessageSelection = EVERYTHING
     last: Place | None = None
+    monotonic_clock: bool = False
 
     def messages(self, number: int) -> Iterator[pa.RecordBatch]:
         """Those of one range, in order: the columns COLUMNS; with a selection CHOSEN, and none behind its limit."""
@@ -79,7 +81,7 @@ class InFiles:
         given: Batches = self.files.batches(self.starts[number], self.starts[number + 1], self.selection)
         if self.last is not None:
             given = up_to(given, self.last)
-        return with_moments(given, self._last(number))
+        return with_moments(given, self._last(number), monotonic_clock=self.monotonic_clock)
 
     def chosen(self, number: int) -> Iterator[pa.RecordBatch]:
         """The seq and qmgr of the messages of one range that are selected, in order; the limit does not count."""
@@ -91,7 +93,8 @@ class InFiles:
         path = Path(self.directory, _RETAINING, _part(number))
         if path.exists():
             with parquet.ParquetFile(path) as file:
-                yield from with_moments(file.iter_batches(_BATCH_ROWS, use_threads=False), self._last(number))
+                given = file.iter_batches(_BATCH_ROWS, use_threads=False)
+                yield from with_moments(given, self._last(number), monotonic_clock=self.monotonic_clock)
 
     def range_of(self, seqs: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
         """The range of each message."""
@@ -107,30 +110,30 @@ class InFiles:
 class PreparedInFiles(Prepared):
     """The same. Every task can read the file, so only the rows that are needed pass through Java."""
 
-    shared: Broadcast[InFiles]
+    in_files: InFiles
 
     def in_ranges(self, work: Work, qmgrs: Collection[str], schema: StructType) -> DataFrame:
         """As it is there; messages of other queue managers are among them."""
-        shared, spark = self.shared, self.messages.sparkSession
-        return each_range(spark, range(self.ranges), lambda number: work(shared.value.retaining(number)), schema)
+        given, spark = self.in_files, self.messages.sparkSession
+        return each_range(spark, range(self.ranges), lambda number: work(given.retaining(number)), schema)
 
     def fetched(self, places: DataFrame) -> DataFrame:
         """As it is there; but each is looked for where it is, and not all are sent to where they are looked for."""
-        shared, sought = self.shared, places.schema
+        given, sought = self.in_files, places.schema
         fields = {field.name: field for field in (*self.messages.schema.fields, *sought.fields)}
         names = [*COLUMNS, *(name for name in sought.names if name not in COLUMNS)]
         schema = StructType([fields[name] for name in names])
 
         def placed(batches: Batches) -> Iterator[pa.RecordBatch]:
             for batch in batches:
-                yield batch.append_column("place", pa.array(shared.value.range_of(batch.column("seq").to_numpy())))
+                yield batch.append_column("place", pa.array(given.range_of(batch.column("seq").to_numpy())))
 
         def found(batches: Batches) -> Iterator[pa.RecordBatch]:
             wanted = pa.Table.from_batches(batches, arrow_schema(at_place))
             for number in wanted.column("place").unique().to_pylist():
                 of_range = wanted.filter(pc.equal(wanted.column("place"), number))
                 seqs = of_range.column("seq").combine_chunks()
-                there = [b.filter(pc.is_in(b.column("seq"), seqs)) for b in shared.value.retaining(number)]
+                there = [b.filter(pc.is_in(b.column("seq"), seqs)) for b in given.retaining(number)]
                 both = of_range.join(pa.Table.from_batches(there), ["qmgr", "seq"], join_type="inner")
                 yield from both.select(names).cast(arrow_schema(schema)).to_batches(_BATCH_ROWS)
 
@@ -146,16 +149,17 @@ def surveyed(
     ranges: int,
     directory: Path,
     selection: MessageSelection = EVERYTHING,
+    cores: int = 1,
 ) -> PreparedInFiles:
     """A capture made ready for a replay: as ``prepared`` does it, and for tasks to read by themselves.
 
     directory: where the messages that the first pass is about go. ranges: how many, if there are messages enough.
-    selection: of which messages the results are kept.
+    selection: of which messages the results are kept. cores: as in ``Prepared``.
     """
     starts = files.ranges(ranges) if files.groups else (0, 1)
     for name in (_CONTROL, _RETAINING):
         (directory / name).mkdir(parents=True, exist_ok=True)
-    raw = spark.sparkContext.broadcast(InFiles(files, str(directory), starts, None, selection))
+    raw = InFiles(files, str(directory), starts, None, selection)
     facts_of_parts = _facts(spark, raw, setting)
     clocks: Clocks = {}
     for number, facts in enumerate(facts_of_parts):
@@ -168,18 +172,24 @@ def surveyed(
         for facts in facts_of_parts:
             firsts = {**facts["firsts"], **firsts}
         setting = setting.beginning(firsts)
-    begins = begins_of(clocks, count) if files.timeless else None
+    goes_back = setting.monotonic_clock and any(map(steps_back, clocks.values()))
+    if setting.monotonic_clock:
+        clocks = monotonic(clocks)
+    begins = begins_of(clocks, count) if files.timeless or goes_back else None
     last = None if selection.limit is None else _last_place(spark, raw, selection.limit)
-    shared = spark.sparkContext.broadcast(InFiles(files, str(directory), starts, begins, selection, last))
-    control, retaining = (
-        moments_of(spark.read.schema(_RANGED).parquet(str(directory / name)), clocks, count, files.timeless)
-        for name in (_CONTROL, _RETAINING)
-    )
-    messages = _messages(spark, shared, count)
+    in_files = InFiles(files, str(directory), starts, begins, selection, last, goes_back)
+    control, retaining = (spark.read.schema(_RANGED).parquet(str(directory / name)) for name in (_CONTROL, _RETAINING))
+    if begins is None:
+        control, retaining = (part.withColumnRenamed("time", "now") for part in (control, retaining))
+    else:
+        control, retaining = (
+            moments_of(part, clocks, count, monotonic_clock=goes_back) for part in (control, retaining)
+        )
+    messages = _messages(spark, in_files, count)
     exact, expiry_begins = expiry_of(expiring, clocks, count)
     controlling = sum(facts["controlling"] for facts in facts_of_parts)
     return PreparedInFiles(
-        messages, control, retaining, starts, files.count, exact, setting, expiry_begins, controlling, shared
+        messages, control, retaining, starts, files.count, exact, setting, expiry_begins, controlling, cores, in_files
     )
 
 
@@ -196,40 +206,39 @@ def each_range(
     return spark.range(0, len(numbers), 1, max(len(numbers), 1)).mapInArrow(run, schema)
 
 
-def _last_place(spark: SparkSession, raw: Broadcast[InFiles], limit: int) -> Place | None:
+def _last_place(spark: SparkSession, raw: InFiles, limit: int) -> Place | None:
     schema = StructType([CAPTURED["seq"], CAPTURED["qmgr"]])
 
     def work(number: int) -> Iterator[pa.RecordBatch]:
-        return raw.value.chosen(number)
+        return raw.chosen(number)
 
-    return last_place(each_range(spark, range(len(raw.value.starts) - 1), work, schema), limit)
+    return last_place(each_range(spark, range(len(raw.starts) - 1), work, schema), limit)
 
 
-def _messages(spark: SparkSession, shared: Broadcast[InFiles], count: int) -> DataFrame:
+def _messages(spark: SparkSession, given: InFiles, count: int) -> DataFrame:
     fields = {("now" if field.name == "time" else field.name): field.dataType for field in CAPTURED.fields}
     schema = StructType([StructField(n, fields[n]) for n in COLUMNS] + [StructField("range", IntegerType())])
 
     def work(number: int) -> Iterator[pa.RecordBatch]:
-        for batch in shared.value.messages(number):
+        for batch in given.messages(number):
             ranges = pa.array([number] * batch.num_rows, pa.int32())
             yield batch.select(list(COLUMNS)).append_column("range", ranges)
 
     return each_range(spark, range(count), work, schema)
 
 
-def _facts(spark: SparkSession, raw: Broadcast[InFiles], setting: ReplaySetup) -> list[dict[str, Any]]:
+def _facts(spark: SparkSession, raw: InFiles, setting: ReplaySetup) -> list[dict[str, Any]]:
     def work(number: int) -> Iterator[pa.RecordBatch]:
-        given = raw.value
-        surveyor = _Surveyor(setting, number, given.files.timeless)
-        parts = {role: _Part(Path(given.directory, name, _part(number))) for role, name in _KEPT.items()}
-        for batch in given.files.batches(given.starts[number], given.starts[number + 1]):
+        surveyor = _Surveyor(setting, number, raw.files.timeless)
+        parts = {role: _Part(Path(raw.directory, name, _part(number))) for role, name in _KEPT.items()}
+        for batch in raw.files.batches(raw.starts[number], raw.starts[number + 1]):
             for role, found in surveyor.look(batch).items():
                 parts[role].add(found)
         for part in parts.values():
             part.close()
         yield pa.RecordBatch.from_pylist([{"facts": json.dumps(surveyor.facts())}], schema=_ARROW_FACTS)
 
-    numbers = range(len(raw.value.starts) - 1)
+    numbers = range(len(raw.starts) - 1)
     return [json.loads(row["facts"]) for row in each_range(spark, numbers, work, _FACTS).collect()]
 
 
@@ -275,7 +284,8 @@ class _Surveyor:
         self._clocks: dict[str, Clock] = {}
         self._firsts: dict[str, int | None] = {}
         self._controlling = 0
-        self._last: dict[str, int | None] | None = {} if timeless else None
+        self._monotonic_clock = setting.monotonic_clock
+        self._last: dict[str, int | None] | None = {} if timeless or setting.monotonic_clock else None
         self._roles = Roles()
 
     def look(self, batch: pa.RecordBatch) -> dict[FirstPassRole, pa.RecordBatch]:
@@ -287,7 +297,11 @@ class _Surveyor:
             self._look_at_clock(qmgr, time.filter(pc.equal(qmgrs, qmgr)))
         if self._last is not None:
             # Only this loop has the message before.
-            batch = batch.set_column(batch.schema.get_field_index("time"), "time", filled(batch, self._last))
+            batch = batch.set_column(
+                batch.schema.get_field_index("time"),
+                "time",
+                filled(batch, self._last, monotonic_clock=self._monotonic_clock),
+            )
         self._controlling += pc.equal(batch.column("queue"), CONTROL_QUEUE).true_count
         left = batch.filter(read)
         left = left.append_column("range", pa.array([self._number] * left.num_rows, pa.int32()))
@@ -309,10 +323,10 @@ class _Surveyor:
             return
         before = self._clocks.get(qmgr)
         latest = np.maximum.accumulate(at if before is None else np.concatenate(([before.most], at)))
-        back = bool(np.any(at[-(latest.size - 1) :] < latest[:-1])) if latest.size > 1 else False
+        back = int(np.count_nonzero(at[-(latest.size - 1) :] < latest[:-1])) if latest.size > 1 else 0
         least, most, last = int(at.min()), int(latest[-1]), int(at[-1])
         if before is not None:
-            least, back = min(least, before.least), back or before.back
+            least, back = min(least, before.least), back + before.back
         self._clocks[qmgr] = Clock(least, most, last, back)
 
     def facts(self) -> dict[str, Any]:

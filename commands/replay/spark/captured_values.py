@@ -62,6 +62,8 @@ def with_decoded(
     column that is missing or not binary, and where a name that would be added is there already.
     """
     wanted = [name for name in (body, md) if name is not None]
+    if not all(isinstance(name, str) for name in wanted):
+        raise SchemaError("body and md must be names of columns: give an expression a name with withColumn first")
     check_columns(frame.schema, StructType([StructField(name, BinaryType()) for name in wanted]), "the DataFrame")
     added = [StructField(prefix + field.name, field.dataType) for field in MESSAGE.fields]
     # Spark does not tell upper case from lower case in names.
@@ -106,7 +108,9 @@ def captured_values(frame: DataFrame, value: str = "value") -> DataFrame:
 
 def captured_of(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """What a task does: batches with ``source`` and ``value`` in, batches of READ out."""
-    return batches_of(_record(*row) for batch in batches for row in columns(batch, "source", "value"))
+    return batches_of(
+        (_record(*row) for batch in batches for row in columns(batch, "source", "value")), positions=False
+    )
 
 
 def _record(source: str, value: bytes | None) -> CaptureRecord:

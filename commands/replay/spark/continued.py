@@ -131,7 +131,8 @@ class DueMessages:
     """What becomes of the messages that are there.
 
     due: to be processed, in order. waits: those that have come and wait. released: the seq of those that had waited and
-    are due. late: those that came too late, or with a seq that another message has. highest: the highest seq so far.
+    are due. late: those that came too late, or with the seq of another message; an exact copy of one that is there is
+    passed over. highest: the highest seq so far.
     """
 
     due: tuple[tuple[int, Waiting], ...]
@@ -153,8 +154,11 @@ def turn(
     taken: dict[int, Waiting] = {}
     # In an order of their own, so that a batch which is tried again chooses the same one of two with one seq.
     for seq, message in sorted(new, key=_order):
-        if seq <= last or seq in waiting or seq in taken:
+        known = waiting.get(seq) or taken.get(seq)
+        if seq <= last or (known is not None and known != message):
             late.append((seq, message))
+        elif known is not None:
+            continue
         else:
             taken[seq] = message
     highest = max((highest, *taken))

@@ -48,13 +48,12 @@ from commands.replay.spark.control_tasks import (
     KEY_FIELDS,
     ControlTasks,
     Keys,
-    SharedTasks,
     deal_out,
     keyed,
     with_task,
 )
 from commands.replay.spark.journal import BEFORE_ALL, FOREVER
-from commands.replay.spark.prepare import Prepared, Work
+from commands.replay.spark.prepare import Prepared, Work, once
 from commands.replay.spark.replay_setup import ReplaySetup
 from commands.replay.spark.schemas import COLUMNS, arrow_schema, batch_of, columns
 from streams.operations import (
@@ -105,8 +104,7 @@ _NO_LOOKUP: Final = (None, None, None, None)
 def control_plane(prepared: Prepared, *, clears: bool = False) -> DataFrame:
     """The notes of all queue managers, kept on disk when they are first made. clears: whether what DeletePub finds is
     wanted, too."""
-    parallelism = prepared.messages.sparkSession.sparkContext.defaultParallelism
-    tasks = min(parallelism, prepared.control_count // FEWEST_IN_A_TASK)
+    tasks = min(prepared.cores, prepared.control_count // FEWEST_IN_A_TASK)
     plane = ControlPlaneSetup(prepared.setting, prepared.starts, frozenset(prepared.exact), clears, prepared.begins)
     if tasks < 2:
         return control_messages(prepared).mapInArrow(notes_of(plane), NOTES).persist(StorageLevel.DISK_ONLY)
@@ -126,13 +124,12 @@ def _in_tasks(prepared: Prepared, plane: ControlPlaneSetup, count: int) -> DataF
         for qmgr, key, of_names, own_queue, mixes, number in rows
     }
     dealt = deal_out(found, lambda qmgr: plane.setting.broker(qmgr).space.subscriptions(), count)
-    shared = prepared.messages.sparkSession.sparkContext.broadcast(dealt)
     placed = StructType([*messages.schema.fields, StructField("task", IntegerType())])
-    in_tasks = with_keys.mapInArrow(with_task(shared), placed)
+    in_tasks = with_keys.mapInArrow(with_task(dealt), placed)
     if prepared.exact:
         in_tasks = in_tasks.union(_exact(prepared).withColumn("task", F.pmod(F.hash("qmgr"), F.lit(count))))
     in_order = in_tasks.repartitionById(count, "task").sortWithinPartitions("qmgr", "seq")
-    notes = in_order.mapInArrow(notes_of(plane, shared), NOTES).persist(StorageLevel.DISK_ONLY)
+    notes = in_order.mapInArrow(notes_of(plane, dealt), NOTES).persist(StorageLevel.DISK_ONLY)
     notes.count()
     with_keys.unpersist()
     return notes
@@ -301,28 +298,28 @@ def _range_of(starts: tuple[int, ...], seq: int) -> int:
     return min(max(bisect_right(starts, seq) - 1, 0), len(starts) - 2)
 
 
-def notes_of(setup: ControlPlaneSetup, shared: SharedTasks | None = None) -> Work:
+def notes_of(setup: ControlPlaneSetup, tasks: ControlTasks | None = None) -> Work:
     """What a task of the control plane does: messages, with the columns COLUMNS, in; NOTES out.
 
-    shared: where there are several tasks, which of them has what; each message then has its task, too.
+    tasks: where there are several, which of them has what; each message then has its task, too.
     """
-    names = COLUMNS if shared is None else (*COLUMNS, "task")
+    names = COLUMNS if tasks is None else (*COLUMNS, "task")
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        tasks = None if shared is None else shared.value
         plane: _ControlPlane | None = None
         current = ""
         rows: list[tuple[Any, ...]] = []
-        for batch in batches:
-            for seq, now, qmgr, queue, user, md, body, *task in columns(batch, *names):
-                if plane is None or qmgr != current:
-                    if plane is not None:
-                        rows += plane.end()
-                    plane, current = _ControlPlane(qmgr, setup, tasks, *task), qmgr
-                rows += plane.process(Arrival(seq, now, queue, md, body, user))
-                if len(rows) >= _BATCH_ROWS:
-                    yield from _batches(rows, _ARROW_NOTES)
-                    rows = []
+        for seq, now, qmgr, queue, user, md, body, *task in once(
+            row for batch in batches for row in columns(batch, *names)
+        ):
+            if plane is None or qmgr != current:
+                if plane is not None:
+                    rows += plane.end()
+                plane, current = _ControlPlane(qmgr, setup, tasks, *task), qmgr
+            rows += plane.process(Arrival(seq, now, queue, md, body, user))
+            if len(rows) >= _BATCH_ROWS:
+                yield from _batches(rows, _ARROW_NOTES)
+                rows = []
         if plane is not None:
             rows += plane.end()
         yield from _batches(rows, _ARROW_NOTES)

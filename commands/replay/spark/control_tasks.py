@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from heapq import heapreplace
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -101,20 +101,12 @@ class ControlTasks:
         return int(self.of(np.array([key], np.int64))[0])
 
 
-class SharedTasks(Protocol):
-    """A ControlTasks that tasks share: a broadcast."""
-
-    @property
-    def value(self) -> ControlTasks:
-        """It."""
-
-
-def with_task(shared: SharedTasks) -> Work:
+def with_task(dealt: ControlTasks) -> Work:
     """Control messages with their task, for messages with their keys."""
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            tasks = shared.value.of(batch.column("key").to_numpy())
+            tasks = dealt.of(batch.column("key").to_numpy())
             yield batch.select(COLUMNS).append_column("task", pa.array(tasks, pa.int32()))
 
     return run

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
-from pyspark import Broadcast
 from pyspark.sql import (
     DataFrame,
     SparkSession,
@@ -27,7 +26,7 @@ from pyspark.sql import (
 )
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructField, StructType
 
-from commands.broker.context import Semantics
+from commands.broker.context import V6_BROKER, Semantics
 from commands.broker.objects import CONTROL_QUEUE
 from commands.broker.outcome import Arrival, Outcome
 from commands.explain.selection import EVERYTHING, MessageSelection
@@ -40,7 +39,7 @@ from commands.replay.differences.report import DeliveryLine, DifferenceReport, D
 from commands.replay.spark.control import TICK, control_messages
 from commands.replay.spark.in_order import StagedCapture, staged
 from commands.replay.spark.journal import FOREVER
-from commands.replay.spark.prepare import Prepared, prepared
+from commands.replay.spark.prepare import Prepared, once, prepared
 from commands.replay.spark.replay_setup import ReplaySetup
 from commands.replay.spark.schemas import COLUMNS, DIFFERENCES, arrow_schema, batch_of, columns
 from commands.replay.spark.second_pass import Result, second_pass
@@ -76,15 +75,14 @@ def known_causes(prepared: Prepared) -> dict[str, list[Known]]:
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         plane: _CausesPlane | None = None
         rows: list[tuple[Any, ...]] = []
-        for batch in batches:
-            for seq, now, qmgr, queue, user, md, body in columns(batch, *COLUMNS):
-                if plane is None or qmgr != plane.qmgr:
-                    rows += plane.end() if plane is not None else ()
-                    plane = _CausesPlane(qmgr, setting)
-                rows += plane.process(Arrival(seq, now, queue, md, body, user))
-                if len(rows) >= _CAUSES_A_BATCH:
-                    yield batch_of(rows, _ARROW_CAUSES)
-                    rows = []
+        for seq, now, qmgr, queue, user, md, body in once(row for batch in batches for row in columns(batch, *COLUMNS)):
+            if plane is None or qmgr != plane.qmgr:
+                rows += plane.end() if plane is not None else ()
+                plane = _CausesPlane(qmgr, setting)
+            rows += plane.process(Arrival(seq, now, queue, md, body, user))
+            if len(rows) >= _CAUSES_A_BATCH:
+                yield batch_of(rows, _ARROW_CAUSES)
+                rows = []
         rows += plane.end() if plane is not None else ()
         if rows:
             yield batch_of(rows, _ARROW_CAUSES)
@@ -103,8 +101,9 @@ class _CausesPlane:
     """The control plane of one queue manager in both versions."""
 
     def __init__(self, qmgr: str, setting: ReplaySetup) -> None:
-        self.qmgr = qmgr
-        self._brokers = [(s, setting.under(s).broker(qmgr)) for s in (Semantics.V6, Semantics.V7)]
+        self.qmgr, self._by_character = qmgr, setting.semantics == V6_BROKER
+        sides = ((Semantics.V6, setting.semantics), (Semantics.V7, Semantics.V7.value))
+        self._brokers = [(version, setting.under(name).broker(qmgr)) for version, name in sides]
         self._causes = Causes()
         self._causes.begin(*(broker.space.subscriptions() for _, broker in self._brokers))
         self._open: dict[Key, Cause] = {}
@@ -118,7 +117,8 @@ class _CausesPlane:
             else:
                 outcome = broker.trace(arrival)
             sides.append(Observed.of(arrival, self.qmgr, outcome, broker.space, semantics))
-        for key, cause in self._causes.learn(ComparedMessage(arrival, self.qmgr, *sides)):
+        old, new = sides
+        for key, cause in self._causes.learn(ComparedMessage(arrival, self.qmgr, old, new, self._by_character)):
             if cause is not None:
                 self._open[key] = cause
             elif key in self._open:
@@ -203,15 +203,26 @@ class Compared:
 
 
 def differing(
-    captured: DataFrame, setup: str = "", *, ranges: int | None = None, selection: MessageSelection = EVERYTHING
+    captured: DataFrame,
+    setup: str = "",
+    *,
+    old: str = Semantics.V6.value,
+    ranges: int | None = None,
+    selection: MessageSelection | str = EVERYTHING,
+    tasks: int | None = None,
+    monotonic_clock: bool = False,
 ) -> Compared:
-    """Compare what versions 6 and 7 put. The arguments are those of ``replayed``, and so is what is raised."""
+    """Compare what versions 6 and 7 put. old: which broker of version 6, ``v6`` or ``v6-broker``.
+
+    The other arguments are those of ``replayed``, and so is what is raised.
+    """
     # Version 6 has the streams of version 7, and more: its first pass has what both need.
-    ready = prepared(captured, ReplaySetup(setup, Semantics.V6.value), ranges, selection)
-    lanes = [first_pass(ready, semantics.value) for semantics in (Semantics.V6, Semantics.V7)]
-    causes = captured.sparkSession.sparkContext.broadcast(known_causes(ready))
+    setting = ReplaySetup(setup, old, monotonic_clock=monotonic_clock)
+    ready = prepared(captured, setting, ranges, selection, tasks)
+    lanes = [first_pass(ready, semantics) for semantics in (old, Semantics.V7.value)]
+    causes = known_causes(ready)
     watched = frozenset(_watched(ready))
-    return Compared(second_pass(ready, lanes, lambda: _DifferenceKeeper(causes, watched), _KEPT))
+    return Compared(second_pass(ready, lanes, lambda: _DifferenceKeeper(causes, watched, old == V6_BROKER), _KEPT))
 
 
 def _watched(ready: Prepared) -> list[str]:
@@ -224,8 +235,9 @@ def _watched(ready: Prepared) -> list[str]:
 class _DifferenceKeeper:
     """Keeps differences, a tally for each task, and deliveries on watched queues."""
 
-    def __init__(self, causes: Broadcast[dict[str, list[Known]]], watched: frozenset[str]) -> None:
-        self._causes, self._watched = causes.value, watched
+    def __init__(self, causes: dict[str, list[Known]], watched: frozenset[str], by_character: bool) -> None:
+        self._by_character = by_character
+        self._causes, self._watched = causes, watched
         self._in_order: dict[str, CausesInOrder] = {}
         self._tally = DifferenceTally()
         self._rows: list[tuple[Any, ...]] = []
@@ -244,7 +256,7 @@ class _DifferenceKeeper:
             Observed.of(arrival, qmgr, outcome, space, semantics)
             for (outcome, space), semantics in zip(results, (Semantics.V6, Semantics.V7), strict=True)
         )
-        step = ComparedMessage(arrival, qmgr, old, new)
+        step = ComparedMessage(arrival, qmgr, old, new, self._by_character)
         known = self._in_order.get(qmgr)
         if known is None:
             known = self._in_order[qmgr] = CausesInOrder(self._causes.get(qmgr, []))
@@ -287,8 +299,11 @@ def compare(
     source: Path,
     form: str,
     setup: str,
+    old: str,
     output: Path | None,
     selection: MessageSelection = EVERYTHING,
+    *,
+    monotonic_clock: bool = False,
 ) -> tuple[DifferenceReport, StagedCapture]:
     """The report on the capture at *source*, and what could not be read of it.
 
@@ -300,12 +315,14 @@ def compare(
     try:
         capture = staged(spark, source, form, work)
         kept = work / "kept"
-        differing(capture.messages, setup, selection=selection).kept.write.parquet(str(kept))
+        differing(
+            capture.messages, setup, old=old, selection=selection, monotonic_clock=monotonic_clock
+        ).kept.write.parquet(str(kept))
         compared = Compared(spark.read.parquet(str(kept)))
         report = compared.report()
         if output is not None:
             whole = work / "whole"
-            rows = compared.differences().orderBy("seq")
+            rows = compared.differences().orderBy("seq", "qmgr")
             if output.suffix == ".jsonl":
                 rows.write.option("ignoreNullFields", "false").json(str(whole))
             else:

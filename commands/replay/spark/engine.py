@@ -22,16 +22,18 @@ from pyspark.errors import PythonException
 from pyspark.sql import SparkSession
 
 from commands.explain.selection import EVERYTHING, MessageSelection
+from commands.replay.arrivals import RepeatedSeqError
 from commands.replay.local import ReplayCounts
 from commands.replay.spark.capture_scan import surveyed
 from commands.replay.spark.in_order import StagedCapture, staged
 from commands.replay.spark.pieces import files_of
+from commands.replay.spark.prepare import cores_of
 from commands.replay.spark.put_files import WrittenFiles, earlier_written, keep_found, kinds_of, write_puts
 from commands.replay.spark.replay_setup import ReplaySetup, check
-from commands.replay.spark.second_pass import RepeatedSeqError
 from commands.replay.spark.twopass import first_pass
+from commands.terminal.counted import counted
 
-_VERSION: Final = 6
+_VERSION: Final = 7
 _RANGES_PER_CORE: Final = 8
 _FEW_MESSAGES: Final = 100_000
 _MOST_MESSAGES: Final = 500_000
@@ -42,7 +44,7 @@ class Order:
     """The replay to do.
 
     source: a capture, or a directory of them. form: its format. ranges: None, as needed. selection: whose puts are
-    written and counted; all messages are replayed.
+    written and counted; all messages are replayed. monotonic_clock: as in ``ReplaySetup``.
     """
 
     source: Path
@@ -52,6 +54,7 @@ class Order:
     semantics: str = "v7"
     ranges: int | None = None
     selection: MessageSelection = EVERYTHING
+    monotonic_clock: bool = False
 
     def check(self) -> None:
         """Raises CaptureError for a path that is missing, QPubSubError for a setup that fails: before Spark starts."""
@@ -75,9 +78,15 @@ class Done:
 def run(spark: SparkSession, order: Order, advance: Callable[[int], None], say: Callable[[str], None]) -> Done:
     """Replay, and put the puts in place.
 
-    advance: called with how many messages more are done. say: called with a line when an earlier replay is taken up.
-    Raises what ``Order.check`` does; RepeatedSeqError where two messages of a queue manager have the same seq.
+    advance: called with how many messages more are done. say: called with a line when an earlier replay is taken up,
+    and when a clock makes the replay longer. Raises what ``Order.check`` does; RepeatedSeqError where two messages of a
+    queue manager have the same seq.
     """
+    with _in_words():
+        return _run(spark, order, advance, say)
+
+
+def _run(spark: SparkSession, order: Order, advance: Callable[[int], None], say: Callable[[str], None]) -> Done:
     # Executors have working directories of their own.
     order = replace(order, source=order.source.absolute(), target=order.target.absolute())
     form = order.target.suffix.removeprefix(".")
@@ -91,18 +100,21 @@ def run(spark: SparkSession, order: Order, advance: Callable[[int], None], say: 
         advance(messages)
     work.mkdir(parents=True, exist_ok=True)
     _write(work / "order.json", mark)
-    cores = spark.sparkContext.defaultParallelism
+    cores = cores_of(spark)
     capture = staged(spark, order.source, order.form, work)
     ranges = _ranges(work / "ranges.json", order.ranges or _fitting(capture.files.count, cores))
-    setting = ReplaySetup(order.setup, order.semantics)
-    ready = surveyed(spark, capture.files, setting, ranges, work / "survey", order.selection)
+    setting = ReplaySetup(order.setup, order.semantics, monotonic_clock=order.monotonic_clock)
+    ready = surveyed(spark, capture.files, setting, ranges, work / "survey", order.selection, cores)
+    for qmgr, steps in ready.exact.items():
+        say(
+            f"the clock of {qmgr} goes back {counted(steps, 'time')}, and something expires there: its messages are "
+            "read once more, and its commands in one task. --monotonic-clock avoids this"
+        )
     lane = first_pass(ready, order.semantics)
     found = keep_found(ready, [lane], work / "found")
     left = [number for number in range(ready.ranges) if number not in done]
     for at in range(0, len(left), cores * _RANGES_PER_CORE):
-        with _in_words():
-            some = write_puts(ready, lane, found, left[at : at + cores * _RANGES_PER_CORE], puts, form)
-        for written in some:
+        for written in write_puts(ready, lane, found, left[at : at + cores * _RANGES_PER_CORE], puts, form):
             done[written.number] = written
             advance(written.messages)
     in_order = [done[number] for number in sorted(done)]
@@ -146,7 +158,15 @@ def _write(place: Path, what: object) -> None:
 def _mark(order: Order) -> dict[str, Any]:
     """The values that an earlier replay must share with this one, so that this one can continue it."""
     files = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in files_of([str(order.source)])]
-    what = (order.form, order.setup, order.semantics, order.ranges, order.target.suffix, order.selection.texts)
+    what = (
+        order.form,
+        order.setup,
+        order.semantics,
+        order.ranges,
+        order.target.suffix,
+        order.selection.texts,
+        order.monotonic_clock,
+    )
     described = json.dumps([files, *what])
     return {"version": _VERSION, "digest": hashlib.sha256(described.encode()).hexdigest()}
 

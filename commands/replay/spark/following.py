@@ -36,9 +36,9 @@ from commands.disk.lock import exclusive
 from commands.replay.arrivals import DEFAULT_QMGR
 from commands.replay.spark.piece_reader import NATURAL
 from commands.replay.spark.replay_setup import ReplaySetup
-from commands.replay.spark.schemas import PUTS, arrow_schema, columns
+from commands.replay.spark.schemas import PUTS, STREAMED, arrow_schema, columns
 from commands.replay.spark.source import FORMAT, TopicSource, write_batches
-from commands.replay.spark.streaming import LATE, PROBLEM, STREAMED, digest_of, replay_stream
+from commands.replay.spark.streaming import LATE, PROBLEM, digest_of, replay_stream
 from rfh2.captured import CapturedMessage
 from rfh2.distribution import how_to_install
 from rfh2.errors import CaptureError, QPubSubError
@@ -53,6 +53,7 @@ PROBLEM_FILE: Final = "_problems.txt"
 _PUTS: Final = "puts"
 _INSTALL_DELTA: Final = how_to_install("delta")
 _MARK: Final = "_qpubsub.json"
+_FILES: Final = "_files"
 _LOCK: Final = "_lock"
 _VERSION: Final = 2
 _BATCH_BYTES: Final = 256 << 20
@@ -96,13 +97,14 @@ class Following:
     hold: int = 0
     idle_s: float | None = None
     batch_bytes: int = _BATCH_BYTES
+    monotonic_clock: bool = False
 
     def check(self) -> None:
         """Before Spark starts. Raises CaptureError for a source that is no directory, QPubSubError for a setup that
         fails, FollowError where checkpoint or output belong to another replay."""
         if isinstance(self.source, Path) and not self.source.is_dir():
             raise CaptureError(str(self.source), None, "no such directory")
-        ReplaySetup(self.setup, self.semantics).broker(DEFAULT_QMGR)
+        self._setting.broker(DEFAULT_QMGR)
         if self.target.suffix == DELTA and find_spec("deltalake") is None:
             raise FollowError(f"{self.target}: a Delta table needs the package deltalake: {_INSTALL_DELTA}")
         self._marks()
@@ -146,9 +148,13 @@ class Following:
             "source": str(self.source.resolve() if isinstance(self.source, Path) else self.source),
             "format": self.form,
             "suffix": self.target.suffix,
-            "setting": digest_of(ReplaySetup(self.setup, self.semantics)),
+            "setting": digest_of(self._setting),
             "timers": self._has_timers,
         }
+
+    @property
+    def _setting(self) -> ReplaySetup:
+        return ReplaySetup(self.setup, self.semantics, monotonic_clock=self.monotonic_clock)
 
     @property
     def _has_timers(self) -> bool:
@@ -173,7 +179,14 @@ class Following:
             mark = self.claim()
             for left in self.target.glob("_batch-*"):
                 shutil.rmtree(left)
-            rows = replay_stream(self._captured(spark), self.setup, self.semantics, hold=self.hold, idle_s=self.idle_s)
+            rows = replay_stream(
+                self._captured(spark),
+                self.setup,
+                self.semantics,
+                hold=self.hold,
+                idle_s=self.idle_s,
+                monotonic_clock=self.monotonic_clock,
+            )
             sink = self._sink(mark)
             writer = rows.writeStream.foreachBatch(lambda batch, number: report(sink.put(batch, number)))
             writer = writer.option("checkpointLocation", str(self.checkpoint.resolve()))
@@ -187,6 +200,7 @@ class Following:
         if isinstance(self.source, TopicSource):
             return self.source.stream(spark)
         reader = spark.readStream.format(FORMAT).option("format", self.form).option("defaultQueue", NATURAL)
+        reader = reader.option("filesLog", str((self.checkpoint / _FILES).resolve()))
         return reader.option("maxBytesPerTrigger", str(self.batch_bytes)).load(str(self.source.resolve()))
 
     def _sink(self, mark: str) -> BatchSink:
@@ -212,7 +226,7 @@ class BatchSink:
         staging = self._target / f"_batch-{number}-{uuid.uuid4().hex[:12]}"
         staging.mkdir()
         path, form = str(staging), self._form
-        in_order = batch.repartition(1).sortWithinPartitions("seq", "n")
+        in_order = batch.repartition(1).sortWithinPartitions("seq", "at_qmgr", "n")
         # Always to the end: only then is the batch's state kept.
         rows = in_order.mapInArrow(lambda batches: _written(batches, path, form), _REPORT).collect()
         report = json.loads(rows[0]["report"]) if rows else {**asdict(Batch()), "files": {}}

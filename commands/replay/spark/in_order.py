@@ -275,31 +275,35 @@ def _mended(batch: pa.RecordBatch, selection: MessageSelection) -> pa.RecordBatc
     return mended.append_column(CHOSEN, chosen_of(as_captured, selection))
 
 
-def with_moments(batches: Iterable[pa.RecordBatch], last: dict[str, int | None] | None) -> Iterator[pa.RecordBatch]:
+def with_moments(
+    batches: Iterable[pa.RecordBatch], last: dict[str, int | None] | None, *, monotonic_clock: bool = False
+) -> Iterator[pa.RecordBatch]:
     """*batches* with the columns COLUMNS, and CHOSEN where they have it.
 
     A message without a time comes when the last one of its queue manager came. last: by queue manager, the last moment
-    before them, in microseconds since 1970, which is where it began if there was none; None where every message has a
-    time.
+    before them, in microseconds since 1970, which is where it began if there was none; None where each message comes at
+    its time. monotonic_clock: no message comes earlier than the last one.
     """
     for batch in batches:
         time = batch.column("time")
         if last is not None:
-            time = filled(batch, last).fill_null(pa.scalar(0, _NOW))
+            time = filled(batch, last, monotonic_clock=monotonic_clock).fill_null(pa.scalar(0, _NOW))
         columns = {**dict(zip(batch.schema.names, batch.columns, strict=True)), "now": time}
         names = [*COLUMNS, CHOSEN] if CHOSEN in columns else list(COLUMNS)
         yield pa.RecordBatch.from_arrays([columns[name] for name in names], names=names)
 
 
-def filled(batch: pa.RecordBatch, last: dict[str, int | None]) -> pa.Array:
+def filled(batch: pa.RecordBatch, last: dict[str, int | None], *, monotonic_clock: bool = False) -> pa.Array:
     """The time of each message, or that of the last one before it of its queue manager, if there is one.
 
-    last: as in ``with_moments``; it is brought up to date.
+    last: as in ``with_moments``; it is brought up to date. monotonic_clock: that of the last one also where its own is
+    earlier.
     """
     moments: list[int | None] = []
     given = zip(batch.column("qmgr").to_pylist(), batch.column("time").cast(pa.int64()).to_pylist(), strict=True)
     for qmgr, moment in given:
         if moment is not None:
-            last[qmgr] = moment
+            before = last.get(qmgr) if monotonic_clock else None
+            last[qmgr] = moment if before is None else max(before, moment)
         moments.append(last.get(qmgr))
     return pa.array(moments, pa.int64()).cast(_NOW)

@@ -26,16 +26,15 @@ from pyspark.sql import (
 from pyspark.sql.types import StringType, StructField, StructType
 
 from commands.broker.puts import PutKind
-from commands.replay.arrivals import DEFAULT_QMGR
+from commands.replay.arrivals import DEFAULT_QMGR, in_order
 from commands.replay.local import ReplayCounts
 from commands.replay.network.local import NetworkReplay, NetworkSetup
 from commands.replay.put_columns import PutColumns
 from commands.replay.spark.engine import Done
 from commands.replay.spark.in_order import staged
 from commands.replay.spark.put_files import WrittenFiles
-from commands.replay.spark.schemas import CAPTURED, PUTS, arrow_schema, columns
+from commands.replay.spark.schemas import CAPTURED, PUTS, arrow_schema, columns, message_of
 from commands.replay.spark.source import FORMAT
-from rfh2.captured import CapturedMessage
 from rfh2.errors import QPubSubError
 
 _NETWORK: Final = "network"
@@ -54,6 +53,7 @@ class NetworkOrder:
     form: str
     target: Path
     setup: NetworkSetup
+    monotonic_clock: bool = False
 
 
 def run_network(spark: SparkSession, order: NetworkOrder) -> Done:
@@ -70,18 +70,18 @@ def run_network(spark: SparkSession, order: NetworkOrder) -> Done:
     try:
         capture = staged(spark, source, order.form, work)
         made = work / "made"
-        _results(capture.messages, order.setup, numbers).write.parquet(str(made))
+        _results(capture.messages, order, numbers).write.parquet(str(made))
         results = spark.read.schema(_RESULT).parquet(str(made))
         found = results.where("report is not null").select(_REPORT).collect()
         reports = [WrittenFiles(**json.loads(row[_REPORT])) for row in found]
-        puts = results.where("report is null").drop(_REPORT).orderBy("seq", "n")
+        puts = results.where("report is null").drop(_REPORT).orderBy("seq", "at_qmgr", "n")
         puts.write.format(FORMAT).option("format", target.suffix.removeprefix(".")).mode("overwrite").save(str(target))
     finally:
         shutil.rmtree(work, ignore_errors=True)
     return _done(reports, capture.problems, capture.problem_texts)
 
 
-def _results(messages: DataFrame, setup: NetworkSetup, numbers: Mapping[str, int]) -> DataFrame:
+def _results(messages: DataFrame, order: NetworkOrder, numbers: Mapping[str, int]) -> DataFrame:
     """The puts of each network, and a report."""
     named = messages.withColumn("qmgr", F.when(F.col("qmgr") == "", None).otherwise(F.col("qmgr")))
     named = named.fillna({"qmgr": DEFAULT_QMGR})
@@ -96,29 +96,21 @@ def _results(messages: DataFrame, setup: NetworkSetup, numbers: Mapping[str, int
     def replayed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rows = (row for batch in batches for row in columns(batch, *_IN))
         for at, of_network in groupby(rows, key=lambda row: row[0]):
-            yield from _replayed(at, of_network, setup)
+            yield from _replayed(at, of_network, order)
 
     return in_order.mapInArrow(replayed, _RESULT)
 
 
-def _replayed(number: int, rows: Iterable[tuple[Any, ...]], setup: NetworkSetup) -> Iterator[pa.RecordBatch]:
+def _replayed(number: int, rows: Iterable[tuple[Any, ...]], order: NetworkOrder) -> Iterator[pa.RecordBatch]:
     """The puts of one network in batches; the report last."""
-    replay, held, report = NetworkReplay(setup), PutColumns(), WrittenFiles(number)
-    for _, seq, time, qmgr, queue, user, md, body in rows:
-        message = CapturedMessage(
-            seq=seq,
-            time=time,
-            qmgr=qmgr,
-            queue=queue,
-            user=user,
-            md_hex=None if md is None else md.hex(),
-            body_hex=body.hex(),
-        )
+    replay, held, report = NetworkReplay(order.setup), PutColumns(), WrittenFiles(number)
+    messages = (message_of(*row) for _, *row in rows)
+    for message in in_order(messages, monotonic_clock=order.monotonic_clock):
         outcome = replay.put_all(message, held)
         if outcome.undecodable:
             report.undecodable += 1
             if len(report.problem_texts) < _MOST_TEXTS:
-                report.problem_texts.append(f"message {seq} on {queue}: {outcome.why}")
+                report.problem_texts.append(f"message {message.seq} on {message.queue}: {outcome.why}")
         if held.is_full:
             yield from map(_with_report, held.take())
     yield from map(_with_report, held.take())

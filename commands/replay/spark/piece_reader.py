@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO, Final, cast
 
@@ -36,11 +37,19 @@ def read_piece(piece: Piece, default_queue: str = "") -> Iterator[pa.RecordBatch
     """
     default: DefaultQueue = natural_queue if default_queue == NATURAL else default_queue
     if piece.end is None:
-        yield from batches_of(_whole(piece, default))
+        yield from batches_of(_whole(piece, default), file_time(piece))
     elif piece.form == "jsonl":
-        yield from batches_of(_lines(piece, default))
+        yield from batches_of(_lines(piece, default), file_time(piece), positions=not piece.start)
     else:
         yield from _row_groups(piece, default)
+
+
+def file_time(piece: Piece) -> datetime | None:
+    """When the file was last written; None where it is gone."""
+    try:
+        return datetime.fromtimestamp(Path(piece.path).stat().st_mtime, UTC)
+    except OSError:
+        return None
 
 
 def _whole(piece: Piece, default: DefaultQueue) -> Iterator[CaptureRecord]:
@@ -110,16 +119,19 @@ class _LineRange:
         return line
 
 
-def batches_of(records: Iterable[CaptureRecord]) -> Iterator[pa.RecordBatch]:
-    """*records* as batches of READ."""
+def batches_of(
+    records: Iterable[CaptureRecord], written: datetime | None = None, *, positions: bool = True
+) -> Iterator[pa.RecordBatch]:
+    """*records* as batches of READ. written: when the file was. positions: whether they count from its beginning."""
     rows: list[tuple[Any, ...]] = []
     held = 0
     for record in records:
         message = record.message
+        position = record.position if positions else None
         if message is None:
-            rows.append((*_NO_MESSAGE, record.source, str(record.problem)))
+            rows.append((*_NO_MESSAGE, record.source, str(record.problem), position, written))
         else:
-            rows.append((*_fields(message), record.source, None))
+            rows.append((*_fields(message), record.source, None, position, written))
             held += len(message.body_hex) // 2
         if len(rows) >= _BATCH_ROWS or held >= _BATCH_BYTES:
             yield batch_of(rows, _SCHEMA)
@@ -141,21 +153,31 @@ def _row_groups(piece: Piece, default: DefaultQueue) -> Iterator[pa.RecordBatch]
         yield _problem(piece, f"not readable as Parquet: {_first_line(error)}")
         return
     names = [name for name in CAPTURED.names if name in file.schema_arrow.names]
-    given = partition_values(Path(piece.path))
+    given, written = partition_values(Path(piece.path)), file_time(piece)
+    position = sum(file.metadata.row_group(number).num_rows for number in range(piece.start))
     for group in range(piece.start, piece.end):
         try:
             for batch in file.iter_batches(_GROUP_ROWS, row_groups=[group], columns=names, use_threads=False):
-                yield _as_read(batch, piece.path, given, default)
+                yield _as_read(batch, piece.path, given, default, position, written)
+                position += batch.num_rows
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             yield _problem(piece, f"row group {group} is not readable: {_first_line(error)}")
 
 
-def _as_read(batch: pa.RecordBatch, source: str, given: Mapping[str, str], default: DefaultQueue) -> pa.RecordBatch:
+def _as_read(
+    batch: pa.RecordBatch,
+    source: str,
+    given: Mapping[str, str],
+    default: DefaultQueue,
+    position: int,
+    written: datetime | None,
+) -> pa.RecordBatch:
     rows = batch.num_rows
+    of_file = {"source": [source] * rows, "position": range(position, position + rows), "file_time": [written] * rows}
     arrays = []
     for field in _SCHEMA:
-        if field.name == "source":
-            arrays.append(pa.array([source] * rows, field.type))
+        if field.name in of_file:
+            arrays.append(pa.array(of_file[field.name], field.type))
         elif field.name in batch.schema.names:
             arrays.append(batch.column(field.name).cast(field.type, safe=False))
         else:
@@ -191,7 +213,9 @@ def _message(batch: pa.RecordBatch, at: int) -> CapturedMessage:
 
 
 def _problem(piece: Piece, why: str) -> pa.RecordBatch:
-    return batch_of([(*_NO_MESSAGE, piece.path, str(CaptureError(piece.path, None, why)))], _SCHEMA)
+    return batch_of(
+        [(*_NO_MESSAGE, piece.path, str(CaptureError(piece.path, None, why)), None, file_time(piece))], _SCHEMA
+    )
 
 
 def _first_line(error: Exception) -> str:

@@ -5,7 +5,8 @@ stream, nor numbers that are really time stamps, put most of the work on one tas
 
 A message without a time comes when the last one of its queue manager came. Where the clock goes back *and* something
 expires, the order in which things expire depends on every single message: ``Prepared.exact`` names the queue managers
-for which the replay has to take the longer way (``control``).
+for which the replay has to take the longer way (``control``). With a monotonic clock no message comes earlier than the
+one before it, and there is no such queue manager.
 
 The first pass needs those messages that have a role in it (``FirstPassRole``), which their commands decide. A message
 is parsed only if neither its bytes show its role nor one of the same shape was parsed before.
@@ -16,7 +17,8 @@ of which the results are kept.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import Enum, auto
@@ -27,6 +29,7 @@ import pyarrow.compute as pc
 from pyspark.sql import (
     Column,
     DataFrame,
+    SparkSession,
     Window,
     functions as F,  # noqa: N812 - Spark's own custom
 )
@@ -34,10 +37,10 @@ from pyspark.sql.types import BooleanType, StructType
 
 from commands.broker.objects import CONTROL_QUEUE
 from commands.broker.outcome import EPOCH, Arrival
-from commands.explain.selection import EVERYTHING, MessageSelection
+from commands.explain.selection import EVERYTHING, MessageSelection, compile_where
 from commands.headers.registry import parse
 from commands.model import DeletePublication, Publish, PubOpt
-from commands.replay.arrivals import DEFAULT_QMGR
+from commands.replay.arrivals import DEFAULT_QMGR, RepeatedSeqError
 from commands.replay.plain_publications import is_plain
 from commands.replay.spark.replay_setup import EXPIRY, UNLIMITED, ReplaySetup
 from commands.replay.spark.schemas import CAPTURED, COLUMNS, check_columns, columns, message_of
@@ -104,6 +107,21 @@ def _role_of(md: bytes | None, body: bytes) -> FirstPassRole | None:
     return FirstPassRole.RETAINING if retains else FirstPassRole.NONE
 
 
+def once(rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+    """*rows*, which begin with COLUMNS and are in the order of queue manager and seq; exact copies come once.
+
+    Raises RepeatedSeqError.
+    """
+    last: tuple[Any, ...] = (None, None, None)
+    for row in rows:
+        if row[0] == last[0] and row[2] == last[2]:
+            if row != last:
+                raise RepeatedSeqError.of(row[0], row[2])
+        else:
+            yield row
+        last = row
+
+
 def with_role(role: FirstPassRole) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """What a task does that keeps the messages with this role."""
 
@@ -158,7 +176,7 @@ def last_place(chosen: DataFrame, limit: int) -> Place | None:
 
     chosen: the columns seq and qmgr of the messages that are selected.
     """
-    first = chosen.orderBy("seq", "qmgr").limit(limit)
+    first = chosen.distinct().orderBy("seq", "qmgr").limit(limit)
     count, last = first.agg(F.count("*"), F.max(F.struct("seq", "qmgr"))).collect()[0]
     return None if count < limit else (last["seq"], last["qmgr"])
 
@@ -194,11 +212,11 @@ class Prepared:
     also CHOSEN, and none behind its limit.
 
     control: those of them that change subscriptions or look at what is retained. retaining: those on stream queues that
-    leave something retained if they succeed. starts: the least seq of each range, and behind them where the last
-    one ends. exact: queue managers on which the clock goes back and something expires. count: how many messages there
-    are. setting: with what the messages add. begins: by queue manager and range, the last moment before it, in
-    microseconds since 1970, where something expires and no clock goes back. control_count: how many messages are on the
-    control queue, at least.
+    leave something retained if they succeed. starts: the least seq of each range, and behind them where the last one
+    ends. exact: queue managers on which the clock goes back and something expires, with how often. count: how many
+    messages there are. setting: with what the messages add. begins: by queue manager and range, the last moment before
+    it, in microseconds since 1970, where something expires and no clock goes back. control_count: how many messages are
+    on the control queue, at least. cores: how many tasks may run at a time.
     """
 
     messages: DataFrame
@@ -206,10 +224,11 @@ class Prepared:
     retaining: DataFrame
     starts: tuple[int, ...]
     count: int
-    exact: tuple[str, ...]
+    exact: Mapping[str, int]
     setting: ReplaySetup
     begins: dict[str, dict[int, int]]
     control_count: int
+    cores: int
 
     @property
     def ranges(self) -> int:
@@ -230,15 +249,44 @@ class Prepared:
         return self.retaining.select(*COLUMNS).join(places, ["qmgr", "seq"])
 
 
+def cores_of(spark: SparkSession) -> int:
+    """How many tasks may run at a time: as many as the cluster may grow to, where it grows and shrinks.
+
+    A session says what its settings say, through Spark Connect too; where these say nothing, Spark is asked into how
+    many partitions it divides rows.
+    """
+
+    def setting(name: str) -> str:
+        return str(spark.conf.get(name, "") or "")
+
+    most, each = setting("spark.dynamicAllocation.maxExecutors"), setting("spark.executor.cores") or "1"
+    if setting("spark.dynamicAllocation.enabled") == "true" and most.isdigit() and each.isdigit():
+        return max(1, int(most) * int(each))
+    local = re.fullmatch(r"local\[(\d+)(,.*)?\]", setting("spark.master"))
+    if local is not None and not setting("spark.default.parallelism"):
+        return int(local[1])
+    return max(1, spark.range(_MOST_CELLS).select(F.spark_partition_id().alias("at")).distinct().count())
+
+
 def prepared(
-    captured: DataFrame, setting: ReplaySetup, ranges: int | None = None, selection: MessageSelection = EVERYTHING
+    captured: DataFrame,
+    setting: ReplaySetup,
+    ranges: int | None = None,
+    selection: MessageSelection | str = EVERYTHING,
+    cores: int | None = None,
 ) -> Prepared:
     """Make *captured*, which has the columns of CAPTURED, ready; rows without a body are problems, and left out.
 
     ranges: how many; None for one for each 100,000 messages, and as many as there are cores at least. selection: of
-    which messages the results are kept. Raises SchemaError.
+    which messages the results are kept, also as a text (``--where``). cores: as ``cores_of`` says, where it is
+    None. Raises SchemaError; SelectionError; QPubSubError for a number below 1.
     """
     check_columns(captured.schema, CAPTURED, "the capture")
+    for name, number in (("ranges", ranges), ("tasks", cores)):
+        if number is not None and number < 1:
+            raise QPubSubError(f"{name} must be at least 1, not {number}")
+    if isinstance(selection, str):
+        selection = MessageSelection(where=compile_where(selection))
     messages = captured.select(*CAPTURED.names).where("body is not null and seq is not null")
     if not selection.is_all:
         messages = messages.withColumn(CHOSEN, chosen_column(selection))
@@ -247,15 +295,21 @@ def prepared(
     flags = (F.col("time").isNull(), F.col("queue") == CONTROL_QUEUE)
     totals = messages.agg(F.min("seq"), F.max("seq"), F.count("*"), *map(F.count_if, flags)).collect()[0]
     least, most, count, timeless, controlling = totals
-    parallelism = captured.sparkSession.sparkContext.defaultParallelism
-    wanted = ranges or max(parallelism, -(-count // _MESSAGES_PER_RANGE))
+    cores = cores or cores_of(captured.sparkSession)
+    wanted = ranges or max(cores, -(-count // _MESSAGES_PER_RANGE))
     if count == 0:
-        moments = moments_of(messages.withColumn("range", F.lit(0)), {}, 1, False)
-        return Prepared(moments, moments, moments, (0, 1), 0, (), setting, {}, 0)
+        moments = moments_of(messages.withColumn("range", F.lit(0)), {}, 1)
+        return Prepared(moments, moments, moments, (0, 1), 0, {}, setting, {}, 0, cores)
     ranged, starts = _ranged(messages, least, most, count, wanted)
     expiring = _expiring(ranged, setting)
-    clocks = _clocks(ranged) if timeless or expiring else {}
-    moments = moments_of(ranged, clocks, len(starts) - 1, bool(timeless))
+    clocks = _clocks(ranged) if timeless or expiring or setting.monotonic_clock else {}
+    goes_back = setting.monotonic_clock and any(map(steps_back, clocks.values()))
+    if setting.monotonic_clock:
+        clocks = monotonic(clocks)
+    if timeless or goes_back:
+        moments = moments_of(ranged, clocks, len(starts) - 1, monotonic_clock=goes_back)
+    else:
+        moments = ranged.withColumnRenamed("time", "now")
     if setting.expires:
         firsts = moments.groupBy("qmgr").agg(F.min_by(F.unix_micros("now"), "seq")).collect()
         setting = setting.beginning({row[0]: row[1] for row in firsts})
@@ -265,7 +319,7 @@ def prepared(
     if selection.limit is not None and (last := last_place(moments.where(CHOSEN), selection.limit)) is not None:
         moments = moments.where(is_up_to(last))
     exact, begins = expiry_of(expiring, clocks, len(starts) - 1)
-    return Prepared(moments, control, retaining, starts, count, exact, setting, begins, controlling)
+    return Prepared(moments, control, retaining, starts, count, exact, setting, begins, controlling, cores)
 
 
 def _ranged(messages: DataFrame, least: int, most: int, count: int, ranges: int) -> tuple[DataFrame, tuple[int, ...]]:
@@ -305,12 +359,12 @@ def _expiring(messages: DataFrame, setting: ReplaySetup) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """The clock of one queue manager in one range, in microseconds since 1970. back: whether it goes back there."""
+    """The clock of one queue manager in one range, in microseconds since 1970. back: how often it goes back there."""
 
     least: int
     most: int
     last: int
-    back: bool
+    back: int
 
 
 Clocks = dict[str, dict[int, Clock]]
@@ -322,45 +376,57 @@ def _clocks(messages: DataFrame) -> Clocks:
     before = Window.partitionBy("qmgr", "range").orderBy("seq").rowsBetween(Window.unboundedPreceding, -1)
     timed = messages.where("time is not null").select("qmgr", "range", "seq", F.unix_micros("time").alias("at"))
     timed = timed.withColumn("back", F.coalesce(F.col("at") < F.max("at").over(before), F.lit(False)))
-    by_range = timed.groupBy("qmgr", "range").agg(F.min("at"), F.max("at"), F.max_by("at", "seq"), F.bool_or("back"))
+    by_range = timed.groupBy("qmgr", "range").agg(F.min("at"), F.max("at"), F.max_by("at", "seq"), F.count_if("back"))
     clocks: Clocks = {}
     for qmgr, number, *values in by_range.collect():
         clocks.setdefault(qmgr, {})[number] = Clock(*values)
     return clocks
 
 
-def expiry_of(
-    expiring: Iterable[str], clocks: Clocks, ranges: int
-) -> tuple[tuple[str, ...], dict[str, dict[int, int]]]:
+def expiry_of(expiring: Iterable[str], clocks: Clocks, ranges: int) -> tuple[dict[str, int], dict[str, dict[int, int]]]:
     """``Prepared.exact`` and ``Prepared.begins``. expiring: queue managers on which something expires."""
     theirs = {qmgr: clocks.get(qmgr, {}) for qmgr in expiring}
-    exact = tuple(sorted(qmgr for qmgr, found in theirs.items() if _goes_back(found)))
+    exact = {qmgr: steps for qmgr, found in sorted(theirs.items()) if (steps := steps_back(found))}
     return exact, begins_of({qmgr: found for qmgr, found in theirs.items() if qmgr not in exact}, ranges)
 
 
-def _goes_back(clocks: dict[int, Clock]) -> bool:
-    """Whether the clock of a queue manager, given by range, goes back anywhere."""
+def steps_back(clocks: dict[int, Clock]) -> int:
+    """How often the clock of a queue manager, given by range, goes back; between two ranges it counts as once."""
     latest: int | None = None
+    steps = 0
     for _, clock in sorted(clocks.items()):
-        if clock.back or (latest is not None and clock.least < latest):
-            return True
-        latest = clock.most
-    return False
+        steps += clock.back or (latest is not None and clock.least < latest)
+        latest = clock.most if latest is None else max(latest, clock.most)
+    return steps
 
 
-def moments_of(messages: DataFrame, clocks: Clocks, ranges: int, timeless: bool) -> DataFrame:
-    """*messages* with ``now`` for ``time``: never null, the same moment as the last one before where time is."""
-    if not timeless:
-        return messages.withColumnRenamed("time", "now")
+def monotonic(clocks: Clocks) -> Clocks:
+    """*clocks* of which each shows the latest moment so far."""
+    found: Clocks = {}
+    for qmgr, by_range in clocks.items():
+        latest: int | None = None
+        for number, clock in sorted(by_range.items()):
+            least = clock.least if latest is None else max(latest, clock.least)
+            latest = max(least, clock.most)
+            found.setdefault(qmgr, {})[number] = Clock(least, latest, latest, 0)
+    return found
+
+
+def moments_of(messages: DataFrame, clocks: Clocks, ranges: int, *, monotonic_clock: bool = False) -> DataFrame:
+    """*messages* with ``now`` for ``time``: never null, the same moment as the last one before where time is.
+
+    monotonic_clock: also where it would be earlier than the last one; *clocks* are monotonic.
+    """
     if not clocks:
         return messages.drop("time").withColumn("now", F.timestamp_micros(F.lit(0)))
     begins = [(qmgr, number, at) for qmgr, found in begins_of(clocks, ranges).items() for number, at in found.items()]
     table = messages.sparkSession.createDataFrame(begins, "qmgr string, range int, begin long")
     so_far = Window.partitionBy("qmgr", "range").orderBy("seq")
-    last = F.last("time", ignorenulls=True).over(so_far)
+    last = (F.max("time") if monotonic_clock else F.last("time", ignorenulls=True)).over(so_far)
     begin = F.timestamp_micros(F.coalesce("begin", F.lit(0)))
+    now = F.greatest(last, F.timestamp_micros("begin")) if monotonic_clock else last
     joined = messages.join(F.broadcast(table), ["qmgr", "range"], "left")
-    return joined.withColumn("now", F.coalesce(last, begin)).drop("time", "begin")
+    return joined.withColumn("now", F.coalesce(now, begin)).drop("time", "begin")
 
 
 def begins_of(clocks: Clocks, ranges: int) -> dict[str, dict[int, int]]:

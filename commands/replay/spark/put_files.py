@@ -5,8 +5,10 @@ name, and then the report on it: a range with a report is whole. All tasks and t
 
 The second pass over a capture in files: every task reads its range for itself, and no message passes through Java.
 
-What a task needs of the first pass is kept in files too, a directory for each range: the intervals of subscriptions,
-and what messages find retained.
+What a task needs of the first pass is kept in files too: a directory for each range with what its messages find
+retained, and the intervals of subscriptions in *blocks*. A block is one range, or 2, 4, 8 ... ranges that begin at a
+multiple of their number. An interval is in the few blocks that together are the ranges that need it: a subscription
+that lives for a year is in a dozen of them, not in thousands of ranges. A task reads the blocks that its range is in.
 """
 
 from __future__ import annotations
@@ -22,7 +24,10 @@ from typing import Any, BinaryIO, Final
 
 import pyarrow as pa
 from pyarrow import parquet
-from pyspark.sql import DataFrame
+from pyspark.sql import (
+    DataFrame,
+    functions as F,  # noqa: N812 - Spark's own custom
+)
 from pyspark.sql.types import StringType, StructField, StructType
 
 from commands.broker.outcome import Arrival
@@ -40,20 +45,23 @@ _BATCH_ROWS: Final = 1024
 _QMGR: Final = COLUMNS.index("qmgr")
 _NOTHING: Final = (-1, ())
 _INTERVALS, _RETAINED = "intervals", "retained"
+_LEVELS: Final = 16
+_LEVEL_BITS: Final = 24
 _INTERVAL_COLUMNS: Final = ("lane", "qmgr", "seq", "until", "body")
 
 
 @dataclass(frozen=True)
 class Found:
-    """What the first pass leaves for the second one, in files: a directory for each range."""
+    """What the first pass leaves for the second one, in files: a directory for each range or block."""
 
     directory: str
 
     def intervals(self, number: int) -> Iterator[tuple[Any, ...]]:
         """The arguments of ``RangeTask.learn``."""
-        for batch in self._batches(_INTERVALS, number):
-            for lane, qmgr, after, until, state in columns(batch, *_INTERVAL_COLUMNS):
-                yield lane, qmgr, after, until, state.decode()
+        for block in blocks_with(number):
+            for batch in self._batches(_INTERVALS, block):
+                for lane, qmgr, after, until, state in columns(batch, *_INTERVAL_COLUMNS):
+                    yield lane, qmgr, after, until, state.decode()
 
     def retained(self, number: int) -> Iterator[tuple[int, tuple[Any, ...]]]:
         """In the order of those who look: the seq of each, and the arguments of ``RangeTask.process``."""
@@ -67,9 +75,27 @@ class Found:
                 yield from file.iter_batches(_BATCH_ROWS, use_threads=False)
 
 
+def blocks_of(first: int, last: int) -> list[int]:
+    """The numbers of the blocks that together are the ranges *first* to *last*, the fewest that there are."""
+    found = []
+    while first <= last:
+        level = 0
+        while level < _LEVELS - 1 and not first & (1 << level) and first + (2 << level) - 1 <= last:
+            level += 1
+        found.append(level << _LEVEL_BITS | first >> level)
+        first += 1 << level
+    return found
+
+
+def blocks_with(number: int) -> list[int]:
+    """The numbers of the blocks that range *number* is in."""
+    return [level << _LEVEL_BITS | number >> level for level in range(_LEVELS)]
+
+
 def keep_found(ready: Prepared, lanes: Sequence[Lane], directory: Path) -> Found:
     """Run the first pass of *lanes*, and keep in *directory* what the second one needs. The notes are given up."""
-    intervals = reduce(DataFrame.union, intervals_of(lanes)).select(*_INTERVAL_COLUMNS, "range")
+    blocks = F.udf(blocks_of, "array<int>", useArrow=False)("first", "last")
+    intervals = reduce(DataFrame.union, intervals_of(lanes, blocks)).select(*_INTERVAL_COLUMNS, "range")
     _keep(intervals, ("lane", "qmgr"), directory / _INTERVALS)
     frames = list(looked_up(ready, lanes))
     if frames:
@@ -96,14 +122,14 @@ def second_pass_in_files(
 
     keeper: makes one for each range.
     """
-    shared = ready.shared
+    given = ready.in_files
     settings = [(lane.setting, lane.controlled) for lane in lanes]
 
     def work(number: int) -> Iterator[pa.RecordBatch]:
         task = RangeTask(settings, keeper(number))
         for interval in found.intervals(number):
             task.learn(*interval)
-        return task.run(_merged(shared.value.messages(number), found.retained(number)))
+        return task.run(_merged(given.messages(number), found.retained(number)))
 
     return each_range(ready.messages.sparkSession, numbers, work, schema)
 
@@ -186,7 +212,7 @@ class _FileKeeper(PutsKeeper):
         self._kinds: Counter[str] = Counter()
         self._passed_over: Counter[str] = Counter()
 
-    def keep(self, arrival: Arrival, _qmgr: str, results: Sequence[Result]) -> None:
+    def keep(self, arrival: Arrival, qmgr: str, results: Sequence[Result]) -> None:
         """Take the result of one message."""
         ((outcome, _),) = results
         written = self._written
@@ -201,7 +227,7 @@ class _FileKeeper(PutsKeeper):
             if len(written.problem_texts) < _MOST_TEXTS:
                 written.problem_texts.append(f"message {arrival.seq} on {arrival.queue}: {outcome.why}")
         if outcome.puts:
-            sink.add(arrival.seq, outcome.puts)
+            sink.add(arrival.seq, qmgr, outcome.puts)
             for put in outcome.puts:
                 self._kinds[put.kind.value] += 1
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
-from commands.broker.context import Semantics, has_stream
+from commands.broker.context import Semantics, has_stream, semantics_of
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM, Objects
 from commands.broker.outcome import EPOCH, Arrival
 from commands.mqsc.broker import Broker
@@ -28,11 +28,13 @@ class ReplaySetup:
     """setup: MQSC that every queue manager starts with. semantics: ``v7`` or ``v6``.
 
     begins: when the first message arrived at each queue manager; needed where the setup defines what expires.
+    monotonic_clock: whether a message whose time is earlier than that of the one before it comes at the same moment.
     """
 
     setup: str = ""
     semantics: str = Semantics.V7.value
     begins: Mapping[str, datetime] = field(default_factory=dict)
+    monotonic_clock: bool = False
 
     def beginning(self, moments: Mapping[str, int]) -> ReplaySetup:
         """The same with ``begins``. moments: by queue manager, in microseconds since 1970."""
@@ -55,7 +57,7 @@ class ReplaySetup:
 
         Under ``v6`` these are those of ``v7``, and every local queue that may become a stream (guide 6.1).
         """
-        return self._streams(Semantics(self.semantics))
+        return self._streams(semantics_of(self.semantics))
 
     @cached_property
     def listed_queues(self) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -151,14 +151,6 @@ _NOTHING: Final = Message(Mqmd())
 Batches = Iterable[pa.RecordBatch]
 
 
-class SharedTable(Protocol):
-    """A LookupTable that tasks share: a broadcast."""
-
-    @property
-    def value(self) -> LookupTable:
-        """The table."""
-
-
 def found_retained(prepared: Prepared, notes: DataFrame, *, clears: bool = False) -> DataFrame | None:
     """The messages that lookups find: the columns of a prepared message, ``at`` for who looks, and ``topic``.
 
@@ -168,20 +160,18 @@ def found_retained(prepared: Prepared, notes: DataFrame, *, clears: bool = False
     known = notes.where(F.col("kind") == WINNER)
     found = known.select("qmgr", F.col("after").alias("at"), "topic", F.col("until").alias("seq"))
     if table.lookups:
-        shared = prepared.messages.sparkSession.sparkContext.broadcast(table)
-        candidates = prepared.in_ranges(candidates_of(prepared.setting, shared), list(table.lookups), CANDIDATES)
+        candidates = prepared.in_ranges(candidates_of(prepared.setting, table), list(table.lookups), CANDIDATES)
         found = found.union(_winners(prepared, candidates, notes, list(table.lookups), clears))
     elif known.isEmpty():
         return None
     return prepared.fetched(found)
 
 
-def candidates_of(setting: ReplaySetup, shared: SharedTable) -> Work:
+def candidates_of(setting: ReplaySetup, table: LookupTable) -> Work:
     """What a task of the first step does: retaining messages of one range, with the columns COLUMNS, in; CANDIDATES
     out."""
 
     def run(batches: Batches) -> Iterator[pa.RecordBatch]:
-        table = shared.value
         places: dict[str, _Candidates] = {}
         rows: list[tuple[Any, ...]] = []
         for batch in batches:

@@ -1,4 +1,4 @@
-"""The schemas of everything that goes in and out of Spark, as constants.
+"""The schemas of everything that goes in and out of Spark, as constants, made from ``commands.replay.columns``.
 
 Arrow batches on their way in and out of the workers.
 
@@ -22,13 +22,12 @@ from pyspark.sql.types import (
     IntegerType,
     LongType,
     StringType,
-    StructField,
     StructType,
     TimestampType,
 )
 
 from commands.broker.outcome import EPOCH
-from commands.replay.decoded_columns import MESSAGE_SCHEMA, SCHEMA
+from commands.replay import columns as columns_of
 from rfh2.captured import CapturedMessage
 from rfh2.errors import QPubSubError
 
@@ -81,96 +80,21 @@ class SchemaError(QPubSubError):
     """A DataFrame without a column that it must have, or with another type in it."""
 
 
-def _schema(columns: dict[str, DataType]) -> StructType:
-    return StructType([StructField(name, kind) for name, kind in columns.items()])
+def _schema(of: columns_of.Columns) -> StructType:
+    return from_arrow_schema(columns_of.arrow_schema(of))
 
 
-_LONG, _INT, _STRING, _BINARY, _TIME = LongType(), IntegerType(), StringType(), BinaryType(), TimestampType()
-_STRINGS: Final = ArrayType(_STRING)
-
-_CAPTURED: Final[dict[str, DataType]] = {
-    "seq": _LONG,
-    "time": _TIME,
-    "qmgr": _STRING,
-    "queue": _STRING,
-    "user": _STRING,
-    "md": _BINARY,
-    "body": _BINARY,
-}
-
-CAPTURED: Final = _schema(_CAPTURED)
-"""Captured messages: the columns of the Parquet form (docs/capture-formats.md)."""
-
-READ: Final = _schema({**_CAPTURED, "source": _STRING, "problem": _STRING})
-"""What ``spark.read.format("qpubsub")`` gives: a message; or a problem, and no message. source: the file."""
+CAPTURED: Final = _schema(columns_of.CAPTURED)
+READ: Final = _schema(columns_of.READ)
+PUTS: Final = _schema(columns_of.PUTS)
+STREAMED: Final = _schema(columns_of.STREAMED)
+DECODED: Final = _schema(columns_of.DECODED)
+MESSAGE: Final = _schema(columns_of.WITH_DECODED)
+TRANSLATED: Final = _schema(columns_of.TRANSLATED)
+DIFFERENCES: Final = _schema(columns_of.DIFFERENCES)
 
 COLUMNS: Final = ("seq", "now", "qmgr", "queue", "user", "md", "body")
 """The columns of a message that is ready for a replay: each has its moment and its queue manager."""
-
-PUTS: Final = _schema(
-    {
-        "seq": _LONG,
-        "n": _INT,
-        "kind": _STRING,
-        "qmgr": _STRING,
-        "queue": _STRING,
-        "topic": _STRING,
-        "sub_name": _STRING,
-        "completion": _STRING,
-        "reason": _INT,
-        "md": _BINARY,
-        "body": _BINARY,
-    }
-)
-"""Puts: the Parquet form."""
-
-DECODED: Final = from_arrow_schema(SCHEMA)
-"""Headers and commands, flat; of a message that cannot be decoded, what could be and the problem."""
-
-MESSAGE: Final = from_arrow_schema(MESSAGE_SCHEMA)
-"""What ``with_decoded`` adds to a DataFrame, each column with a prefix to its name."""
-
-TRANSLATED: Final = _schema(
-    {
-        "seq": _LONG,
-        "time": _TIME,
-        "qmgr": _STRING,
-        "queue": _STRING,
-        "user": _STRING,
-        "command": _STRING,
-        "n": _INT,
-        "operation": _STRING,
-        "mqsc": _STRING,
-        "pcf": _STRING,
-        "mqi": _STRING,
-        "reason": _INT,
-        "problem": _STRING,
-    }
-)
-"""One row for each operation. A command without operations has one row with the reason."""
-
-
-DIFFERENCES: Final = _schema(
-    {
-        "seq": _LONG,
-        "time": _TIME,
-        "qmgr": _STRING,
-        "user": _STRING,
-        "program": _STRING,
-        "command": _STRING,
-        "rule": _STRING,
-        "since": _LONG,
-        "change": _STRING,
-        "queue": _STRING,
-        "sub_name": _STRING,
-        "sub_user": _STRING,
-        "topic": _STRING,
-        "old": _STRING,
-        "new": _STRING,
-        "why": _STRING,
-    }
-)
-"""Differences between the versions, as ``commands.replay.differences.Difference`` has them."""
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:

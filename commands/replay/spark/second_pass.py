@@ -16,6 +16,7 @@ from typing import Any, Final, Protocol
 
 import pyarrow as pa
 from pyspark.sql import (
+    Column,
     DataFrame,
     functions as F,  # noqa: N812 - Spark's own custom
 )
@@ -24,12 +25,12 @@ from pyspark.sql.types import StructType
 from commands.broker.objects import CONTROL_QUEUE
 from commands.broker.outcome import Arrival, Outcome
 from commands.mqsc.broker import Broker
+from commands.replay.arrivals import RepeatedSeqError
 from commands.replay.spark.control import INTERVAL
 from commands.replay.spark.journal import BEFORE_ALL, Replica, SubscriptionJournal
 from commands.replay.spark.prepare import CHOSEN, Prepared
 from commands.replay.spark.replay_setup import ReplaySetup
 from commands.replay.spark.schemas import COLUMNS, columns
-from rfh2.errors import QPubSubError
 from streams.operations import RetainedPublication, RetainedStored
 from streams.topic_space import TopicSpace
 
@@ -39,10 +40,6 @@ lane, an interval, which has its ``after`` as seq and its state as body."""
 
 _NOTHING: Final = {"now": "timestamp", "queue": "string", "user": "string", "md": "binary", "topic": "string"}
 """What an interval does not have."""
-
-
-class RepeatedSeqError(QPubSubError):
-    """Two messages of a queue manager have the same ``seq``, so their order is not known."""
 
 
 Result = tuple[Outcome, TopicSpace]
@@ -117,8 +114,12 @@ def second_pass(ready: Prepared, lanes: Sequence[Lane], keeper: Callable[[], Kee
     return in_order.select(*names).mapInArrow(run, schema)
 
 
-def intervals_of(lanes: Sequence[Lane]) -> Iterator[DataFrame]:
-    """The intervals of each lane, once for each range that needs them: the columns WORK."""
+def intervals_of(lanes: Sequence[Lane], places: Column | None = None) -> Iterator[DataFrame]:
+    """The intervals of each lane: the columns WORK.
+
+    places: where each goes, a list of numbers made of the first and the last range that needs it; None for each range.
+    """
+    where = F.sequence("first", "last") if places is None else places
     nothing = {name: F.lit(None).cast(kind) for name, kind in _NOTHING.items()}
     for number, lane in enumerate(lanes):
         rows = lane.notes.where(F.col("kind") == INTERVAL).select(
@@ -128,7 +129,7 @@ def intervals_of(lanes: Sequence[Lane]) -> Iterator[DataFrame]:
             "until",
             F.encode("text", "UTF-8").alias("body"),
             F.lit(number).alias("lane"),
-            F.explode(F.sequence("first", "last")).alias("range"),
+            F.explode(where).alias("range"),
         )
         yield rows.withColumns(nothing).select(*WORK)
 
@@ -153,7 +154,7 @@ class RangeTask:
         self._lanes = lanes
         self._intervals: dict[tuple[int, str], list[tuple[int, int, str]]] = {}
         self._qmgrs: dict[str, list[_Local]] = {}
-        self._last: dict[str, int] = {}
+        self._last: dict[str, Arrival] = {}
 
     def run(self, rows: Iterable[tuple[Any, ...]]) -> Iterator[pa.RecordBatch]:
         """What the keeper gives. rows: the arguments of ``process``, in order."""
@@ -201,9 +202,12 @@ class RangeTask:
         if topic is not None and lane is not None:
             known[lane].find(arrival, topic)
             return
-        if self._last.get(qmgr) == seq:
-            raise RepeatedSeqError(f"seq {seq} occurs twice in queue manager {qmgr}")
-        self._last[qmgr] = seq
+        last = self._last.get(qmgr)
+        if last is not None and last.seq == seq:
+            if last == arrival:
+                return
+            raise RepeatedSeqError.of(seq, qmgr)
+        self._last[qmgr] = arrival
         results = [(local.process(arrival), local.space) for local in known]
         if chosen:
             self.keeper.keep(arrival, qmgr, results)

@@ -32,16 +32,19 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from pyspark import SparkConf, SparkContext
-from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
+from pyspark.sql.utils import is_remote
 
 from commands.replay.spark.source import CaptureDataSource
+from commands.replay.spark.sql_functions import register_functions
 from rfh2.distribution import how_to_install
 from rfh2.errors import QPubSubError
 from rfh2.terminal_escape import harmless
+
+if TYPE_CHECKING:
+    from pyspark import SparkConf
 
 
 @cache
@@ -82,9 +85,11 @@ def _pack(archive: zipfile.ZipFile, directory: Traversable, name: str) -> None:
 
 
 def ship(spark: SparkSession) -> None:
-    """Send the package to the executors of a session, including those that start later."""
-    # The driver gives it to every executor that starts, however late.
-    spark.sparkContext.addPyFile(str(packed(private_directory() / "qpubsub.zip")))
+    """Send the package to the executors of a session, also through Spark Connect, and to those that start later.
+
+    The dependencies of the extra ``spark`` are not sent: the executors' Python must have them.
+    """
+    spark.addArtifacts(str(packed(private_directory() / "qpubsub.zip")), pyfile=True)
 
 
 _WRAPPER: Final = """#!/bin/sh
@@ -141,6 +146,8 @@ def wrapped_java(java: Path) -> Path:
 
 def launched(conf: SparkConf) -> Any:
     """A Java for *conf*, as SparkContext takes it for its gateway; its stderr is passed on to this process's own."""
+    from pyspark.java_gateway import launch_gateway  # noqa: PLC0415 - a client of Spark Connect may not have it
+
     reading, writing = os.pipe()
     threading.Thread(target=_pass_on, args=(reading,), name="qpubsub-java-stderr", daemon=True).start()
     try:
@@ -164,7 +171,11 @@ def _pass_on(reading: int) -> None:
 
 LOCAL: Final = "local[*]"
 _APP: Final = "qpubsub"
-_ARROW_ROWS: Final = 2000
+_SQL: Final = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "2000",
+}
 
 _LOGGING: Final = """rootLogger.level = error
 rootLogger.appenderRef.stderr.ref = stderr
@@ -179,22 +190,41 @@ appender.stderr.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n
 def session(master: str = LOCAL, memory: str = "1g", **settings: str) -> SparkSession:
     """A session, the running one if there is one, that knows the format ``qpubsub``.
 
-    To a cluster, which is any master but a local one, the package goes along (``package_archive``). master: as
-    spark-submit takes it. memory: of the driver, which in local mode does all the work of Java. settings: more of
-    Spark's own, with ``__`` for a dot. Raises JavaMissingError.
+    To a cluster, which is any master but a local one, the package goes along (``ship``). master: as spark-submit takes
+    it, or the ``sc://host`` of Spark Connect; a session of Spark Connect that runs is used whatever it is. memory: of
+    the driver, which in local mode does all the work of Java. settings: more of Spark's own, with ``__`` for a dot.
+    Raises JavaMissingError.
     """
-    provide_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    given = {name.replace("__", "."): value for name, value in settings.items()}
+    if master.startswith("sc://") or is_remote():
+        return _remote(master, {**_SQL, **given})
+    return _local(master, memory, given)
+
+
+def _remote(master: str, settings: dict[str, str]) -> SparkSession:
+    builder = SparkSession.builder.remote(master) if master.startswith("sc://") else SparkSession.builder
+    spark = builder.getOrCreate()
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+    ship(spark)
+    register(spark)
+    return spark
+
+
+def _local(master: str, memory: str, settings: dict[str, str]) -> SparkSession:
+    """A session of this process: it has a Java of its own."""
+    from pyspark import SparkConf, SparkContext  # noqa: PLC0415 - a client of Spark Connect may not have them
+
+    provide_java()
     chosen = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "ERROR",
         "spark.driver.memory": memory,
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_logging_file()}",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-        "spark.sql.execution.arrow.maxRecordsPerBatch": str(_ARROW_ROWS),
-        **{name.replace("__", "."): value for name, value in settings.items()},
+        **_SQL,
+        **settings,
     }
     local = re.fullmatch(r"local(?:\[(\*|\d+)(?:,.*)?\])?", master)
     if local is not None:
@@ -218,8 +248,11 @@ def _is_submitted() -> bool:
 
 
 def register(spark: SparkSession) -> None:
-    """Make the format ``qpubsub`` known to a session."""
+    """Make the format ``qpubsub`` and the functions of ``sql_functions`` known to a session."""
+    # Spark refuses a source that takes conditions unless the session allows it.
+    spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
     spark.dataSource.register(CaptureDataSource)
+    register_functions(spark)
 
 
 def _logging_file() -> Path:

@@ -2,8 +2,10 @@
 
 Options: ``path`` (a file, a directory or a glob; ``load`` takes several), ``format`` (``auto``), ``defaultQueue`` (the
 queue of messages that name none; ``natural`` is the one that the command in the message belongs on), ``pieceBytes``
-(how large a part of a file one task reads). Of streams, how much one batch takes: ``maxFilesPerTrigger``,
-``maxBytesPerTrigger`` (one file at least). Any other option is an error.
+(how large a part of a file one task reads), ``mode``, for records that cannot be read: ``PERMISSIVE``, rows with a
+problem; ``DROPMALFORMED``, nothing; ``FAILFAST``, an error. Of streams, how much one batch takes:
+``maxFilesPerTrigger``, ``maxBytesPerTrigger`` (one file at least), and ``filesLog``, a directory for the names of the
+files that were read. Any other option is an error.
 
 ``df.write.format("qpubsub")``: puts as JSON Lines or Parquet, captured messages in any format that has a writer.
 
@@ -27,6 +29,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import parquet
 from pyspark import TaskContext
 from pyspark.errors import AnalysisException
@@ -36,6 +39,7 @@ from pyspark.sql.datasource import (
     DataSourceArrowWriter,
     DataSourceReader,
     DataSourceStreamReader,
+    Filter,
     InputPartition,
     WriterCommitMessage,
 )
@@ -45,8 +49,10 @@ from pyspark.sql.types import StructType
 from commands.broker.puts import Put
 from commands.disk.files import to_disk
 from commands.replay.spark.captured_values import captured_values
+from commands.replay.spark.files_log import FilesLog
 from commands.replay.spark.piece_reader import read_piece
-from commands.replay.spark.pieces import PIECE_BYTES, Piece, ReadTask, files_of, pieces_of, seq_after
+from commands.replay.spark.pieces import PIECE_BYTES, Piece, ReadTask, files_of, path_of, pieces_of, seq_after, tasks_of
+from commands.replay.spark.pushed_filters import Condition, conditions_of, needed
 from commands.replay.spark.schemas import CAPTURED, PUTS, READ, arrow_schema, check_columns, columns
 from rfh2.captured import CapturedMessage
 from rfh2.captures import FORMATS, write_captures
@@ -76,7 +82,7 @@ class FilesWriter(DataSourceArrowWriter):
         if form not in able:
             what = "puts" if self._puts else "captures"
             raise CaptureError(form, None, f"{what} are written as {', '.join(able)}")
-        self._directory, self._form, self._overwrite = Path(path.removeprefix("file:")), form, overwrite
+        self._directory, self._form, self._overwrite = path_of(path), form, overwrite
         self._job = uuid.uuid4().hex[:12]
         self._staging = self._directory / f"_qpubsub-{self._job}"
         # Not by the tasks: some of them may still begin after another has failed and the job is given up.
@@ -199,8 +205,9 @@ class TopicSource:
 
 FORMAT: Final = "qpubsub"
 _PLACE: Final = ("path", "paths")
-_READ_OPTIONS: Final = ("format", "defaultQueue", "pieceBytes")
-_STREAM_OPTIONS: Final = (*_READ_OPTIONS, "maxFilesPerTrigger", "maxBytesPerTrigger")
+_MODES: Final = ("PERMISSIVE", "DROPMALFORMED", "FAILFAST")
+_READ_OPTIONS: Final = ("format", "defaultQueue", "pieceBytes", "mode")
+_STREAM_OPTIONS: Final = (*_READ_OPTIONS, "maxFilesPerTrigger", "maxBytesPerTrigger", "filesLog")
 _WRITE_OPTIONS: Final = ("format",)
 
 
@@ -218,16 +225,26 @@ class CaptureDataSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """For ``spark.read``."""
+        _check_schema(schema)
         return _Reader(_Options(self.options, _READ_OPTIONS))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
         """For ``spark.readStream``."""
+        _check_schema(schema)
         return _StreamReader(_Options(self.options, _STREAM_OPTIONS))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
         """For ``df.write``: puts or captured messages, by their columns."""
         _check_options(self.options, _WRITE_OPTIONS)
         return FilesWriter(schema, overwrite, _paths(self.options)[0], self.options.get("format", "jsonl"))
+
+
+def _check_schema(given: StructType) -> None:
+    """Raises CaptureError for a schema that somebody asks for."""
+    if given != READ:
+        raise CaptureError(
+            FORMAT, None, "the columns of this format are its own: leave out schema(), and select from them"
+        )
 
 
 class _Options:
@@ -241,11 +258,27 @@ class _Options:
         self.piece_bytes = _number(given, "pieceBytes", PIECE_BYTES, least=1)
         self.most_files = _number(given, "maxFilesPerTrigger", 0)
         self.most_bytes = _number(given, "maxBytesPerTrigger", 0)
+        self.mode = given.get("mode", _MODES[0]).upper()
+        if self.mode not in _MODES:
+            raise CaptureError(FORMAT, None, f"option mode must be one of {', '.join(_MODES)}, not {given['mode']}")
+        self.files_log = path_of(given["filesLog"]) if given.get("filesLog") else None
+
+    def tasks(self, pieces: Sequence[Piece]) -> Sequence[InputPartition]:
+        """*pieces* as tasks."""
+        return tasks_of(pieces, self.piece_bytes)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The batches of one piece."""
+        """The batches of one task."""
         assert isinstance(partition, ReadTask)
-        return read_piece(partition.piece, self.default_queue)
+        for piece in partition.pieces:
+            for batch in read_piece(piece, self.default_queue):
+                yield batch if self.mode == "PERMISSIVE" else self._without_problems(batch)
+
+    def _without_problems(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        problems = batch.column("problem")
+        if self.mode == "FAILFAST" and problems.null_count < batch.num_rows:
+            raise CaptureError(FORMAT, None, f"mode FAILFAST: {problems.drop_null()[0].as_py()}")
+        return batch.filter(pc.is_null(problems))
 
 
 def _check_options(given: Iterable[str], known: Sequence[str]) -> None:
@@ -280,11 +313,16 @@ def _paths(given: Any) -> list[str]:
 class _Reader(DataSourceReader):
     def __init__(self, options: _Options) -> None:
         self._options = options
+        self._conditions: list[Condition] = []
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 - Spark's name
+        self._conditions = conditions_of(filters)
+        return filters
 
     def partitions(self) -> Sequence[InputPartition]:
         options = self._options
         pieces = pieces_of(files_of(options.paths), options.form, piece_bytes=options.piece_bytes)
-        return [ReadTask(piece) for piece in pieces]
+        return options.tasks([*needed(pieces, self._conditions)] if self._conditions else pieces)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return self._options.read(partition)
@@ -293,12 +331,15 @@ class _Reader(DataSourceReader):
 class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Files as they appear in directories: each once, whole; to be seen whole, it has to be moved there.
 
-    The offset names every file that was read, and says where counting begins in it.
+    The offset names every file that was read, and says where counting begins in it. With ``filesLog`` it has a number
+    instead: the names are in a directory (``files_log``), and the offset is as long at the end of a year as on the
+    first day.
     """
 
     def __init__(self, options: _Options) -> None:
         self._options = options
         self._until: frozenset[str] | None = None
+        self._log = None if options.files_log is None else FilesLog(options.files_log)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
         """Leave files that appear from now on to the next run."""
@@ -310,7 +351,8 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: dict[str, Any] | None = None, limit: Any = None) -> dict[str, Any]:  # noqa: N802
         options = self._options
         before = start or self.initialOffset()
-        new = [path for path in files_of(options.paths) if str(path) not in before["files"]]
+        known = before["files"] if self._log is None else self._log.up_to(before)
+        new = [path for path in files_of(options.paths) if str(path) not in known]
         if self._until is not None:
             new = [path for path in new if str(path) in self._until]
         # In the order in which they were put there: rename keeps the time of the last write, but not that of the inode.
@@ -329,23 +371,29 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         begin = before["next"]
         pieces = pieces_of(new, options.form, begin, options.piece_bytes)
         first = {piece.path: piece.first_seq for piece in reversed(pieces)}
-        following = seq_after(pieces, begin) if any(piece.end is None for piece in pieces) else begin
+        following = begin if all(piece.numbered for piece in pieces) else seq_after(pieces, begin)
+        if self._log is not None:
+            return {"log": self._log.add(before, first), "next": following}
         return {"files": {**before["files"], **first}, "next": following}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         options = self._options
-        tasks: list[InputPartition] = []
-        for path, first_seq in end["files"].items():
-            if path not in start["files"]:
-                pieces = pieces_of([Path(path)], options.form, first_seq, options.piece_bytes)
-                tasks += [ReadTask(piece) for piece in pieces]
-        return tasks
+        if self._log is None:
+            new = {path: at for path, at in end["files"].items() if path not in start["files"]}
+        else:
+            new = self._log.between(start, end)
+        pieces: list[Piece] = []
+        for path, first_seq in new.items():
+            pieces += pieces_of([Path(path)], options.form, first_seq, options.piece_bytes)
+        return options.tasks(pieces)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return self._options.read(partition)
 
     def commit(self, end: dict[str, Any]) -> None:
-        """Do nothing: files stay where they are."""
+        """Files stay where they are; what the log no longer needs is deleted."""
+        if self._log is not None:
+            self._log.forget(end)
 
 
 __all__ = ["FORMAT", "CaptureDataSource", "Piece"]

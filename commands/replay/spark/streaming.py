@@ -7,7 +7,8 @@ that is started again, begins with what the last finished batch left, so that no
 Within a batch messages are put in the order of ``seq``. A message that may come in a later batch than one behind it
 asks for patience: with ``hold`` a message waits, in the state, until one with a ``seq`` that many higher has come, or
 nothing has for ``idle_s``. What comes later still is not processed, and not lost either: it goes out as it came, with
-``late`` for its kind; and so does a second message with the same ``seq``. A record that could not be read goes out
+``late`` for its kind; and so does a second message with the same ``seq``, unless it is an exact copy of one that is
+there: a replay that never ends cannot end with an error as the others do. A record that could not be read goes out
 with ``problem`` for its kind.
 """
 
@@ -27,7 +28,6 @@ from pyspark.sql import (
     functions as F,  # noqa: N812 - Spark's own custom
 )
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
-from pyspark.sql.types import StringType, StructField, StructType, TimestampType
 
 from commands.broker.outcome import Arrival
 from commands.broker.state import from_microseconds, to_microseconds
@@ -35,7 +35,7 @@ from commands.mqsc.broker import Broker
 from commands.replay.arrivals import DEFAULT_QMGR
 from commands.replay.spark.continued import Changes, RetainedRow, Waiting, begun, continued, turn
 from commands.replay.spark.replay_setup import ReplaySetup
-from commands.replay.spark.schemas import CAPTURED, PUTS, check_columns
+from commands.replay.spark.schemas import CAPTURED, STREAMED, check_columns
 from rfh2.errors import QPubSubError
 
 LATE: Final = "late"
@@ -43,16 +43,6 @@ LATE: Final = "late"
 
 PROBLEM: Final = "problem"
 """The kind of a row that is no put, but says why a record could not be read."""
-
-STREAMED: Final = StructType(
-    [
-        *PUTS.fields,
-        StructField("time", TimestampType()),
-        StructField("user", StringType()),
-        StructField("problem", StringType()),
-    ]
-)
-"""Puts; time and user are those of a late message, which has md and body of its own; problem is for a problem."""
 
 STATE_STORE: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 """What ``spark.sql.streaming.stateStore.providerClass`` has to be."""
@@ -71,18 +61,24 @@ class SettingChangedError(QPubSubError):
 
 
 def replay_stream(
-    captured: DataFrame, setup: str = "", semantics: str = "v7", *, hold: int = 0, idle_s: float | None = None
+    captured: DataFrame,
+    setup: str = "",
+    semantics: str = "v7",
+    *,
+    hold: int = 0,
+    idle_s: float | None = None,
+    monotonic_clock: bool = False,
 ) -> DataFrame:
     """The puts of a stream of captured messages, late messages and problems: the columns of STREAMED.
 
-    captured: a streaming DataFrame with the columns of CAPTURED, or of READ. setup, semantics: as for ``replayed``; the
-    same for as long as the checkpoint is used, else the query fails with SettingChangedError. hold: how much higher the
-    seq of a message must be that lets one go. idle_s: seconds without a message of its queue manager after which
-    whatever waits is let go; None for never. A query with both never ends by itself: it is not for the trigger
-    ``availableNow``. Raises SchemaError; QPubSubError where the setup fails.
+    captured: a streaming DataFrame with the columns of CAPTURED, or of READ. setup, semantics, monotonic_clock: as for
+    ``replayed``; the same for as long as the checkpoint is used, else the query fails with SettingChangedError. hold:
+    how much higher the seq of a message must be that lets one go. idle_s: seconds without a message of its queue
+    manager after which whatever waits is let go; None for never. A query with both never ends by itself: it is not for
+    the trigger ``availableNow``. Raises SchemaError; QPubSubError where the setup fails.
     """
     check_columns(captured.schema, CAPTURED, "the capture")
-    setting = ReplaySetup(setup, semantics)
+    setting = ReplaySetup(setup, semantics, monotonic_clock=monotonic_clock)
     setting.broker(DEFAULT_QMGR)
     captured.sparkSession.conf.set("spark.sql.streaming.stateStore.providerClass", STATE_STORE)
     messages = captured.select(
@@ -111,9 +107,9 @@ def _problem(captured: DataFrame) -> Column:
     return F.coalesce(known, missing)
 
 
-def digest_of(setting: ReplaySetup) -> str:
+def digest_of(setting: ReplaySetup, version: int = _VERSION) -> str:
     """What the state remembers of a setting, and of the form that it is in."""
-    described = json.dumps([_VERSION, setting.setup, setting.semantics])
+    described = json.dumps([version, setting.setup, setting.semantics, *([True] if setting.monotonic_clock else [])])
     return hashlib.sha256(described.encode()).hexdigest()
 
 
@@ -162,7 +158,7 @@ class _Replay(StatefulProcessor):
         qmgr, place, new = key[0], self._where(), []
         for row in rows:
             if row.problem is not None:
-                yield _row(row.seq, 0, PROBLEM, qmgr, row.queue, *_NOTHING, None, None, None, None, row.problem)
+                yield _row(row.seq, 0, qmgr, PROBLEM, qmgr, row.queue, *_NOTHING, None, None, None, None, row.problem)
             else:
                 new.append((row.seq, Waiting(row.at, row.queue, row.user, _bytes(row.md), bytes(row.body))))
         if not new:
@@ -171,7 +167,7 @@ class _Replay(StatefulProcessor):
         found = turn(new, waiting, place.last, place.highest, self._hold)
         for seq, late in found.late:
             time = None if late.at is None else from_microseconds(late.at)
-            yield _row(seq, 0, LATE, qmgr, late.queue, *_NOTHING, late.md, late.body, time, late.user, None)
+            yield _row(seq, 0, qmgr, LATE, qmgr, late.queue, *_NOTHING, late.md, late.body, time, late.user, None)
         for seq in found.released:
             self._waiting.removeKey((seq,))
         for seq, message in found.waits.items():
@@ -225,7 +221,8 @@ class _Replay(StatefulProcessor):
         now, digest = from_microseconds(place.now), hashlib.blake2b(place.digest, digest_size=16)
         for seq, message in in_order:
             if message.at is not None:
-                now = from_microseconds(message.at)
+                at = from_microseconds(message.at)
+                now = max(now, at) if self._setting.monotonic_clock else at
             outcome = broker.process(Arrival(seq, now, message.queue, message.md, message.body, message.user))
             changes.take(seq, outcome.effects)
             digest.update(b"%d %d " % (seq, len(message.body)))
@@ -233,7 +230,9 @@ class _Replay(StatefulProcessor):
             for n, put in enumerate(outcome.puts):
                 completion = None if put.completion is None else put.completion.value
                 where = (put.qmgr, put.queue, put.topic, put.sub_name)
-                yield _row(seq, n, put.kind.value, *where, completion, put.reason, put.md, put.body, None, None, None)
+                yield _row(
+                    seq, n, qmgr, put.kind.value, *where, completion, put.reason, put.md, put.body, None, None, None
+                )
         self._write(changes)
         reached = place._replace(last=in_order[-1][0], now=to_microseconds(now), digest=digest.digest())
         self._place.update(tuple(reached))

@@ -80,14 +80,16 @@ def translated(
     semantics: str = "v7",
     *,
     ranges: int | None = None,
-    selection: MessageSelection = EVERYTHING,
+    selection: MessageSelection | str = EVERYTHING,
+    tasks: int | None = None,
+    monotonic_clock: bool = False,
 ) -> DataFrame:
     """The operations that *captured* leads to, in order of seq and n, with their text in MQSC, PCF and MQI calls.
 
     The arguments are those of ``replayed``. A RegSub that finds its subscription is an alteration, a DeregSub takes
     away what an earlier RegSub made: the commands are run. Raises what ``replayed`` does.
     """
-    ready = prepared(captured, ReplaySetup(setup, semantics), ranges, selection)
+    ready = prepared(captured, ReplaySetup(setup, semantics, monotonic_clock=monotonic_clock), ranges, selection, tasks)
     return second_pass(ready, [first_pass(ready, semantics, clears=True)], _OperationKeeper, TRANSLATED)
 
 
@@ -102,10 +104,10 @@ class PutKeeper(PutsKeeper):
         """Whether it is time to take the batch."""
         return self._held.is_full
 
-    def keep(self, arrival: Arrival, _qmgr: str, results: Sequence[Result]) -> None:
+    def keep(self, arrival: Arrival, qmgr: str, results: Sequence[Result]) -> None:
         """Take the result of one message."""
         ((outcome, _),) = results
-        self._held.add(arrival.seq, outcome.puts)
+        self._held.add(arrival.seq, qmgr, outcome.puts)
 
     def take(self) -> Iterator[pa.RecordBatch]:
         """Give what was kept since the last time."""
@@ -131,15 +133,19 @@ def replayed(
     semantics: str = "v7",
     *,
     ranges: int | None = None,
-    selection: MessageSelection = EVERYTHING,
+    selection: MessageSelection | str = EVERYTHING,
+    tasks: int | None = None,
+    monotonic_clock: bool = False,
 ) -> DataFrame:
-    """The puts that *captured* leads to, in order of seq and n: equal to those of the local replay.
+    """The puts that *captured* leads to, in order of seq, at_qmgr and n: equal to those of the local replay.
 
-    captured: the columns of CAPTURED, in any order and partitioning; ``seq`` is unique in each queue manager. It is
-    read several times: cache it, or have it in Parquet. setup: MQSC for every queue manager. semantics: ``v7`` or
-    ``v6``. ranges: number of tasks of the second pass; None for one for each 100,000 messages. selection: whose puts;
-    all messages are replayed. The first pass is run here, the second one when the result is used. Raises SchemaError;
-    QPubSubError where the setup fails.
+    captured: the columns of CAPTURED, in any order and partitioning; a ``seq`` belongs to one message of each queue
+    manager (``commands.replay.arrivals``). It is read several times: cache it, or have it in Parquet. setup: MQSC for
+    every queue manager. semantics: ``v7`` or ``v6``. ranges: number of tasks of the second pass; None for one for each
+    100,000 messages. selection: whose puts; all messages are replayed. tasks: how many run at a time, for a cluster
+    that will be larger than it is now; None for what the session says (``prepare.cores_of``). monotonic_clock: no
+    message comes earlier than the one before it at its queue manager. The first pass is run here, the second one when
+    the result is used. Raises SchemaError; QPubSubError where the setup fails.
     """
-    ready = prepared(captured, ReplaySetup(setup, semantics), ranges, selection)
+    ready = prepared(captured, ReplaySetup(setup, semantics, monotonic_clock=monotonic_clock), ranges, selection, tasks)
     return second_pass(ready, [first_pass(ready, semantics)], PutKeeper, PUTS)

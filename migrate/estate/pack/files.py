@@ -20,6 +20,7 @@ from hashlib import file_digest
 from pathlib import Path
 from typing import Final
 
+from commands.config.home import Home
 from commands.disk.permissions import make_directory, private
 from commands.network.estate_file import Estate
 from migrate.contents import SUMS
@@ -58,7 +59,7 @@ def write_pack(
     out: Path,
     found: EstateOverview,
     estate: Estate,
-    home: Path,
+    home: Home,
     applications: Applications,
     now: datetime,
     advance: Callable[[int], None],

@@ -14,6 +14,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from commands.broker.objects import CONTROL_QUEUE
+from commands.config.home import Home
 from commands.network.estate_file import Estate
 from migrate.checklist import document, in_code, plain
 from migrate.estate.pack.collecting import THE_REST, ApplicationImpact, Impact
@@ -26,7 +28,7 @@ _SHOWN: Final = 12
 _SIGNED_BY: Final = ("Application owner", "Administrator of the queue managers", "Change board")
 
 
-def runbook(impact: Impact, estate: Estate, home: Path) -> str:
+def runbook(impact: Impact, estate: Estate, home: Home) -> str:
     """Markdown for the whole estate. home: of the queue managers."""
     return document(_lines(impact, estate, f"{shlex.quote(str(estate.directory))} --home {shlex.quote(str(home))}"))
 
@@ -81,6 +83,9 @@ def _lines(impact: Impact, estate: Estate, place: str) -> Iterator[str]:
     yield ""
     yield "## In this order"
     yield ""
+    yield f"The last record in the sources of these plans: {_ages(planned)}. What registered or was published later is"
+    yield "in no plan until the sources are taken again, which each wave does when its applications have stopped."
+    yield ""
     yield from (f"{number}. {step}" for number, step in enumerate(_steps(impact, estate, place), 1))
     yield ""
     yield "## When a wave is taken back"
@@ -116,18 +121,38 @@ def _steps(impact: Impact, estate: Estate, place: str) -> Iterator[str]:
         live = [record for record in records if estate.named(record.qmgr).is_live]
         here = [record for record in records if record not in live and not _has_scripts(estate.directory, record)]
         elsewhere = [record for record in records if record not in live and record not in here]
-        yield f"Stop the publish/subscribe applications of wave {wave}: {plain(_applications(impact, records))}."
-        yield f"Stop the brokers of wave {wave}: {plain(_some([record.qmgr for record in records]))}."
+        create = " --create" * any(record.state not in DONE for record in here)
         if any(record.tool is Tool.MIGMBBRK for record in here):
-            yield f"`qpubsub estate apply {place} --wave {wave} --initial`. It makes topic objects for access control."
-            yield "Review the security commands of each report, and run those that are right."
+            yield (
+                f"`qpubsub estate apply {place} --wave {wave} --initial{create}`, while the brokers run. It makes "
+                "topic objects for access control."
+            )
+            yield "While the brokers run: review the security commands of each report, and run those that are right."
+        if any(record.tool is Tool.MIGMBBRK for record in live):
+            yield "While the brokers run: review `amqmigrateacl.txt` of each plan."
+        yield (
+            f"Stop the publish/subscribe applications of wave {wave}: {plain(_applications(impact, records))}. The "
+            f"outage begins.{_foretold(records)}"
+        )
+        yield (
+            f"Wait until {CONTROL_QUEUE} and the stream queues of the brokers of wave {wave} are empty: `DISPLAY "
+            "QLOCAL(...) CURDEPTH` shows 0."
+        )
+        only = " ".join(f"--only {shlex.quote(record.qmgr)}" for record in records)
+        yield (
+            f"Take the sources of wave {wave} again: `qpubsub estate extract {place} {only} --again` where estate.toml "
+            "has `extract`, else the same files from the same place."
+        )
+        yield f"`qpubsub estate plan {place} {only}`. A broker whose sources are as before keeps its plan."
+        yield f"See that `qpubsub estate diff {place} {only}` shows nothing new for a broker with another plan."
+        yield f"Stop the brokers of wave {wave}: {plain(_some([record.qmgr for record in records]))}."
         confirmed = ["stopped"] if live else []
         if any(record.tool is Tool.MIGMBBRK for record in live):
             yield (
                 f"`qpubsub estate apply {place} --wave {wave} --through authorities --confirm stopped`. It makes topic "
                 "objects for access control."
             )
-            yield "Review `amqmigrateacl.txt` of each plan, and run those of its commands that are right."
+            yield "Run those commands of `amqmigrateacl.txt` that were found right."
             yield "Upgrade each Message Broker that goes on with its message flows to version 7, and leave it stopped."
             confirmed += ["security", "upgraded"]
         if live:
@@ -137,7 +162,7 @@ def _steps(impact: Impact, estate: Estate, place: str) -> Iterator[str]:
                 "loaded by hand, load the file, and run this again with the `--confirm` that it names."
             )
         elif here:
-            yield f"`qpubsub estate apply {place} --wave {wave}`"
+            yield f"`qpubsub estate apply {place} --wave {wave}{create}`"
         if live or here:
             yield f"`qpubsub estate verify {place} --wave {wave}`. No difference may be named."
         for record in elsewhere:
@@ -152,7 +177,23 @@ def _rollback(impact: Impact, place: str) -> Iterator[str]:
     for wave, records in reversed(list(_by_wave(impact, planned))):
         yield f"Stop the publish/subscribe applications of wave {wave}: {plain(_applications(impact, records))}."
         yield f"`qpubsub estate undo {place} --wave {wave}`"
-        yield f"Start the brokers of wave {wave} again, and the applications."
+        yield (
+            f"Start the brokers of wave {wave} again, and the applications. What was published since the cutover is "
+            "not carried back: messages on subscriber queues stay, what is retained is what the old broker had."
+        )
+
+
+def _ages(records: Sequence[Record]) -> str:
+    until = sorted(record.until for record in records if record.until)
+    return "not known" if not until else f"{until[0]} (the oldest), {until[-1]} (the newest)"
+
+
+def _foretold(records: Sequence[Record]) -> str:
+    """How long the rehearsal took: it carries a plan out, compares, and takes it back, so the migration takes less."""
+    seconds = sum(record.rehearsed_seconds for record in records)
+    if not seconds:
+        return " How long the wave takes is known when it has been rehearsed."
+    return f" The rehearsal of the wave took {seconds:,.0f} s, broker after broker; the migration takes less."
 
 
 def _by_wave(impact: Impact, records: Sequence[Record]) -> Iterator[tuple[int, list[Record]]]:

@@ -1,4 +1,4 @@
-"""A number that comes twice, as in captures that were put together: each message is processed all the same."""
+"""A number that comes twice: a broker that is given the messages one by one processes each of them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import pytest
 
 from commands import Broker
 from commands.explain.build import CommandSpec, command_message
-from commands.replay import LocalReplay
 from rfh2.captured import CapturedMessage
 from rfh2.errors import EncodeError
 
@@ -31,13 +30,6 @@ def test_a_command_that_comes_twice_is_processed_twice() -> None:
     publish = command_message(CommandSpec("Publish", ("a",), data="x", seq=2))
     first, second = broker.handle(publish), broker.handle(publish)
     assert [put.kind for put in first] == [put.kind for put in second] == ["publication"]
-
-
-def test_a_capture_with_a_number_twice_is_replayed() -> None:
-    replay = LocalReplay()
-    puts = list(replay.puts([registration("a", 1), registration("b", 1)]))
-    assert puts == []
-    assert replay.counts.errors == 0
 
 
 @pytest.mark.parametrize("pcf", [False, True])

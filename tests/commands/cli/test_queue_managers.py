@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from commands.disk.lock import exclusive
-from commands.qmgr.store.opening import PROCESSOR_LOCK
+from commands.disk.lock import PROCESSOR_LOCK, exclusive
 from tests.commands.cli_runs import run
 
 MESSAGE = Path(__file__).parents[3] / "fixtures/captures/ibm/single_rfh2.dat"

@@ -438,11 +438,16 @@ def test_the_document_has_every_row() -> None:
     text = DOCS.read_text(encoding="utf-8")
     for word in COMMANDS:
         section = text.split(f"### {word} (")[1].split("### ")[0]
+        rows: dict[tuple[str, str], list[str]] = {}
         for name, equivalent in {**OPTIONS[word], **TAGS[word]}.items():
-            assert f"| `{name}` | {equivalent.mqi or '-'} | {equivalent.note} |" in section
-        for reason, instead in REASONS[word].items():
-            shown = "-" if instead is None else f"{instead} {MQRC_NAMES[instead]}"
-            assert f"| {reason} {reason_name(reason)} | {shown} |" in section
+            rows.setdefault((equivalent.mqi or "-", equivalent.note), []).append(f"`{name}`")
+        for (mqi, note), names in rows.items():
+            assert f"| {', '.join(names)} | {mqi} | {note} |" in section
+    for reason in {each for word in COMMANDS for each in REASONS[word]}:
+        cells = ["" if reason not in REASONS[word] else str(REASONS[word][reason] or "-") for word in COMMANDS]
+        assert f"| {reason} {reason_name(reason)} | {' | '.join(cells)} |" in text
+    for instead in {each for word in COMMANDS for each in REASONS[word].values() if each is not None}:
+        assert f"{instead} {MQRC_NAMES[instead]}" in text
 
 
 def test_the_values_of_options_have_one_bit_or_none() -> None:

@@ -21,7 +21,7 @@ from commands.qmgr.admin.pcf_server import PcfCommandServer
 from commands.qmgr.mqi.subscription_server import SubscriptionServer
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore
-from commands.qmgr.store.sqlite import utc_now
+from commands.qmgr.store.queue_manager import utc_now
 
 ANYBODY = Security({"*": ChannelRule()})
 

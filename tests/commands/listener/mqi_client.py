@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import ssl
 import struct
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
@@ -48,7 +48,7 @@ from rfh2.channel.segments import (
     split,
 )
 from rfh2.layouts import MQMD2, Layout
-from rfh2.mqi_constants import MQGMO_WAIT, MQMO_MATCH_MSG_TOKEN
+from rfh2.mqi_constants import MQGMO_WAIT, MQMO_MATCH_MSG_TOKEN, MQSO_MANAGED, MQSO_RESUME
 from rfh2.mqmd import Mqmd, decode_mqmd
 from rfh2.pcf_admin_names import MQOT_Q, MQOT_TOPIC
 
@@ -139,7 +139,7 @@ class MqiClient:
         if number != 1:
             action = b"".join(map(self.long, (number, 0, 1, 0, 0)))
             self.send(
-                replace(self.header(SegmentType.SOCKET_ACTION), conversation=None, of_connection=True).write(action)
+                self.header(SegmentType.SOCKET_ACTION)._replace(conversation=None, of_connection=True).write(action)
             )
             answered = self.receive()
             assert answered is not None
@@ -243,7 +243,7 @@ class MqiClient:
 
     def request_part(self, kind: int, data: bytes, first: bool) -> None:
         """Send a segment of a call, but not its last one."""
-        self.send(replace(self.header(kind), flags=FIRST if first else 0).write(data))
+        self.send(self.header(kind)._replace(flags=FIRST if first else 0).write(data))
 
     def reply(self, kind: int) -> Reply:
         """The reply to a call that was sent; heartbeats before it are answered."""
@@ -254,7 +254,7 @@ class MqiClient:
             header, payload = received
             if header.kind == SegmentType.HEARTBEAT:
                 self.heartbeats += 1
-                self.send(replace(header, flags=WHOLE).write(b""))
+                self.send(header._replace(flags=WHOLE).write(b""))
                 continue
             assert header.kind == kind + 0x10, header
             assert bool(header.flags & FIRST) is not bool(data)
@@ -378,7 +378,7 @@ class MqiClient:
             MQMO_MATCH_MSG_TOKEN if seq else 0,
         )
         token = seq.to_bytes(16, "big") if seq else b""
-        header = replace(self.header(SegmentType.REQUEST_MSGS), request=1)
+        header = self.header(SegmentType.REQUEST_MSGS)._replace(request=1)
         self.send(header.write(bytes(fields) + bytes(chosen) + token))
 
     def streamed(self) -> Streamed:
@@ -442,6 +442,14 @@ class MqiClient:
         at = SPI.size + 2 * SPI_BLOCK.size
         given_back = Structure(MQSD, bytearray(reply.body), at + 4 + LSD.size, self.order)
         return Subscribed(reply.reason, int.from_bytes(reply.body[at : at + 4], self.order), reply.handle, given_back)
+
+    def join(self, sub_id: bytes) -> Subscribed:
+        """The SPI call by which a session gets from a subscription that a program has open."""
+        lsd = self.structure(LSD, "LSD ", 1, Options=0x20000, SubId=sub_id, QName="", QMgrName="")
+        reply = self.spi(7, "SPB", self.long(0) + bytes(lsd) + self.sd(MQSO_RESUME | MQSO_MANAGED, "", ""))
+        at = SPI.size + 2 * SPI_BLOCK.size
+        hsub = int.from_bytes(reply.body[at : at + 4], self.order)
+        return Subscribed(reply.reason, hsub, reply.handle, Structure(MQSD, bytearray(MQSD.size), 0, self.order))
 
     def spi(
         self, verb: int, name: str, data: bytes, version: int = 1, handle: int = 0, described: bytes = b""

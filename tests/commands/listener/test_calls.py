@@ -18,7 +18,7 @@ from commands.listener import conversation
 from commands.qmgr.mqi.handles import MARKED_US, Handle, OpenQueues
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore
-from commands.qmgr.store.sqlite import utc_now
+from commands.qmgr.store.queue_manager import utc_now
 from rfh2 import Folder, Rfh2, decode
 from rfh2.ccsid import ByteOrder
 from rfh2.channel.layouts import MQGMO
@@ -553,6 +553,13 @@ def test_mqset_inhibits_puts_and_gets(client: MqiClient) -> None:
     assert (client.put(handle, b"y")[0], client.get(handle).reason) == (2051, 2016)
     assert client.set(handle, {9: 0}) == 0
     assert (client.put(handle, b"y")[0], client.get(handle).body) == (2051, b"x")
+
+
+def test_a_get_that_waits_ends_when_its_queue_is_inhibited(client: MqiClient, other: MqiClient) -> None:
+    handle, setting = client.opened("Q", IN | OUT), other.opened("Q", MQOO_SET)
+    client.request_get(handle, wait_ms=60_000)
+    assert other.set(setting, {9: 1}) == 0
+    assert client.reply(SegmentType.MQGET).reason == 2016
 
 
 @pytest.mark.rule("LSN-15")

@@ -30,7 +30,7 @@ from commands.mqsc.script import parse
 from commands.qmgr.admin.runner import StatementRunner
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.listeners import SOCKETS, AskedListeners, reached
-from commands.qmgr.store.sqlite import utc_now
+from commands.qmgr.store.queue_manager import utc_now
 from commands.running.status import status_of
 from rfh2 import pcf_admin_names as c
 from rfh2.channel.segments import SegmentType

@@ -28,7 +28,7 @@ from commands.listener.server import ListenerThread
 from commands.mqsc import Administration, execute, parse
 from commands.qmgr.admin.runner import StatementRunner
 from commands.qmgr.store import Durability, QueueManagerStore
-from commands.qmgr.store.sqlite import utc_now
+from commands.qmgr.store.queue_manager import utc_now
 from streams import TopicSpace
 from tests.commands.listener.conftest import listener_at
 from tests.commands.listener.mqi_client import MqiClient, StatusError

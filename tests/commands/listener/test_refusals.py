@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from commands.listener import calls, spi
 from commands.qmgr.mqi import refusals
 from commands.qmgr.mqi.refusals import MqiError, Refusal, check_get, check_put
 from commands.qmgr.store import QueueManagerStore
@@ -27,7 +28,7 @@ from rfh2.mqi_constants import (
     MQPMO_PASS_ALL_CONTEXT,
     MQPMO_SYNCPOINT,
 )
-from rfh2.mqmd import Mqmd
+from rfh2.mqmd import Mqmd, read_mqmd
 from rfh2.pcf_admin_names import MQOT_TOPIC
 from streams.topic_objects import TopicObject
 from tests.commands.listener.mqi_client import MqiClient
@@ -92,7 +93,7 @@ OF_JMS: list[tuple[str, Callable[[], None]]] = [
 
 
 def put(options: int = 0, on_topic: bool = False, **fields: Any) -> None:
-    check_put(Mqmd(version=2, **fields), options, on_topic=on_topic)
+    check_put(read_mqmd(Mqmd(version=2, **fields).encode()), options, on_topic=on_topic)
 
 
 @pytest.mark.rule("LSN-17")
@@ -151,6 +152,8 @@ def test_each_option_of_ibm_mq_is_done_or_refused() -> None:
 @pytest.mark.rule("LSN-47")
 def test_the_page_has_the_table_of_options() -> None:
     section = PAGE.read_text().split("## Options\n")[1].split("\n## ")[0]
-    assert re.findall(r"^\| (MQ[^|]+?) \| (.+?) \| (.*?) \|$", section, re.MULTILINE) == [
-        (family, ", ".join(done), ", ".join(refused) or "none") for family, done, refused in refusals.coverage()
+    assert re.findall(r"^\| ((?:MQ|SPI)[^|]+?) \| (.+?) \| (.*?) \|$", section, re.MULTILINE) == [
+        *((family, ", ".join(done), ", ".join(refused) or "none") for family, done, refused in refusals.coverage()),
+        calls.coverage(),
+        spi.coverage(),
     ]

@@ -23,7 +23,7 @@ from commands.qmgr.admin.runner import StatementRunner
 from commands.qmgr.mqi.subscription_requests import SubscriptionDescriptor, SubscriptionRequest, Verb
 from commands.qmgr.mqi.subscription_rules import described
 from commands.qmgr.store import QueueManagerStore
-from commands.qmgr.store.sqlite import utc_now
+from commands.qmgr.store.queue_manager import utc_now
 from rfh2.channel.layouts import MQSD
 from rfh2.channel.segments import Structure
 from rfh2.constants import MQRO_PAN
@@ -343,6 +343,27 @@ def test_programs_share_a_subscription_as_long_as_one_has_it_open(port: int, oth
     assert other.share(SHARED, "Sport/Golf", "team").reason == 2510
     assert (other.shut(joined.hsub), other.shut(joined.hobj)) == (0, 0)
     assert gone(home)
+
+
+@pytest.mark.parametrize("name", ["", "team"])
+def test_a_program_gets_from_a_subscription_that_another_one_has_open(
+    client: MqiClient, other: MqiClient, port: int, home: Path, name: str
+) -> None:
+    """As the sessions of a connection consumer do. Only the one that made it removes it."""
+    made = client.subscribed(MQSO_CREATE | MQSO_MANAGED | (MQSO_DURABLE if name else 0), "Sport/Soccer", name)
+    (sub_id,) = (each.sub_id for each in subscriptions_of(home))
+    assert (other.join(sub_id).reason, client.join(bytes(24)).reason) == (2428, 2428)  # bob's it is not
+    with MqiClient(port) as session:
+        assert session.connect() == 0
+        joined = session.join(sub_id)
+        assert joined.reason == 0
+        client.publish("Sport/Soccer", b"one")
+        assert got(session, joined.hobj).body == b"one"
+        assert (session.shut(joined.hsub), session.shut(joined.hobj)) == (0, 0)
+    client.publish("Sport/Soccer", b"two")
+    assert got(client, made.hobj).body == b"two"
+    assert client.shut(made.hsub, MQCO_REMOVE_SUB) == 0
+    assert client.join(sub_id).reason == 2428
 
 
 def test_4_3_a_subscription_of_an_administrator_is_resumed(client: MqiClient, other: MqiClient, home: Path) -> None:

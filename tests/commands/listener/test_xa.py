@@ -1,17 +1,24 @@
 """Global transactions: what XA calls return, and what a crash after each of them leaves behind.
 
-Rows of docs/conformance.md: LSN-48.
+Rows of docs/conformance.md: LSN-48, LSN-49.
 """
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner, Result
+from commands.qmgr.store.sqlite import utc_now
 
+from commands.broker.attribute_kinds import Shown
+from commands.broker.authority import no_groups
+from commands.cli import main
+from commands.qmgr.admin.runner import StatementRunner
 from commands.qmgr.store import QueueManagerStore
 from rfh2.channel.segments import SegmentType
 from rfh2.channel.xa import (
@@ -243,3 +250,50 @@ def test_after_a_crash_at_any_step_everything_is_there_once(
                 assert server.xa(last, "a") == XA_OK
             assert server.recovered() == []
             assert server.found() == (outcome if name in ("prepare", "ended") else BEFORE), name
+
+
+# With a listener, which then has its programs see the messages, and without one.
+@pytest.mark.rule("LSN-49")
+@pytest.mark.parametrize("listens", [True, False])
+def test_what_is_in_doubt_is_shown_and_ended_by_an_administrator(home: Path, listens: bool) -> None:
+    with listener_at(home) as port, MqiClient(port) as client:
+        server = Server(client)
+        client.put(server.source, b"one")
+        server.prepare("lost")
+        assert server.xa(START, "moved") == XA_OK
+        server.work()
+        assert (server.xa(END, "moved", TMSUCCESS), server.xa(PREPARE, "moved")) == (XA_OK, XA_OK)
+        if listens:
+            _end_both(home)
+            assert server.found() == ([b"one"], [b"lost"])
+            assert server.xa(COMMIT, "lost") == XAER_NOTA
+    if not listens:
+        _end_both(home)
+        with listener_at(home) as port, MqiClient(port) as client:
+            assert Server(client).found() == ([b"one"], [b"lost"])
+
+
+def _end_both(home: Path) -> None:
+    rows = {row["QMURID"]: row["EXTURID"] for row in mqsc(home, "DISPLAY CONN(*) WHERE(UOWSTATE EQ PREPARED) ALL")}
+    branch = f"XA_BQUAL[{b'branch'.hex().upper()}]"
+    assert rows == {
+        "0.1": f"XA_FORMATID[FFFFFFF9] XA_GTRID[{b'lost'.hex().upper()}] {branch}",
+        "0.2": f"XA_FORMATID[FFFFFFF9] XA_GTRID[{b'moved'.hex().upper()}] {branch}",
+    }
+    assert [row["UNCOM"] for row in mqsc(home, "DISPLAY QSTATUS(*) WHERE(UNCOM EQ YES)")] == ["YES", "YES"]
+    told = [json.loads(line) for line in transactions(home, "--json").output.splitlines()]
+    assert [(each["transaction"], each["put"], each["got"]) for each in told] == [("0.1", 1, 0), ("0.2", 1, 1)]
+    calls = (("--commit", "0.1"), ("-b", "0,2"), ("-c", "2"), ("-c", "x"), ("-c", "1", "-b", "2"))
+    assert [transactions(home, *each).exit_code for each in calls] == [0, 0, 1, 2, 2]
+    assert mqsc(home, "DISPLAY QSTATUS(*) WHERE(UNCOM EQ YES)") == []
+    assert transactions(home).stdout == ""
+
+
+def mqsc(home: Path, text: str) -> list[dict[str, Shown]]:
+    with QueueManagerStore.open(home, "QM1") as store:
+        ((_, answer),) = StatementRunner(store, "admin", no_groups, utc_now).run_script(text)
+        return [dict(row) for row in answer.objects or answer.found]
+
+
+def transactions(home: Path, *arguments: str) -> Result:
+    return CliRunner().invoke(main, ["rsvmqtrn", "-m", "QM1", "--home", str(home), *arguments])

@@ -72,6 +72,12 @@ class Shelf:
     def clear(self, name: str) -> int:
         return self.messages.pop(name, 0)
 
+    def has_uncommitted(self, name: str) -> bool:
+        return False
+
+    def in_doubt(self) -> tuple[()]:
+        return ()
+
 
 class Desk:
     """An administrator at a queue manager in memory."""

@@ -751,9 +751,18 @@ def test_filters(
 
 
 NO_HEADER: dict[str, Any] = {}
+MQSC = Cfin(c.MQIACF_ESCAPE_TYPE, c.MQET_MQSC)
+
+
+def text_of(command: str) -> Cfst:
+    return Cfst.of(c.MQCACF_ESCAPE_TEXT, command)
+
+
 # (id, reason, parameter in error, command, parameters, fields of the MQCFH)
 REFUSED: list[tuple[str, int, int | None, int, tuple[Parameter, ...], dict[str, Any]]] = [
-    ("command", 3007, None, c.MQCMD_ESCAPE, (), NO_HEADER),
+    ("command", 3007, None, 9999, (), NO_HEADER),
+    ("no-escape-text", 3019, 3014, c.MQCMD_ESCAPE, (MQSC,), NO_HEADER),
+    ("escape-type", 3054, None, c.MQCMD_ESCAPE, (Cfin(c.MQIACF_ESCAPE_TYPE, 2), text_of("PING QMGR")), NO_HEADER),
     ("type", 3001, None, c.MQCMD_PING_Q_MGR, (), {"type": 2}),
     ("sequence-number", 3004, None, c.MQCMD_PING_Q_MGR, (), {"msg_seq_number": 2}),
     ("control", 3005, None, c.MQCMD_PING_Q_MGR, (), {"control": 0}),
@@ -829,6 +838,75 @@ def test_refused(
     else:
         assert replies[0].values == ({} if culprit is None else {1012: culprit})
     assert busy.store.load_state()[1] == before[1]
+
+
+# Escape: MQSC as text, which runmqsc -c sends. (id, text, user, Command, CompCode, Reason, first lines)
+ESCAPED: list[tuple[str, str, str, int, int, int, list[str]]] = [
+    (
+        "done",
+        "ping qmgr",
+        "admin",
+        c.MQCMD_PING_Q_MGR,
+        0,
+        0,
+        ["AMQ8415: Ping WebSphere MQ Queue Manager command complete."],
+    ),
+    (
+        "a-response-an-object",
+        "DISPLAY SUB(S*) TOPICSTR",
+        *("admin", c.MQCMD_INQUIRE_SUBSCRIPTION, 0, 0),
+        ["AMQ8096: WebSphere MQ subscription inquired.", "AMQ8096: WebSphere MQ subscription inquired."],
+    ),
+    (
+        "unknown-object",
+        "ALTER QLOCAL(NONE) MAXDEPTH(5)",
+        *("admin", c.MQCMD_CHANGE_Q, 2, 2085),
+        ["AMQ8147: WebSphere MQ object NONE not found."],
+    ),
+    (
+        "no-command",
+        "DISPLAI QMGR",
+        *("admin", c.MQCMD_ESCAPE, 2, 3014),
+        ["AMQ8405: Syntax error detected at or near end of command segment below:-"],
+    ),
+    (
+        "two-commands",
+        "PING QMGR; PING QMGR",
+        *("admin", c.MQCMD_ESCAPE, 2, 3014),
+        ["AMQ8405: Syntax error detected at or near end of command segment below:-"],
+    ),
+    ("not-authorized", "CLEAR QLOCAL(D)", "nobody", c.MQCMD_CLEAR_Q, 2, 2035, ["AMQ8135: Not authorized."]),
+]
+
+
+@pytest.mark.rule("PCF-11")
+@pytest.mark.parametrize(
+    ("text", "user", "command", "comp_code", "reason", "texts"),
+    [row[1:] for row in ESCAPED],
+    ids=[row[0] for row in ESCAPED],
+)
+def test_escape(busy: Desk, text: str, user: str, command: int, comp_code: int, reason: int, texts: list[str]) -> None:
+    if user != "admin":
+        busy.ask(c.MQCMD_ESCAPE, MQSC, text_of("SET AUTHREC OBJTYPE(QMGR) PRINCIPAL('x') AUTHADD(DSP)"))
+    replies = busy.ask(c.MQCMD_ESCAPE, MQSC, text_of(text), user=user)
+    assert [(r.pcf.command, r.pcf.comp_code, r.pcf.reason) for r in replies] == [(command, comp_code, reason)] * len(
+        texts
+    )
+    assert [r.pcf.control for r in replies] == [0] * (len(replies) - 1) + [1]
+    assert all(r.values[c.MQIACF_ESCAPE_TYPE] == c.MQET_MQSC for r in replies)
+    assert [str(r.values[c.MQCACF_ESCAPE_TEXT]).splitlines()[0] for r in replies] == texts
+
+
+@pytest.mark.rule("PCF-11")
+def test_what_escape_changes_is_kept_and_what_it_shows_is_what_mqsc_shows(busy: Desk) -> None:
+    (reply,) = busy.ask(c.MQCMD_ESCAPE, MQSC, text_of("define qlocal(NEW) descr('of +QMNAME+')"))
+    assert (reply.pcf.command, reply.pcf.comp_code) == (c.MQCMD_CREATE_Q, 0)
+    (row,) = Desk(busy.store).rows(c.MQCMD_INQUIRE_Q, queue("NEW"))
+    assert row[c.MQCA_Q_DESC] == "of QM1"
+    (reply,) = busy.ask(c.MQCMD_ESCAPE, MQSC, text_of("DISPLAY QLOCAL(NEW) DESCR"))
+    assert reply.values[c.MQCACF_ESCAPE_TEXT] == (
+        "AMQ8409: Display Queue details.\n   QUEUE(NEW)                              TYPE(QLOCAL)\n   DESCR(of QM1)"
+    )
 
 
 # The messages themselves

@@ -391,6 +391,18 @@ def sent_to_qm2(world: LiveWorld, queue: str, user: str, body: bytes, **fields: 
     world.settle()
 
 
+def test_a_message_of_a_group_arrives_as_one(tmp_path: Path) -> None:
+    """What only an MQMD of version 2 has goes in an MQMDE, behind the MQXQH."""
+    here, there = at("QM1", setup="DEFINE QLOCAL(QM2) USAGE(XMITQ)"), at("QM2", setup="DEFINE QLOCAL(BOARD)")
+    with LiveWorld(tmp_path, here, there) as world:
+        group = {"version": 2, "group_id": b"g" * 24, "msg_seq_number": 3, "msg_flags": 0x8, "coded_char_set_id": 819}
+        sent_to_qm2(world, "BOARD", "alice", b"last", format="MQSTR", **group)
+        (got,) = world.on("QM2", "BOARD")
+        mqmd = Mqmd.decode(got.md)
+        assert {name: getattr(mqmd, name) for name in group} == group
+        assert (mqmd.format.rstrip(), got.body) == ("MQSTR", b"last")
+
+
 def reasons_at_qm2(world: LiveWorld) -> list[int]:
     letters = [decode(each.body, each.md).headers[0] for each in world.on("QM2", "SYSTEM.DEAD.LETTER.QUEUE")]
     return [letter.reason for letter in letters]  # type: ignore[union-attr]

@@ -19,6 +19,7 @@ from hypothesis import given, strategies as st
 
 from commands.broker.counts import Counts, QueueCounts, SubscriptionCounts, TopicCounts
 from commands.broker.objects import LocalQueue, QueueManager
+from commands.config.home import Home
 from commands.disk.errors import UndeliverableError
 from commands.qmgr.backlog import Backlog
 from commands.qmgr.counters import forget_unused_topics
@@ -33,7 +34,7 @@ from tests.commands.qmgr.test_processor import CONTROL, DEAD, NOW, STREAM, _put,
 LATER = NOW + timedelta(minutes=5)
 
 
-def _store(home: Path, **attributes: Any) -> QueueManagerStore:
+def _store(home: Home, **attributes: Any) -> QueueManagerStore:
     definition = QueueManager("QM1", **attributes)
     return QueueManagerStore.create(home, definition, durability=Durability.NORMAL, clock=lambda: NOW)
 
@@ -100,19 +101,19 @@ CASES = [
 @pytest.mark.parametrize(("commands", "subscriptions", "topics"), CASES)
 @pytest.mark.parametrize("batch", [1, 1000])
 def test_counts_of_subscriptions_and_topics(
-    tmp_path: Path,
+    home: Home,
     commands: list[str],
     subscriptions: dict[str, tuple[int, int, int]],
     topics: dict[str, int],
     batch: int,
 ) -> None:
-    with _store(tmp_path) as store:
+    with _store(home) as store:
         with store.unit_of_work() as unit:
             unit.save_definition(LocalQueue("FULL", max_depth=1))
         for command in commands:
             # The control queue and the stream queue are in no order between them: one after the other.
             _do(store, command if command != "pub" else "pub ", batch=batch)
-    with QueueManagerStore.open(tmp_path, "QM1") as store:
+    with QueueManagerStore.open(home, "QM1") as store:
         found = {queue: (c.delivered, c.filtered, c.dead_letters) for queue, c in _of_queues(store).items()}
         assert found == subscriptions
         assert {topic: counts.publications for topic, counts in store.counts()[1].items()} == topics
@@ -120,8 +121,8 @@ def test_counts_of_subscriptions_and_topics(
             assert store.depth(queue) == counts.delivered
 
 
-def test_the_last_moment_is_that_of_the_last_publication(tmp_path: Path) -> None:
-    with _store(tmp_path) as store:
+def test_the_last_moment_is_that_of_the_last_publication(home: Home) -> None:
+    with _store(home) as store:
         _do(store, "reg S a", "reg RED # colour = 'red'")
         _do(store, *["pub a red"] * 4)
         _do(store, "pub a green", "pub b green", now=LATER)
@@ -129,7 +130,7 @@ def test_the_last_moment_is_that_of_the_last_publication(tmp_path: Path) -> None
         assert store.counts()[1] == {"a": TopicCounts(5, LATER), "b": TopicCounts(1, LATER)}
 
 
-def test_the_order_in_which_a_batch_is_summed_does_not_matter(tmp_path: Path) -> None:
+def test_the_order_in_which_a_batch_is_summed_does_not_matter(home: Home) -> None:
     """Publications that the cache knew are added last; one that it did not know may be newer."""
     now = NOW
 
@@ -138,7 +139,7 @@ def test_the_order_in_which_a_batch_is_summed_does_not_matter(tmp_path: Path) ->
         now += timedelta(seconds=1)
         return now
 
-    with _store(tmp_path) as store:
+    with _store(home) as store:
         _do(store, "reg S #")
         with store.unit_of_work() as unit:
             for number in ("", "", "", "<SeqNum>7</SeqNum>"):
@@ -149,8 +150,8 @@ def test_the_order_in_which_a_batch_is_summed_does_not_matter(tmp_path: Path) ->
         assert store.counts()[1]["a"] == TopicCounts(4, newest)
 
 
-def test_what_is_owed_counts_when_it_is_kept(tmp_path: Path) -> None:
-    with _store(tmp_path) as store:
+def test_what_is_owed_counts_when_it_is_kept(home: Home) -> None:
+    with _store(home) as store:
         _do(store, "reg S a")
         with store.unit_of_work() as unit:
             unit.save_definition(LocalQueue("S", put_enabled=False))
@@ -167,8 +168,8 @@ def test_what_is_owed_counts_when_it_is_kept(tmp_path: Path) -> None:
 
 # docs/conformance.md: ST-4
 @pytest.mark.rule("ST-4")
-def test_queues_are_counted_whoever_puts_and_gets(tmp_path: Path) -> None:
-    with _store(tmp_path) as store:
+def test_queues_are_counted_whoever_puts_and_gets(home: Home) -> None:
+    with _store(home) as store:
         with store.unit_of_work() as unit:
             for _ in range(3):
                 unit.put("Q", None, b"x", time=LATER)
@@ -186,9 +187,9 @@ def test_queues_are_counted_whoever_puts_and_gets(tmp_path: Path) -> None:
         assert _queue(store, "Q") == QueueCounts(1, NOW)
 
 
-def test_an_expired_message_is_not_got(tmp_path: Path) -> None:
+def test_an_expired_message_is_not_got(home: Home) -> None:
     now = NOW
-    with QueueManagerStore.create(tmp_path, QueueManager("QM1"), clock=lambda: now) as store:
+    with QueueManagerStore.create(home, QueueManager("QM1"), clock=lambda: now) as store:
         with store.unit_of_work() as unit:
             unit.put("Q", Mqmd(expiry=10).encode(), b"a second")
         now = LATER
@@ -245,8 +246,8 @@ def test_what_is_backed_out_counts_nothing(units: list[tuple[list[tuple[int, int
             assert found.puts - found.gets == (unit.depth("Q") if unit.find_queue("Q") else 0)
 
 
-def test_a_command_that_has_to_wait_is_not_counted(tmp_path: Path) -> None:
-    with _store(tmp_path) as store:
+def test_a_command_that_has_to_wait_is_not_counted(home: Home) -> None:
+    with _store(home) as store:
         _do(store, "reg T a", "reg S a")
         with store.unit_of_work() as unit:
             unit.save_definition(LocalQueue("S", put_enabled=False))
@@ -259,8 +260,8 @@ def test_a_command_that_has_to_wait_is_not_counted(tmp_path: Path) -> None:
         assert _queue(store, STREAM) == QueueCounts(1, NOW)
 
 
-def test_counts_of_a_subscription_that_goes_in_the_unit_of_work_that_counted_it(tmp_path: Path) -> None:
-    with _store(tmp_path) as store:
+def test_counts_of_a_subscription_that_goes_in_the_unit_of_work_that_counted_it(home: Home) -> None:
+    with _store(home) as store:
         _do(store, "reg S a", "reg T a")
         [one, other] = store.load_state()[1]
         counts = Counts()
@@ -283,8 +284,8 @@ def _forget(store: QueueManagerStore, now: datetime) -> list[str]:
 
 
 @pytest.mark.rule("ST-3")
-def test_2_5_3_1_an_unused_topic_leaves_the_tree_after_treelife(tmp_path: Path) -> None:
-    with _store(tmp_path, treelife=60) as store:
+def test_2_5_3_1_an_unused_topic_leaves_the_tree_after_treelife(home: Home) -> None:
+    with _store(home, treelife=60) as store:
         with store.unit_of_work() as unit:
             unit.save_definition(TopicObject("OBJECT", "object"))
             _register(unit, "S", "subscribed")
@@ -299,7 +300,7 @@ def test_2_5_3_1_an_unused_topic_leaves_the_tree_after_treelife(tmp_path: Path) 
 
 
 @pytest.mark.rule("ST-3")
-def test_2_5_3_1_a_processor_that_runs_looks_for_unused_topics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_2_5_3_1_a_processor_that_runs_looks_for_unused_topics(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     now, stop = NOW, threading.Event()
 
     def later(_timeout_s: float) -> bool:
@@ -309,7 +310,7 @@ def test_2_5_3_1_a_processor_that_runs_looks_for_unused_topics(tmp_path: Path, m
             stop.set()
         return False
 
-    with _store(tmp_path, treelife=60) as store:
+    with _store(home, treelife=60) as store:
         _do(store, "pub unused", "reg S subscribed", "pub subscribed")
         monkeypatch.setattr(store, "wait_for_change", later)
         Processor(store, lambda: now).run(stop)
@@ -317,14 +318,14 @@ def test_2_5_3_1_a_processor_that_runs_looks_for_unused_topics(tmp_path: Path, m
 
 
 @pytest.mark.rule("ST-3")
-def test_2_5_3_1_treelife_0_keeps_topics_for_ever(tmp_path: Path) -> None:
-    with _store(tmp_path, treelife=0) as store:
+def test_2_5_3_1_treelife_0_keeps_topics_for_ever(home: Home) -> None:
+    with _store(home, treelife=0) as store:
         _do(store, "pub a")
         assert _forget(store, NOW + timedelta(days=10_000)) == ["a"]
 
 
-def test_of_more_topics_than_are_kept_those_go_that_rested_longest(tmp_path: Path) -> None:
-    with _store(tmp_path) as store:
+def test_of_more_topics_than_are_kept_those_go_that_rested_longest(home: Home) -> None:
+    with _store(home) as store:
         for n in range(5):
             _do(store, f"pub t/{n}", now=NOW + timedelta(seconds=n))
         with store.unit_of_work() as unit:

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from commands.broker.objects import DEFAULT_MODELS, AliasQueue, ModelQueue, QueueManager
+from commands.config.home import Home
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import Close, OpenQueue, ProgramConnection, QueueError, QueueManagerStore
 from rfh2 import Folder, Mqmd, Rfh2, decode
@@ -23,19 +24,19 @@ TEMPORARY, PERMANENT = "SYSTEM.DEFAULT.MODEL.QUEUE", "SYSTEM.JMS.MODEL.QUEUE"
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
-    QueueManagerStore.create(tmp_path, QueueManager("QM1")).close()
-    return tmp_path
+def home(home: Home) -> Home:
+    QueueManagerStore.create(home, QueueManager("QM1")).close()
+    return home
 
 
 @pytest.fixture
-def program(home: Path) -> Iterator[QueueManagerStore]:
+def program(home: Home) -> Iterator[QueueManagerStore]:
     with QueueManagerStore.open(home, "QM1", clock=lambda: NOW) as store:
         yield store
 
 
 @pytest.fixture
-def processor(home: Path) -> Iterator[Processor]:
+def processor(home: Home) -> Iterator[Processor]:
     with QueueManagerStore.open(home, "QM1", clock=lambda: NOW) as store:
         yield Processor(store, lambda: NOW)
 
@@ -112,7 +113,7 @@ def test_a_name_that_cannot_be(program: QueueManagerStore, wanted: str, reason: 
     connection.disconnect()
 
 
-def test_names_are_unique_also_after_a_restart(home: Path) -> None:
+def test_names_are_unique_also_after_a_restart(home: Home) -> None:
     names = set()
     for _ in range(2):
         with QueueManagerStore.open(home, "QM1", clock=lambda: NOW) as store, store.connect() as connection:
@@ -158,7 +159,7 @@ CLOSES = [
     ("model", "messages", "option", "who", "outcome"), [row[1:] for row in CLOSES], ids=[row[0] for row in CLOSES]
 )
 def test_closing(
-    home: Path, program: QueueManagerStore, model: str | None, messages: int, option: Close, who: str, outcome: int
+    home: Home, program: QueueManagerStore, model: str | None, messages: int, option: Close, who: str, outcome: int
 ) -> None:
     with QueueManagerStore.open(home, "QM1") as another, program.connect() as maker, another.connect() as other:
         made = maker.open(CONTROL if model is None else model)
@@ -359,16 +360,16 @@ def test_a_persistent_publication_reaches_a_temporary_queue_not_persistent(
 
 DIES = """
 import sys, time
-from pathlib import Path
+from commands.config.home import parse_home
 from commands.qmgr.store import QueueManagerStore
-store = QueueManagerStore.open(Path(sys.argv[1]), "QM1")
+store = QueueManagerStore.open(parse_home(sys.argv[1]), "QM1")
 connection = store.connect()
 print(connection.open("SYSTEM.DEFAULT.MODEL.QUEUE", "DIES.*").name, flush=True)
 time.sleep(600)
 """
 
 
-def test_6_7_2_a_program_that_dies_loses_its_queue_at_restart(home: Path, program: QueueManagerStore) -> None:
+def test_6_7_2_a_program_that_dies_loses_its_queue_at_restart(home: Home, program: QueueManagerStore) -> None:
     with subprocess.Popen([sys.executable, "-c", DIES, str(home)], stdout=subprocess.PIPE, text=True) as dying:
         assert dying.stdout is not None
         name = dying.stdout.readline().strip()

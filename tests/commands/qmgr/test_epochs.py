@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from commands.broker.objects import LocalQueue, QueueManager
+from commands.config.home import Home
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import (
     Durability,
@@ -26,17 +27,17 @@ NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
-    QueueManagerStore.create(tmp_path, QueueManager("QM1")).close()
-    return tmp_path
+def home(home: Home) -> Home:
+    QueueManagerStore.create(home, QueueManager("QM1")).close()
+    return home
 
 
-def begin(home: Path, seen: int | None = None) -> int:
+def begin(home: Home, seen: int | None = None) -> int:
     return take_over(home, "QM1", Durability.NORMAL, 1.0, seen)
 
 
 @pytest.fixture
-def processor_store(home: Path) -> Iterator[QueueManagerStore]:
+def processor_store(home: Home) -> Iterator[QueueManagerStore]:
     """The store of a processor whose place is taken while it waits for messages."""
     epoch = begin(home)
     with QueueManagerStore.open(home, "QM1", epoch=epoch) as store:
@@ -46,7 +47,7 @@ def processor_store(home: Path) -> Iterator[QueueManagerStore]:
         yield store
 
 
-def test_every_processor_that_begins_has_an_epoch_of_its_own(home: Path) -> None:
+def test_every_processor_that_begins_has_an_epoch_of_its_own(home: Home) -> None:
     assert [begin(home), begin(home), begin(home, seen=2)] == [1, 2, 3]
     with QueueManagerStore.open(home, "QM1") as store:
         with store.processor_lock():
@@ -54,7 +55,7 @@ def test_every_processor_that_begins_has_an_epoch_of_its_own(home: Path) -> None
         assert store.database.epoch is None
 
 
-def test_of_two_that_take_over_from_the_same_one_only_one_does(home: Path) -> None:
+def test_of_two_that_take_over_from_the_same_one_only_one_does(home: Home) -> None:
     seen = begin(home)
     assert begin(home, seen) == seen + 1
     with pytest.raises(SupersededError):
@@ -92,7 +93,7 @@ class _Never:
         raise AssertionError(f"it waits {timeout} s to try again")
 
 
-def test_other_programs_write_whoever_the_processor_is(home: Path) -> None:
+def test_other_programs_write_whoever_the_processor_is(home: Home) -> None:
     with QueueManagerStore.open(home, "QM1") as program:
         for n in range(3):
             begin(home)
@@ -102,7 +103,7 @@ def test_other_programs_write_whoever_the_processor_is(home: Path) -> None:
         assert [message.body for message in program.browse("Q")] == [b"0", b"1", b"2"]
 
 
-def test_no_processor_begins_while_a_unit_of_work_is_open(home: Path) -> None:
+def test_no_processor_begins_while_a_unit_of_work_is_open(home: Home) -> None:
     """Therefore what is checked as a unit of work begins holds when it is committed."""
     epoch = begin(home)
     with QueueManagerStore.open(home, "QM1", epoch=epoch) as store:
@@ -126,7 +127,7 @@ def test_an_older_schema_is_brought_up_to_date_with_the_first_epoch(tmp_path: Pa
         unit.put("BOARD", None, b"data")
 
 
-def test_a_newer_schema_is_no_standbys(home: Path) -> None:
+def test_a_newer_schema_is_no_standbys(home: Home) -> None:
     with QueueManagerStore.open(home, "QM1") as store:
         store.database.connection.execute("PRAGMA user_version = 77")
     for refused in (lambda: require_readable(home, "QM1"), lambda: begin(home)):

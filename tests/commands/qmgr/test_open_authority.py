@@ -33,7 +33,7 @@ from commands.qmgr.mqi.handles import ConnectedProgram, OpenQueues
 from commands.qmgr.mqi.refusals import MqiError
 from commands.qmgr.mqi.subscription_requests import REPLY_QUEUE, REQUEST_QUEUE
 from commands.qmgr.store import QueueManagerStore
-from commands.qmgr.store.sqlite import utc_now
+from commands.qmgr.store.queue_manager import utc_now
 from rfh2.mqi_constants import (
     MQOO_ALTERNATE_USER_AUTHORITY,
     MQOO_BROWSE,

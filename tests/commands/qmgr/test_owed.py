@@ -13,11 +13,11 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 
 from commands.broker.objects import LocalQueue, QueueManager
+from commands.config.home import Home
 from commands.disk.errors import UndeliverableError
 from commands.qmgr.backlog import Backlog
 from commands.qmgr.processor import Processor, ProcessorSettings
@@ -47,7 +47,7 @@ def _publish(store: QueueManagerStore, *data: str, **mqmd: object) -> None:
             _put(unit, STREAM, psc, each, **mqmd)
 
 
-def _create(home: Path, **attributes: object) -> QueueManagerStore:
+def _create(home: Home, **attributes: object) -> QueueManagerStore:
     """S and T subscribe to topic a; S and the dead-letter queue take nothing."""
     store = QueueManagerStore.create(home, QueueManager("QM1", **attributes), clock=lambda: NOW)  # type: ignore[arg-type]
     with store.unit_of_work() as unit:
@@ -60,8 +60,8 @@ def _create(home: Path, **attributes: object) -> QueueManagerStore:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[QueueManagerStore]:
-    with _create(tmp_path) as store:
+def store(home: Home) -> Iterator[QueueManagerStore]:
+    with _create(home) as store:
         yield store
 
 
@@ -116,11 +116,11 @@ def test_other_subscribers_have_theirs_and_it_gets_all_in_order_later(
     assert processor.undelivered == 0
 
 
-def test_a_restart_keeps_what_is_owed(tmp_path: Path) -> None:
-    with _create(tmp_path) as store:
+def test_a_restart_keeps_what_is_owed(home: Home) -> None:
+    with _create(home) as store:
         _publish(store, "1", "22")
         Processor(store, lambda: NOW).drain()
-    with QueueManagerStore.open(tmp_path, "QM1", clock=lambda: NOW) as store:
+    with QueueManagerStore.open(home, "QM1", clock=lambda: NOW) as store:
         _define(store, LocalQueue("S"))
         _publish(store, "333")
         Processor(store, lambda: NOW).drain()
@@ -222,9 +222,9 @@ def test_a_message_that_its_queue_can_never_take_holds_none_behind_it_up(store: 
     assert (dead.body.count(b"DLH "), _owed(store)) == (1, {})
 
 
-def test_what_is_owed_expires_and_its_expiry_runs_on(tmp_path: Path) -> None:
+def test_what_is_owed_expires_and_its_expiry_runs_on(home: Home) -> None:
     now = NOW
-    with _create(tmp_path) as store:
+    with _create(home) as store:
         processor = Processor(store, lambda: now)
         _publish(store, "1", expiry=10)
         _publish(store, "22", expiry=600)
@@ -244,9 +244,9 @@ def test_what_is_owed_expires_and_its_expiry_runs_on(tmp_path: Path) -> None:
     ids=["DISCARD", "KEEP", "persistent"],
 )
 def test_6_5_1_psnpmsg_what_is_not_persistent_is_given_up_after_psrtycnt_tries(
-    tmp_path: Path, attributes: dict[str, object], persistence: int, left: dict[str, int]
+    home: Home, attributes: dict[str, object], persistence: int, left: dict[str, int]
 ) -> None:
-    with _create(tmp_path, psrtycnt=3, **attributes) as store:
+    with _create(home, psrtycnt=3, **attributes) as store:
         processor = Processor(store, lambda: NOW)
         _publish(store, "1", persistence=persistence)
         processor.drain()
@@ -294,7 +294,7 @@ def test_it_is_said_once_and_status_shows_it(store: QueueManagerStore) -> None:
             processor.drain()
         assert talk.getvalue().count("publications for queue S are kept until they can be delivered") == 1
         assert talk.getvalue().count("\n") == 1
-        home = str(store.directory.parent)
+        home = str(store.home)
         (row,) = json.loads(run("status", "-m", "QM1", "--home", home, "--json").out)["owed"]
         assert (row["queue"], row["count"]) == ("S", 3)
         assert "3 " in next(line for line in run("status", "-m", "QM1", "--home", home).lines if line.endswith("  S"))
@@ -305,7 +305,7 @@ def test_it_is_said_once_and_status_shows_it(store: QueueManagerStore) -> None:
 
 def test_once_ends_with_1_where_something_is_owed(store: QueueManagerStore) -> None:
     _publish(store, "1")
-    ran = run("run", "-m", "QM1", "--home", str(store.directory.parent), "--once")
+    ran = run("run", "-m", "QM1", "--home", str(store.home), "--once")
     assert (ran.code, "kept until it can be delivered: 1 publication" in ran.talk) == (1, True)
 
 
@@ -331,21 +331,21 @@ def test_what_a_failing_commit_would_have_delivered_is_still_owed(
 
 
 @pytest.mark.nightly
-def test_killed_again_and_again_each_subscriber_gets_all_in_order_and_once(tmp_path: Path) -> None:
+def test_killed_again_and_again_each_subscriber_gets_all_in_order_and_once(home: Home) -> None:
     wanted = [str(n) for n in range(600)]
     chance = random.Random(20261122)
-    with _create(tmp_path) as store:
+    with _create(home) as store:
         _publish(store, *wanted)
     kills, is_mended = 0, False
     while True:
         if not is_mended and kills >= 12:
             is_mended = True
-            with QueueManagerStore.open(tmp_path, "QM1", clock=lambda: NOW) as store:
+            with QueueManagerStore.open(home, "QM1", clock=lambda: NOW) as store:
                 _define(store, LocalQueue("S"))
         child = os.fork()
         if child == 0:
             try:
-                with QueueManagerStore.open(tmp_path, "QM1", clock=lambda: NOW) as store:
+                with QueueManagerStore.open(home, "QM1", clock=lambda: NOW) as store:
                     Processor(store, lambda: NOW, settings=ProcessorSettings(batch=7)).drain()
                 os._exit(0)
             except BaseException:
@@ -358,5 +358,5 @@ def test_killed_again_and_again_each_subscriber_gets_all_in_order_and_once(tmp_p
         assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 0
         if kills >= 24 and os.WIFEXITED(status):
             break
-    with QueueManagerStore.open(tmp_path, "QM1", clock=lambda: NOW) as store:
+    with QueueManagerStore.open(home, "QM1", clock=lambda: NOW) as store:
         assert (_told(store, "S"), _told(store, "T"), _owed(store)) == (wanted, wanted, {})

@@ -9,13 +9,13 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from commands.broker.objects import LocalQueue, QueueManager
 from commands.broker.puts import Outgoing
+from commands.config.home import Home
 from commands.disk.errors import UndeliverableError
 from commands.qmgr.backlog import Backlog
 from commands.qmgr.processor import Processor, ProcessorSettings
@@ -49,7 +49,7 @@ def _publish(unit: UnitOfWork, topic: str = "a", **mqmd: object) -> None:
     _put(unit, STREAM, f"<Command>Publish</Command><Topic>{topic}</Topic>", **mqmd)
 
 
-def _store(home: Path, **attributes: object) -> QueueManagerStore:
+def _store(home: Home, **attributes: object) -> QueueManagerStore:
     return QueueManagerStore.create(home, QueueManager("QM1", **attributes))  # type: ignore[arg-type]
 
 
@@ -58,12 +58,12 @@ def _depths(store: QueueManagerStore, *queues: str) -> list[int]:
         return [unit.depth(queue) if unit.find_queue(queue) else 0 for queue in queues]
 
 
-def test_state_survives_a_restart(tmp_path: Path) -> None:
-    with _store(tmp_path) as store:
+def test_state_survives_a_restart(home: Home) -> None:
+    with _store(home) as store:
         with store.unit_of_work() as unit:
             _register(unit, "S")
         Processor(store, lambda: NOW).drain()
-    with QueueManagerStore.open(tmp_path, "QM1") as store:
+    with QueueManagerStore.open(home, "QM1") as store:
         with store.unit_of_work() as unit:
             _publish(unit)
         Processor(store, lambda: NOW).drain()
@@ -71,7 +71,7 @@ def test_state_survives_a_restart(tmp_path: Path) -> None:
 
 
 def test_what_has_expired_is_taken_off_queues_that_nobody_gets_from(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = NOW
     stop = threading.Event()
@@ -89,7 +89,7 @@ def test_what_has_expired_is_taken_off_queues_that_nobody_gets_from(
     def rows() -> int:
         return int(store.database.connection.execute("SELECT count(*) FROM messages").fetchone()[0])
 
-    with QueueManagerStore.create(tmp_path, QueueManager("QM1"), clock=clock) as store:
+    with QueueManagerStore.create(home, QueueManager("QM1"), clock=clock) as store:
         with store.unit_of_work() as unit:
             unit.put("S", Mqmd(expiry=10).encode(), b"a second")
             unit.put("S", Mqmd(expiry=1000).encode(), b"100 seconds")
@@ -105,10 +105,10 @@ def test_what_has_expired_is_taken_off_queues_that_nobody_gets_from(
 
 
 @pytest.mark.rule("SEC-16")
-def test_what_answers_a_command_is_of_who_put_it_and_not_of_the_name_in_its_descriptor(tmp_path: Path) -> None:
+def test_what_answers_a_command_is_of_who_put_it_and_not_of_the_name_in_its_descriptor(home: Home) -> None:
     """A response goes where the program says: on some queues it is read as a command of that user."""
     forged = {"user_identifier": "mqm", "msg_type": 1, "reply_to_q": "R"}
-    with _store(tmp_path) as store:
+    with _store(home) as store:
         with store.unit_of_work() as unit:
             _register(unit, "S")
             unit.put(CONTROL, *_command("<Command>RegSub</Command>", **forged), user="mallory")  # it fails
@@ -122,8 +122,8 @@ def test_what_answers_a_command_is_of_who_put_it_and_not_of_the_name_in_its_desc
         assert [each.user for each in store.browse("S")] == ["app"] * 3  # a publication is its subscriber's
 
 
-def test_priority_comes_before_arrival(tmp_path: Path) -> None:
-    with _store(tmp_path) as store:
+def test_priority_comes_before_arrival(home: Home) -> None:
+    with _store(home) as store:
         with store.unit_of_work() as unit:
             _register(unit, "S", "#")
         processor = Processor(store, lambda: NOW)
@@ -137,8 +137,8 @@ def test_priority_comes_before_arrival(tmp_path: Path) -> None:
     assert [folder["Topic"] for folder in folders] == ["high", "high2", "middle", "low"]
 
 
-def test_a_publication_that_its_queue_refuses_is_a_dead_letter_with_the_reason(tmp_path: Path) -> None:
-    with _store(tmp_path) as store:
+def test_a_publication_that_its_queue_refuses_is_a_dead_letter_with_the_reason(home: Home) -> None:
+    with _store(home) as store:
         with store.unit_of_work() as unit:
             unit.save_definition(LocalQueue("S", max_depth=1))
             _register(unit, "S")
@@ -158,8 +158,8 @@ def _no_room() -> Backlog:
     return Backlog(lambda: NOW, 1.0, most_messages=0)
 
 
-def test_what_even_the_dead_letter_queue_refuses_stays_on_its_queue_where_no_more_can_be_owed(tmp_path: Path) -> None:
-    with _store(tmp_path) as store:
+def test_what_even_the_dead_letter_queue_refuses_stays_on_its_queue_where_no_more_can_be_owed(home: Home) -> None:
+    with _store(home) as store:
         with store.unit_of_work() as unit:
             unit.save_definition(LocalQueue("S", put_enabled=False))
             unit.save_definition(LocalQueue(DEAD, put_enabled=False))
@@ -194,8 +194,8 @@ def _stuck(store: QueueManagerStore, **mqmd: object) -> Processor:
 
 
 @pytest.mark.rule("QM-2")
-def test_6_5_1_psnpmsg_discard_gives_a_non_persistent_command_up_after_psrtycnt_tries(tmp_path: Path) -> None:
-    with _store(tmp_path, psrtycnt=3) as store:
+def test_6_5_1_psnpmsg_discard_gives_a_non_persistent_command_up_after_psrtycnt_tries(home: Home) -> None:
+    with _store(home, psrtycnt=3) as store:
         processor = _stuck(store, persistence=0)
         for _ in range(3):
             with pytest.raises(UndeliverableError):
@@ -207,9 +207,9 @@ def test_6_5_1_psnpmsg_discard_gives_a_non_persistent_command_up_after_psrtycnt_
 @pytest.mark.rule("QM-2")
 @pytest.mark.parametrize(("attributes", "persistence"), [({"psnpmsg": "KEEP"}, 0), ({}, 1)], ids=["KEEP", "persistent"])
 def test_6_5_1_other_commands_wait_however_often_they_were_tried(
-    tmp_path: Path, attributes: dict[str, object], persistence: int
+    home: Home, attributes: dict[str, object], persistence: int
 ) -> None:
-    with _store(tmp_path, psrtycnt=2, **attributes) as store:
+    with _store(home, psrtycnt=2, **attributes) as store:
         processor = _stuck(store, persistence=persistence)
         for _ in range(5):
             with pytest.raises(UndeliverableError):
@@ -230,8 +230,8 @@ PSNPRES = [
 
 @pytest.mark.rule("RESP-7", "QM-3")
 @pytest.mark.parametrize(("mode", "dead_letter_queue", "wanted"), PSNPRES)
-def test_6_5_1_psnpres(tmp_path: Path, mode: str, dead_letter_queue: bool, wanted: dict[str, object]) -> None:
-    with _store(tmp_path, psnpres=mode) as store:
+def test_6_5_1_psnpres(home: Home, mode: str, dead_letter_queue: bool, wanted: dict[str, object]) -> None:
+    with _store(home, psnpres=mode) as store:
         with store.unit_of_work() as unit:
             unit.save_definition(LocalQueue("REPLY", put_enabled=False))
             unit.save_definition(LocalQueue(DEAD, put_enabled=dead_letter_queue))
@@ -251,8 +251,8 @@ def test_6_5_1_psnpres(tmp_path: Path, mode: str, dead_letter_queue: bool, wante
 
 
 @pytest.mark.parametrize("mode", ["SAFE", "KEEP"])
-def test_6_5_1_a_response_that_psnpres_keeps_is_never_given_up_by_psnpmsg(tmp_path: Path, mode: str) -> None:
-    with _store(tmp_path, psnpres=mode, psnpmsg="DISCARD", psrtycnt=1) as store:
+def test_6_5_1_a_response_that_psnpres_keeps_is_never_given_up_by_psnpmsg(home: Home, mode: str) -> None:
+    with _store(home, psnpres=mode, psnpmsg="DISCARD", psrtycnt=1) as store:
         with store.unit_of_work() as unit:
             unit.save_definition(LocalQueue("REPLY", put_enabled=False))
             unit.save_definition(LocalQueue(DEAD, put_enabled=False))
@@ -269,8 +269,8 @@ def test_6_5_1_a_response_that_psnpres_keeps_is_never_given_up_by_psnpmsg(tmp_pa
 
 
 @pytest.mark.rule("PS-16")
-def test_2_5_4_wildcard_block_leaves_existing_subscriptions_alone_until_a_restart(tmp_path: Path) -> None:
-    with _store(tmp_path) as store:
+def test_2_5_4_wildcard_block_leaves_existing_subscriptions_alone_until_a_restart(home: Home) -> None:
+    with _store(home) as store:
         with store.unit_of_work() as unit:
             _register(unit, "OLD", "a/#")
         processor = Processor(store, lambda: NOW)
@@ -289,8 +289,8 @@ def test_2_5_4_wildcard_block_leaves_existing_subscriptions_alone_until_a_restar
 
 # docs/conformance.md: PUB-17
 @pytest.mark.rule("PUB-17")
-def test_a_subscriber_on_another_queue_manager_is_reached_by_transmission_queue(tmp_path: Path) -> None:
-    with _store(tmp_path) as store:
+def test_a_subscriber_on_another_queue_manager_is_reached_by_transmission_queue(home: Home) -> None:
+    with _store(home) as store:
         with store.unit_of_work() as unit:
             psc = "<Command>RegSub</Command><Topic>a</Topic><QName>S</QName><QMgrName>QM2</QMgrName>"
             _put(unit, CONTROL, psc)
@@ -305,9 +305,9 @@ def test_a_subscriber_on_another_queue_manager_is_reached_by_transmission_queue(
 
 @pytest.mark.rule("QM-1")
 @pytest.mark.parametrize("mode", ["COMPAT", "DISABLED"])
-def test_psmode_other_than_enabled_leaves_commands_where_they_are(tmp_path: Path, mode: str) -> None:
+def test_psmode_other_than_enabled_leaves_commands_where_they_are(home: Home, mode: str) -> None:
     """6.3: messages put to the queues will not be acted upon."""
-    with _store(tmp_path, psmode=mode) as store:
+    with _store(home, psmode=mode) as store:
         with store.unit_of_work() as unit:
             _register(unit, "S")
         assert Processor(store, lambda: NOW).drain() == 0
@@ -318,10 +318,10 @@ def test_psmode_other_than_enabled_leaves_commands_where_they_are(tmp_path: Path
     ("is_awaited", "commits"), [(False, [250]), (True, [100, 200, 250])], ids=["alone", "another-process-waits"]
 )
 def test_a_batch_ends_early_where_another_process_waits(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_awaited: bool, commits: list[int]
+    home: Home, monkeypatch: pytest.MonkeyPatch, is_awaited: bool, commits: list[int]
 ) -> None:
     monkeypatch.setattr(SqliteUnitOfWork, "is_awaited", is_awaited)
-    with _store(tmp_path) as store:
+    with _store(home) as store:
         with store.unit_of_work() as unit:
             for _ in range(250):
                 _publish(unit)
@@ -330,9 +330,9 @@ def test_a_batch_ends_early_where_another_process_waits(
     assert seen == commits
 
 
-def test_queues_that_were_found_empty_are_not_looked_at_once_more(tmp_path: Path) -> None:
+def test_queues_that_were_found_empty_are_not_looked_at_once_more(home: Home) -> None:
     """A unit of work has the database alone: other programs would wait for one that does nothing."""
-    with _store(tmp_path) as store:
+    with _store(home) as store:
         with store.unit_of_work() as unit:
             _register(unit, "S")
             for _ in range(5):
@@ -350,9 +350,9 @@ def test_queues_that_were_found_empty_are_not_looked_at_once_more(tmp_path: Path
         assert _depths(store, "S") == [6]
 
 
-def test_a_batch_ends_where_it_grows_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_ends_where_it_grows_too_large(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("commands.qmgr.processor.BATCH_BYTES", 1000)
-    with _store(tmp_path) as store:
+    with _store(home) as store:
         with store.unit_of_work() as unit:
             _register(unit, "S")
             for _ in range(6):
@@ -405,10 +405,10 @@ def _fails_in_saving(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.rule("RC-3008")
 @pytest.mark.parametrize("fails", [_fails_in_translating, _fails_in_putting, _fails_in_saving])
 def test_6_7_7_3008_an_internal_error_sets_the_message_aside_and_goes_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: Callable[[pytest.MonkeyPatch], None]
+    home: Home, monkeypatch: pytest.MonkeyPatch, fails: Callable[[pytest.MonkeyPatch], None]
 ) -> None:
     fails(monkeypatch)
-    with _store(tmp_path) as store:
+    with _store(home) as store:
         with store.unit_of_work() as unit:
             for queue in ("S", "T"):
                 _register(unit, queue, "#")
@@ -426,9 +426,9 @@ def test_6_7_7_3008_an_internal_error_sets_the_message_aside_and_goes_on(
         assert processor.tally == wanted
 
 
-def test_6_7_7_3008_waits_where_the_dead_letter_queue_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_6_7_7_3008_waits_where_the_dead_letter_queue_refuses(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     _fails_in_translating(monkeypatch)
-    with _store(tmp_path) as store:
+    with _store(home) as store:
         with store.unit_of_work() as unit:
             unit.save_definition(LocalQueue(DEAD, put_enabled=False))
             _publish(unit, "poison")
@@ -464,11 +464,11 @@ def _everything(store: QueueManagerStore) -> Counter[tuple[object, ...]]:
     return out
 
 
-def test_sigterm_stops_a_waiting_processor_and_a_new_message_wakes_it(tmp_path: Path) -> None:
-    with _store(tmp_path) as store:
+def test_sigterm_stops_a_waiting_processor_and_a_new_message_wakes_it(home: Home) -> None:
+    with _store(home) as store:
         with store.unit_of_work() as unit:
             _register(unit, "S")
-        arguments = [sys.executable, "-m", "commands.cli", "run", "-m", "QM1", "--home", str(tmp_path)]
+        arguments = [sys.executable, "-m", "commands.cli", "run", "-m", "QM1", "--home", str(home)]
         process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         try:
             until(lambda: _depths(store, CONTROL) == [0])

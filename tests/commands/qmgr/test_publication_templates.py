@@ -177,10 +177,10 @@ class Pair:
         self._effects = effects
 
     def check(self, arrival: Arrival) -> None:
-        wanted = [Put.of(arrival.seq, n, put) for n, put in enumerate(self.whole.process(arrival).puts)]
+        wanted = [Put.of(arrival.seq, "QM1", n, put) for n, put in enumerate(self.whole.process(arrival).puts)]
         outcome = self.templates.process(arrival)
         self.again += by_template(outcome)
-        assert [Put.of(arrival.seq, n, put) for n, put in enumerate(outcome.puts)] == wanted
+        assert [Put.of(arrival.seq, "QM1", n, put) for n, put in enumerate(outcome.puts)] == wanted
         if self._effects:
             assert _retained(self.short) == _retained(self.whole)
 

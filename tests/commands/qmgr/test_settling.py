@@ -6,8 +6,6 @@ import sqlite3
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from types import SimpleNamespace
-from typing import cast
 
 import pytest
 from hypothesis import given, strategies as st
@@ -15,8 +13,8 @@ from hypothesis import given, strategies as st
 from commands.broker.objects import QueueManager
 from commands.broker.state import PublicationRow
 from commands.qmgr.store import QueueManagerStore
-from commands.qmgr.store.database import Database
 from commands.qmgr.store.schema import migrate
+from commands.qmgr.store.sqlite_database import SqliteDatabase
 from commands.qmgr.store.write_buffer import WriteBuffer
 from rfh2 import Mqmd, decode
 from streams.operations import Publication, RetainedPublication, RetainedStored
@@ -37,12 +35,17 @@ def tables() -> sqlite3.Connection:
     return connection
 
 
+class _InMemory(SqliteDatabase):
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.connection, self.path = connection, ":memory:"
+
+
 class World:
     """The tables, what pends for them, and numbers. at_once: every write is made when it comes."""
 
     def __init__(self, connection: sqlite3.Connection, *, at_once: bool) -> None:
         self.connection, self.at_once, self.number = connection, at_once, 0
-        self.pending = WriteBuffer(cast(Database, SimpleNamespace(connection=connection)))
+        self.pending = WriteBuffer(_InMemory(connection))
         self.there: list[int] = []
 
     def step(self, step: Step) -> None:

@@ -13,6 +13,7 @@ from hypothesis import example, given, strategies as st
 
 from commands.broker.counts import Counts
 from commands.broker.objects import QueueManager
+from commands.config.home import Home
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.listing import SUBSCRIPTION_SORTS, TOPIC_SORTS, Listing, TopicLevels, Wanted
 from rfh2.message import decode
@@ -29,8 +30,8 @@ def _subscription(number: int, topic: str, queue: str = "Q", name: str | None = 
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[QueueManagerStore]:
-    with QueueManagerStore.create(tmp_path, QueueManager("QM1"), clock=lambda: NOW) as made:
+def store(home: Home) -> Iterator[QueueManagerStore]:
+    with QueueManagerStore.create(home, QueueManager("QM1"), clock=lambda: NOW) as made:
         yield made
 
 

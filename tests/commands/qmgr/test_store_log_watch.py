@@ -14,7 +14,7 @@ import pytest
 
 from commands.broker.objects import QueueManager
 from commands.qmgr.store import QueueManagerStore, database as module, sqlite as waiting
-from commands.qmgr.store.database import LogWatch
+from commands.qmgr.store.sqlite_database import LogWatch
 
 needs_inotify = pytest.mark.skipif(sys.platform != "linux", reason="the system has no inotify")
 PUT = """

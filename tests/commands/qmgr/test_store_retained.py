@@ -8,13 +8,13 @@ import sys
 from collections.abc import Iterator
 from contextlib import nullcontext, suppress
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 from hypothesis import given, strategies as st
 
 from commands.broker.objects import LocalQueue, QueueManager
 from commands.broker.puts import Put
+from commands.config.home import Home
 from commands.mqsc.broker import Broker
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore
@@ -30,13 +30,13 @@ CONTROL, STREAM = "SYSTEM.BROKER.CONTROL.QUEUE", "SYSTEM.BROKER.DEFAULT.STREAM"
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[QueueManagerStore]:
-    with QueueManagerStore.create(tmp_path, QueueManager("QM1")) as made:
+def store(home: Home) -> Iterator[QueueManagerStore]:
+    with QueueManagerStore.create(home, QueueManager("QM1")) as made:
         yield made
 
 
 def again(store: QueueManagerStore) -> QueueManagerStore:
-    return QueueManagerStore.open(store.directory.parent, store.name)
+    return QueueManagerStore.open(store.home, store.name)
 
 
 def publication(body: bytes, persistence: int = 1) -> Publication:
@@ -308,7 +308,7 @@ def test_the_memory_of_a_verb_does_not_grow_with_what_is_retained(
     store: QueueManagerStore, arguments: tuple[str, ...]
 ) -> None:
     def peak_kib() -> int:
-        program = [sys.executable, "-m", "commands.cli", *arguments, "-m", "QM1", "--home", str(store.directory.parent)]
+        program = [sys.executable, "-m", "commands.cli", *arguments, "-m", "QM1", "--home", str(store.home)]
         process = subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
         assert process.stdin is not None
         process.stdin.write(b"DISPLAY QMGR\n" if arguments[0] == "mqsc" else b"")

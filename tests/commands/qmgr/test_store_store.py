@@ -24,6 +24,7 @@ from commands.broker.objects import (
     QueueManager,
 )
 from commands.broker.state import publication_of, publication_row, subscription_of, subscription_state
+from commands.config.home import Home
 from commands.qmgr.store import (
     MessageRefusedError,
     QueueError,
@@ -75,14 +76,14 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def store(tmp_path: Path, clock: Clock) -> Iterator[QueueManagerStore]:
-    with QueueManagerStore.create(tmp_path, QueueManager("QM1"), clock=clock, patience_s=0.05) as made:
+def store(home: Home, clock: Clock) -> Iterator[QueueManagerStore]:
+    with QueueManagerStore.create(home, QueueManager("QM1"), clock=clock, patience_s=0.05) as made:
         yield made
 
 
 def again(store: QueueManagerStore, clock: Clock) -> QueueManagerStore:
     """A second opening of the same queue manager."""
-    return QueueManagerStore.open(store.directory.parent, store.name, clock=clock, patience_s=0.05)
+    return QueueManagerStore.open(store.home, store.name, clock=clock, patience_s=0.05)
 
 
 def put(store: QueueManagerStore, queue: str, *bodies: bytes, **fields: object) -> list[int]:
@@ -435,8 +436,8 @@ def test_a_queue_comes_into_being_by_being_named(store: QueueManagerStore) -> No
     assert "NEW" in store.load_state()[0].queues
 
 
-def test_a_strict_queue_manager_makes_no_queue_2085(tmp_path: Path) -> None:
-    with QueueManagerStore.create(tmp_path, QueueManager("QM1", strict=True)) as store:
+def test_a_strict_queue_manager_makes_no_queue_2085(home: Home) -> None:
+    with QueueManagerStore.create(home, QueueManager("QM1", strict=True)) as store:
         with pytest.raises(UnknownQueueError) as refused, store.unit_of_work() as unit:
             unit.put("NEW", None, b"1")
         assert refused.value.reason == 2085
@@ -478,8 +479,8 @@ def test_an_alias(store: QueueManagerStore, alias: AliasQueue, queue: str | None
             assert refused.value.reason == reason
 
 
-def test_an_alias_of_nothing_in_a_strict_queue_manager_2082(tmp_path: Path) -> None:
-    with QueueManagerStore.create(tmp_path, QueueManager("QM1", strict=True)) as store, store.unit_of_work() as unit:
+def test_an_alias_of_nothing_in_a_strict_queue_manager_2082(home: Home) -> None:
+    with QueueManagerStore.create(home, QueueManager("QM1", strict=True)) as store, store.unit_of_work() as unit:
         unit.save_definition(AliasQueue("AL", "NEW"))
         with pytest.raises(QueueError) as refused:
             unit.put("AL", None, b"1")
@@ -792,6 +793,7 @@ def test_the_state_version_tells_of_changes(store: QueueManagerStore, clock: Clo
         assert (at_end, unit.state_version) == (before + grows, before + grows)
 
 
+@pytest.mark.parametrize("home", ["sqlite"], indirect=True)
 def test_a_subscription_that_another_process_makes_leaves_the_definitions_known(
     store: QueueManagerStore, clock: Clock
 ) -> None:
@@ -819,14 +821,14 @@ def test_what_another_process_defines_counts_at_once(store: QueueManagerStore, c
 # The directory
 
 
-def test_queue_managers_of_one_home(tmp_path: Path) -> None:
+def test_queue_managers_of_one_home(home: Home) -> None:
     names = ["QM1", "qm1", "A.B/C", "%_"]
     for name in names:
-        QueueManagerStore.create(tmp_path, QueueManager(name)).close()
+        QueueManagerStore.create(home, QueueManager(name)).close()
 
-    assert queue_managers(tmp_path) == tuple(sorted(names))
+    assert queue_managers(home) == tuple(sorted(names))
     for name in names:
-        with QueueManagerStore.open(tmp_path, name) as store:
+        with QueueManagerStore.open(home, name) as store:
             assert store.name == name
 
 
@@ -849,14 +851,14 @@ def test_what_cannot_name_a_queue_manager(tmp_path: Path, name: str) -> None:
 def test_a_second_creation_is_refused_and_changes_nothing(store: QueueManagerStore) -> None:
     put(store, "Q", b"1")
     with pytest.raises(QueueManagerExistsError):
-        QueueManagerStore.create(store.directory.parent, QueueManager("QM1", strict=True))
+        QueueManagerStore.create(store.home, QueueManager("QM1", strict=True))
 
     assert bodies(store, "Q") == [b"1"]
 
 
 def test_an_unknown_queue_manager_is_told_with_the_known_ones(store: QueueManagerStore) -> None:
     with pytest.raises(QueueManagerNotFoundError, match=r"QM2 does not exist .*QM1.*create QM2"):
-        QueueManagerStore.open(store.directory.parent, "QM2")
+        QueueManagerStore.open(store.home, "QM2")
 
 
 ERRORS = [

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 
 from commands.broker.objects import AliasQueue, Definition, LocalQueue, QueueManager
+from commands.config.home import Home
 from commands.disk.errors import UndeliverableError
 from commands.qmgr.backlog import Backlog
 from commands.qmgr.processor import Processor
@@ -36,7 +36,7 @@ def _publish(unit: UnitOfWork, topic: str = "a", **mqmd: object) -> None:
     _put(unit, STREAM, f"<Command>Publish</Command><Topic>{topic}</Topic>", **mqmd)
 
 
-def _registered(home: Path, strict: bool = True, **attributes: object) -> QueueManagerStore:
+def _registered(home: Home, strict: bool = True, **attributes: object) -> QueueManagerStore:
     """A queue manager where S subscribes to topics a and T to topics a and b."""
     store = QueueManagerStore.create(home, QueueManager("QM1", strict=strict, **attributes))  # type: ignore[arg-type]
     with store.unit_of_work() as unit:
@@ -97,9 +97,9 @@ REFUSALS = [
 @pytest.mark.rule("RESP-10")
 @pytest.mark.parametrize(("refusing", "reason"), REFUSALS)
 def test_6_7_6_a_publication_that_is_refused_is_a_dead_letter_and_others_have_theirs(
-    tmp_path: Path, refusing: Change, reason: int
+    home: Home, refusing: Change, reason: int
 ) -> None:
-    with _registered(tmp_path) as store:
+    with _registered(home) as store:
         _change(store, refusing)
         _change(store, _publish)
         processor = Processor(store, lambda: NOW)
@@ -129,10 +129,10 @@ NO_WAY_OUT = [
 @pytest.mark.rule("RESP-11")
 @pytest.mark.parametrize(("refusing", "mending"), NO_WAY_OUT)
 def test_6_7_6_with_no_way_out_the_command_waits_and_is_done_once_when_there_is_one(
-    tmp_path: Path, refusing: Change, mending: Change
+    home: Home, refusing: Change, mending: Change
 ) -> None:
     """As much is owed to subscribers as may be."""
-    with _registered(tmp_path) as store:
+    with _registered(home) as store:
         _change(store, _deleted("S"))
         _change(store, refusing)
         _change(store, _publish)
@@ -152,8 +152,8 @@ def test_6_7_6_with_no_way_out_the_command_waits_and_is_done_once_when_there_is_
 
 
 @pytest.mark.rule("RESP-11")
-def test_a_message_that_is_no_command_waits_where_it_is_too(tmp_path: Path) -> None:
-    with _registered(tmp_path) as store:
+def test_a_message_that_is_no_command_waits_where_it_is_too(home: Home) -> None:
+    with _registered(home) as store:
         _change(store, _deleted(DEAD))
         with store.unit_of_work() as unit:
             unit.put(STREAM, None, b"RFH \2\0\0\0 no header")
@@ -164,10 +164,8 @@ def test_a_message_that_is_no_command_waits_where_it_is_too(tmp_path: Path) -> N
 
 @pytest.mark.rule("RESP-8")
 @pytest.mark.parametrize("command", ["RegSub", "Publish"])
-def test_6_7_6_a_persistent_response_that_can_be_sent_nowhere_backs_its_command_out(
-    tmp_path: Path, command: str
-) -> None:
-    with _registered(tmp_path) as store:
+def test_6_7_6_a_persistent_response_that_can_be_sent_nowhere_backs_its_command_out(home: Home, command: str) -> None:
+    with _registered(home) as store:
         _change(store, _deleted(DEAD))
         queue = CONTROL if command == "RegSub" else STREAM
         psc = f"<Command>{command}</Command><Topic>a</Topic>"
@@ -182,18 +180,18 @@ def test_6_7_6_a_persistent_response_that_can_be_sent_nowhere_backs_its_command_
 
 @pytest.mark.rule("RESP-7")
 def test_6_7_6_a_persistent_response_that_its_queue_refuses_is_a_dead_letter_and_its_command_stands(
-    tmp_path: Path,
+    home: Home,
 ) -> None:
-    with _registered(tmp_path) as store:
+    with _registered(home) as store:
         _change(store, lambda unit: _publish(unit, msg_type=1, reply_to_q="NOWHERE"))
         Processor(store, lambda: NOW).drain()
         assert _dead_letters(store) == [("NOWHERE", 2085)]
         assert (_depth(store, "S"), _depth(store, "T")) == (1, 1)
 
 
-def test_d17_the_subscription_of_a_deleted_queue_stays_and_makes_the_queue_anew(tmp_path: Path) -> None:
+def test_d17_the_subscription_of_a_deleted_queue_stays_and_makes_the_queue_anew(home: Home) -> None:
     """No queue here is a temporary dynamic one: what was subscribed by name stays subscribed by name."""
-    with _registered(tmp_path, strict=False) as store:
+    with _registered(home, strict=False) as store:
         _change(store, _deleted("S"))
         _change(store, _publish)
         Processor(store, lambda: NOW).drain()
@@ -202,9 +200,9 @@ def test_d17_the_subscription_of_a_deleted_queue_stays_and_makes_the_queue_anew(
 
 
 def test_d17_in_a_strict_queue_manager_what_it_is_sent_is_dead_letters_until_somebody_deregisters(
-    tmp_path: Path,
+    home: Home,
 ) -> None:
-    with _registered(tmp_path) as store:
+    with _registered(home) as store:
         _change(store, _deleted("S"))
         _change(store, _publish)
         _change(store, lambda unit: _put(unit, CONTROL, "<Command>RegSub</Command><Topic>c</Topic><QName>S</QName>"))

@@ -44,7 +44,7 @@ class Rows:
                 completion = None if put.completion is None else put.completion.value
                 where = (put.qmgr, put.queue, put.topic, put.sub_name)
                 md = put.message.mqmd.encode()
-                puts.append((message.seq, n, put.kind.value, *where, completion, put.reason, md, put.body))
+                puts.append((message.seq, n, self.qmgr, put.kind.value, *where, completion, put.reason, md, put.body))
         _apply(changes.subscriptions, self.subscriptions)
         _apply(changes.retained, self.retained)
         return puts
@@ -100,7 +100,7 @@ TURNS = [
     ("held", [1, 2, 9], [], -1, -1, 5, [1, 2], [9], [], [], 9),
     ("let-go-by-another", [20], [9, 12], 2, 12, 10, [9], [20], [9], [], 20),
     ("between-those-that-wait", [10], [9, 12], 2, 12, 2, [9, 10], [], [9], [], 12),
-    ("twice-in-a-batch", [5, 5], [], -1, -1, 0, [5], [], [], [5], 5),
+    ("a-copy-in-a-batch", [5, 5], [], -1, -1, 0, [5], [], [], [], 5),
     ("one-like-it-waits", [9], [9], 2, 9, 3, [], [], [], [9], 9),
     ("the-last-one-again", [3], [], 3, 3, 0, [], [], [], [3], 3),
     ("seq-0", [0], [], -1, -1, 0, [0], [], [], [], 0),

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from commands.replay import LocalReplay, OutOfOrderError, divided
+from commands.replay.arrivals import DEFAULT_QMGR
 from commands.replay.divided import ClockWentBackError
 from commands.replay.divided_replay import SharedReplay
 from commands.replay.local import ReplayCounts
@@ -27,7 +28,7 @@ STREAM = "SYSTEM.BROKER.DEFAULT.STREAM"
 def _alone(capture: Sequence[CapturedMessage], setup: str, semantics: str) -> tuple[bytes, ReplayCounts]:
     replay, file = LocalReplay(setup, semantics), BytesIO()
     for message in capture:
-        PutLines(file).add(message.seq, replay.replay(message)[0].puts)
+        PutLines(file).add(message.seq, message.qmgr or DEFAULT_QMGR, replay.replay(message)[0].puts)
     return file.getvalue(), replay.counts
 
 

@@ -8,7 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from commands import CapturedMessage, captures_to_arrow, captures_to_pandas
+from commands import (
+    CapturedMessage,
+    analysis_to_batches,
+    captures_to_arrow,
+    captures_to_batches,
+    captures_to_pandas,
+    puts_to_batches,
+)
+from commands.replay import LocalReplay
+from commands.replay.analysis.facts import LocalAnalysis
+from commands.replay.analysis.tables import TOPICS
+from rfh2.captures import read_captures
 from rfh2.errors import CaptureError
 from rfh2.folders import Folder
 from rfh2.rfh2 import Rfh2
@@ -81,3 +92,27 @@ def test_values_are_those_of_the_capture() -> None:
     assert [(row["seq"], row["queue"], row["user"]) for row in rows] == [
         (one["seq"], one["queue"], one["user"]) for one in given
     ]
+
+
+def test_batches_are_the_tables() -> None:
+    assert captures_to_batches(RESULTS).read_all().equals(captures_to_arrow(RESULTS))
+    messages = [record.message for record in read_captures(RESULTS) if record.message is not None]
+    wanted = [(put.seq, put.at_qmgr, put.n, put.queue) for put in LocalReplay().puts(messages)]
+    puts = puts_to_batches(RESULTS).read_all().select(["seq", "at_qmgr", "n", "queue"]).to_pylist()
+    assert [tuple(row.values()) for row in puts] == wanted
+    analysis = LocalAnalysis()
+    for message in messages:
+        analysis.take(message)
+    assert analysis_to_batches(RESULTS, "topics").read_all().to_pylist() == analysis.rows(TOPICS)
+    with pytest.raises(ValueError, match="there is no table nonsense: use qmgrs"):
+        analysis_to_batches(RESULTS, "nonsense")
+
+
+def test_a_record_that_cannot_be_read_is_not_passed_over_unseen(tmp_path: Path) -> None:
+    path = tmp_path / "c.jsonl"
+    path.write_text(Path(RESULTS).read_text() + "no message\n")
+    with pytest.raises(CaptureError, match="line 27"):
+        puts_to_batches(path).read_all()
+    seen: list[CaptureError] = []
+    assert puts_to_batches(path, on_problem=seen.append).read_all().num_rows == 28
+    assert len(seen) == 1

@@ -12,9 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from commands.disk.lock import HolderLock
+from commands.disk.lock import PROCESSOR_LOCK, HolderLock
 from commands.qmgr.store import SupersededError
-from commands.qmgr.store.opening import PROCESSOR_LOCK
 from commands.running.lease import (
     STANDBY_LOCK,
     Lease,

@@ -18,9 +18,8 @@ from pathlib import Path
 import pytest
 
 from commands.broker.objects import LocalQueue, QueueManager
-from commands.disk.lock import HolderLock, exclusive
+from commands.disk.lock import PROCESSOR_LOCK, HolderLock, exclusive
 from commands.qmgr.store import QueueManagerStore, StoreBusyError
-from commands.qmgr.store.opening import PROCESSOR_LOCK
 from commands.running.lease import read_lease
 from tests.commands.cli_runs import run
 from tests.commands.listener.mqi_client import MqiClient
@@ -129,7 +128,8 @@ import os, signal, sys, time
 from pathlib import Path
 from commands.qmgr.store import Durability, QueueManagerStore
 from commands.disk.lock import HolderLock
-from commands.qmgr.store.opening import PROCESSOR_LOCK, take_over
+from commands.disk.lock import PROCESSOR_LOCK
+from commands.qmgr.store.opening import take_over
 from commands.running.lease import Tenure
 
 home = Path(sys.argv[1])

@@ -119,6 +119,18 @@ def test_what_is_done_stays_done(place: Place) -> None:
     assert place.json("plan")["acted"] == []
 
 
+def test_sources_that_are_too_old_are_refused(place: Place) -> None:
+    """Their last record is of 2009, or their files are of today: the bound is estate.toml's."""
+    path = place.directory / "estate.toml"
+    path.write_text(path.read_text() + "\n[migration]\nsources_within_hours = 24\n")
+    place.estate("plan")
+    ran = place.estate("apply", "--create")
+    assert ran.code == 2
+    assert "QM1: its sources end at 2009-01-28T11:4" in ran.talk
+    assert "estate.toml allows 24: take them again, plan, and see estate diff" in ran.talk
+    assert place.estate("apply", "--create", "--accept-old").code == 0
+
+
 @pytest.mark.rule("MIG-31")
 def test_a_wave_waits_for_the_one_before(place: Place) -> None:
     place.estate("plan")

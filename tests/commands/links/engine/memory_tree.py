@@ -50,7 +50,7 @@ class Nature:
     def capabilities(self) -> tuple[Capability, ...]:
         """Its table."""
         given = dict(self.how)
-        return tuple(Capability(feature, given.get(feature, How.DOES), "in memory") for feature in Feature)
+        return tuple(Capability(feature, given.get(feature, How.DOES)) for feature in Feature)
 
     def but(self, feature: Feature, how: How) -> Nature:
         """The same tree, one thing aside."""

@@ -74,6 +74,11 @@ public class PcfAgent {
         } catch (PCFException error) {
             System.out.println("no such command " + error.getReason());
         }
+        PCFMessage typed = new PCFMessage(CMQCFC.MQCMD_ESCAPE);
+        typed.addParameter(CMQCFC.MQIACF_ESCAPE_TYPE, CMQCFC.MQET_MQSC);
+        typed.addParameter(CMQCFC.MQCACF_ESCAPE_TEXT, "DISPLAY QLOCAL(RAIN) MAXDEPTH");
+        for (PCFMessage each : agent.send(typed))
+            System.out.println(text(each, CMQCFC.MQCACF_ESCAPE_TEXT).replaceAll("\\s+", " "));
         send(CMQCFC.MQCMD_DELETE_SUBSCRIPTION, CMQCFC.MQCACF_SUB_NAME, "rain");
         System.out.println("deleted");
         queue.close();

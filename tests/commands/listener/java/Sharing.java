@@ -15,6 +15,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import javax.jms.Connection;
+import javax.jms.Destination;
 import javax.jms.JMSException;
 import javax.jms.MessageConsumer;
 import javax.jms.MessageProducer;
@@ -22,6 +23,7 @@ import javax.jms.Queue;
 import javax.jms.ServerSession;
 import javax.jms.ServerSessionPool;
 import javax.jms.Session;
+import javax.jms.Topic;
 
 /** Many threads on one shared connection, and calls with a buffer that is too small. Arguments: port, or port, seconds and SHARECNV. */
 public class Sharing {
@@ -129,9 +131,9 @@ public class Sharing {
   }
 
   /** As in an application server: messages are seen first, then got by their tokens. */
-  static void pool(Connection connection) throws Exception {
+  static void pool(Connection connection, String of) throws Exception {
     Session session = connection.createSession(false, Session.AUTO_ACKNOWLEDGE);
-    Queue queue = session.createTemporaryQueue();
+    Destination from = of.equals("queue") ? session.createTemporaryQueue() : session.createTopic("Sharing/Pool/" + of);
     CountDownLatch heard = new CountDownLatch(3);
     ServerSessionPool pool =
         () -> {
@@ -153,12 +155,16 @@ public class Sharing {
             }
           };
         };
-    connection.createConnectionConsumer(queue, null, pool, 1);
-    MessageProducer producer = session.createProducer(queue);
+    if (of.equals("durable")) {
+      connection.createDurableConnectionConsumer((Topic) from, "pool", null, pool, 1);
+    } else {
+      connection.createConnectionConsumer(from, null, pool, 1);
+    }
+    MessageProducer producer = session.createProducer(from);
     for (int n = 0; n < 3; n++) {
       producer.send(session.createTextMessage("pool " + n));
     }
-    System.out.println("pool " + heard.await(20, TimeUnit.SECONDS));
+    System.out.println("pool of a " + of + " " + heard.await(20, TimeUnit.SECONDS));
   }
 
   /** In queued mode: each publication is acknowledged as the next one is got. */
@@ -258,7 +264,13 @@ public class Sharing {
     connection.start();
     comeAndGo(connection);
     put(connection);
-    pool(connection);
+    pool(connection, "queue");
+    pool(connection, "topic");
+    Connection named = factory.createConnection();
+    named.setClientID("sharing");
+    named.start();
+    pool(named, "durable");
+    named.close();
     close(connection, false);
     close(connection, true);
     acknowledge(factory);

@@ -220,6 +220,32 @@ def test_rule(commands: list[CommandSpec], expected: list[tuple[int, str, int | 
     assert sorted(told, key=str) == sorted(expected, key=str)
 
 
+BY_CHARACTER = [
+    ("a/*", "a/b", [(2, "D14", None, L)]),
+    ("a/?", "a/b", [(2, "D14", None, L)]),
+    ("a/#", "a/b", [(2, "D14", None, G)]),
+    ("a/b", "a/b", []),
+]
+
+
+@pytest.mark.parametrize(("topic", "published", "expected"), BY_CHARACTER)
+def test_2_5_1_1_a_broker_whose_mqrfh2_wildcards_are_characters(
+    topic: str, published: str, expected: list[tuple[int, str, int | None, Change]]
+) -> None:
+    """WebSphere MQ 6's own; Event Broker and Message Broker read levels, as version 7 does. MQRFH is alike in both."""
+    messages = capture(reg(topic), pub(published), reg(topic, q="Q2", rfh1=True), pub("z"))
+    differences = LocalDifferences(SETUP, "v6-broker")
+    found = [each for message in messages for each in differences.compare(message)]
+    assert [(each.seq, each.rule, each.since, each.change) for each in found] == expected
+    assert [each for each in compared(messages)[1] if each.rule == "D14"] == []
+
+
+def test_a_sign_forbids_the_sentence_that_both_versions_are_the_same() -> None:
+    differences, found = compared(capture(reg("a/*"), pub("a/b")))
+    text = "\n".join(lines_of(differences.report()))
+    assert (found, "the same" in text, "2 messages: no put differs" in text, "D14" in text) == ([], False, True, True)
+
+
 def test_every_rule_that_shows_in_puts_is_provoked() -> None:
     provoked = {rule for _, _, expected in CASES for _, rule, _, _ in expected}
     shown = {rule.id for rule in RULES.values() if rule.seen is Seen.PUTS}
@@ -260,6 +286,12 @@ def test_sign(commands: list[CommandSpec], expected: set[str]) -> None:
     differences, found = compared(capture(*commands), NOBODY_YET)
     assert found == []
     assert {sign.name for sign in differences.report().signs} == expected
+
+
+def test_a_name_on_two_streams_and_two_queues_is_no_sign_of_d10() -> None:
+    two = [reg("t", rfh1=True, SubName="n"), reg("t", rfh1=True, SubName="n", StreamName=NEWS, q="Q2")]
+    differences, found = compared(capture(*two))
+    assert ([each.rule for each in found], [sign.name for sign in differences.report().signs]) == (["D15"], [])
 
 
 def test_every_rule_that_a_capture_gives_a_sign_of_is_provoked() -> None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -30,16 +29,6 @@ ROWS: Final = pa.schema(
         *((name, pa.binary()) for name in ("md", "body")),
     ]
 )
-
-
-T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Shared(Generic[T]):
-    """What a broadcast would be."""
-
-    value: T
 
 
 def prepared_rows(capture: Iterable[CapturedMessage]) -> list[Row]:
@@ -96,7 +85,7 @@ def control_tasks(control: list[Row], setting: ReplaySetup, count: int) -> tuple
     rows = columns(with_keys, "qmgr", *names)
     counted = Counter((qmgr, Keys(key, tuple(of_names), *more)) for qmgr, key, of_names, *more in rows)
     dealt = deal_out(counted, lambda qmgr: setting.broker(qmgr).space.subscriptions(), count)
-    (placed,) = with_task(Shared(dealt))([with_keys])
+    (placed,) = with_task(dealt)([with_keys])
     return dealt, placed.column("task").to_pylist()
 
 
@@ -105,7 +94,7 @@ def notes_in_tasks(control: list[Row], plane: ControlPlaneSetup, count: int) -> 
     if count == 1 or not control:
         return run(notes_of(plane), control, ROWS, NOTES.names)
     dealt, tasks = control_tasks(control, plane.setting, count)
-    work = notes_of(plane, Shared(dealt))
+    work = notes_of(plane, dealt)
     schema = ROWS.append(pa.field("task", pa.int32()))
     notes = []
     for number in range(count):

@@ -19,8 +19,8 @@ from commands.replay.spark import CAPTURED, READ, SchemaError, captured_values
 from commands.replay.spark.captured_values import captured_of
 from commands.replay.spark.piece_reader import read_piece
 from commands.replay.spark.pieces import Piece
-from commands.replay.spark.schemas import batch_of
-from commands.replay.spark.streaming import STREAMED, replay_stream
+from commands.replay.spark.schemas import STREAMED, batch_of
+from commands.replay.spark.streaming import replay_stream
 from commands.replay.workload import Workload, WorkloadOptions
 from rfh2.captured import CapturedMessage
 

@@ -34,7 +34,6 @@ from tests.commands.replay.spark.divided import (
     ROWS,
     SEQ,
     Row,
-    Shared,
     by_role,
     notes_in_tasks,
     plane_of,
@@ -84,7 +83,7 @@ def divided(
     turns: list[Row] = []
     for start, end in pairwise(starts):
         retaining = within(roles[FirstPassRole.RETAINING], start, end)
-        found = run(candidates_of(setting, Shared(table)), retaining, ROWS, CANDIDATES.names)
+        found = run(candidates_of(setting, table), retaining, ROWS, CANDIDATES.names)
         turns += [(hash(row[:2]) % tasks, *row, 0, None, None, None) for row in found]
     for qmgr, _, after, until, _, _, text, scheme, topic, now, operation in lookups:
         for task in range(tasks) if topic is None else (hash((qmgr, topic)) % tasks,):

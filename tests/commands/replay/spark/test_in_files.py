@@ -22,6 +22,7 @@ from commands.replay.spark.capture_scan import _Surveyor, surveyed
 from commands.replay.spark.engine import Order, run
 from commands.replay.spark.in_order import SCHEMA, FilesInOrder, Group, filled, in_order, with_moments
 from commands.replay.spark.prepare import Clock, FirstPassRole, Roles, prepared
+from commands.replay.spark.put_files import blocks_of, blocks_with
 from commands.replay.spark.replay_setup import ReplaySetup
 from commands.replay.workload import Workload, WorkloadOptions, setup_script
 from rfh2.captured import CapturedMessage
@@ -267,7 +268,7 @@ def test_the_clock_is_that_of_every_message(times: list[list[int | None]]) -> No
     if not given_times:
         assert facts["clocks"] == {}
     else:
-        back = any(at < max(given_times[:number]) for number, at in enumerate(given_times) if number)
+        back = sum(at < max(given_times[:number]) for number, at in enumerate(given_times) if number)
         assert Clock(*facts["clocks"]["A"]) == Clock(min(given_times), max(given_times), given_times[-1], back)
     assert facts["firsts"] == {"A": times[0][0] or 0}
 
@@ -341,3 +342,12 @@ def test_the_same_seq_in_several_queue_managers(spark: SparkSession, tmp_path: P
     got = [tuple(row.values()) for path in sorted(target.iterdir()) for row in parquet.read_table(path).to_pylist()]
     both = [m for pair in zip(other, one, strict=True) for m in pair]
     assert not difference(got, local_puts(both, setup_script(knobs)))
+
+
+@given(first=st.integers(0, 3000), count=st.integers(1, 3000))
+def test_blocks_are_the_ranges_that_an_interval_is_needed_in(first: int, count: int) -> None:
+    blocks = blocks_of(first, first + count - 1)
+    near = range(max(0, first - 2), first + count + 2)
+    found = [sum(block in blocks for block in blocks_with(number)) for number in near]
+    assert found == [int(first <= number < first + count) for number in near]
+    assert len(blocks) <= 2 * count.bit_length()

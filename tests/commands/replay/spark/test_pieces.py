@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Iterable
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -18,10 +20,11 @@ from pyarrow import parquet
 from commands.broker.reading import natural_queue
 from commands.replay.spark.in_order import in_order
 from commands.replay.spark.piece_reader import NATURAL, read_piece
-from commands.replay.spark.pieces import Piece, files_of, pieces_of, seq_after
+from commands.replay.spark.pieces import Piece, files_of, pieces_of, seq_after, tasks_of
 from commands.replay.workload import Workload, WorkloadOptions
 from rfh2.captured import CapturedMessage
 from rfh2.captures import FORMATS, Numbering, read_captures, write_captures
+from rfh2.captures.detect import HEAD_BYTES
 from rfh2.errors import CaptureError
 
 FIXTURES = Path(__file__).parents[4] / "fixtures/captures/formats"
@@ -37,7 +40,8 @@ def rows_of(pieces: Iterable[Piece], default_queue: str = "") -> list[Row]:
     rows: list[Row] = []
     for piece in pieces:
         for batch in read_piece(piece, default_queue):
-            rows += [tuple(row.values()) for row in batch.to_pylist()]
+            # Not when the file was written, and not where in it: that a part of a file may not know.
+            rows += [tuple(row.values())[:9] for row in batch.to_pylist()]
     return rows
 
 
@@ -91,6 +95,37 @@ def test_however_it_is_cut(tmp_path_factory: pytest.TempPathFactory, form: str, 
     assert rows_of(pieces) == expected(sorted(directory.iterdir()))
 
 
+def test_of_compressed_files_only_the_heads_are_read_before_the_tasks_begin(tmp_path: Path) -> None:
+    """Damage behind the head is met by the task that reads the file, and not while Spark plans."""
+    for number in range(4):
+        body = Random(number).randbytes(4 * HEAD_BYTES).hex()
+        line = CapturedMessage(seq=number, queue="Q", body_hex=body).model_dump_json().encode()
+        (tmp_path / f"{number}.jsonl.gz").write_bytes(gzip.compress(line)[:-40])
+    pieces = pieces_of(files_of([str(tmp_path)]))
+    assert [(piece.numbered, piece.first_seq) for piece in pieces] == [(True, 1)] * 4
+    without = written(tmp_path / "a", MESSAGES[:3], "mqmd").read_bytes()
+    (tmp_path / "a").write_bytes(gzip.compress(without))
+    assert not pieces_of([tmp_path / "a"])[0].numbered
+
+
+# sizes of pieces, how many each task gets where a task reads 3,200 bytes, and opening a file counts as 100
+PACKED = [
+    ("few", [10] * 8, [1] * 8),
+    ("many-small", [0] * 3000, [15] * 200),
+    ("large", [3200] * 300, [1] * 300),
+    ("between-large", [3200, 100, 100, *[3200] * 300], [1, 2, *[1] * 300]),
+    ("none", [], []),
+]
+
+
+@pytest.mark.parametrize(("sizes", "wanted"), [case[1:] for case in PACKED], ids=[case[0] for case in PACKED])
+def test_small_pieces_share_a_task(sizes: list[int], wanted: list[int]) -> None:
+    pieces = [Piece(str(at), "jsonl", size=size) for at, size in enumerate(sizes)]
+    tasks = tasks_of(pieces, 3200)
+    assert [len(task.pieces) for task in tasks] == wanted
+    assert [piece for task in tasks for piece in task.pieces] == pieces
+
+
 @pytest.mark.parametrize("form", ["auto", "jsonl"])
 def test_what_is_packed_is_read_whole_and_what_is_in_no_format_is_a_problem(tmp_path: Path, form: str) -> None:
     lines = written(tmp_path / "a", MESSAGES[:9], "jsonl").read_bytes()
@@ -102,6 +137,17 @@ def test_what_is_packed_is_read_whole_and_what_is_in_no_format_is_a_problem(tmp_
     assert rows == expected(sorted(tmp_path.iterdir()))
     assert [row[-1] is None for row in rows] == [True] * 18 + [False]
     assert "zip archive" in rows[-1][-1]
+
+
+@pytest.mark.parametrize(("form", "first"), [("jsonl", 1), ("parquet", 0)])
+def test_a_row_has_its_place_in_its_file(tmp_path: Path, form: str, first: int) -> None:
+    path = written(tmp_path / f"c.{form}", MESSAGES[:9], form)
+    if form == "parquet":
+        parquet.write_table(parquet.read_table(path), path, row_group_size=2)
+    pieces = pieces_of([path], piece_bytes=1 if form == "parquet" else 1 << 30)
+    rows = [row for piece in pieces for batch in read_piece(piece) for row in batch.to_pylist()]
+    assert [row["position"] for row in rows] == list(range(first, first + 9))
+    assert {row["file_time"].timestamp() for row in rows} == {round(path.stat().st_mtime, 6)}
 
 
 def test_json_lines_are_cut_at_line_ends(tmp_path: Path) -> None:
@@ -251,6 +297,25 @@ def tree(tmp_path: Path) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps({"seq": number, "queue": "Q", "body_hex": ""}) + "\n")
     return tmp_path
+
+
+URLS = [
+    ("file:{}/a%20b.jsonl", True),
+    ("file://{}/a%20b.jsonl", True),
+    ("{}/a b.jsonl", True),
+    ("{}/a%20b.jsonl", False),
+    ("s3a://bucket/a.jsonl", False),
+]
+
+
+@pytest.mark.parametrize(("url", "is_there"), URLS)
+def test_urls(tmp_path: Path, url: str, is_there: bool) -> None:
+    (tmp_path / "a b.jsonl").write_text("")
+    if is_there:
+        assert files_of([url.format(tmp_path)]) == [tmp_path / "a b.jsonl"]
+    else:
+        with pytest.raises(CaptureError, match=r"no such file|give the DataFrame to replayed"):
+            files_of([url.format(tmp_path)])
 
 
 PATHS = [

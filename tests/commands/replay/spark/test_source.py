@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyarrow import parquet
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import (
     DataFrame,
@@ -16,7 +17,7 @@ from pyspark.sql import (
 
 from commands.broker.puts import Put
 from commands.replay import LocalReplay
-from commands.replay.spark import CAPTURED, PUTS, READ
+from commands.replay.spark import CAPTURED, PUTS, READ, decoded
 from commands.replay.spark.source import CaptureDataSource
 from commands.replay.workload import Workload, WorkloadOptions
 from rfh2.captured import CapturedMessage
@@ -89,6 +90,44 @@ def test_a_large_file_is_several_partitions(spark: SparkSession, tmp_path: Path)
     frame = load(spark, path, pieceBytes=-(-size // 4))
     assert frame.rdd.getNumPartitions() == 4
     assert rows(frame) == [as_row(message) for message in MESSAGES]
+
+
+def test_conditions_spare_reading(spark: SparkSession, tmp_path: Path) -> None:
+    """What Spark does not push down, or what this source does not know, is tested by Spark."""
+    path = write(tmp_path / "c.parquet", MESSAGES, "parquet")
+    parquet.write_table(parquet.read_table(path), path, row_group_size=10)
+    frame = load(spark, path, pieceBytes=1)
+    assert frame.rdd.getNumPartitions() == 9
+    assert frame.where("seq between 12 and 18").rdd.getNumPartitions() == 1
+    assert rows(frame.where("seq between 12 and 18 and user is not null")) == [
+        as_row(message) for message in MESSAGES if 12 <= message.seq <= 18 and message.user is not None
+    ]
+
+
+MODES = [("PERMISSIVE", 2), ("dropmalformed", 1), ("FAILFAST", None), ("other", None)]
+
+
+@pytest.mark.parametrize(("mode", "count"), MODES)
+def test_modes(spark: SparkSession, tmp_path: Path, mode: str, count: int | None) -> None:
+    path = write(tmp_path / "c.jsonl", MESSAGES[:1])
+    path.write_text(path.read_text() + "no message\n")
+    if count is not None:
+        assert load(spark, tmp_path, mode=mode).count() == count
+    else:
+        with pytest.raises(PySparkException, match=r"line 2|option mode must be one of"):
+            load(spark, tmp_path, mode=mode).collect()
+
+
+def test_functions_of_sql(spark: SparkSession, tmp_path: Path) -> None:
+    path = write(tmp_path / "c.jsonl", MESSAGES[:30])
+    spark.sql(f"create or replace temporary view seen using qpubsub options (path '{path}')")
+    found = spark.sql(
+        "select mq_command(body, md), mq_topics(body, md), mq_decode(body, md).command, mq_properties(body, null) "
+        "from seen order by seq"
+    ).collect()
+    wanted = decoded(load(spark, path)).orderBy("seq").select("command", "topics", "command", "properties").collect()
+    assert [tuple(row) for row in found] == [tuple(row) for row in wanted]
+    assert {row[0] for row in found} >= {"Publish"}
 
 
 def test_globs_several_paths_and_options(spark: SparkSession, tmp_path: Path) -> None:
@@ -257,7 +296,7 @@ def put_row(put: Put) -> Row:
     completion = None if put.completion is None else put.completion.value
     md, body = bytes.fromhex(put.md_hex), bytes.fromhex(put.body_hex)
     return (
-        *(put.seq, put.n, put.kind.value, put.qmgr, put.queue, put.topic, put.sub_name),
+        *(put.seq, put.n, put.at_qmgr, put.kind.value, put.qmgr, put.queue, put.topic, put.sub_name),
         *(completion, put.reason, md, body),
     )
 

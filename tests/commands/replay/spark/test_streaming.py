@@ -88,13 +88,13 @@ def test_batches_restarts_and_what_comes_too_late(stream: Stream) -> None:
 
     rows = stream.rows()
     assert not difference(
-        [row for row in rows if row[2] not in (LATE, PROBLEM)], expected([m for m in CAPTURE if m is not message])
+        [row for row in rows if row[3] not in (LATE, PROBLEM)], expected([m for m in CAPTURE if m is not message])
     )
-    late = [row for row in rows if row[2] == LATE]
-    assert [(row[0], row[4], row[9], row[10]) for row in late] == [
+    late = [row for row in rows if row[3] == LATE]
+    assert [(row[0], row[5], row[10], row[11]) for row in late] == [
         (m.seq, m.queue, m.md, m.body) for m in (message, CAPTURE[300])
     ]
-    assert [row[:3] for row in rows if row[2] == PROBLEM] == [(None, 0, PROBLEM)]
+    assert [(*row[:2], row[3]) for row in rows if row[3] == PROBLEM] == [(None, 0, PROBLEM)]
 
 
 def test_another_setup_is_refused(stream: Stream) -> None:

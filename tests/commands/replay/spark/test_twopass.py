@@ -9,9 +9,15 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 from pyspark.errors import PythonException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import (
+    DataFrame,
+    SparkSession,
+    functions as F,  # noqa: N812 - Spark's own custom
+)
 
+from commands.replay.arrivals import in_order
 from commands.replay.spark import CAPTURED, SchemaError, control, replayed
+from commands.replay.spark.testing import assert_puts_equal, sample_capture
 from commands.replay.workload import Workload, WorkloadOptions, setup_script
 from rfh2.captured import CapturedMessage
 from rfh2.errors import QPubSubError
@@ -65,6 +71,30 @@ def test_equal_to_local(spark: SparkSession, semantics: str, setup: str) -> None
     check()
 
 
+def test_a_monotonic_clock(spark: SparkSession) -> None:
+    """With messages without a time; in several ranges, which the clock goes back between, too."""
+
+    @QUICK
+    @given(capture=captures(2, 6), ranges=st.integers(1, 5))
+    def check(capture: list[CapturedMessage], ranges: int) -> None:
+        got = puts_of(replayed(frame(spark, capture), EXPIRING, ranges=ranges, monotonic_clock=True))
+        assert not difference(got, local_puts(in_order(capture, monotonic_clock=True), EXPIRING))
+
+    check()
+
+
+def test_helpers_for_tests(spark: SparkSession) -> None:
+    puts = replayed(sample_capture(spark)).cache()
+    assert [(row.seq, row.kind) for row in puts.collect()] == [(2, "publication"), (3, "publication")]
+    assert_puts_equal(puts, puts.orderBy("seq", ascending=False))
+    with pytest.raises(AssertionError, match="put 0 of message 3 at QM1 is missing"):
+        assert_puts_equal(puts.where("seq < 3"), puts)
+    with pytest.raises(AssertionError, match="put 0 of message 3 at QM1 is one too many"):
+        assert_puts_equal(puts, puts.where("seq < 3"))
+    with pytest.raises(AssertionError, match="put 0 of message 2 at QM1 has queue 'OTHER', not 'SCORES'"):
+        assert_puts_equal(puts.withColumn("queue", F.lit("OTHER")), puts)
+
+
 def test_an_empty_capture_has_no_puts(spark: SparkSession) -> None:
     assert replayed(spark.createDataFrame([], CAPTURED)).collect() == []
 
@@ -73,7 +103,7 @@ def test_a_queue_manager_without_control_messages_has_what_the_setup_defines(spa
     (publish,) = Workload(WorkloadOptions(messages=1, subscribers=0, streams=1, control=0)).messages()
     setup = "DEFINE SUB(EVERYTHING) TOPICSTR('#') DEST(AUDIT)"
     got = puts_of(replayed(frame(spark, [publish]), setup))
-    assert [put[4] for put in got] == ["AUDIT"]
+    assert [put[5] for put in got] == ["AUDIT"]
     assert not difference(got, local_puts([publish], setup))
 
 
@@ -99,10 +129,18 @@ def test_puts_come_in_order_of_seq(spark: SparkSession) -> None:
     assert len(places) > 100
 
 
-def test_a_seq_that_occurs_twice_is_an_error(spark: SparkSession) -> None:
-    capture = list(Workload(WorkloadOptions(messages=20, streams=1)).messages())
-    with pytest.raises(PythonException, match="seq 7 occurs twice in queue manager QM1"):
-        replayed(frame(spark, [*capture, capture[6]])).collect()
+def test_one_seq_several_times(spark: SparkSession) -> None:
+    """Of several queue managers, in their order; an exact copy is passed over, and a different message is an error."""
+    knobs = WorkloadOptions(messages=200, subscribers=20, streams=1, control=0.3, retained=0.5)
+    one = list(Workload(knobs).messages())
+    other = [message.model_copy(update={"qmgr": "A"}) for message in one]
+    capture = sorted([*one, *other, *one[::3]], key=lambda message: message.seq)
+    got = puts_of(replayed(frame(spark, capture[::-1], 3), setup_script(knobs), ranges=3))
+    assert [put[:3] for put in got] == [put[:3] for put in local_puts(capture, setup_script(knobs))]
+    assert not difference(got, local_puts(capture, setup_script(knobs)))
+    different = one[6].model_copy(update={"user": "somebody"})
+    with pytest.raises(PythonException, match="seq 7 is that of two different messages at queue manager QM1"):
+        replayed(frame(spark, [*one, different])).collect()
 
 
 def test_a_setup_that_fails_is_an_error(spark: SparkSession) -> None:

@@ -225,5 +225,5 @@ def local_puts(capture: Iterable[CapturedMessage], setup: str = SETUP, semantics
         completion = None if put.completion is None else put.completion.value
         md, body = bytes.fromhex(put.md_hex), bytes.fromhex(put.body_hex)
         where = (put.qmgr, put.queue, put.topic, put.sub_name)
-        rows.append((put.seq, put.n, put.kind.value, *where, completion, put.reason, md, body))
+        rows.append((put.seq, put.n, put.at_qmgr, put.kind.value, *where, completion, put.reason, md, body))
     return rows

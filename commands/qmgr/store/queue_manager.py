@@ -1,4 +1,4 @@
-"""The embedded queue manager: a directory with one SQLite database in WAL mode.
+"""The embedded queue manager: one database, in a directory of its own or a schema of PostgreSQL.
 
 Any number of processes read at once; one writes at a time, and the others wait for it (``patience_s``). A crash at any
 instant leaves the last commit: what a unit of work had got is back on its queues. Messages that are not persistent live
@@ -8,10 +8,9 @@ them when it starts, by ``discard_nonpersistent_retained``.
 
 from __future__ import annotations
 
-import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -20,25 +19,24 @@ from typing import Final, Self
 from commands.broker.counts import SubscriptionCounts, TopicCounts
 from commands.broker.objects import LocalQueue, Objects, QueueManager, kind_of, state_of
 from commands.broker.state import to_microseconds
+from commands.config.home import Home
 from commands.disk.errors import (
     StoreDamagedError,
     UnknownQueueError,
 )
-from commands.disk.lock import exclusive, is_held, require_locks
-from commands.disk.permissions import make_directory, open_to_others, touch
+from commands.disk.permissions import open_to_others
 from commands.network.repository import RepositoryEntry
 from commands.qmgr.store import opening, reading
-from commands.qmgr.store.connection import ProgramConnection, is_lost, lock_path
+from commands.qmgr.store.connection import ProgramConnection
 from commands.qmgr.store.counters import subscription_counts, topic_counts
-from commands.qmgr.store.database import Database, Durability, LogWatch, translate_sqlite_errors
+from commands.qmgr.store.database import Connection, Database, Durability, translate_errors
 from commands.qmgr.store.definitions import Queue, look_up, look_up_namelist, resolved, was_made
 from commands.qmgr.store.messages import browse_queue, queue_depth
 from commands.qmgr.store.neighbours import NeighbourRecord, SequenceNumbers, neighbours_in, repository_in, sequence_in
-from commands.qmgr.store.opening import DATABASE, directory_of
 from commands.qmgr.store.overview import Overview, beginnings, overview
 from commands.qmgr.store.port import LoadedState, StoredMessage
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork, Tables
-from rfh2.errors import StoreError, system_words
+from rfh2.errors import StoreError
 from streams.topic_objects import Namelist
 
 PATIENCE_S: Final = 30.0
@@ -53,20 +51,19 @@ def utc_now() -> datetime:
 class QueueManagerStore:
     """One queue manager, opened (``QueueManagerPort``). For one thread; close it, or use it as a context manager."""
 
-    def __init__(self, directory: Path, name: str, database: Database, clock: Callable[[], datetime]) -> None:
-        self.directory = directory
+    def __init__(self, home: Home, name: str, database: Database, clock: Callable[[], datetime]) -> None:
+        self.home = home
         self.database = database
         self._name = name
         self.clock = clock
         self._tables = Tables(database, clock)
         self._unit: SqliteUnitOfWork | None = None
-        self._data_version = self._read_data_version()
-        self._log_watch = LogWatch(Path(database.path))
+        self._change = self._read_change()
 
     @classmethod
     def create(
         cls,
-        home: Path,
+        home: Home,
         definition: QueueManager,
         *,
         durability: Durability = Durability.FULL,
@@ -79,26 +76,18 @@ class QueueManagerStore:
         QueueManagerExistsError; SystemUnsuitableError on Windows; StoreError for a bad name or where the disk does not
         let it.
         """
-        require_locks(f"queue manager {definition.name}")
-        directory = directory_of(home, definition.name)
-        path = directory / DATABASE
-        try:
-            make_directory(directory)
-            touch(path)
-        except OSError as error:
-            raise StoreError(f"{directory}: cannot be made: {system_words(error)}") from error
-        database = Database(path, durability, patience_s, create=True)
+        database = opening.connect(home, definition.name, durability, patience_s, create=True)
         try:
             opening.make(database, definition.name, home, lambda connection: _define(connection, definition))
         except BaseException:
             database.close()
             raise
-        return cls(directory, definition.name, database, clock)
+        return cls(home, definition.name, database, clock)
 
     @classmethod
     def open(
         cls,
-        home: Path,
+        home: Home,
         name: str,
         *,
         durability: Durability = Durability.FULL,
@@ -114,9 +103,7 @@ class QueueManagerStore:
         QueueManagerNotFoundError, SystemUnsuitableError on Windows, StoreDamagedError, StoreBusyError, StoreError; for
         an older schema QueueManagerInUseError while a command processor works on it.
         """
-        require_locks(f"queue manager {name}")
-        path = opening.database_path(home, name)
-        database = Database(path, durability, patience_s)
+        database = opening.connect(home, name, durability, patience_s)
         database.epoch = epoch
         try:
             qmgr = opening.opened(database, name)
@@ -125,7 +112,12 @@ class QueueManagerStore:
         except BaseException:
             database.close()
             raise
-        return cls(path.parent, name, database, clock)
+        return cls(home, name, database, clock)
+
+    @property
+    def directory(self) -> Path:
+        """That of the queue manager; of one in PostgreSQL for what is this machine's alone."""
+        return self.database.directory
 
     @property
     def is_open_to_others(self) -> bool:
@@ -145,7 +137,7 @@ class QueueManagerStore:
         """
         return self.database.is_replaced
 
-    @translate_sqlite_errors
+    @translate_errors
     def unit_of_work(self, lasting: bool = True, waits: bool = True) -> SqliteUnitOfWork:
         """Begin one. Raises StoreError where the last one is still open, StoreBusyError where another process's is.
 
@@ -153,63 +145,62 @@ class QueueManagerStore:
         """
         if self._unit is not None and self._unit.is_open:
             raise StoreError("a unit of work is open; end it before the next one")
-        connection = self.database.connection
         self.database.begin(lasting, waits)
         try:
-            self._data_version = self._read_data_version()
+            self._change = self._read_change()
             self._unit = SqliteUnitOfWork(self._tables)
         except BaseException:
-            connection.execute("ROLLBACK")
+            self.database.rollback()
             raise
         return self._unit
 
-    @translate_sqlite_errors
+    @translate_errors
     def browse(self, queue: str) -> Iterator[StoredMessage]:
         """The messages on *queue*, in queue order, without blocking other processes. Raises UnknownQueueError."""
         self._tables.pending.settle()
         return browse_queue(self.database, self._local(queue), self._now_us())
 
-    @translate_sqlite_errors
+    @translate_errors
     def depth(self, queue: str) -> int:
         """How many messages on *queue* have not expired. Raises UnknownQueueError."""
         self._tables.pending.settle()
         return queue_depth(self.database.connection, self._local(queue), self._now_us())
 
-    @translate_sqlite_errors
+    @translate_errors
     def find_queue(self, name: str) -> LocalQueue | None:
         """The local queue of that name or behind that alias, None where there is none."""
         return resolved(self._look_up(name), self._look_up)
 
-    @translate_sqlite_errors
+    @translate_errors
     def find_namelist(self, name: str) -> Namelist | None:
         """The namelist of that name, None where there is none; without reading other definitions."""
         with self.one_moment():
             return look_up_namelist(self.database, name)
 
-    @translate_sqlite_errors
+    @translate_errors
     def is_gone(self, name: str) -> bool:
         """Whether *name* is that of a dynamic queue that was deleted."""
         return self._look_up(name) is None and was_made(self.database, name)
 
-    @translate_sqlite_errors
+    @translate_errors
     def definitions_version(self) -> int:
         """A number that changes with the definitions. Raises StoreDamagedError."""
         self._tables.pending.settle()
-        return reading.versions(self.database)[1]
+        return self.database.versions()[1]
 
-    @translate_sqlite_errors
+    @translate_errors
     def repository(self) -> list[RepositoryEntry]:
         """What is known of others that share a cluster, by name. Raises StoreDamagedError."""
         with self.one_moment() as connection:
             return repository_in(connection, self.database.path)
 
-    @translate_sqlite_errors
+    @translate_errors
     def load_objects(self) -> Objects:
         """The definitions alone. Raises StoreDamagedError."""
         with self.one_moment() as connection:
             return reading.load_objects(connection, self.database.path)
 
-    @translate_sqlite_errors
+    @translate_errors
     def repository_entry(self) -> RepositoryEntry:
         """What others that share a cluster have to know of this queue manager. Raises StoreDamagedError."""
         with self.one_moment() as connection:
@@ -217,58 +208,57 @@ class QueueManagerStore:
                 return RepositoryEntry(self._name)  # in no cluster, as most are
             return RepositoryEntry.of(reading.load_objects(connection, self.database.path))
 
-    @translate_sqlite_errors
+    @translate_errors
     def local_queues(self) -> list[LocalQueue]:
         """The definitions of all local queues. Raises StoreDamagedError."""
         self._tables.pending.settle()
         return reading.local_queues(self.database)
 
-    @translate_sqlite_errors
+    @translate_errors
     def numbers_left(self, seqs: Iterable[int]) -> set[int]:
         """Those of *seqs* that are still messages, on whatever queue, or of a program's unit of work."""
         self._tables.pending.settle()
         find = self.database.connection.execute
         return {seq for seq in seqs if find("SELECT 1 FROM messages WHERE seq = ?", (seq,)).fetchone()}
 
-    @translate_sqlite_errors
+    @translate_errors
     def neighbours(self) -> list[NeighbourRecord]:
         """The parent and the children, by name, as they were last recorded. Raises StoreDamagedError."""
         self._tables.pending.settle()
         return neighbours_in(self.database)
 
-    @translate_sqlite_errors
+    @translate_errors
     def sequence(self, qmgr: str) -> SequenceNumbers:
         """The sequence numbers of batches carried to another queue manager, and from there."""
         self._tables.pending.settle()
         return sequence_in(self.database, qmgr)
 
-    @translate_sqlite_errors
+    @translate_errors
     def load_state(self) -> LoadedState:
         """Definitions, subscriptions and retained publications as of one moment. Raises StoreDamagedError."""
         with self.one_moment() as connection:
             return reading.load_state(connection, self.database.path, self._tables.state.retained)
 
-    @translate_sqlite_errors
+    @translate_errors
     def counts(self) -> tuple[dict[bytes, SubscriptionCounts], dict[str, TopicCounts]]:
         """What was counted of subscriptions, by sub_id, and of topics; those without a count are not among them."""
         with self.one_moment() as connection:
             return subscription_counts(connection), topic_counts(connection)
 
-    @translate_sqlite_errors
+    @translate_errors
     def overview(self) -> Overview:
         """Counts of the contents, fast however many messages there are. Raises StoreDamagedError."""
-        log = self.directory / f"{DATABASE}-wal"
         with self.one_moment():
-            return overview(self.database, self._now_us(), log.stat().st_size if log.exists() else 0)
+            return overview(self.database, self._now_us())
 
-    @translate_sqlite_errors
+    @translate_errors
     def beginnings(self, queue: str, size_bytes: int, limit: int) -> list[tuple[bytes, bytes]]:
         """Descriptor and first bytes of the first *limit* messages of *queue*. Raises UnknownQueueError."""
         self._tables.pending.settle()
         return list(beginnings(self.database, self._local(queue), size_bytes, limit))
 
     @contextmanager
-    def one_moment(self) -> Iterator[sqlite3.Connection]:
+    def one_moment(self) -> Iterator[Connection]:
         """A block in which all reads show the state of one moment, also messages of retained publications.
 
         It is the open transaction, or a read transaction, which does not block other processes.
@@ -278,11 +268,8 @@ class QueueManagerStore:
         if connection.in_transaction:
             yield connection
             return
-        connection.execute("BEGIN")
-        try:
+        with self.database.one_moment():
             yield connection
-        finally:
-            connection.execute("ROLLBACK")
 
     def connect(self) -> ProgramConnection:
         """A program's connection, to open queues with (``commands.qmgr.store.connection``); end it before ``close``."""
@@ -293,12 +280,11 @@ class QueueManagerStore:
         gone = 0
         numbers = [number for (number,) in self._rows("SELECT number FROM connections")]
         for number in numbers:
-            if is_lost(self.directory, number):
+            if not self.database.is_locked(number):
                 with self.unit_of_work() as unit:
                     unit.uncommitted.end(str(number))
                     gone += unit.dynamic.disconnect(number)
-                with suppress(OSError):
-                    lock_path(self.directory, number).unlink()
+                self.database.unlock(number)
         return gone
 
     @contextmanager
@@ -307,7 +293,7 @@ class QueueManagerStore:
         if self.database.epoch is not None:
             yield
             return
-        with exclusive(self.directory / opening.PROCESSOR_LOCK, self.name):
+        with self.database.processor(self.name):
             self.database.epoch = opening.begin_epoch(self.database)
             try:
                 yield
@@ -316,9 +302,9 @@ class QueueManagerStore:
 
     def has_processor(self) -> bool:
         """Whether a command processor works on it now."""
-        return is_held(self.directory)
+        return self.database.has_processor()
 
-    @translate_sqlite_errors
+    @translate_errors
     def wait_for_change(self, timeout_s: float) -> bool:
         """Wait until another connection has committed since the last unit of work here began; whether one has.
 
@@ -327,19 +313,19 @@ class QueueManagerStore:
         """
         end = time.monotonic() + timeout_s
         nap_s = _FIRST_NAP_S
-        while (version := self._read_data_version()) == self._data_version:
+        while (version := self._read_change()) == self._change:
             left_s = end - time.monotonic()
             if left_s <= 0:
                 return False
-            heard = self._log_watch.heard(min(nap_s, left_s))
+            heard = self.database.heard(min(nap_s, left_s))
             nap_s = _FIRST_NAP_S if heard else min(nap_s * _GROWTH, _LONGEST_NAP_S)
-        self._data_version = version
+        self._change = version
         return True
 
-    @translate_sqlite_errors
+    @translate_errors
     def data_version(self) -> int:
         """A number that changes when another connection commits."""
-        return self._read_data_version()
+        return self._read_change()
 
     def close(self) -> None:
         """Close the database; a unit of work still open is backed out."""
@@ -347,7 +333,6 @@ class QueueManagerStore:
             if self._unit is not None and self._unit.is_open:
                 self._unit.backout()
         finally:
-            self._log_watch.close()
             self.database.close()
 
     def __enter__(self) -> Self:
@@ -370,17 +355,16 @@ class QueueManagerStore:
     def _now_us(self) -> int:
         return to_microseconds(self.clock())
 
-    @translate_sqlite_errors
+    @translate_errors
     def _rows(self, statement: str) -> list[tuple[int]]:
         return self.database.connection.execute(statement).fetchall()
 
-    @translate_sqlite_errors
-    def _read_data_version(self) -> int:
-        (version,) = self.database.connection.execute("PRAGMA data_version").fetchone()
-        return int(version)
+    @translate_errors
+    def _read_change(self) -> int:
+        return self.database.change()
 
 
-def _define(connection: sqlite3.Connection, definition: QueueManager) -> None:
+def _define(connection: Connection, definition: QueueManager) -> None:
     for made in reading.definitions_in(Objects(definition)):
         row = (kind_of(made), made.name, state_of(made))
         connection.execute("INSERT INTO definitions (kind, name, state) VALUES (?, ?, ?)", row)

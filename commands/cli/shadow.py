@@ -1,0 +1,162 @@
+"""``qpubsub shadow``: do what a queue manager does beside it, and tell each difference while it happens."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Final, TypeVar
+
+import click
+from pydantic import ValidationError
+
+from commands.cli.differences import read_gate
+from commands.options.captures import STDIN
+from commands.options.replays import CaptureReader, ReplayOptions, replay_options
+from commands.options.reports import ReportForms, report_options
+from commands.options.verb import verb
+from commands.replay.differences import PutDifference
+from commands.replay.differences.shadow import Shadow
+from commands.replay.differences.shadow_report import lines_of, page
+from commands.replay.differences.text import example_text
+from commands.terminal.console import Console, ExitCode
+from rfh2.captured import CapturedMessage
+
+T = TypeVar("T")
+
+_PAUSE_S: Final = 0.5
+
+
+@verb(
+    "qpubsub shadow capture.jsonl --setup streams.mqsc --old v6-broker",
+    "qpubsub shadow --follow capture.jsonl --html shadow.html --fail-on accepted.txt",
+    exit_codes={
+        0: "no difference; with --fail-on, FILE accepts all",
+        1: "something differs, was not processed or could not be read; with --fail-on, more than FILE accepts",
+    },
+)
+@replay_options(both_versions=True, on_spark=False)
+@click.option(
+    "--follow", is_flag=True, help="Do not end with the file, which is JSON Lines; wait for more. Ctrl-C ends it."
+)
+@click.option(
+    "--idle",
+    "idle_s",
+    type=click.FloatRange(min=0),
+    metavar="SECONDS",
+    help="With --follow: end when nothing has come for this time.",
+)
+@click.option(
+    "--grace",
+    "grace_s",
+    type=click.FloatRange(min=0),
+    default=60.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long, in the time of the capture, a publication waits for its copy on the subscriber queue.",
+)
+@click.option(
+    "--queue",
+    "queues",
+    multiple=True,
+    metavar="NAME",
+    help="This subscriber queue is in the capture, also before its first message; may be repeated.",
+)
+@click.option(
+    "--fail-on",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    metavar="FILE",
+    help="End with 1 if there is more than FILE accepts. Each line of FILE is a rule and a number: D01 12.",
+)
+@report_options
+@click.pass_obj
+def command(
+    console: Console,
+    /,
+    *,
+    options: ReplayOptions,
+    follow: bool,
+    idle_s: float | None,
+    grace_s: float,
+    queues: tuple[str, ...],
+    fail_on: Path | None,
+    forms: ReportForms,
+) -> ExitCode:
+    """Carry out the commands of a capture beside the queue manager that got them, and compare what subscribers got.
+
+    FILE has what arrived on the control queue and the stream queues, and what the queue manager put on subscriber
+    queues. Each publication that version 7 would put is looked for on its queue, and each that is there is looked for
+    among those that version 7 would put. A difference is printed when --grace has passed, with its rule, D01 to D34; a
+    finding has none. At the end, or with Ctrl-C, the report says what was compared.
+    """
+    if follow and len(options.files) != 1:
+        raise click.UsageError("--follow needs one FILE")
+    if idle_s is not None and not follow:
+        raise click.UsageError("--idle goes with --follow")
+    gate = None if fail_on is None else read_gate(fail_on)
+    reader = _Following(console, options.files[0], idle_s) if follow else CaptureReader(console, options)
+    as_lines = not forms.as_json and str(forms.page) != "-"
+
+    # A file that turns out not to be in order is read again: what it shows is told when it was read whole.
+    at_once = follow or options.files == (STDIN,)
+
+    def followed(messages: Iterable[CapturedMessage]) -> tuple[Shadow, list[str]]:
+        shadow, held = Shadow(options.setup, options.semantics, grace_s, queues), list[str]()
+        tell = console.data if at_once and as_lines else held.append
+        try:
+            for message in messages:
+                _tell(console, shadow.take(message), tell)
+        except KeyboardInterrupt:
+            if not follow:
+                raise
+        _tell(console, shadow.end(), tell)
+        return shadow, held
+
+    shadow, held = reader.in_order(followed)
+    for line in held if as_lines else ():
+        console.data(line)
+    report = shadow.report()
+    forms.show(console, report, lambda: page(report, shadow.judged(), options.label), lambda: lines_of(report))
+    if gate is None:
+        failed = bool(report.differences or report.not_processed)
+    else:
+        exceeded = list(gate.exceeded(shadow.judged()))
+        for line in exceeded:
+            console.warn(f"--fail-on: {line}")
+        failed = bool(exceeded)
+    return ExitCode.PROBLEMS if failed or reader.problems else ExitCode.DONE
+
+
+def _tell(console: Console, found: Iterator[PutDifference], tell: Callable[[str], object]) -> None:
+    for each in found:
+        tell(f"{each.time:%Y-%m-%d %H:%M:%S}  {each.rule}  {example_text(each)}")
+        console.flush()
+
+
+class _Following:
+    """The messages of a file of JSON Lines that grows."""
+
+    def __init__(self, console: Console, path: Path, idle_s: float | None) -> None:
+        self._console, self._path, self._idle_s = console, path, idle_s
+        self.problems = 0
+
+    def in_order(self, work: Callable[[Iterable[CapturedMessage]], T]) -> T:
+        """As ``CaptureReader.in_order``; a capture that grows is in order."""
+        return work(self._messages())
+
+    def _messages(self) -> Iterator[CapturedMessage]:
+        with self._path.open(encoding="utf-8") as file:
+            number, whole, last = 0, "", time.monotonic()
+            while True:
+                whole += file.readline()
+                if not whole.endswith("\n"):
+                    if self._idle_s is not None and time.monotonic() - last >= self._idle_s:
+                        return
+                    time.sleep(_PAUSE_S if self._idle_s is None else min(_PAUSE_S, self._idle_s))
+                    continue
+                number, line, whole, last = number + 1, whole, "", time.monotonic()
+                try:
+                    yield CapturedMessage.model_validate_json(line)
+                except ValidationError as error:
+                    self.problems += 1
+                    self._console.warn(f"{self._path}, line {number}: {error.errors()[0]['msg']}")

@@ -1,0 +1,638 @@
+"""A queue manager's database in PostgreSQL: a schema of its own, in the database that is its home.
+
+A unit of work locks the row of ``state`` first. So one writes at a time, the others wait in turn, and what is read in a
+unit of work stays true until it ends, as with SQLite; who only reads waits for nobody. With that row come the epoch of
+the command processor, and the numbers of which the next ones are given.
+
+The command processor holds a lock of its session, which the server releases when the connection ends.
+
+A connection that is lost between units of work is made again. In one, the unit of work is lost. If it is lost in a
+commit, the new connection asks for the number that the unit of work wrote: so it is known whether it was committed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
+from uuid import uuid4
+
+from commands.config.home import PostgresqlHome
+from commands.disk.errors import (
+    QueueManagerInUseError,
+    QueueManagerNotFoundError,
+    StoreBusyError,
+    StoreDamagedError,
+    StoreFullError,
+    SupersededError,
+)
+from commands.disk.permissions import make_directory
+from commands.qmgr.store.database import Cursor, Durability, EngineError, Values
+from commands.qmgr.store.postgresql_schema import FIRST_VERSION, NUMBERED, script
+from rfh2.errors import StoreError, system_words
+
+try:
+    import psycopg
+    from psycopg import pq, sql
+    from psycopg.types.numeric import Int8BinaryDumper
+    from psycopg.types.string import BytesBinaryDumper, StrBinaryDumper
+except ImportError as missing:
+    raise StoreError(
+        "a home in PostgreSQL needs the driver psycopg, which is not installed: pip install 'mq-qpubsub[postgresql]'"
+    ) from missing
+
+OLDEST_SERVER: Final = 14
+_PREFIX: Final = "qmgr_"
+_STATEMENTS: Final = 512
+_CONNECT_S: Final = 10
+# How long the server waits for a program that has a unit of work open and does nothing, such as one that is stopped.
+_IDLE_S: Final = 60
+_NAP_S: Final = 0.05
+_LOCK_CLASS: Final = int.from_bytes(b"qpsb", "big")
+
+_PLACES: Final = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"|::|\?(\d*)|:([a-z_]+)|ON CONFLICT \(topic\)")
+# From this many rows on COPY is quicker than a statement for each.
+_FEW: Final = 5
+_PLAIN_INSERT: Final = re.compile(r"INSERT INTO (\w+ \([^)]*\)) VALUES \([?, ]*\)")
+_STATE: Final = ("version", "definitions", "epoch", "unit", *NUMBERED)
+_BEGIN: Final = f"BEGIN; SELECT {', '.join(_STATE)} FROM state FOR UPDATE"
+_WRITE_STATE: Final = f"UPDATE state SET unit = ?, {', '.join(f'{name} = ?' for name in NUMBERED)}"
+_WRITE_WRITER: Final = """INSERT INTO writers (name, unit) VALUES (?, ?)
+    ON CONFLICT (name) DO UPDATE SET unit = excluded.unit"""
+_AWAITED: Final = """SELECT EXISTS (SELECT 1 FROM pg_locks
+    WHERE locktype = 'transactionid' AND transactionid = pg_current_xact_id()::xid AND NOT granted)"""
+_LOCK: Final = "SELECT pg_try_advisory_lock(CAST(? AS INTEGER), CAST(? AS INTEGER))"
+_IS_HELD_HERE: Final = """SELECT EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory'
+    AND classid = CAST(? AS BIGINT)::oid AND objid = CAST(? AS BIGINT)::oid AND pid = pg_backend_pid())"""
+_END_IDLE: Final = """SELECT pg_terminate_backend(pid) FROM pg_stat_activity AS a JOIN pg_locks AS l USING (pid)
+    WHERE l.relation = to_regclass(format('%%I.state', %s::text)) AND l.mode = 'RowShareLock'
+    AND a.state LIKE 'idle in transaction%%' AND a.state_change < now() - make_interval(secs => %s)
+    AND pid <> pg_backend_pid()"""
+_LOCK_NAME: Final = "SELECT pg_advisory_xact_lock(CAST(? AS INTEGER), hashtext(?))"
+_UNLOCK: Final = "SELECT pg_advisory_unlock(CAST(? AS INTEGER), CAST(? AS INTEGER))"
+_HOLDER: Final = """SELECT a.application_name FROM pg_locks AS l JOIN pg_stat_activity AS a USING (pid)
+    WHERE l.locktype = 'advisory' AND l.classid = $1::bigint::oid AND l.objid = $2::bigint::oid AND l.granted
+    AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())"""
+
+_LOST: Final = ("", "08", "57")
+_REFUSALS: Final = {
+    "28P01": "the password is wrong; give it in the URL, in PGPASSWORD or in ~/.pgpass",
+    "28000": "this user may not connect; look at the server's pg_hba.conf",
+    "3D000": "there is no such database; make it with createdb",
+    "42501": "this user may not do that ({}); give it CREATE on the database",
+    "53300": "the server has no connection left; raise its max_connections",
+}
+
+
+@lru_cache(_STATEMENTS)
+def _translated(statement: str) -> tuple[str, tuple[str, ...]]:
+    """*statement* with PostgreSQL's places, and the names of the values in their order; none where they have none."""
+    names: list[str] = []
+    count = 0
+
+    def place(found: re.Match[str]) -> str:
+        nonlocal count
+        if found[0].startswith("ON"):
+            return "ON CONFLICT (digest(topic))"
+        if found[2] is not None:
+            if found[2] not in names:
+                names.append(found[2])
+            return f"${names.index(found[2]) + 1}"
+        if not found[0].startswith("?"):
+            return found[0]
+        count += 1
+        return f"${found[1] or count}"
+
+    return _PLACES.sub(place, statement), tuple(names)
+
+
+def _failure(error: psycopg.Error) -> EngineError:
+    primary = error.diag.message_primary
+    return EngineError(error.sqlstate or "", primary or (str(error).splitlines() or [""])[0])
+
+
+class _Connection:
+    """A session of psycopg's, for statements as the store has them."""
+
+    def __init__(self, session: psycopg.Connection[Any]) -> None:
+        self.session = session
+
+    @property
+    def in_transaction(self) -> bool:
+        return self.session.pgconn.transaction_status == pq.TransactionStatus.INTRANS
+
+    def execute(self, statement: str, values: Values = (), /) -> Cursor:
+        text, names = _translated(statement)
+        cursor = psycopg.RawCursor(self.session)
+        cursor.format = pq.Format.BINARY
+        given = [values[name] for name in names] if isinstance(values, Mapping) else values
+        try:
+            return cursor.execute(text, given, prepare=True)
+        except psycopg.Error as error:
+            raise _failure(error) from error
+
+    def executemany(self, statement: str, rows: Sequence[Sequence[Any]], /) -> Cursor:
+        text, _ = _translated(statement)
+        cursor = psycopg.RawCursor(self.session)
+        try:
+            cursor.executemany(text, rows)
+        except psycopg.Error as error:
+            raise _failure(error) from error
+        return cursor
+
+    def copy(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
+        """COPY *rows* into a table."""
+        try:
+            with psycopg.Cursor(self.session).copy(statement) as copying:  # type: ignore[arg-type]
+                for row in rows:
+                    copying.write_row(row)
+        except psycopg.Error as error:
+            raise _failure(error) from error
+
+
+class PostgresqlDatabase:
+    """The ``Database`` of queue manager *name* in *home*. Raises QueueManagerNotFoundError; StoreError.
+
+    durability: of its lasting commits. create: it may have to be made.
+    """
+
+    def __init__(
+        self,
+        home: PostgresqlHome,
+        name: str,
+        directory: Path,
+        durability: Durability,
+        patience_s: float,
+        *,
+        create: bool = False,
+    ) -> None:
+        self.path, self.directory = f"{home} queue manager {name}", directory
+        self.failure: StoreError | None = None
+        self.epoch: int | None = None
+        self.patience_s = patience_s
+        self._home, self._name, self._durability = home, name, durability
+        self._schema = _PREFIX + name
+        self._writer = uuid4().hex
+        self._own = 0  # units of work that this connection has committed
+        self._settings: tuple[float, bool] | None = None  # of the session: patience and whether commits last
+        # Of the unit of work that is open: the row of the state, and the highest numbers now, and when a part began.
+        self._row: dict[str, int] | None = None
+        self._numbers: dict[str, int] = {}
+        self._numbers_before: dict[str, int] = {}
+        self._idle_s: float | None = None
+        self._locks: set[int] = set()  # the numbers of the session's locks
+        _own_directory(home.directory, directory)
+        self.connection = _Connection(self._connected())
+        if not create and not self._namespace():
+            self.close()
+            raise QueueManagerNotFoundError(name, str(home), names(home))
+
+    def _connected(self) -> psycopg.Connection[Any]:
+        session = _session(self._home, self._name)
+        schema = sql.Identifier(self._schema)
+        session.execute(sql.SQL("SET search_path = {}").format(schema))
+        self._settings = None
+        return session
+
+    def _namespace(self) -> int:
+        """The number of the schema; 0 where there is none."""
+        found = self.connection.execute("SELECT oid::bigint FROM pg_namespace WHERE nspname = ?", (self._schema,))
+        row = found.fetchone()
+        return 0 if row is None else int(row[0])
+
+    # Units of work
+
+    def begin(self, lasting: bool = True, waits: bool = True) -> None:
+        self.failure = None
+        self._again_where_lost()
+        self._set(lasting)
+        row = self._begun(waits)
+        if self.epoch is not None and row["epoch"] != self.epoch:
+            self.rollback()
+            raise SupersededError(self.path, self.epoch, row["epoch"])
+
+    def take_log(self) -> None:
+        """The log is the server's."""
+
+    def _begun(self, waits: bool) -> dict[str, int]:
+        try:
+            cursor = self.connection.session.execute(_BEGIN if waits else f"{_BEGIN} NOWAIT")
+            cursor.nextset()
+            found = cursor.fetchone()
+        except psycopg.Error as error:
+            failure = _failure(error)
+            self.rollback()
+            raise failure from error
+        if found is None:
+            raise StoreDamagedError.unreadable(self.path, "number of the state")
+        self._row = dict(zip(_STATE, map(int, found), strict=True))
+        self._numbers = {table: self._row[table] for table in NUMBERED}
+        return self._row
+
+    def begin_making(self) -> None:
+        self.failure = None
+        self._again_where_lost()
+        self._set(lasting=True)
+        if self._namespace():
+            self.begin()
+            return
+        self.connection.execute("BEGIN")
+        self.connection.execute(_LOCK_NAME, (_LOCK_CLASS, self._schema))
+
+    def commit(self) -> None:
+        row, execute = self._row, self.connection.execute
+        if row is None:
+            execute("COMMIT")
+            return
+        unit = row["unit"] + 1
+        try:
+            execute(_WRITE_STATE, (unit, *self._numbers.values()))
+            execute(_WRITE_WRITER, (self._writer, unit))
+        except EngineError:
+            self._row = None
+            raise
+        self._row = None
+        try:
+            execute("COMMIT")
+        except EngineError as error:
+            if not _is_lost(error) or not self._was_committed(unit, error):
+                raise
+        self._own += 1
+
+    def _was_committed(self, unit: int, lost: EngineError) -> bool:
+        """Whether the unit of work was committed in whose commit the connection was lost."""
+        deadline = time.monotonic() + self.patience_s
+        while True:
+            try:
+                self.connection.session = self._connected()
+                # The server may still be at it: whoever has the row is the next one after that.
+                self._begun(waits=True)
+                found = self.connection.execute("SELECT unit FROM writers WHERE name = ?", (self._writer,)).fetchone()
+                self.rollback()
+            except (EngineError, StoreError) as error:
+                if time.monotonic() >= deadline:
+                    raise EngineError(_UNKNOWN, str(lost)) from error
+                time.sleep(_NAP_S)
+            else:
+                return found is not None and int(found[0]) == unit
+
+    def rollback(self) -> None:
+        self._row = None
+        session = self.connection.session
+        if session.broken or session.closed:
+            return
+        if session.pgconn.transaction_status != pq.TransactionStatus.IDLE:
+            try:
+                session.execute("ROLLBACK")
+            except psycopg.Error as error:
+                if not session.broken:
+                    raise _failure(error) from error
+
+    def savepoint(self) -> None:
+        self.connection.execute("SAVEPOINT part")
+        self._numbers_before = dict(self._numbers)
+
+    def end_savepoint(self, *, done: bool) -> None:
+        if not done:
+            self.connection.execute("ROLLBACK TO part")
+            self._numbers = self._numbers_before
+        self.connection.execute("RELEASE part")
+
+    @contextmanager
+    def one_moment(self) -> Iterator[None]:
+        self._again_where_lost()
+        self.connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+        try:
+            yield
+            self.connection.execute("COMMIT")
+        finally:
+            self.rollback()
+
+    def _set(self, lasting: bool) -> None:
+        lasts = lasting and self._durability is Durability.FULL
+        if self._settings != (self.patience_s, lasts):
+            wait_ms, commit = max(1, int(self.patience_s * 1000)), "on" if lasts else "off"
+            self.connection.session.execute(f"SET lock_timeout = {wait_ms}")
+            self.connection.session.execute(f"SET synchronous_commit = {commit}")
+            self._settings = self.patience_s, lasts
+
+    def _again_where_lost(self) -> None:
+        """Connect again where the connection was lost and no unit of work is open. Raises StoreError."""
+        session = self.connection.session
+        if session.broken or session.closed:
+            self.connection.session = self._connected()
+            if self._idle_s is not None:
+                self.require_activity(self._idle_s)
+            for number in self._locks:
+                self.connection.execute(_LOCK, (self._lock_class(), number))
+
+    def write(self, many: str, one: str, rows: Sequence[Sequence[Any]]) -> None:
+        if len(rows) < _FEW:
+            self.connection.executemany(one, rows)
+        elif one.endswith("= ?"):
+            self.connection.execute(f"{one[:-1]}ANY(?)", ([value for (value,) in rows],))
+        elif inserted := _PLAIN_INSERT.fullmatch(one):
+            self.connection.copy(f"COPY {inserted[1]} FROM STDIN (FORMAT BINARY)", rows)
+        else:
+            self.connection.executemany(one, rows)
+
+    # What SQLite counts by itself
+
+    def versions(self) -> tuple[int, int]:
+        row = self._row or self._read_state()
+        return row["version"], row["definitions"]
+
+    def highest(self, table: str) -> int:
+        return self._numbers[table] if self._row is not None else self._read_state()[table]
+
+    def reached(self, table: str, number: int) -> None:
+        self._numbers[table] = number
+
+    def change(self) -> int:
+        row = self._row
+        if row is None:
+            self._again_where_lost()
+            row = self._read_state()
+        return row["unit"] - self._own
+
+    def read_epoch(self) -> int:
+        if self._row is None:
+            self._again_where_lost()
+        return (self._row or self._read_state())["epoch"]
+
+    def _read_state(self) -> dict[str, int]:
+        found = self.connection.execute(f"SELECT {', '.join(_STATE)} FROM state").fetchone()
+        if found is None:
+            raise StoreDamagedError.unreadable(self.path, "number of the state")
+        return dict(zip(_STATE, found, strict=True))
+
+    def begin_numbers(self, table: str, number: int) -> None:
+        self.connection.execute(f"UPDATE state SET {table} = ?", (number,))
+
+    def beginning(self, seq: int, size_bytes: int) -> bytes | None:
+        found = self.connection.execute(
+            "SELECT substr(body, 1, CAST(? AS INTEGER)) FROM messages WHERE seq = ?", (size_bytes, seq)
+        ).fetchone()
+        return None if found is None else bytes(found[0])
+
+    def sizes(self) -> tuple[int, int, int]:
+        found = self.connection.execute(
+            "SELECT CAST(coalesce(sum(pg_total_relation_size(oid)), 0) AS BIGINT) FROM pg_class "
+            "WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = ?) AND relkind = 'r'",
+            (self._schema,),
+        ).fetchone()
+        return int(found[0]), 0, 0
+
+    def heard(self, timeout_s: float) -> bool:
+        time.sleep(timeout_s)
+        return False
+
+    @property
+    def is_replaced(self) -> bool:
+        return False
+
+    def is_awaited(self) -> bool:
+        return bool(self.connection.execute(_AWAITED).fetchone()[0])
+
+    # Locks of the session
+
+    @contextmanager
+    def processor(self, name: str) -> Iterator[None]:
+        if not self.try_lock(0):
+            raise QueueManagerInUseError(name, self.holder())
+        try:
+            yield
+        finally:
+            self.unlock(0)
+
+    def has_processor(self) -> bool:
+        return bool(self.holder())
+
+    def holder(self, number: int = 0) -> str:
+        """Which program holds lock *number*; "" for none."""
+        try:
+            found = self.connection.session.execute(_HOLDER_SQL, (self._lock_class(), number)).fetchone()
+        except psycopg.Error as error:
+            raise _failure(error) from error
+        return "" if found is None else str(found[0]).removeprefix("qpubsub ").partition(" for ")[0]
+
+    def lock(self, number: int) -> None:
+        self.try_lock(number)  # nobody else knows of it yet
+
+    def is_locked(self, number: int) -> bool:
+        return bool(self.holder(number))
+
+    def try_lock(self, number: int) -> bool:
+        """Have lock *number* of the queue manager, as long as the connection lasts; whether nobody else has it."""
+        self._again_where_lost()
+        taken = self.connection.execute(_LOCK, (self._lock_class(), number)).fetchone()
+        if taken[0]:
+            self._locks.add(number)
+        return bool(taken[0])
+
+    def has_lock(self, number: int) -> bool:
+        """Whether this session has lock *number*."""
+        found = self.connection.execute(_IS_HELD_HERE, (self._lock_class(), number)).fetchone()
+        return bool(found[0])
+
+    def require_activity(self, within_s: float) -> None:
+        """Have the server end the session, and its locks with it, where it asks nothing for so long."""
+        self._idle_s = within_s
+        self.connection.session.execute(f"SET idle_session_timeout = {max(1, int(within_s * 1000))}")
+
+    def end_idle(self, for_s: float) -> None:
+        """Have the server end the sessions that keep a unit of work open and have done nothing for so long."""
+        try:
+            self.connection.session.execute(_END_IDLE, (self._schema, for_s))
+        except psycopg.Error as error:
+            raise _failure(error) from error
+
+    def unlock(self, number: int) -> None:
+        """Release a lock; it is no error if the connection has ended."""
+        self._locks.discard(number)
+        with suppress(EngineError):
+            self.connection.execute(_UNLOCK, (self._lock_class(), number))
+
+    def _lock_class(self) -> int:
+        return self._namespace() & 0x7FFF_FFFF
+
+    # Tables
+
+    @property
+    def newest(self) -> int:
+        return FIRST_VERSION
+
+    def version(self) -> int:
+        found = self.connection.execute(
+            "SELECT EXISTS (SELECT 1 FROM pg_tables WHERE schemaname = ? AND tablename = 'schema_version')",
+            (self._schema,),
+        ).fetchone()
+        if not found[0]:
+            if self._namespace():
+                why = f"schema {self._schema} is another program's, not a queue manager; it was left as it is"
+                raise StoreDamagedError(self.path, why)
+            return 0
+        version = int(self.connection.execute("SELECT number FROM schema_version").fetchone()[0])
+        if version > self.newest:
+            why = f"was written by a newer qpubsub (schema {version}, this one knows {self.newest}); use that one"
+            raise StoreDamagedError(self.path, why)
+        return version
+
+    look_at_version = version
+
+    def migrate(self, version: int) -> None:
+        session = self.connection.session
+        try:
+            if version == 0:
+                session.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(self._schema)))
+            session.execute(script(version))
+        except psycopg.Error as error:
+            raise _failure(error) from error
+
+    def json_text(self, column: str, key: str) -> str:
+        return f"((CAST({column} AS json) ->> '{key}') COLLATE \"C\")"
+
+    @property
+    def topic_index(self) -> str:
+        return "USING hash (topic)"
+
+    def joined(self, column: str) -> str:
+        return f"string_agg({column}, ', ')"
+
+    # Failures
+
+    def translated(self, error: Exception) -> StoreError:
+        self.failure = self._in_words(error)
+        return self.failure
+
+    def _in_words(self, error: Exception) -> StoreError:
+        code = error.code if isinstance(error, EngineError) else "XX001"
+        if code == _UNKNOWN:
+            return StoreError(
+                f"{self.path}: the connection was lost in a commit ({error}), and the server cannot be asked whether "
+                "it was done; look at the queues before you try again"
+            )
+        if code in ("55P03", "40001", "40P01"):
+            return StoreBusyError(self.path, self.patience_s)
+        if code.startswith("53") and code != "53300":
+            return StoreFullError(self.path)
+        if code.startswith(_LOST[1:]) or code in ("", "25P03"):
+            return StoreError(f"{self.path}: the connection was lost ({error}); nothing of this unit of work was kept")
+        if code in _REFUSALS:
+            return StoreError(f"{self.path}: {_REFUSALS[code].format(error)}")
+        if code in ("XX001", "XX002") or code.startswith("42"):
+            why = f"{error}: the database is damaged, or another version of qpubsub wrote it; restore a backup"
+            return StoreDamagedError(self.path, why)
+        return StoreError(f"{self.path}: {error}")
+
+    def close(self) -> None:
+        session = self.connection.session
+        if self._own and not session.broken and not session.closed:
+            with suppress(psycopg.Error):
+                session.execute("DELETE FROM writers WHERE name = %s", (self._writer,))
+        session.close()
+
+
+_UNKNOWN: Final = "08007"
+_HOLDER_SQL: Final = _HOLDER.replace("$1", "%s").replace("$2", "%s")
+
+
+def _is_lost(error: EngineError) -> bool:
+    return error.code == "" or error.code.startswith(("08", "57"))
+
+
+def names(home: PostgresqlHome) -> tuple[str, ...]:
+    """The names of the queue managers in *home*, in order. Raises StoreError."""
+    with _session(home, "") as session:
+        found = session.execute(
+            "SELECT schemaname FROM pg_tables WHERE tablename = 'schema_version' AND starts_with(schemaname, %s)",
+            (_PREFIX,),
+        ).fetchall()
+    return tuple(sorted(name.removeprefix(_PREFIX) for (name,) in found))
+
+
+def processor_of(home: PostgresqlHome, name: str, directory: Path) -> str:
+    """The command processor of queue manager *name*, as ``PID on HOST``; "" for none. Raises StoreError."""
+    database = PostgresqlDatabase(home, name, directory, Durability.FULL, 1.0)
+    try:
+        return database.holder()
+    except EngineError as error:
+        raise database.translated(error) from error
+    finally:
+        database.close()
+
+
+def delete(home: PostgresqlHome, name: str, directory: Path, require: Callable[[], None]) -> None:
+    """Delete queue manager *name*, after *require*. Raises what ``opening.delete`` does."""
+    database = PostgresqlDatabase(home, name, directory, Durability.FULL, 1.0)
+    try:
+        with database.processor(name):
+            require()
+            database.connection.session.execute(
+                sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(_PREFIX + name))
+            )
+    except psycopg.Error as error:
+        raise database.translated(_failure(error)) from error
+    finally:
+        database.close()
+
+
+def _session(home: PostgresqlHome, qmgr: str) -> psycopg.Connection[Any]:
+    """A session of the server. Raises StoreError."""
+    program = f"qpubsub {os.getpid()} on {socket.gethostname()}{f' for {qmgr}' if qmgr else ''}"[:63]
+    try:
+        session = psycopg.connect(
+            home.url,
+            autocommit=True,
+            application_name=program,
+            connect_timeout=_CONNECT_S,
+            keepalives_idle=10,
+            keepalives_interval=5,
+            keepalives_count=3,
+            client_encoding="UTF8",
+            options=f"-c idle_in_transaction_session_timeout={_IDLE_S}s -c client_min_messages=warning",
+        )
+    except psycopg.ProgrammingError as error:
+        raise StoreError(f"{home} is not a URL of PostgreSQL: {_failure(error)}") from error
+    except psycopg.Error as error:
+        raise StoreError(_unreachable(home, error)) from error
+    if session.info.server_version < OLDEST_SERVER * 10_000:
+        version = session.info.server_version // 10_000
+        session.close()
+        raise StoreError(f"{home}: the server is PostgreSQL {version}; {OLDEST_SERVER} or later is needed")
+    adapters = session.adapters
+    adapters.register_dumper(int, Int8BinaryDumper)
+    adapters.register_dumper(bool, Int8BinaryDumper)
+    adapters.register_dumper(str, StrBinaryDumper)
+    adapters.register_dumper(bytes, BytesBinaryDumper)
+    session.prepared_max = _STATEMENTS
+    return session
+
+
+def _unreachable(home: PostgresqlHome, error: psycopg.Error) -> str:
+    # An error of connecting has no SQLSTATE; the server's words are in its text.
+    text = str(error)
+    for words, code in (("password authentication failed", "28P01"), ("no password supplied", "28P01")):
+        if words in text:
+            return f"{home}: {_REFUSALS[code]}"
+    if "does not exist" in text and "database" in text:
+        return f"{home}: {_REFUSALS['3D000']}"
+    if "pg_hba.conf" in text or "role" in text:
+        return f"{home}: {_REFUSALS['28000']}"
+    first = (text.splitlines() or ["no answer"])[0].strip()
+    return f"{home}: the server cannot be reached ({first}); look whether it runs, and at host and port"
+
+
+def _own_directory(above: Path, directory: Path) -> None:
+    """Make what is this machine's alone, for its owner. Raises StoreError."""
+    try:
+        make_directory(above)
+        make_directory(directory)
+    except OSError as error:
+        raise StoreError(f"{directory}: cannot be made: {system_words(error)}") from error

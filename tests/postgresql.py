@@ -1,0 +1,120 @@
+"""A server of PostgreSQL of the tests' own: a new cluster in a temporary directory, on a Unix socket alone."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from commands.config.home import PostgresqlHome
+
+try:
+    import psycopg
+except ImportError:
+    psycopg = None  # type: ignore[assignment]
+
+_DEBIAN: Final = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
+_PROGRAMS: Final = (Path(shutil.which("initdb") or "/").parent, *_DEBIAN)
+PROGRAMS: Final = next((each for each in _PROGRAMS if (each / "initdb").exists() and (each / "pg_ctl").exists()), None)
+needs_postgresql = pytest.mark.skipif(
+    PROGRAMS is None or psycopg is None, reason="needs PostgreSQL (Debian's package postgresql) and psycopg"
+)
+_SETTINGS: Final = {
+    "listen_addresses": "''",
+    "max_connections": "100",
+    # Nothing here outlives the machine; what a crash of the server itself loses is the same without it.
+    "fsync": "off",
+}
+
+
+class PostgresqlServer:
+    """One that can be stopped, killed and started again. directory: a new one, which is the server's alone."""
+
+    def __init__(self, directory: Path, **settings: str) -> None:
+        assert PROGRAMS is not None
+        self.data = directory / "data"
+        self._sockets = directory
+        # It refuses to work for root.
+        self._user = "postgres" if _is_user("postgres") else "nobody"
+        if os.getuid() == 0:
+            shutil.chown(directory, self._user)
+            directory.chmod(0o711)
+        self._run("initdb", "-D", str(self.data), "-U", "tester", "-A", "trust", "-E", "UTF8", "--locale=C", "-N")
+        with (self.data / "postgresql.auto.conf").open("a") as conf:
+            wanted = {**_SETTINGS, "unix_socket_directories": f"'{directory}'", **settings}
+            conf.writelines(f"{name} = {value}\n" for name, value in wanted.items())
+        self.start()
+
+    def home(self, database: str = "postgres") -> PostgresqlHome:
+        """A database of it as a home."""
+        return PostgresqlHome(f"postgresql://tester@/{database}?host={self._sockets}")
+
+    def start(self) -> None:
+        """Start it, and wait until it takes connections."""
+        self._run("pg_ctl", "-D", str(self.data), "-w", "-l", str(self._sockets / "log"), "start")
+
+    def stop(self, mode: str = "fast") -> None:
+        """Stop it. mode: of pg_ctl."""
+        self._run("pg_ctl", "-D", str(self.data), "-w", "-m", mode, "stop")
+
+    def kill(self) -> None:
+        """Kill it with SIGKILL, and all its processes with it."""
+        head = int((self.data / "postmaster.pid").read_text().split()[0])
+        children = subprocess.run(["pgrep", "-P", str(head)], capture_output=True, text=True, check=False).stdout
+        for pid in (head, *map(int, children.split())):
+            os.kill(pid, signal.SIGKILL)
+        (self.data / "postmaster.pid").unlink()
+
+    def _run(self, program: str, *arguments: str) -> None:
+        assert PROGRAMS is not None
+        options = {"user": self._user, "group": pwd.getpwnam(self._user).pw_gid} if os.getuid() == 0 else {}
+        done = subprocess.run(
+            [str(PROGRAMS / program), *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            cwd="/",
+            text=True,
+            check=False,
+            **options,  # type: ignore[arg-type]
+        )
+        assert done.returncode == 0, f"{program}: {done.stderr}"
+
+
+def _is_user(name: str) -> bool:
+    try:
+        pwd.getpwnam(name)
+    except KeyError:
+        return False
+    return True
+
+
+@contextmanager
+def postgresql_server(**settings: str) -> Iterator[PostgresqlServer]:
+    """A server, gone at the end."""
+    place = Path(tempfile.mkdtemp(prefix="qpubsub-postgresql-"))
+    server = PostgresqlServer(place, **settings)
+    try:
+        yield server
+    finally:
+        server.stop("immediate")
+        shutil.rmtree(place)
+
+
+def empty(home: PostgresqlHome) -> None:
+    """Delete all queue managers of *home*."""
+    with psycopg.connect(home.url, autocommit=True) as session:
+        session.execute(
+            """DO $$ DECLARE found TEXT; BEGIN
+            FOR found IN SELECT nspname FROM pg_namespace WHERE nspname LIKE 'qmgr\\_%' LOOP
+                EXECUTE format('DROP SCHEMA %I CASCADE', found); END LOOP; END $$"""
+        )
