@@ -20,6 +20,7 @@ from tests.commands.cli_runs import run
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("QPUBSUB_QMGR", raising=False)
+    (tmp_path / "qmgrs").mkdir()
     assert run("create", "QM1").code == 0
     return tmp_path
 
@@ -93,7 +94,7 @@ def test_json_for_programs(home: Path) -> None:
     ran = run("config", "check", "c.toml", "--json")
     assert ran.code == 1
     finding = {"severity": "error", "key": "run.command_topics", "text": "Input should be greater than or equal to 0"}
-    assert json.loads(ran.out) == {"file": "c.toml", "valid": False, "findings": [{**finding, "line": 2}]}
+    assert json.loads(ran.out) == {"format": 1, "file": "c.toml", "valid": False, "findings": [{**finding, "line": 2}]}
 
 
 def test_a_secret_that_others_may_read_is_a_warning(home: Path) -> None:

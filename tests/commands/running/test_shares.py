@@ -278,7 +278,7 @@ def test_create_makes_what_is_missing_and_where_says_where(tmp_path: Path) -> No
     assert "queue manager A is there already" in talk
     assert "queue manager B created" in talk
     assert shares(tmp_path, "where", "B", "A.X")[:2] == (0, "B\nA\n")
-    assert json.loads(shares(tmp_path, "where", "B", "A.X", "--json")[1]) == {"B": "B", "A.X": "A"}
+    assert json.loads(shares(tmp_path, "where", "B", "A.X", "--json")[1]) == {"format": 1, "queues": {"B": "B", "A.X": "A"}}
     assert shares(tmp_path, "where", "C")[0] == 2
 
 
@@ -289,7 +289,7 @@ def test_put_reports_what_no_share_has_and_puts_the_rest(tmp_path: Path) -> None
     ]
     (tmp_path / "c.jsonl").write_text("".join(each.model_dump_json() + "\n" for each in lines))
     code, shown, talk = shares(tmp_path, "put", str(tmp_path / "c.jsonl"), "--json")
-    assert (code, json.loads(shown)) == (1, {"put": {"S1": 2, "S2": 1}, "problems": 1})
+    assert (code, json.loads(shown)) == (1, {"format": 1, "put": {"S1": 2, "S2": 1}, "problems": 1})
     assert "record 2: no share has OTHER" in talk
 
 

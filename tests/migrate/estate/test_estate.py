@@ -380,10 +380,10 @@ def test_only_the_latest_plan_is_whole(place: Place) -> None:
 
 
 USAGE = [
-    ("option-of-another-action", ("status", "--again"), "No such option: --again"),
+    ("option-of-another-action", ("status", "--again"), "No such option '--again'"),
     ("no-such-wave", ("plan", "--wave", "7"), "--wave 7: estate.toml has no such wave; it has 1, 2"),
     ("no-such-broker", ("plan", "--only", "QM3"), "no queue manager QM3; did you mean QM"),
-    ("no-such-action", ("plna",), "'plna' is not one of"),
+    ("no-such-action", ("plna",), "No such command 'plna'. Did you mean plan?"),
 ]
 
 

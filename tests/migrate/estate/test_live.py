@@ -200,8 +200,8 @@ def test_a_source_is_taken_from_another_queue_manager(target: str, tmp_path: Pat
 
 
 USAGE = [
-    ("option-of-another-action", ("verify", "--all"), "No such option: --all"),
-    ("wait", ("plan", "--wait", "3"), "No such option: --wait"),
+    ("option-of-another-action", ("verify", "--all"), "No such option '--all'"),
+    ("wait", ("plan", "--wait", "3"), "No such option '--wait'"),
     ("checkpoint", ("apply", "--confirm", "stoped"), "there is no checkpoint stoped"),
 ]
 
