@@ -44,7 +44,7 @@ def read(text: str, file: str) -> Iterator[Item]:
     yield Unread(
         source=Source(file=file, position=first.number),
         text=first.text,
-        why=_why(text) or "it is no source",
+        why=_why(text) or "it is not a source",
         is_state=False,
         warns=True,
     )

@@ -228,6 +228,7 @@ BY_CHARACTER = [
 ]
 
 
+@pytest.mark.rule("D-14c")
 @pytest.mark.parametrize(("topic", "published", "expected"), BY_CHARACTER)
 def test_2_5_1_1_a_broker_whose_mqrfh2_wildcards_are_characters(
     topic: str, published: str, expected: list[tuple[int, str, int | None, Change]]
