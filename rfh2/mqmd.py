@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from rfh2.ccsid import ASCII_FIELDS, BYTE_ORDERS, EBCDIC_FIELDS, ByteOrder
 from rfh2.constants import (
@@ -118,22 +118,69 @@ _FRONTS: dict[bytes, tuple[int, ByteOrder, str]] = {
 }
 
 
-def decode_mqmd(data: bytes, offset: int = 0) -> tuple[Mqmd, int]:
-    """The MQMD at *offset* in *data*, and its length in bytes. Raises DecodeError.
+class RawMqmd(NamedTuple):
+    """An MQMD in its bytes, *data*, and its fields as they stand there: character fields in *charset*, with blanks.
+
+    What is only passed on is so read in a fifth of the time that it takes to decode it and to encode it again.
+    """
+
+    struc_id: bytes
+    version: int
+    report: int
+    msg_type: int
+    expiry: int
+    feedback: int
+    encoding: int
+    coded_char_set_id: int
+    format: bytes
+    priority: int
+    persistence: int
+    msg_id: bytes
+    correl_id: bytes
+    backout_count: int
+    reply_to_q: bytes
+    reply_to_qmgr: bytes
+    user_identifier: bytes
+    accounting_token: bytes
+    appl_identity_data: bytes
+    put_appl_type: int
+    put_appl_name: bytes
+    put_date: bytes
+    put_time: bytes
+    appl_origin_data: bytes
+    group_id: bytes
+    msg_seq_number: int
+    offset: int
+    msg_flags: int
+    original_length: int
+    order: ByteOrder
+    charset: str
+    data: bytes
+
+    @property
+    def decoded(self) -> Mqmd:
+        """The descriptor with its characters."""
+        return Mqmd.decode(self.data)
+
+    def name(self, field: bytes) -> str:
+        """The name in one of its character fields."""
+        return name_of(str(field, self.charset))
+
+
+def read_mqmd(data: bytes | bytearray, offset: int = 0) -> RawMqmd:
+    """The MQMD at *offset* in *data*. Raises DecodeError.
 
     Every MQMD that is long enough can be read.
     """
-    front = _FRONTS.get(data[offset : offset + 8])
-    if front is None:
-        raise _not_an_mqmd(data[offset : offset + 8], offset)
-    version, order, charset = front
-    layout = _LAYOUTS[version]
-    if len(data) < offset + layout.size:
-        there = max(len(data) - offset, 0)
-        raise _refused(offset + there, f"{layout.size} bytes are needed, {there} are there", "short-header")
-    v: tuple[Any, ...] = layout.fast[order].unpack_from(data, offset)
+    (_, order, charset), size, values = _unpacked(data, offset)
+    return RawMqmd._make((*values, order, charset, bytes(data[offset : offset + size])))
+
+
+def decode_mqmd(data: bytes, offset: int = 0) -> tuple[Mqmd, int]:
+    """The MQMD at *offset* in *data*, and its length in bytes. Raises DecodeError as ``read_mqmd`` does."""
+    (_, order, charset), size, v = _unpacked(data, offset)
     # All characters at once: each of these fields is read for every message.
-    text = str(data[offset : offset + layout.size], charset)
+    text = str(data[offset : offset + size], charset)
     fields: tuple[Any, ...] = (
         *v[1:8],
         text[_FORMAT].rstrip(" "),
@@ -148,9 +195,37 @@ def decode_mqmd(data: bytes, offset: int = 0) -> tuple[Mqmd, int]:
         text[_PUT_DATE].rstrip(" "),
         text[_PUT_TIME].rstrip(" "),
         text[_ORIGIN].rstrip(" "),
+        *v[24:],
+        order,
+        charset,
     )
-    fields += (*(v[24:] if version == 2 else _NO_EXTENSION), order, charset)
-    return Mqmd(*fields), layout.size
+    return Mqmd(*fields), size
+
+
+def _unpacked(data: bytes | bytearray, offset: int) -> tuple[tuple[int, ByteOrder, str], int, tuple[Any, ...]]:
+    """What StrucId and Version say, the length, and the fields as they stand there, those of version 2 too."""
+    begin = bytes(data[offset : offset + 8])
+    front = _FRONTS.get(begin)
+    if front is None:
+        raise _not_an_mqmd(begin, offset)
+    version, order, _ = front
+    layout = _LAYOUTS[version]
+    if len(data) < offset + layout.size:
+        there = max(len(data) - offset, 0)
+        raise _refused(offset + there, f"{layout.size} bytes are needed, {there} are there", "short-header")
+    values: tuple[Any, ...] = layout.fast[order].unpack_from(data, offset)
+    return front, layout.size, values if version == 2 else values + _NO_EXTENSION
+
+
+def in_form(md: bytes, version: int, order: ByteOrder, charset: str) -> bytes:
+    """The descriptor *md* in *version*, and in this byte order and codec. Raises DecodeError, EncodeError.
+
+    One that has this form is passed on as it is.
+    """
+    size = _LAYOUTS[version].size
+    if _FRONTS.get(md[:8]) == (version, order, charset):
+        return md[:size]
+    return replace(Mqmd.decode(md), version=version, order=order, charset=charset).encode()
 
 
 def _not_an_mqmd(data: bytes, offset: int) -> DecodeError:

@@ -21,7 +21,7 @@ from commands.config.settings import read_config
 
 ROOT = Path(__file__).parents[1]
 DEPLOY = ROOT / "deploy"
-UNIT = DEPLOY / "systemd" / "qpubsub.service"
+UNIT = DEPLOY / "systemd" / "qpubsub@.service"
 CONTAINER = (DEPLOY / "Containerfile").read_text()
 COMPOSE = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
 KUBERNETES = list(yaml.safe_load_all((DEPLOY / "kubernetes.yaml").read_text()))
@@ -65,9 +65,11 @@ def test_systemd_takes_the_unit(tmp_path: Path) -> None:
     program = tmp_path / "qpubsub"
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
-    unit = tmp_path / "qpubsub.service"
+    unit = tmp_path / "qpubsub@.service"
     unit.write_text(UNIT.read_text().replace("/opt/qpubsub/bin/qpubsub", str(program)))
-    ran = subprocess.run(["systemd-analyze", "verify", str(unit)], capture_output=True, text=True, check=False)
+    ran = subprocess.run(
+        ["systemd-analyze", "verify", str(unit).replace("@", "@QM1")], capture_output=True, text=True, check=False
+    )
     assert [line for line in ran.stderr.splitlines() if "qpubsub" in line] == []
 
 
@@ -76,7 +78,7 @@ def test_the_unit_names_the_directories_of_its_configuration() -> None:
     config = read_config(DEPLOY / "qpubsub.toml")
     assert config.run.home == Path("/var/lib/qpubsub")
     assert {"StateDirectory=qpubsub", "ConfigurationDirectory=qpubsub"} <= set(text.splitlines())
-    assert text.count("/etc/qpubsub/qpubsub.toml") == 2
+    assert text.count("/etc/qpubsub/%i.toml") == 2
 
 
 def test_the_image_is_made_from_what_is_there() -> None:
@@ -85,7 +87,7 @@ def test_the_image_is_made_from_what_is_there() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     packages = {name.rstrip("*") for name in project["tool"]["setuptools"]["packages"]["find"]["include"]}
     assert packages <= set(re.findall(r"^COPY (\w+) \w+$", CONTAINER, re.MULTILINE))
-    extras = re.search(r"\.\[([\w,]+)\]", CONTAINER)
+    extras = re.search(r"^ARG EXTRAS=([\w,]+)$", CONTAINER, re.MULTILINE)
     assert extras is not None
     assert set(extras[1].split(",")) <= set(project["project"]["optional-dependencies"])
 
@@ -150,3 +152,20 @@ def test_the_parts_of_the_manifest_fit_each_other_and_the_image(tmp_path: Path) 
     probes = {key: container[key]["httpGet"]["path"] for key in ("startupProbe", "livenessProbe", "readinessProbe")}
     assert probes == {"startupProbe": "/healthz", "livenessProbe": "/healthz", "readinessProbe": "/readyz"}
     assert of_kind("Deployment")["spec"]["strategy"] == {"type": "Recreate"}
+
+
+def test_the_image_has_each_extra_but_those_of_one_platform_or_of_programs() -> None:
+    (extras,) = re.findall(r"^ARG EXTRAS=(\S+)$", (DEPLOY / "Containerfile").read_text(), re.MULTILINE)
+    assert {"console", "kafka", "metrics", "mqtt", "nats", "pam", "tracing"} == set(extras.split(","))
+    assert "EXPOSE 1414 8414\nEXPOSE 9157\n" in (DEPLOY / "Containerfile").read_text()
+
+
+def test_grafana_of_the_compose_file_finds_the_board_and_prometheus() -> None:
+    grafana = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]["grafana"]
+    mounted = dict(each.removesuffix(":ro").split(":") for each in grafana["volumes"])
+    assert all((DEPLOY / source).exists() for source in mounted)
+    provisioning = DEPLOY / "grafana" / "provisioning"
+    (provider,) = yaml.safe_load((provisioning / "dashboards" / "qpubsub.yaml").read_text())["providers"]
+    assert f"{provider['options']['path']}/qpubsub.json" in mounted.values()
+    (source,) = yaml.safe_load((provisioning / "datasources" / "prometheus.yaml").read_text())["datasources"]
+    assert (source["type"], source["url"], source["isDefault"]) == ("prometheus", "http://prometheus:9090", True)

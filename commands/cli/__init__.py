@@ -55,6 +55,7 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
         "dev": "Run a queue manager for tests, with IBM's developer defaults.",
         "create": "Create a queue manager.",
         "list": "List the queue managers of the home.",
+        "home": "Copy queue managers from one home to another.",
         "run": "Process queued commands.",
         "stop": "End the run of a queue manager.",
         "delete": "Delete a queue manager.",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -31,8 +30,8 @@ class PostgresqlHome:
     @property
     def directory(self) -> Path:
         """Where this machine keeps what is its own: sockets between processes, and nothing that outlives them."""
-        above = os.environ.get("XDG_RUNTIME_DIR") or str(Path(tempfile.gettempdir()) / f"qpubsub-{os.getuid()}")
-        return Path(above) / f"qpubsub-{sha256(str(self).encode()).hexdigest()[:12]}"
+        above = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+        return Path(above) / "qpubsub" / sha256(str(self).encode()).hexdigest()[:12]
 
 
 Home = Path | PostgresqlHome

@@ -7,7 +7,6 @@ them as they came.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from typing import Final
 
 from commands.disk.errors import QueueError
@@ -46,7 +45,7 @@ from rfh2.mqi_constants import (
     MQSTAT_TYPE_RECONNECTION,
     MQSTAT_TYPE_RECONNECTION_ERROR,
 )
-from rfh2.mqmd import Mqmd
+from rfh2.mqmd import RawMqmd
 from rfh2.pcf_admin_names import MQOT_Q_MGR
 
 Call = Callable[[Conversation, Request], Awaitable[bytes]]
@@ -161,7 +160,7 @@ async def _put_at(conversation: Conversation, request: Request, at: int, od: Obj
         await conversation.put_unanswered(od, request.handle, mqmd, pmo["Options"], body, put_fields(pmo))
         return NO_REPLY
     put, queue = await conversation.put(od, request.handle, mqmd, pmo["Options"], body, fields=put_fields(pmo))
-    written = put_written(conversation, request, pmo, replace(put, version=mqmd.version), queue)
+    written = put_written(conversation, pmo, request.in_own_terms(put, mqmd.version), queue)
     return request.reply(written + request.bytes_of(length), handle=request.handle)
 
 
@@ -170,15 +169,15 @@ def put_fields(pmo: Structure) -> PutFields:
     return PutFields(pmo["PubLevel"] if pmo["Version"] >= 3 else NO_FIELDS.level, pmo["Context"])
 
 
-def put_written(conversation: Conversation, request: Request, pmo: Structure, put: Mqmd, queue: str) -> bytes:
+def put_written(conversation: Conversation, pmo: Structure, put: bytes, queue: str) -> bytes:
     """The descriptor, and the MQPMO with the names that *queue* resolved to, as the reply to a put has them."""
     pmo["KnownDestCount"] = 1
     pmo.put_text("ResolvedQName", queue)
     pmo.put_text("ResolvedQMgrName", conversation.qmgr)
-    return request.in_own_terms(put, put.version) + bytes(pmo)
+    return put + bytes(pmo)
 
 
-def asked_for(mqmd: Mqmd, gmo: Structure, longest: int) -> tuple[GetOptions, int]:
+def asked_for(mqmd: RawMqmd, gmo: Structure, longest: int) -> tuple[GetOptions, int]:
     """What MQGET asks for, and how long it waits, in milliseconds."""
     match = gmo["MatchOptions"] if gmo["Version"] > 1 else MQMO_MATCH_MSG_ID | MQMO_MATCH_CORREL_ID
     asked = GetOptions(
@@ -204,7 +203,7 @@ def got_written(request: Request, gmo: Structure, version: int, got: Got) -> byt
         gmo["GroupStatus"] = status.encode(request.header.charset)
     if gmo["Version"] >= 3:
         gmo["MsgToken"], gmo["ReturnedLength"] = got.seq.to_bytes(16, "big"), len(got.body)
-    return request.in_own_terms(got.mqmd, version) + bytes(gmo)
+    return request.in_own_terms(got.mqmd.data, version) + bytes(gmo)
 
 
 async def _get(conversation: Conversation, request: Request) -> bytes:

@@ -44,7 +44,7 @@ from rfh2.mqi_constants import (
     MQRC_Q_MGR_NAME_ERROR,
     MQRC_Q_MGR_QUIESCING,
 )
-from rfh2.mqmd import Mqmd
+from rfh2.mqmd import RawMqmd
 from rfh2.pcf_admin_names import MQOT_Q_MGR, MQOT_TOPIC
 
 _Result = TypeVar("_Result")
@@ -394,12 +394,12 @@ class Conversation:
         self,
         od: ObjectDescriptor | None,
         handle: int,
-        mqmd: Mqmd,
+        mqmd: RawMqmd,
         options: int,
         body: bytes,
         deferred: bool = False,
         fields: PutFields = NO_FIELDS,
-    ) -> tuple[Mqmd, str]:
+    ) -> tuple[bytes, str]:
         """MQPUT, or MQPUT1 with *od*; the descriptor as put, and the queue. deferred: as ``Program.put`` says."""
         self._fail_if_quiescing(options)
         program, worker = self._connected(), self._shared.worker
@@ -424,7 +424,7 @@ class Conversation:
         self,
         od: ObjectDescriptor | None,
         handle: int,
-        mqmd: Mqmd,
+        mqmd: RawMqmd,
         options: int,
         body: bytes,
         fields: PutFields = NO_FIELDS,

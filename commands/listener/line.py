@@ -28,14 +28,15 @@ class Line:
     """partial: what is half received. requests: the calls that wait for their turn. streams: by handle.
 
     sending: held while a message or a reply is sent, so that their segments do not come between each other.
-    taken: given when a call has had its turn. credentials: what the program has sent for this conversation alone.
+    taken: given when the next call has its turn, if somebody waits for that. credentials: what the program has sent for
+    this conversation alone.
     """
 
     conversation: Conversation
     requests: asyncio.Queue[Request] = field(default_factory=asyncio.Queue)
     waiting_bytes: int = 0
     sending: asyncio.Lock = field(default_factory=asyncio.Lock)
-    taken: Signal = field(default_factory=new_signal)
+    taken: Signal | None = None
     streams: dict[int, Stream] = field(default_factory=dict)
     partial: Request | None = None
     task: asyncio.Task[None] | None = None
@@ -66,9 +67,17 @@ class Line:
         """The call whose turn it is."""
         request = await self.requests.get()
         self.waiting_bytes -= len(request.data)
-        taken, self.taken = self.taken, new_signal()
-        give(taken)
+        if self.taken is not None:
+            give(self.taken)
+            self.taken = None
         return request
+
+    async def catch_up(self) -> None:
+        """Wait until less of it waits, or until it is served no more."""
+        if self.taken is None:
+            self.taken = new_signal()
+        if self.task is not None:
+            await asyncio.wait((self.taken, self.task), return_when=asyncio.FIRST_COMPLETED)
 
     def release(self) -> None:
         """Hold no memory for calls that are not answered any more."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, NamedTuple
 
 from commands.listener.limits import Held
 from commands.qmgr.mqi.calls import Target
@@ -14,9 +14,9 @@ from rfh2.ccsid import UTF8_CCSID, text_codec
 from rfh2.channel.layouts import API_HEADER, MQOD, MQSD, TSH
 from rfh2.channel.segments import REPLY, WHOLE, SegmentHeader, Structure
 from rfh2.errors import DecodeError
-from rfh2.layouts import MQMD1, MQMD2, Layout
+from rfh2.layouts import Layout
 from rfh2.mqi_constants import MQCC_OK
-from rfh2.mqmd import Mqmd, decode_mqmd
+from rfh2.mqmd import RawMqmd, in_form, read_mqmd
 
 
 def span(fields: Structure, name: str) -> tuple[int, int] | None:
@@ -56,10 +56,10 @@ def write_strings(fields: Structure, strings: Mapping[str, str], always: Collect
 
 
 NO_HANDLE: Final = -1
+_HANDLE_AT: Final = API_HEADER.offset("ObjectHandle")
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(NamedTuple):
     """A call. data: from its API header on. held: the memory that it and its reply use."""
 
     header: SegmentHeader
@@ -71,14 +71,9 @@ class Request:
         return Structure(layout, self.data, at, self.header.order, self.header.charset)
 
     @property
-    def api(self) -> Structure:
-        """The API header. Raises DecodeError."""
-        return self.structure(API_HEADER, 0)
-
-    @property
     def handle(self) -> int:
         """The number of the open object that the call is about."""
-        return int(self.api["ObjectHandle"])
+        return self.long(_HANDLE_AT)
 
     def long(self, at: int) -> int:
         """The number at *at*. Raises DecodeError."""
@@ -99,21 +94,18 @@ class Request:
             raise DecodeError(at + 4, name, f"Version is {version}, not one of {', '.join(map(str, layouts))}")
         return self.structure(layout, at)
 
-    def mqmd(self, at: int) -> tuple[Mqmd, int]:
+    def mqmd(self, at: int) -> tuple[RawMqmd, int]:
         """The descriptor at *at*, and where it ends. Raises DecodeError."""
-        mqmd, length = decode_mqmd(bytes(self.data[at : at + MQMD2.size]))
-        return mqmd, at + length
+        mqmd = read_mqmd(self.data, at)
+        return mqmd, at + len(mqmd.data)
 
-    def in_own_terms(self, mqmd: Mqmd, version: int) -> bytes:
-        """*mqmd* as the caller reads descriptors: in its byte order and version. Raises EncodeError."""
-        order, charset = self.header.order, self.header.charset
-        if (mqmd.version, mqmd.order, mqmd.charset) != (version, order, charset):
-            mqmd = replace(mqmd, version=version, order=order, charset=charset)
-        return mqmd.encode()[: MQMD1.size if version == 1 else MQMD2.size]
+    def in_own_terms(self, md: bytes, version: int) -> bytes:
+        """The descriptor *md* as the caller reads them: in its byte order and *version*. Raises EncodeError."""
+        return in_form(md, version, self.header.order, self.header.charset)
 
     def reply_header(self) -> SegmentHeader:
         """The header of the reply's segments."""
-        return replace(self.header, kind=self.header.kind + REPLY, flags=WHOLE, of_connection=False)
+        return self.header._replace(kind=self.header.kind + REPLY, flags=WHOLE, of_connection=False)
 
     def reply(self, body: bytes | bytearray = b"", comp_code: int = MQCC_OK, reason: int = 0, handle: int = 0) -> bytes:
         """The payload of the reply: the API header and *body*."""

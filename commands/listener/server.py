@@ -253,13 +253,13 @@ class Listener:
     async def _serve(self, transport: asyncio.Transport) -> None:
         options, shared, loop = self._options, self._shared, asyncio.get_running_loop()
         assert shared is not None
-        reader = asyncio.StreamReader()
-        protocol = asyncio.StreamReaderProtocol(reader)
+        wire = Wire(options.bounds.send_s)
+        wire.connection_made(transport)
         if options.tls is not None:
             try:
                 encrypted = await loop.start_tls(
                     transport,
-                    protocol,
+                    wire,
                     options.tls,
                     server_side=True,
                     ssl_handshake_timeout=options.bounds.first_s,
@@ -269,12 +269,9 @@ class Listener:
                 transport.abort()
                 return
             assert encrypted is not None
-            transport = encrypted
+            wire.connection_made(encrypted)
         else:
-            transport.set_protocol(protocol)
-        protocol.connection_made(transport)
-        transport.resume_reading()
-        wire = Wire(reader, asyncio.StreamWriter(transport, protocol, reader, loop), options.bounds.send_s)
+            transport.set_protocol(wire)
         session = Session(wire, shared, options.bounds, os.urandom)
         task = asyncio.current_task()
         assert task is not None

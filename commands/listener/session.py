@@ -245,7 +245,7 @@ class Session:
             if header.kind != SegmentType.INITIAL_DATA:
                 raise ProtocolError(BAD_SEGMENT, f"segment type {header.kind:#04x} came before INITIAL_DATA")
             order: ByteOrder = "little"
-            offer = turned(payload, header.order, order)
+            offer = turned(bytes(payload), header.order, order)
             name = channel_of(offer, order)
             channel = rules.channel(name, self._wire.address) or NO_LIMITS
             most = self._most(channel, highest)
@@ -291,7 +291,7 @@ class Session:
 
     # Conversations
 
-    async def _take(self, header: SegmentHeader, payload: bytes) -> bool:
+    async def _take(self, header: SegmentHeader, payload: bytearray) -> bool:
         """Take one segment; whether more may come. Raises DecodeError, ProtocolError."""
         kind = header.kind
         if kind == SegmentType.SOCKET_ACTION:
@@ -319,7 +319,7 @@ class Session:
             await self._notified(line, header, payload)
         elif kind == SegmentType.REQUEST_MSGS:
             self.calls += 1
-            self._pull(line, Request(header, bytearray(payload), Held(self._shared.memory)))
+            self._pull(line, Request(header, payload, Held(self._shared.memory)))
         elif kind >= _FIRST_CALL:
             self._collect(line, header, payload)
             await self._catch_up(line)
@@ -328,17 +328,17 @@ class Session:
         return True
 
     @staticmethod
-    def _collect_first(line: Line, header: SegmentHeader, payload: bytes) -> None:
+    def _collect_first(line: Line, header: SegmentHeader, payload: bytearray) -> None:
         """Take what a program sends that is not connected yet. Raises ProtocolError for anything but MQCONN."""
         if header.kind not in _OF_STRANGERS or not header.flags & FIRST or not header.flags & LAST:
             raise ProtocolError(BAD_SEGMENT, f"segment type {header.kind:#04x}: the program is not connected")
         if len(payload) > _SHORT_BYTES or not line.requests.empty():
             raise ProtocolError(BAD_SEGMENT, "the program is not connected, and sends more than it may")
-        line.add(Request(header, bytearray(payload), Held(Memory(_SHORT_BYTES))))
+        line.add(Request(header, payload, Held(Memory(_SHORT_BYTES))))
 
-    def _collect(self, line: Line, header: SegmentHeader, payload: bytes) -> None:
+    def _collect(self, line: Line, header: SegmentHeader, payload: bytearray) -> None:
         if header.flags & FIRST:
-            line.partial = Request(header, bytearray(payload), Held(self._shared.memory))
+            line.partial = Request(header, payload, Held(self._shared.memory))
         elif line.partial is None or line.partial.header.kind != header.kind:
             raise ProtocolError(BAD_SEGMENT, "a call goes on that did not begin")
         else:
@@ -356,13 +356,13 @@ class Session:
     async def _catch_up(self, line: Line) -> None:
         """Read nothing more while too much of *line* waits: its program puts without waiting for answers."""
         while line.is_behind and line.task is not None and not line.task.done():
-            await asyncio.wait((line.taken, line.task), return_when=asyncio.FIRST_COMPLETED)
+            await line.catch_up()
             # It may have answered a heartbeat, which is not read yet.
             if self._pulse is not None:
                 self._pulse.hear(self._clock())
 
-    async def _socket_action(self, header: SegmentHeader, payload: bytes) -> bool:
-        action = Structure(SOCKET_ACTION, bytearray(payload), 0, header.order)
+    async def _socket_action(self, header: SegmentHeader, payload: bytearray) -> bool:
+        action = Structure(SOCKET_ACTION, payload, 0, header.order)
         number, kind = action["ConversationId"] & 0xFFFF_FFFF, action["Type"]  # a number without a sign, as in TSHM
         assert self._terms is not None
         if kind == _END:
@@ -372,7 +372,7 @@ class Session:
                 await self._end_line(line)
             return not header.flags & CLOSE
         if kind != _START or number in self._lines or len(self._lines) >= self._terms.conversations:
-            await self._wire.send_status(replace(header, conversation=number), ERROR, CHANNEL_UNAVAILABLE)
+            await self._wire.send_status(header._replace(conversation=number), ERROR, CHANNEL_UNAVAILABLE)
             return True
         self._begin_line(number)
         action["Type"] = _STARTED
@@ -423,8 +423,8 @@ class Session:
         async with line.sending:
             await self._wire.send_long(segments)
 
-    async def _notified(self, line: Line, header: SegmentHeader, payload: bytes) -> None:
-        fields = Structure(NOTIFICATION, bytearray(payload), 0, header.order)
+    async def _notified(self, line: Line, header: SegmentHeader, payload: bytearray) -> None:
+        fields = Structure(NOTIFICATION, payload, 0, header.order)
         code, value = fields["Code"], fields["Value"]
         if code == streaming.CONN_STATE:
             line.is_started = bool(value)
@@ -458,25 +458,23 @@ class Session:
             request.held.release()
 
 
-def _user(identity: Identity, payload: bytes, header: SegmentHeader) -> Identity:
-    data = bytearray(payload)
-    layout = UID_LONG if len(data) >= UID_LONG.size else UID
-    fields = Structure(layout, data, 0, header.order, header.charset)
+def _user(identity: Identity, payload: bytearray, header: SegmentHeader) -> Identity:
+    layout = UID_LONG if len(payload) >= UID_LONG.size else UID
+    fields = Structure(layout, payload, 0, header.order, header.charset)
     user = fields.text("LongUserIdentifier") if layout is UID_LONG else ""
     user, password = user or fields.text("UserIdentifier"), fields.text("Password")
     return replace(identity, user=user, credentials=Credentials(user, password) if password else None)
 
 
-def _credentials(payload: bytes, header: SegmentHeader) -> Credentials:
-    data = bytearray(payload)
-    fields = Structure(CAUT, data, 0, header.order, header.charset)
+def _credentials(payload: bytearray, header: SegmentHeader) -> Credentials:
+    fields = Structure(CAUT, payload, 0, header.order, header.charset)
     user_length, password_length = fields["UserLength"], fields["PasswordLength"]
-    if user_length < 0 or password_length < 0 or fields.end + user_length + password_length > len(data):
+    if user_length < 0 or password_length < 0 or fields.end + user_length + password_length > len(payload):
         raise DecodeError(fields.at, "CAUT", "the user or the password ends after the segment")
     # Newer clients have two more numbers before the user: their segment is so much longer than the lengths need.
     at = fields.end
-    if len(data) - at - -(-(user_length + password_length) // 4) * 4 >= _CAUT_NEW_BYTES:
+    if len(payload) - at - -(-(user_length + password_length) // 4) * 4 >= _CAUT_NEW_BYTES:
         at += _CAUT_NEW_BYTES
-    user = bytes(data[at : at + user_length]).decode(header.charset, "replace")
-    password = bytes(data[at + user_length : at + user_length + password_length]).decode(header.charset, "replace")
+    user = bytes(payload[at : at + user_length]).decode(header.charset, "replace")
+    password = bytes(payload[at + user_length : at + user_length + password_length]).decode(header.charset, "replace")
     return Credentials(user, password)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from typing import Final, NamedTuple
 
 from commands.listener.calls import ERROR_QUEUE, asked_for, got_written, put_fields, put_written, write_defaults
@@ -120,7 +119,7 @@ async def _put(conversation: Conversation, request: Request, spi: Structure) -> 
         bool(options & _DEFERRED),
         put_fields(pmo),
     )
-    written = put_written(conversation, request, pmo, replace(put, version=mqmd.version), queue)
+    written = put_written(conversation, pmo, request.in_own_terms(put, mqmd.version), queue)
     reply = bytes(spi) + _block(request, "SPPU", 1, SPI_BLOCK.size + len(written)) + written
     return request.reply(reply + _block(request, "SPPO", 1, SPI_BLOCK.size), handle=request.handle)
 

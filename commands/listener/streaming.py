@@ -7,7 +7,7 @@ sent: nothing is read ahead that it might not take.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 from typing import Final
 
@@ -15,7 +15,7 @@ from commands.disk.errors import QueueError
 from commands.listener.conversation import Conversation
 from commands.listener.gate import Gate
 from commands.listener.request import Request
-from commands.qmgr.mqi.getting import GetOptions, Got
+from commands.qmgr.mqi.getting import NO_DESCRIPTOR, GetOptions, Got
 from commands.qmgr.mqi.refusals import MqiError
 from rfh2.ccsid import ENCODINGS
 from rfh2.channel.layouts import ASYNC_CONTINUED_BYTES, ASYNC_MESSAGE, NOTIFICATION, REQUEST_MSGS, SELECTION
@@ -31,7 +31,6 @@ from rfh2.mqi_constants import (
     MQRC_Q_MGR_QUIESCING,
     MQWI_UNLIMITED,
 )
-from rfh2.mqmd import Mqmd
 
 _HAS_SELECTION: Final = 0x10
 # The program asks for what there is now, and waits for the notification behind it.
@@ -150,7 +149,7 @@ async def sent_message(
             return [notification(request.header, wanted.handle, CHECK_MSG, 0)]
         if wanted.checks:
             # What answers such a request is the notification behind it, and the failure comes as a message would.
-            header = replace(request.header, request=_STREAM_REQUEST)
+            header = request.header._replace(request=_STREAM_REQUEST)
             return [
                 _failure(header, wanted.handle, error.reason),
                 notification(request.header, wanted.handle, CHECK_MSG, 0),
@@ -168,14 +167,14 @@ async def sent_message(
 
 
 def _header(header: SegmentHeader, kind: SegmentType) -> SegmentHeader:
-    return replace(header, kind=int(kind), flags=WHOLE, encoding=ENCODINGS[header.order])
+    return header._replace(kind=int(kind), flags=WHOLE, encoding=ENCODINGS[header.order])
 
 
 def notification(header: SegmentHeader, handle: int, code: int, value: int) -> bytes:
     """A NOTIFICATION that answers what came with *header*."""
     fields = Structure.new(NOTIFICATION, header.order)
     fields["Version"], fields["ObjectHandle"], fields["Code"], fields["Value"] = 1, handle, code, value
-    return replace(_header(header, SegmentType.NOTIFICATION), flags=FIRST).write(bytes(fields))
+    return _header(header, SegmentType.NOTIFICATION)._replace(flags=FIRST).write(bytes(fields))
 
 
 def _failure(header: SegmentHeader, handle: int, reason: int) -> bytes:
@@ -187,7 +186,7 @@ def _failure(header: SegmentHeader, handle: int, reason: int) -> bytes:
 
 def _failed(request: Request, handle: int, stream: Stream, reason: int) -> bytes:
     fields = _fields(request, handle, stream, reason)
-    described = request.in_own_terms(Mqmd(), stream.selection.mqmd_version)
+    described = request.in_own_terms(NO_DESCRIPTOR.data, stream.selection.mqmd_version)
     return _header(request.header, SegmentType.ASYNC_MESSAGE).write(_named(bytes(fields), "") + described)
 
 
@@ -208,13 +207,13 @@ def _named(fixed: bytes, queue: str) -> bytes:
 
 
 def _message(request: Request, handle: int, stream: Stream, got: Got, largest: int) -> Iterator[bytes]:
-    header = replace(_header(request.header, SegmentType.ASYNC_MESSAGE), request=_STREAM_REQUEST)
+    header = _header(request.header, SegmentType.ASYNC_MESSAGE)._replace(request=_STREAM_REQUEST)
     fields = _fields(request, handle, stream, got.reason)
     # What is sent of the message, and how long it is on its queue. IBM's classes give the second to the program. They
     # ask for ever for a message that is cut (2080), if the first is more than their buffer holds.
     fields["TotalMsgLength"], fields["ActualMsgLength"] = len(got.body), got.length
     fields["MsgToken"] = got.seq.to_bytes(16, "big")
-    described = request.in_own_terms(got.mqmd, stream.selection.mqmd_version)
+    described = request.in_own_terms(got.mqmd.data, stream.selection.mqmd_version)
     queue = got.queue if stream.sent == 1 else ""
     head = _named(bytes(fields), queue) + described
     room = largest - header.size - len(head) & ~3
@@ -222,10 +221,10 @@ def _message(request: Request, handle: int, stream: Stream, got: Got, largest: i
     fields["SegmentDataLength"] = len(data[:room])
     rest = data[room:]
     first = _named(bytes(fields), queue) + described
-    yield padded(replace(header, flags=FIRST | (0 if rest else LAST)), first + data[:room])
+    yield padded(header._replace(flags=FIRST | (0 if rest else LAST)), first + data[:room])
     room = largest - header.size - ASYNC_CONTINUED_BYTES & ~3
     for index, at in enumerate(range(0, len(rest), room), 1):
         part = rest[at : at + room]
         fields["SegmentDataLength"], fields["SegmentIndex"] = len(part), index & 0xFFFF
         flags = LAST if at + room >= len(rest) else 0
-        yield padded(replace(header, flags=flags), bytes(fields)[:ASYNC_CONTINUED_BYTES] + part)
+        yield padded(header._replace(flags=flags), bytes(fields)[:ASYNC_CONTINUED_BYTES] + part)

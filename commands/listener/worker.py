@@ -1,17 +1,19 @@
 """The work of all connections on the queue manager: one unit of work serves what waits by then.
 
-Connections hand it what to do and wait for the result. Whatever has come while the last unit of work was committed is
-done in the next one together, so that many connections share one wait for the disk. A call that fails is backed out
-alone. Nobody is answered before the commit.
+Connections hand it what to do and wait for the result. What has come by then is done in one unit of work. A call that
+fails is backed out alone. Nobody is answered before the commit, and nobody whose work must outlast a power failure
+before the disk has it. That wait is shared: what must last and comes while the disk works is done together behind that,
+and the store goes on meanwhile with what need not.
 
 The work is done on the event loop itself: to hand each call to a thread and back costs more than most calls. What may
-wait is done on a thread, and the store is that thread's until it is done: a commit that waits for the disk, a unit of
-work that another process does not let begin, and work that begins units of work by itself.
+wait is done on a thread, and the store is that thread's until it is done: a unit of work that another process does not
+let begin, and work that begins units of work by itself. The disk has a thread of its own.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -21,11 +23,15 @@ from typing import Any, Final, TypeVar
 from commands.disk.errors import StoreBusyError
 from commands.listener.gate import Signal, give, new_signal
 from commands.qmgr.store import QueueManagerStore
+from commands.qmgr.store.database import CommitLog
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
-from rfh2.errors import QPubSubError
+from rfh2.errors import QPubSubError, StoreError
 
+_log: Final = logging.getLogger("qpubsub.listener")
 _MOST_TOGETHER: Final = 256
 _POLL_S: Final = 0.02
+# After so many units of work the log is written into the database.
+_UNITS_OF_LOG: Final = 400
 
 _Result = TypeVar("_Result")
 
@@ -53,15 +59,23 @@ class Worker:
     ) -> None:
         self._open_store, self._arrived = open_store, arrived
         self._jobs: list[_Job] = []
-        self._given: Signal | None = None  # what the task waits for
+        self._given: Signal | None = None  # what the task waits for, and so does not use the store
+        self._timer: asyncio.TimerHandle | None = None
         self._is_ending = False
         self._version, self._look_at = -1, 0.0
-        self._thread = ThreadPoolExecutor(1, "listener")
+        self._thread, self._disk = ThreadPoolExecutor(1, "listener"), ThreadPoolExecutor(1, "listener-disk")
+        self._log: CommitLog | None = None
+        self._unsynced: list[_Job] = []  # done, and not on the disk
+        self._held: list[_Job] = []  # until the disk has what was done before
+        self._syncing: asyncio.Task[None] | None = None
+        self._units = 0
+        self._moving: asyncio.Task[None] | None = None
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         """Open the queue manager. Raises StoreError."""
         store = await self._on_thread(self._open_store)
+        self._log = store.database.take_log()
         self._task = asyncio.create_task(self._run(store))
 
     @property
@@ -76,6 +90,7 @@ class Worker:
         if self._task is not None:
             await self._task
         self._thread.shutdown()
+        self._disk.shutdown()
 
     async def do(self, work: Callable[[SqliteUnitOfWork], _Result], lasting: bool = True) -> _Result:
         """The result of *work* in a unit of work, when it is committed. Raises what *work* raises, or StoreError.
@@ -90,8 +105,12 @@ class Worker:
 
     def _handed(self, work: Callable[[Any], Any], alone: bool, lasting: bool) -> asyncio.Future[Any]:
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._jobs.append(_Job(work, alone, lasting, future))
-        self._wake()
+        job = _Job(work, alone, lasting, future)
+        if lasting and not alone and self._syncing is not None:
+            self._held.append(job)
+        else:
+            self._jobs.append(job)
+            self._wake()
         return future
 
     def _wake(self) -> None:
@@ -104,35 +123,39 @@ class Worker:
         return asyncio.get_running_loop().run_in_executor(self._thread, work)
 
     async def _run(self, store: QueueManagerStore) -> None:
+        self._tick(store)
         try:
-            while self._jobs or not self._is_ending:
+            while self._jobs or self._held or not self._is_ending:
                 if not self._jobs:
-                    await self._wait(store)
+                    self._given = new_signal()
+                    await self._given
+                    self._given = None
+                await self._gather()
                 jobs, self._jobs = self._jobs[:_MOST_TOGETHER], self._jobs[_MOST_TOGETHER:]
                 for together in _groups(jobs):
                     await self._do(store, together)
-                    _answer(together)
+                    self._done(together)
                 self._look_around(store)
         finally:
+            if self._timer is not None:
+                self._timer.cancel()
+            if self._moving is not None:
+                self._moving.cancel()
+            if self._syncing is not None:
+                await asyncio.wait((self._syncing,))
             await self._on_thread(store.close)
 
-    async def _wait(self, store: QueueManagerStore) -> None:
-        """Wait until there is something to do, and look around meanwhile."""
-        loop, given = asyncio.get_running_loop(), new_signal()
-        self._given = given
-        timer: asyncio.TimerHandle
+    async def _gather(self) -> None:
+        """Let those come whose calls are being read: a commit costs as much as several calls."""
+        count = 0
+        while count < len(self._jobs) < _MOST_TOGETHER:
+            count = len(self._jobs)
+            await asyncio.sleep(0)
 
-        def look() -> None:
-            nonlocal timer
+    def _tick(self, store: QueueManagerStore) -> None:
+        self._timer = asyncio.get_running_loop().call_later(_POLL_S, self._tick, store)
+        if self._given is not None:
             self._look_around(store)
-            timer = loop.call_later(_POLL_S, look)
-
-        timer = loop.call_later(_POLL_S, look)
-        try:
-            await given
-        finally:
-            timer.cancel()
-            self._given = None
 
     def _look_around(self, store: QueueManagerStore) -> None:
         """Tell the connections that wait when another process has committed something, soon after it has."""
@@ -150,7 +173,7 @@ class Worker:
             if jobs[0].alone:
                 jobs[0].result = await self._on_thread(lambda: jobs[0].work(store))
                 return
-            lasting = any(job.lasting for job in jobs)
+            log, lasting = self._log, self._log is None and any(job.lasting for job in jobs)
             try:
                 unit = store.unit_of_work(lasting, waits=False)
             except StoreBusyError:
@@ -160,9 +183,47 @@ class Worker:
                     _do_part(unit, job)
                 if lasting:
                     await self._on_thread(unit.commit)
+            self._units += 1
+            if log is not None and self._units >= _UNITS_OF_LOG and (self._moving is None or self._moving.done()):
+                self._units, self._moving = 0, asyncio.create_task(self._move(log))
         except Exception as error:
             for job in jobs:
                 job.error = error
+
+    def _done(self, jobs: list[_Job]) -> None:
+        """Answer what need not wait for the disk, and have it write what must."""
+        for job in jobs:
+            if job.lasting and not job.alone and job.error is None and self._log is not None:
+                self._unsynced.append(job)
+            else:
+                _answer(job)
+        if self._log is not None and self._unsynced and self._syncing is None:
+            self._syncing = asyncio.create_task(self._sync(self._log))
+
+    async def _move(self, log: CommitLog) -> None:
+        """Write the log into the database: while others work, what came meanwhile, and the little that is then left."""
+        loop = asyncio.get_running_loop()
+        try:
+            await loop.run_in_executor(None, log.checkpoint)
+            await loop.run_in_executor(None, log.checkpoint)
+            await self.alone(lambda _: log.checkpoint())
+        except StoreError as error:
+            _log.warning("the write-ahead log grows: %s", error)
+
+    async def _sync(self, log: CommitLog) -> None:
+        while self._unsynced:
+            jobs, self._unsynced = self._unsynced, []
+            try:
+                await asyncio.get_running_loop().run_in_executor(self._disk, log.sync)
+            except Exception as error:
+                for job in jobs:
+                    job.error = error
+            for job in jobs:
+                _answer(job)
+            self._jobs += self._held
+            self._held = []
+            self._wake()
+        self._syncing = None
 
 
 def _do_part(unit: SqliteUnitOfWork, job: _Job) -> None:
@@ -189,11 +250,10 @@ def _groups(jobs: list[_Job]) -> Iterable[list[_Job]]:
         yield together
 
 
-def _answer(jobs: list[_Job]) -> None:
-    for job in jobs:
-        if job.future.done():
-            continue
-        if job.error is not None:
-            job.future.set_exception(job.error)
-        else:
-            job.future.set_result(job.result)
+def _answer(job: _Job) -> None:
+    if job.future.done():
+        return
+    if job.error is not None:
+        job.future.set_exception(job.error)
+    else:
+        job.future.set_result(job.result)

@@ -49,6 +49,7 @@ from commands.running.log_file import LogFile, LogFormat
 from commands.running.mqsc_scripts import ScriptDirectory
 from commands.running.publish_exits import PublishExits
 from commands.running.recorder import Recorder
+from commands.running.service_manager import notify
 from commands.running.supervisor import SupervisedWatchdog
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
@@ -209,6 +210,7 @@ class Bridge:
             _log.error("%s", ended_on)
         self._processor.start()
         self._health.phase = Phase.RUNNING
+        notify(f"READY=1\nSTATUS=queue manager {given.qmgr}: processing commands")
         text = "queued publish/subscribe started for queue manager %s"
         _log.info(text, given.qmgr, extra=_for_the_log(STARTED))
 

@@ -30,6 +30,7 @@ from commands.qmgr.store.queue_manager import PATIENCE_S
 from commands.running.database_tenure import DatabaseTenure, tenure
 from commands.running.lease import STANDBY_LOCK, Lease, LeaseWatch, Tenure, end_by_force, read_lease
 from commands.running.listening import Beside, beside
+from commands.running.service_manager import Heartbeat, notify
 from commands.running.supervisor import supervised
 from commands.running.work_page import WorkPage
 from commands.terminal.console import Console, ExitCode
@@ -146,7 +147,10 @@ class _Candidate:
             with stopping(stop), plan.waiting(self._active) if plan.standby else nullcontext():
                 if plan.standby:
                     self._console.say(f"queue manager {plan.qmgr}: running as standby; {self._active()}")
+                    notify(f"READY=1\nSTATUS=queue manager {plan.qmgr}: standby")
+                heartbeat = Heartbeat()
                 while not stop.wait(_TICK_S):
+                    heartbeat.beat()
                     tenure = self._tried()
                     if tenure is not None:
                         return tenure

@@ -32,6 +32,7 @@ from commands.running.child_processes import MOST_CRASHES, Crashes, die_with
 from commands.running.database_tenure import DatabaseTenure
 from commands.running.fixed_file import FixedFile
 from commands.running.lease import Tenure
+from commands.running.service_manager import Heartbeat, notify
 from commands.running.work_page import (
     ROOM,
     WORKING_FILE,
@@ -90,6 +91,7 @@ class _Supervisor:
         self._is_written = False
         self._asked: float | None = None  # when the supervisor was asked to end
         self._crashes = Crashes()
+        self._heartbeat = Heartbeat()
 
     def run(self) -> WorkPage | int:
         before = {number: signal.signal(number, self._stop) for number in _STOPS}
@@ -137,6 +139,7 @@ class _Supervisor:
     def _stop(self, _signal: int, _frame: FrameType | None) -> None:
         if self._asked is None:
             self._asked = time.monotonic()
+            notify("STOPPING=1")
 
     def _hang_up(self, _signal: int, _frame: FrameType | None) -> None:
         if self._worker:
@@ -148,6 +151,7 @@ class _Supervisor:
         stop_sent, cause = False, ""
         # The worker's end closes the pipe, which nobody else has open.
         while not select.select([alive], [], [], _TICK_S)[0]:
+            self._heartbeat.beat()
             self._tenure.renew(works=not is_stopped_child(worker))
             work = self._page.look()
             if self._asked is not None:

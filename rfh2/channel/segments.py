@@ -8,7 +8,6 @@ itself (``TSHC``); where it is not shared, to none (``TSH ``).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import cache
 from struct import Struct
@@ -172,8 +171,7 @@ PREFIX_BYTES: Final = 8
 """StrucId and SegmentLength: enough to know how many bytes follow."""
 
 
-@dataclass(frozen=True, slots=True)
-class SegmentHeader:
+class SegmentHeader(NamedTuple):
     """What a header says. conversation: None where the segment belongs to none. charset: of its character fields.
 
     of_connection: whether it belongs to a shared connection itself.
@@ -262,4 +260,4 @@ def split(header: SegmentHeader, payload: bytes | bytearray, largest: int) -> It
         return
     for at in range(0, len(payload), room):
         flags = (FIRST if at == 0 else 0) | (LAST if at + room >= len(payload) else 0)
-        yield padded(replace(header, flags=flags), payload[at : at + room])
+        yield padded(header._replace(flags=flags), payload[at : at + room])

@@ -22,7 +22,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -192,7 +192,7 @@ def shared(port: int, alone: Sequence[bytes]) -> list[bytes]:
 
 
 def _in_conversation(number: int, header: SegmentHeader, payload: bytes) -> bytes:
-    return replace(header, conversation=number).write(payload)
+    return header._replace(conversation=number).write(payload)
 
 
 def _structure(layout: Layout, **fields: Any) -> bytes:

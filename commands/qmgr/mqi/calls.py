@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from commands.broker.objects import DEFAULT_STREAM, DELAY_QUEUE, AliasQueue
 from commands.broker.puts import Outgoing, PutKind
@@ -22,7 +22,7 @@ from commands.headers.put_to_topic import publish_command
 from commands.model import TopicPut
 from commands.qmgr.mqi.attributes import QueueUse, Values, changed_queue, of_queue, of_queue_manager
 from commands.qmgr.mqi.authority import OpenAuthority
-from commands.qmgr.mqi.context import OF_CONTEXT, put_descriptor, require_context
+from commands.qmgr.mqi.context import OF_CONTEXT, as_put, put_descriptor, require_context
 from commands.qmgr.mqi.delay import delay_of, delayed
 from commands.qmgr.mqi.getting import NO_ID, GetOptions, Getting, Got
 from commands.qmgr.mqi.groups import Current, numbered
@@ -82,7 +82,7 @@ from rfh2.mqi_constants import (
     MQRC_TOPIC_STRING_ERROR,
     MQRO_COA,
 )
-from rfh2.mqmd import Mqmd
+from rfh2.mqmd import Mqmd, RawMqmd
 from rfh2.pcf_admin_names import MQOT_Q, MQOT_Q_MGR, MQOT_TOPIC
 from streams.operations import HIGHEST_PUB_LEVEL
 from streams.selectors import Selector, compile_selector
@@ -103,8 +103,7 @@ class Target:
     alternate_user: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class PutFields:
+class PutFields(NamedTuple):
     """What MQPMO says beside its options. level: PubLevel. context: the handle whose message's context is passed on."""
 
     level: int = HIGHEST_PUB_LEVEL
@@ -278,12 +277,12 @@ class Program:
         self,
         unit: SqliteUnitOfWork,
         number: int,
-        mqmd: Mqmd,
+        mqmd: RawMqmd,
         options: int,
         body: bytes,
         deferred: bool = False,
         fields: PutFields = NO_FIELDS,
-    ) -> Mqmd:
+    ) -> bytes:
         """MQPUT; the descriptor as it was put. Raises MqiError, QueueError, StoreError.
 
         deferred: the message stays hidden until the connection ends, or ``activate`` is called for it.
@@ -300,11 +299,11 @@ class Program:
         self,
         unit: SqliteUnitOfWork,
         target: Target,
-        mqmd: Mqmd,
+        mqmd: RawMqmd,
         options: int,
         body: bytes,
         fields: PutFields = NO_FIELDS,
-    ) -> Mqmd:
+    ) -> bytes:
         """MQPUT1; the descriptor as it was put. Raises MqiError, QueueError, StoreError."""
         if options & MQPMO_LOGICAL_ORDER:
             raise MqiError(MQRC_OPTIONS_ERROR, "MQPUT1 puts no more than one message of a group")
@@ -321,43 +320,45 @@ class Program:
         self,
         unit: SqliteUnitOfWork,
         handle: Handle,
-        mqmd: Mqmd,
+        mqmd: RawMqmd,
         options: int,
         body: bytes,
         fields: PutFields,
         deferred: bool = False,
-    ) -> Mqmd:
+    ) -> bytes:
         require_context(handle.options, options)
         check_put(mqmd, options, on_topic=bool(handle.topic))
         if handle.topic:
             self._connected.topics.check_topic(unit, handle.topic)
         passed = self._passed(options, fields.context)
-        mqmd = put_descriptor(mqmd, options, self.application, self._connected.new_id(), passed)
+        md = put_descriptor(mqmd, options, self.application, self._connected.new_id(), passed)
         putting: Current | None = None
         if options & MQPMO_LOGICAL_ORDER:
             putting = replace(handle.groups.putting)
-            mqmd = putting.put(mqmd, bool(options & MQPMO_SYNCPOINT), self._connected.new_id())
+            md = putting.put(Mqmd.decode(md), bool(options & MQPMO_SYNCPOINT), self._connected.new_id()).encode()
         elif mqmd.msg_flags:
-            mqmd = numbered(mqmd, self._connected.new_id())
-        queue, described, delay_ms = handle.queue, mqmd, delay_of(mqmd, body)
+            md = numbered(Mqmd.decode(md), self._connected.new_id()).encode()
+        queue, delay_ms = handle.queue, delay_of(mqmd, body)
         user: str | None = self.application.user
+        described = md
         if handle.topic:
             queue = DEFAULT_STREAM
             retain, local = bool(options & MQPMO_RETAIN), bool(options & MQPMO_SCOPE_QMGR)
             put = self._topic_put(options, fields.level)
-            described, body = publish_command(handle.topic, mqmd, body, retain, local, put)
+            command, body = publish_command(handle.topic, Mqmd.decode(md), body, retain, local, put)
+            described = command.encode()
         elif not queue:
             queue = handle.name  # an alias of a topic without a topic string, which takes nothing
         elif handle.qmgr:
-            mqmd = self._leaving(mqmd)
-            sent = transmitted(Outgoing(PutKind.PUBLICATION, handle.qmgr, handle.name, mqmd.encode(), body))
-            described, body = sent.mqmd, sent.body
+            md = self._leaving(Mqmd.decode(md)).encode()
+            sent = transmitted(Outgoing(PutKind.PUBLICATION, handle.qmgr, handle.name, md, body))
+            described, body = sent.md, sent.body
         application = self.application.name
         if options & MQPMO_NO_CONTEXT and not handle.topic:
             user, application = None, ""  # nobody is named; who publishes is known all the same
         if delay_ms:
             queue, described, body = self._delayed(unit, queue, described, body, delay_ms)
-        seq = unit.put(queue, described.encode(), body, user=user, application=application)
+        seq = unit.put(queue, described, body, user=user, application=application)
         if putting is not None:
             handle.groups.changing(bool(options & MQPMO_SYNCPOINT))
             handle.groups.putting = putting
@@ -372,16 +373,7 @@ class Program:
             confirmed = confirm_arrival(unit, seq, self._connected.clock())
             self._connected.sent(unit, confirmed, self.transactions.owner(unit) if options & MQPMO_SYNCPOINT else None)
         self.puts += 1
-        kept = Mqmd.decode(row[MD])
-        return replace(
-            mqmd,
-            msg_id=kept.msg_id,
-            user_identifier=kept.user_identifier,
-            put_appl_type=kept.put_appl_type,
-            put_appl_name=kept.put_appl_name,
-            put_date=kept.put_date,
-            put_time=kept.put_time,
-        )
+        return as_put(md, row[MD])
 
     def _leaving(self, mqmd: Mqmd) -> Mqmd:
         """The descriptor of a message for another queue manager: replies and reports come back to this one."""
@@ -390,16 +382,16 @@ class Program:
         return replace(mqmd, reply_to_qmgr=to_qmgr, msg_id=msg_id)
 
     def _delayed(
-        self, unit: SqliteUnitOfWork, queue: str, mqmd: Mqmd, body: bytes, delay_ms: int
-    ) -> tuple[str, Mqmd, bytes]:
+        self, unit: SqliteUnitOfWork, queue: str, md: bytes, body: bytes, delay_ms: int
+    ) -> tuple[str, bytes, bytes]:
         """What is put now, and where, for a message that goes to *queue* later."""
         self.more.append(DELAY_QUEUE)
-        put = Outgoing(PutKind.PUBLICATION, self._connected.qmgr, queue, mqmd.encode(), body)
+        put = Outgoing(PutKind.PUBLICATION, self._connected.qmgr, queue, md, body)
         due_us = to_microseconds(self._connected.clock()) + delay_ms * 1000
         kept = delayed(put, due_us, unit.ensure_queue(queue).def_persistent)
-        return kept.queue, kept.mqmd, kept.body
+        return kept.queue, kept.md, kept.body
 
-    def _passed(self, options: int, number: int) -> Mqmd | None:
+    def _passed(self, options: int, number: int) -> bytes | None:
         """The descriptor whose context is passed on; None where none is. Raises MqiError 2097, 2098."""
         if not options & (MQPMO_PASS_IDENTITY_CONTEXT | MQPMO_PASS_ALL_CONTEXT):
             return None

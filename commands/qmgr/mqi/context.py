@@ -6,10 +6,13 @@ program may not set is made blank here; the store then writes who put it, and wh
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from commands.qmgr.mqi.refusals import MqiError
+from rfh2.ccsid import ByteOrder
+from rfh2.layouts import MQMD1
 from rfh2.mqi_constants import (
     MQOO_PASS_ALL_CONTEXT,
     MQOO_PASS_IDENTITY_CONTEXT,
@@ -27,9 +30,14 @@ from rfh2.mqi_constants import (
     MQRC_NOT_OPEN_FOR_SET_ALL,
     MQRC_NOT_OPEN_FOR_SET_IDENT,
 )
-from rfh2.mqmd import Mqmd
+from rfh2.mqmd import Mqmd, RawMqmd, in_form
 
-_OWN_IDENTITY: Final = MQPMO_SET_IDENTITY_CONTEXT | MQPMO_SET_ALL_CONTEXT
+_AT: Final = {name: slice(at, at + size) for name, at, size in MQMD1.spans()}
+_MSG_ID, _CORREL_ID, _USER = _AT["MsgId"], _AT["CorrelId"], _AT["UserIdentifier"]
+# These stand one behind the other: who it is, from where the message comes, and of that what the store writes.
+_IDENTITY: Final = slice(_USER.start, _AT["ApplIdentityData"].stop)
+_ORIGIN: Final = slice(_IDENTITY.stop, _AT["ApplOriginData"].stop)
+_PUT: Final = slice(_ORIGIN.start, _AT["PutTime"].stop)
 OF_CONTEXT: Final = (
     MQOO_PASS_IDENTITY_CONTEXT | MQOO_PASS_ALL_CONTEXT | MQOO_SET_IDENTITY_CONTEXT | MQOO_SET_ALL_CONTEXT
 )
@@ -63,37 +71,45 @@ def require_context(opened: int, options: int) -> None:
             raise MqiError(reason, "it is not open for that context: see MQOO_*_CONTEXT")
 
 
-def put_descriptor(mqmd: Mqmd, options: int, application: Application, new_id: bytes, passed: Mqmd | None) -> Mqmd:
+def put_descriptor(mqmd: RawMqmd, options: int, application: Application, new_id: bytes, passed: bytes | None) -> bytes:
     """The descriptor with which the message is put. options: MQPMO_*. passed: of the message that is passed on.
 
     new_id: for a CorrelId that MQPMO_NEW_CORREL_ID asks for; the store makes MsgIds.
     """
+    md = mqmd.data
     if options & MQPMO_NEW_MSG_ID:
-        mqmd = replace(mqmd, msg_id=bytes(24))
+        md = md[: _MSG_ID.start] + bytes(24) + md[_MSG_ID.stop :]
     if options & MQPMO_NEW_CORREL_ID:
-        mqmd = replace(mqmd, correl_id=new_id)
+        md = md[: _CORREL_ID.start] + new_id + md[_CORREL_ID.stop :]
     if options & MQPMO_SET_ALL_CONTEXT:
-        return mqmd
-    if not options & _OWN_IDENTITY:
-        mqmd = _with_identity(mqmd, options, application, passed)
-    if options & MQPMO_PASS_ALL_CONTEXT and passed is not None:
-        return replace(
-            mqmd,
-            put_appl_type=passed.put_appl_type,
-            put_appl_name=passed.put_appl_name,
-            put_date=passed.put_date,
-            put_time=passed.put_time,
-            appl_origin_data=passed.appl_origin_data,
-        )
-    name, kind = ("", 0) if options & MQPMO_NO_CONTEXT else (application.name, application.kind)
-    return replace(mqmd, put_appl_type=kind, put_appl_name=name, put_date="", put_time="", appl_origin_data="")
+        return md
+    given = _given(application, bool(options & MQPMO_NO_CONTEXT), mqmd.order, mqmd.charset)
+    if passed is not None and options & (MQPMO_PASS_IDENTITY_CONTEXT | MQPMO_PASS_ALL_CONTEXT):
+        seen = in_form(passed, mqmd.version, mqmd.order, mqmd.charset)
+        given = seen if options & MQPMO_PASS_ALL_CONTEXT else seen[: _ORIGIN.start] + given[_ORIGIN]
+    identity = md if options & MQPMO_SET_IDENTITY_CONTEXT else given
+    return b"".join((md[: _IDENTITY.start], identity[_IDENTITY], given[_ORIGIN], md[_ORIGIN.stop :]))
 
 
-def _with_identity(mqmd: Mqmd, options: int, application: Application, passed: Mqmd | None) -> Mqmd:
-    if options & (MQPMO_PASS_IDENTITY_CONTEXT | MQPMO_PASS_ALL_CONTEXT) and passed is not None:
-        user, token, data = passed.user_identifier, passed.accounting_token, passed.appl_identity_data
-    elif options & MQPMO_NO_CONTEXT:
-        user, token, data = "", bytes(32), ""
-    else:
-        user, token, data = application.user[:12], application.accounting_token, ""
-    return replace(mqmd, user_identifier=user, accounting_token=token, appl_identity_data=data)
+@lru_cache(maxsize=4096)
+def _given(application: Application, is_none: bool, order: ByteOrder, charset: str) -> bytes:
+    """A descriptor with the context that the queue manager gives; the store says when. is_none: MQPMO_NO_CONTEXT."""
+    if is_none:
+        return Mqmd(order=order, charset=charset).encode()
+    return Mqmd(
+        user_identifier=application.user[:12],
+        accounting_token=application.accounting_token,
+        put_appl_type=application.kind,
+        put_appl_name=application.name,
+        order=order,
+        charset=charset,
+    ).encode()
+
+
+def as_put(md: bytes, kept: bytes) -> bytes:
+    """The descriptor *md* that was put, with what the store wrote into it: *kept* is what it keeps.
+
+    That is MsgId, the user, the application and the time; the program does not see what queues have for defaults.
+    """
+    parts = md[: _MSG_ID.start], kept[_MSG_ID], md[_MSG_ID.stop : _USER.start], kept[_USER], md[_USER.stop : _PUT.start]
+    return b"".join((*parts, kept[_PUT], md[_PUT.stop :]))

@@ -27,7 +27,7 @@ from commands.qmgr.store.uncommitted import Match, Search
 from rfh2.chain import decode_chain
 from rfh2.constants import MQENC_NATIVE, MQFMT_RF_HEADER_2, MQFMT_XMIT_Q_HEADER, MQPER_PERSISTENCE_AS_Q_DEF
 from rfh2.errors import DecodeError
-from rfh2.mqmd import Mqmd, name_of
+from rfh2.mqmd import Mqmd, RawMqmd
 from rfh2.rfh2 import Rfh2
 from rfh2.xqh import Xqh, decode_xqh
 
@@ -40,12 +40,12 @@ _LOOK_US: Final = 60_000_000
 _CCSID: Final = 819
 
 
-def delay_of(mqmd: Mqmd, body: bytes) -> int:
+def delay_of(mqmd: RawMqmd, body: bytes) -> int:
     """The delay in milliseconds that a JMS program asks for; 0 for none."""
-    if name_of(mqmd.format) != MQFMT_RF_HEADER_2 or b"<Dly" not in body:
+    if (name := mqmd.name(mqmd.format)) != MQFMT_RF_HEADER_2 or b"<Dly" not in body:
         return 0
     try:
-        headers, _ = decode_chain(body, mqmd.format, mqmd.coded_char_set_id)
+        headers, _ = decode_chain(body, name, mqmd.coded_char_set_id)
         first = headers[0] if headers else None
         folder = first.folder(_FOLDER) if isinstance(first, Rfh2) else None
         texts = [] if folder is None else [text for tag, text in folder.pairs() if tag == _TAG]

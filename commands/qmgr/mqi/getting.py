@@ -10,8 +10,8 @@ beginning of the converted message. Its length is said as it is on the queue (IB
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Final
+from dataclasses import replace
+from typing import Final, NamedTuple
 
 from commands.broker.objects import LocalQueue
 from commands.broker.state import to_microseconds
@@ -68,7 +68,7 @@ from rfh2.mqi_constants import (
     MQRC_TRUNCATED_MSG_FAILED,
     MQRO_COD,
 )
-from rfh2.mqmd import Mqmd, name_of
+from rfh2.mqmd import Mqmd, RawMqmd, read_mqmd
 from rfh2.rfh2 import Rfh2
 from streams.selectors import message_properties
 
@@ -101,16 +101,16 @@ _CONTROLS: Final = {
 }
 
 
-def given(mqmd: Mqmd, body: bytes, options: int, control: str) -> tuple[Mqmd, bytes]:
+def given(mqmd: RawMqmd, body: bytes, options: int, control: str) -> tuple[RawMqmd, bytes]:
     """The descriptor and the data that a program gets. options: MQGMO_*. control: PROPCTL of the queue."""
     control = next((word for bit, word in _CONTROLS.items() if options & bit), control)
     if control in ("ALL", "FORCE"):
         return mqmd, body
     takes_all = control == "NONE"
-    if name_of(mqmd.format) != name_of(MQFMT_RF_HEADER_2) or not (takes_all or _PUBLICATION in body):
+    if (name := mqmd.name(mqmd.format)) != MQFMT_RF_HEADER_2 or not (takes_all or _PUBLICATION in body):
         return mqmd, body
     try:
-        headers, _ = decode_chain(body, mqmd.format, mqmd.coded_char_set_id)
+        headers, _ = decode_chain(body, name, mqmd.coded_char_set_id)
     except DecodeError:
         return mqmd, body
     first = headers[0] if headers else None
@@ -124,19 +124,19 @@ def given(mqmd: Mqmd, body: bytes, options: int, control: str) -> tuple[Mqmd, by
     if data:
         return mqmd, first.with_folders(data).encode() + body[first.length :]
     described = replace(
-        mqmd,
+        mqmd.decoded,
         format=first.format,
         encoding=first.encoding,
         coded_char_set_id=ccsid_behind(first, mqmd.coded_char_set_id),
     )
-    return described, body[first.length :]
+    return read_mqmd(described.encode()), body[first.length :]
 
 
 NO_ID = bytes(24)
+NO_DESCRIPTOR: Final = read_mqmd(Mqmd().encode())
 
 
-@dataclass(frozen=True, slots=True)
-class GetOptions:
+class GetOptions(NamedTuple):
     """What MQGET asks for. options: MQGMO_*. match: MQMO_*, of the ids below. longest: bytes of data; None for any.
 
     seq: of the message that the caller was shown before, as its token says; 0 for none. ccsid, encoding: in which
@@ -155,11 +155,10 @@ class GetOptions:
     number: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Got:
+class Got(NamedTuple):
     """A message that MQGET gives. length: of all data, also where *body* is cut. reason: of a warning, or 0."""
 
-    mqmd: Mqmd
+    mqmd: RawMqmd
     body: bytes
     length: int
     queue: str
@@ -172,19 +171,20 @@ class Got:
         return MQCC_WARNING if self.reason else 0
 
 
-def as_asked(mqmd: Mqmd, body: bytes, asked: GetOptions, queue: str, seq: int) -> Got:
+def as_asked(mqmd: RawMqmd, body: bytes, asked: GetOptions, queue: str, seq: int) -> Got:
     """What MQGET gives of a message on *queue*; its MQMD says in which character set and encoding it is given."""
     whole = Got(mqmd, body, len(body), queue, seq)
     longest, accepts = asked.longest, asked.options & MQGMO_ACCEPT_TRUNCATED_MSG
     if longest is not None and len(body) > longest and not accepts:
-        return replace(whole, body=body[:longest], reason=MQRC_TRUNCATED_MSG_FAILED)
+        return whole._replace(body=body[:longest], reason=MQRC_TRUNCATED_MSG_FAILED)
     if asked.options & MQGMO_CONVERT and longest != 0:
-        converted = convert(body, mqmd, asked.ccsid, asked.encoding)
+        converted = convert(body, mqmd.decoded, asked.ccsid, asked.encoding)
         if longest is not None and max(len(body), len(converted.body)) > longest and not accepts:
-            return replace(whole, reason=MQRC_CONVERTED_MSG_TOO_BIG)
-        whole = Got(converted.mqmd, converted.body, len(converted.body), queue, seq, converted.reason)
+            return whole._replace(reason=MQRC_CONVERTED_MSG_TOO_BIG)
+        described = read_mqmd(converted.mqmd.encode())
+        whole = Got(described, converted.body, len(converted.body), queue, seq, converted.reason)
     if longest is not None and max(len(body), len(whole.body)) > longest:
-        return replace(whole, body=whole.body[:longest], length=len(body), reason=MQRC_TRUNCATED_MSG_ACCEPTED)
+        return whole._replace(body=whole.body[:longest], length=len(body), reason=MQRC_TRUNCATED_MSG_ACCEPTED)
     return whole
 
 
@@ -248,9 +248,9 @@ class Getting:
         row = self._found(unit, handle, asked, seq)
         message = message_of(unit.database, row, self._now_us())
         try:
-            mqmd, body = given(Mqmd.decode(message.md), message.body, options, handle.defaults.properties)
+            mqmd, body = given(read_mqmd(message.md), message.body, options, handle.defaults.properties)
         except DecodeError:
-            mqmd, body = Mqmd(), message.body
+            mqmd, body = NO_DESCRIPTOR, message.body
         got = as_asked(mqmd, body, asked, queue.name, message.seq)
         if _is_by_groups(asked) and got.reason != MQRC_TRUNCATED_MSG_FAILED:
             turn = Turn(handle, options)
@@ -269,7 +269,7 @@ class Getting:
                 confirmed = report(unit, COD, whole, message.body, message.user, now)
                 self._connected.sent(unit, confirmed, self._transactions.owner(unit) if in_syncpoint else None)
             if handle.options & MQOO_SAVE_ALL_CONTEXT:
-                handle.passed = mqmd
+                handle.passed = mqmd.data
         return got, in_syncpoint
 
     def _found(self, unit: SqliteUnitOfWork, handle: Handle, asked: GetOptions, seq: int | None) -> MessageRow:
@@ -297,7 +297,7 @@ class Getting:
     def _unlocked(self, handle: Handle) -> Got:
         if not self._open_queues.unlock(handle):
             raise MqiError(MQRC_NO_MSG_LOCKED, "no message is locked", MQCC_WARNING)
-        return Got(Mqmd(), b"", 0, handle.queue, 0)
+        return Got(NO_DESCRIPTOR, b"", 0, handle.queue, 0)
 
     def _take(self, unit: SqliteUnitOfWork, queue: str, got: Got, options: int) -> bool:
         """Take the message off its queue; whether that has to be committed by the program."""

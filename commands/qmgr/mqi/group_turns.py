@@ -37,7 +37,7 @@ class Turn:
     def narrowed(self, match: Match, after: Place) -> tuple[Match, Place]:
         """What to look for, and behind which place: the rest of a group is wherever it is."""
         if self._in_order and self._current.group_id:
-            return replace(match, group_id=self._current.group_id), BEFORE_ALL
+            return match._replace(group_id=self._current.group_id), BEFORE_ALL
         if self._in_order and after != BEFORE_ALL and self._current.begun is not None:
             return match, self._current.begun
         return match, after

@@ -36,7 +36,6 @@ from rfh2.mqi_constants import (
     MQRC_OBJECT_IN_USE,
     MQRC_SUBSCRIPTION_IN_USE,
 )
-from rfh2.mqmd import Mqmd
 from streams.selectors import Selector
 
 
@@ -205,7 +204,7 @@ class Handle:
     defaults: Defaults = Defaults()
     made: OpenQueue | None = None
     cursor: tuple[int, int] = BEFORE_ALL
-    passed: Mqmd | None = None
+    passed: bytes | None = None
     selector: Selector | None = None
     managed: ManagedQueue | None = None
     subscription: OpenSubscription | None = None

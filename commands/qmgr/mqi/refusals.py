@@ -54,7 +54,7 @@ from rfh2.mqi_constants import (
     MQRO_EXCEPTION,
     MQRO_EXPIRATION,
 )
-from rfh2.mqmd import Mqmd, name_of
+from rfh2.mqmd import RawMqmd
 
 
 class MqiError(QPubSubError):
@@ -187,7 +187,7 @@ def known(family: str) -> int:
 _OF_MQPUT, _OF_MQGET = known("MQPUT"), known("MQGET")
 
 
-def check_put(mqmd: Mqmd, options: int, *, on_topic: bool) -> None:
+def check_put(mqmd: RawMqmd, options: int, *, on_topic: bool) -> None:
     """Raises MqiError for what MQPUT refuses. on_topic: a publication.
 
     The reasons are those of the rows, 2046 for options that exclude each other, 2029 for a MsgType, 2061 for a report
@@ -203,9 +203,9 @@ def check_put(mqmd: Mqmd, options: int, *, on_topic: bool) -> None:
         _refuse(mqmd.msg_flags, (*OF_FLAGS, *(_ON_TOPICS if on_topic else ())))
     if mqmd.msg_type not in _MESSAGE_TYPES and mqmd.msg_type not in _OF_APPLICATIONS:
         raise MqiError(MQRC_MSG_TYPE_ERROR, f"MsgType is {mqmd.msg_type}")
-    if mqmd.msg_type == _REQUEST and not name_of(mqmd.reply_to_q):
+    if mqmd.msg_type == _REQUEST and not mqmd.name(mqmd.reply_to_q):
         raise MqiError(MQRC_MISSING_REPLY_TO_Q, "a request has no ReplyToQ")
-    if mqmd.report & OF_QUEUE_MANAGERS and not name_of(mqmd.reply_to_q):
+    if mqmd.report & OF_QUEUE_MANAGERS and not mqmd.name(mqmd.reply_to_q):
         raise MqiError(MQRC_MISSING_REPLY_TO_Q, "a report is asked for, and there is no ReplyToQ")
     if options & MQPMO_SUPPRESS_REPLYTO and mqmd.report & _NEEDS_REPLY_TO:
         raise MqiError(MQRC_MISSING_REPLY_TO_Q, "a report needs the ReplyToQ that MQPMO_SUPPRESS_REPLYTO removes")

@@ -69,6 +69,16 @@ class Connection(Protocol):
     def executemany(self, statement: str, rows: Sequence[Sequence[Any]], /) -> Cursor: ...
 
 
+class CommitLog(Protocol):
+    """The log to which this process appends its commits; for any thread, beside who works with the database."""
+
+    def sync(self) -> None:
+        """Wait until what was committed, lasting or not, survives what the durability says. Raises StoreError."""
+
+    def checkpoint(self) -> None:
+        """Write the log into the database, as far as it was written when this began. Raises StoreError."""
+
+
 class Database(Protocol):
     """One connection, with the name and the patience that its errors give; for one thread at a time.
 
@@ -85,6 +95,9 @@ class Database(Protocol):
 
     @property
     def connection(self) -> Connection: ...
+
+    def take_log(self) -> CommitLog | None:
+        """Have no commit write the log into the database: whoever asks does. None where a server does all of that."""
 
     def begin(self, lasting: bool = True, waits: bool = True) -> None:
         """Begin a write transaction, in turn with other processes. Raises StoreBusyError after ``patience_s``.
@@ -123,6 +136,9 @@ class Database(Protocol):
 
     def reached(self, table: str, number: int) -> None:
         """Note that *table* has had *number*, where the database does not do it by itself."""
+
+    def begin_numbers(self, table: str, number: int) -> None:
+        """Have *table*, which was just made, count from *number* on."""
 
     def beginning(self, seq: int, size_bytes: int) -> bytes | None:
         """The first bytes of the body of a message; None where it has gone."""

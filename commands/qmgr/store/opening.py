@@ -133,12 +133,19 @@ def _postgresql() -> ModuleType:
 
 def make(database: Database, qmgr: str, home: Home, fill: Callable[[Connection], None]) -> None:
     """Make the tables, and *fill* them, in one transaction. Raises QueueManagerExistsError, StoreError."""
+    with making(database, qmgr, home):
+        fill(database.connection)
+
+
+@contextmanager
+def making(database: Database, qmgr: str, home: Home) -> Iterator[None]:
+    """A block that fills the new tables, in one transaction with making them. Raises what ``make`` does."""
     _require_new(database, qmgr, home)
     with _writing(database):
         # Asked again inside the transaction: another process may be making the same one.
         _require_new(database, qmgr, home)
         database.migrate(0)
-        fill(database.connection)
+        yield
 
 
 def opened(database: Database, name: str) -> QueueManager:

@@ -6,7 +6,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final
@@ -19,6 +19,7 @@ from commands.disk.errors import (
     SupersededError,
     readable,
 )
+from commands.disk.files import directory_to_disk
 from commands.disk.lock import NAP_S, PROCESSOR_LOCK, WriteTurn, exclusive, is_held
 from commands.disk.permissions import private
 from commands.qmgr.store import schema
@@ -50,6 +51,7 @@ class SqliteDatabase:
         "_durability",
         "_file",
         "_locks",
+        "_log",
         "_log_watch",
         "_synchronous",
         "_turn",
@@ -66,10 +68,14 @@ class SqliteDatabase:
         self._durability = self._synchronous = durability
         self.failure: StoreError | None = None
         self.epoch: int | None = None
+        self._log: WriteAheadLog | None = None
         self._turn = WriteTurn(path.with_name(_TURN_FILE))
         if not create and _is_log_missing(path):
             raise StoreDamagedError(self.path, _LOG_MISSING.format(path.name))
-        uri = f"{path.absolute().as_uri()}?mode={'rwc' if create else 'rw'}"
+        mode = "rwc" if create else "rw" if os.access(path, os.W_OK) else "ro"
+        if mode == "ro" and not path.with_name(f"{path.name}-wal").exists():
+            mode += "&immutable=1"  # no program has it open, and this user can make no write-ahead log
+        uri = _uri(path, mode)
         try:
             # Of one thread at a time, which need not be the same one: the listener commits on another.
             self.connection = sqlite3.connect(
@@ -108,6 +114,11 @@ class SqliteDatabase:
             self._turn.give()
         if self.epoch is not None:
             self._require_epoch(self.epoch)
+
+    def take_log(self) -> WriteAheadLog:
+        self.connection.execute("PRAGMA wal_autocheckpoint = 0").fetchall()
+        self._log = WriteAheadLog(self, is_synced=self._durability is Durability.FULL)
+        return self._log
 
     def _require_epoch(self, epoch: int) -> None:
         found = self.read_epoch()
@@ -164,6 +175,11 @@ class SqliteDatabase:
 
     def reached(self, table: str, number: int) -> None:
         pass  # sqlite_sequence has it
+
+    def begin_numbers(self, table: str, number: int) -> None:
+        self.connection.execute("DELETE FROM sqlite_sequence WHERE name = ?", (table,))
+        if number > 0:
+            self.connection.execute("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", (table, number))
 
     def beginning(self, seq: int, size_bytes: int) -> bytes | None:
         # Of a long body no more is read.
@@ -281,6 +297,8 @@ class SqliteDatabase:
 
     def close(self) -> None:
         self._log_watch.close()
+        if self._log is not None:
+            self._log.close()
         self._turn.close()
         self.connection.close()
 
@@ -324,6 +342,47 @@ class SqliteDatabase:
         if primary == sqlite3.SQLITE_TOOBIG:
             return StoreError(f"{self.path}: a message is longer than the database can hold ({error})")
         return StoreError(f"{self.path}: {error}")
+
+
+def _uri(path: Path, mode: str) -> str:
+    return f"{path.absolute().as_uri()}?mode={mode}"
+
+
+class WriteAheadLog:
+    """The ``CommitLog`` of a database. is_synced: whether what is committed is to outlast a power failure.
+
+    SQLite appends commits to its log, so that all of them are on the disk whose bytes were there when it was synced.
+    """
+
+    def __init__(self, database: SqliteDatabase, is_synced: bool) -> None:
+        self._database, self._path, self._is_synced = database, Path(database.path), is_synced
+        self._file: int | None = None
+
+    def sync(self) -> None:
+        """As in ``CommitLog``."""
+        if not self._is_synced:
+            return
+        try:
+            if self._file is None:
+                self._file = os.open(f"{self._path}-wal", os.O_RDONLY | os.O_CLOEXEC)
+                directory_to_disk(self._path.parent)
+            os.fdatasync(self._file)
+        except OSError as error:
+            raise StoreError(f"{self._path}: the disk failed: {system_words(error)}") from error
+
+    def checkpoint(self) -> None:
+        """As in ``CommitLog``. The log begins anew, and does not grow for ever, when nothing of it is left."""
+        try:
+            with closing(sqlite3.connect(_uri(self._path, "rw"), uri=True)) as connection:
+                connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+        except FAILURES as error:
+            raise self._database.translated(error) from error
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
 
 
 def _is_log_missing(path: Path) -> bool:

@@ -23,9 +23,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 from commands.broker.descriptor import HIGHEST_PRIORITY, reports_expiration
 from commands.broker.state import to_microseconds
@@ -71,8 +70,7 @@ Came = dict[str, int]
 """The queues that have more messages, and the lowest number among these."""
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(NamedTuple):
     """Which message of a queue: those of these ids; None matches any. seq: the one of this number."""
 
     msg_id: bytes | None = None

@@ -8,6 +8,7 @@ import json
 import logging
 import os
 import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -247,3 +248,15 @@ def test_watch_shows_it_again_until_it_is_stopped(home: Path, monkeypatch: pytes
     monkeypatch.setattr(threading.Event, "wait", waited)
     result = _run(home, "status", "-m", "QM1", "--watch", "5", "--json")
     assert [json.loads(line)["qmgr"] for line in result.stdout.splitlines()] == ["QM1"] * 3
+
+
+@pytest.mark.skipif(shutil.which("setpriv") is None or os.geteuid() != 0, reason="root without rights needs setpriv")
+def test_a_user_who_may_only_read_sees_the_status(home: Path) -> None:
+    subprocess.run(["chown", "-R", "65534:65534", home], check=True)
+    subprocess.run(["chmod", "-R", "u=rwX,go=rX", home], check=True)
+    dropped = ["setpriv", "--bounding-set=-dac_override,-dac_read_search,-fowner", sys.executable, "-m", "commands.cli"]
+    words = ["-m", "QM1", "--home", str(home)]
+    for verb, code in (("status", 0), ("topics", 0), ("sub", 2)):
+        more = ["a"] if verb == "sub" else []
+        ran = subprocess.run([*dropped, verb, *words, *more], capture_output=True, text=True, check=False)
+        assert (ran.returncode, "QM1" in ran.stdout) == (code, code == 0), ran.stderr

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import ssl
 import struct
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
@@ -139,7 +139,7 @@ class MqiClient:
         if number != 1:
             action = b"".join(map(self.long, (number, 0, 1, 0, 0)))
             self.send(
-                replace(self.header(SegmentType.SOCKET_ACTION), conversation=None, of_connection=True).write(action)
+                self.header(SegmentType.SOCKET_ACTION)._replace(conversation=None, of_connection=True).write(action)
             )
             answered = self.receive()
             assert answered is not None
@@ -243,7 +243,7 @@ class MqiClient:
 
     def request_part(self, kind: int, data: bytes, first: bool) -> None:
         """Send a segment of a call, but not its last one."""
-        self.send(replace(self.header(kind), flags=FIRST if first else 0).write(data))
+        self.send(self.header(kind)._replace(flags=FIRST if first else 0).write(data))
 
     def reply(self, kind: int) -> Reply:
         """The reply to a call that was sent; heartbeats before it are answered."""
@@ -254,7 +254,7 @@ class MqiClient:
             header, payload = received
             if header.kind == SegmentType.HEARTBEAT:
                 self.heartbeats += 1
-                self.send(replace(header, flags=WHOLE).write(b""))
+                self.send(header._replace(flags=WHOLE).write(b""))
                 continue
             assert header.kind == kind + 0x10, header
             assert bool(header.flags & FIRST) is not bool(data)
@@ -378,7 +378,7 @@ class MqiClient:
             MQMO_MATCH_MSG_TOKEN if seq else 0,
         )
         token = seq.to_bytes(16, "big") if seq else b""
-        header = replace(self.header(SegmentType.REQUEST_MSGS), request=1)
+        header = self.header(SegmentType.REQUEST_MSGS)._replace(request=1)
         self.send(header.write(bytes(fields) + bytes(chosen) + token))
 
     def streamed(self) -> Streamed:

@@ -24,7 +24,7 @@ from commands.qmgr.store.uncommitted import Uncommitted
 from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
 from rfh2.errors import StoreError
 from rfh2.mqi_constants import MQOO_INPUT_SHARED, MQOO_OUTPUT, MQPMO_SYNCPOINT
-from rfh2.mqmd import Mqmd
+from rfh2.mqmd import Mqmd, read_mqmd
 from rfh2.pcf_admin_names import MQOT_TOPIC
 from streams.topic_objects import TopicObject
 from tests.commands.listener.mqi_client import MqiClient
@@ -46,8 +46,8 @@ def body_of(delay: bytes, text: bytes = b"text") -> bytes:
 @pytest.mark.rule("LSN-44")
 @pytest.mark.parametrize(("text", "milliseconds"), [(b"0", 0), (b"2000", 2000), (b"-5", 0), (b"x", 0), (b"9" * 30, 0)])
 def test_what_asks_for_a_delay(text: bytes, milliseconds: int) -> None:
-    assert delay_of(Mqmd(**JMS), body_of(text)) == milliseconds
-    assert delay_of(Mqmd(format="MQSTR"), body_of(text)) == 0
+    assert delay_of(read_mqmd(Mqmd(**JMS).encode()), body_of(text)) == milliseconds
+    assert delay_of(read_mqmd(Mqmd(format="MQSTR").encode()), body_of(text)) == 0
 
 
 class Clock:

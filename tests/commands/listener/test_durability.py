@@ -5,13 +5,17 @@ Rows of docs/conformance.md: LSN-27.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from commands.broker.objects import QueueManager
 from commands.qmgr.store import Durability, QueueManagerStore
+from commands.qmgr.store.sqlite_database import WriteAheadLog
+from rfh2.channel.layouts import MQPMO
 from rfh2.channel.segments import SegmentType
 from rfh2.channel.xa import TMSUCCESS, Xid
 from rfh2.mqi_constants import (
@@ -70,20 +74,76 @@ CALLS: list[tuple[str, Program, bool]] = [
 
 @pytest.mark.rule("LSN-27")
 def test_what_need_not_last(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    begun: list[bool] = []
-    unit_of_work = QueueManagerStore.unit_of_work
+    synced: list[bool] = []
+    sync = WriteAheadLog.sync
 
-    def noted(store: QueueManagerStore, lasting: bool = True, waits: bool = True) -> object:
-        begun.append(lasting)
-        return unit_of_work(store, lasting, waits)
+    def noted(log: WriteAheadLog) -> None:
+        sync(log)
+        synced.append(True)
 
-    monkeypatch.setattr(QueueManagerStore, "unit_of_work", noted)
+    monkeypatch.setattr(WriteAheadLog, "sync", noted)
     found: list[tuple[str, bool]] = []
     with listener_at(home) as port, MqiClient(port) as client:
         client.connect()
         handle = client.opened("Q", MQOO_INPUT_SHARED | MQOO_OUTPUT | MQOO_BROWSE | MQOO_INQUIRE)
         for name, call, _ in CALLS:
-            begun.clear()
+            synced.clear()
             call(client, handle)
-            found.append((name, any(begun)))
+            found.append((name, any(synced)))
     assert found == [(name, lasts) for name, _, lasts in CALLS]
+
+
+@pytest.mark.rule("LSN-27")
+def test_one_wait_for_the_disk_serves_all_and_nobody_is_answered_before_it(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    syncs = 0
+    turns = {1: threading.Event(), 2: threading.Event()}
+
+    def wait(_: WriteAheadLog) -> None:
+        nonlocal syncs
+        syncs += 1
+        assert turns[syncs].wait(20)
+
+    with listener_at(home) as port, ExitStack() as stack:
+        clients = [stack.enter_context(MqiClient(port)) for _ in range(4)]
+        for client in clients:
+            client.connect()
+        handles = [client.opened("Q", MQOO_OUTPUT | MQOO_INPUT_SHARED) for client in clients]
+        monkeypatch.setattr(WriteAheadLog, "sync", wait)
+        pmo = bytes(clients[0].structure(MQPMO[2], "PMO ", 2))
+        for client, handle in zip(clients[:3], handles, strict=False):
+            client.request(SegmentType.MQPUT, client.md(persistence=1) + pmo + client.long(0), handle)
+            # The first message is there for a program that need not wait; those behind it wait for the next turn.
+            while client is clients[0] and clients[3].get(handles[3], MQGMO_SYNCPOINT).reason:
+                pass
+        assert clients[3].get(handles[3], MQGMO_SYNCPOINT).reason == 2033
+        for client in clients[:3]:
+            client.socket.settimeout(0)
+            with pytest.raises(BlockingIOError):
+                client.receive()
+            client.socket.settimeout(20)
+        turns[1].set()
+        assert clients[0].reply(SegmentType.MQPUT).reason == 0
+        turns[2].set()
+        assert [client.reply(SegmentType.MQPUT).reason for client in clients[1:3]] == [0, 0]
+        assert syncs == 2
+
+
+def test_the_log_is_written_into_the_database_beside_who_works_and_begins_anew(tmp_path: Path) -> None:
+    with QueueManagerStore.create(tmp_path, QueueManager("QM1")) as store:
+        log = store.database.take_log()
+        assert log is not None
+        sizes = []
+        for _ in range(3):
+            for n in range(40):
+                with store.unit_of_work(False) as unit:
+                    unit.put("Q", Mqmd().encode(), bytes(2_000))
+                    if n == 20:
+                        log.checkpoint()
+                    for _ in range(3):
+                        unit.put("Q", Mqmd().encode(), bytes(2_000))
+            log.checkpoint()
+            sizes.append(Path(f"{store.database.path}-wal").stat().st_size)
+        assert max(sizes) < 1.5 * sizes[0]
+        assert store.depth("Q") == 3 * 40 * 4

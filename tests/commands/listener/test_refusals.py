@@ -28,7 +28,7 @@ from rfh2.mqi_constants import (
     MQPMO_PASS_ALL_CONTEXT,
     MQPMO_SYNCPOINT,
 )
-from rfh2.mqmd import Mqmd
+from rfh2.mqmd import Mqmd, read_mqmd
 from rfh2.pcf_admin_names import MQOT_TOPIC
 from streams.topic_objects import TopicObject
 from tests.commands.listener.mqi_client import MqiClient
@@ -93,7 +93,7 @@ OF_JMS: list[tuple[str, Callable[[], None]]] = [
 
 
 def put(options: int = 0, on_topic: bool = False, **fields: Any) -> None:
-    check_put(Mqmd(version=2, **fields), options, on_topic=on_topic)
+    check_put(read_mqmd(Mqmd(version=2, **fields).encode()), options, on_topic=on_topic)
 
 
 @pytest.mark.rule("LSN-17")

@@ -18,7 +18,7 @@ from commands.replay.workload import Workload, WorkloadOptions, setup_script
 from tests.commands.replay.spark.test_twopass import as_rows, difference, puts_of
 from tests.commands.replay.spark.worlds import local_puts
 
-KNOBS = WorkloadOptions(messages=120, subscribers=20, streams=1, control=0.3, retained=0.5, qmgrs=2)
+KNOBS = WorkloadOptions(messages=60, subscribers=10, streams=1, control=0.3, retained=0.5, qmgrs=2)
 
 
 def main(url: str, directory: Path) -> None:
@@ -32,7 +32,7 @@ def main(url: str, directory: Path) -> None:
     messages, setup = list(Workload(KNOBS).messages()), setup_script(KNOBS)
     capture = spark.createDataFrame(as_rows(messages), CAPTURED)
     puts = local_puts(messages, setup)
-    print("replayed", difference(puts_of(replayed(capture, setup, ranges=3)), puts))
+    print("replayed", difference(puts_of(replayed(capture, setup, ranges=2)), puts))
     (directory / "capture.jsonl").write_text("".join(f"{message.model_dump_json()}\n" for message in messages))
     read = spark.read.format("qpubsub").load(str(directory / "capture.jsonl"))
     rows: list[tuple[str, DataFrame]] = [

@@ -6,6 +6,8 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from pyarrow import parquet
 from pyspark.sql import SparkSession
 
 from commands.replay import LocalReplay
+from commands.replay.arrivals import in_order
 from commands.replay.spark import engine
 from commands.replay.spark.engine import Done, Order, run
 from commands.replay.spark.put_files import write_puts
@@ -157,6 +160,27 @@ def test_a_seq_that_occurs_twice_is_told_in_words(spark: SparkSession, tmp_path:
         RepeatedSeqError, match=r"^seq 121 is that of two different messages at queue manager QM1: give"
     ):
         _replay(spark, Order(source, "auto", tmp_path / "puts.jsonl", SETUP))
+
+
+def test_a_clock_that_goes_back_is_reported_or_passed_over(spark: SparkSession, tmp_path: Path) -> None:
+    knobs = WorkloadOptions(messages=60, subscribers=20, streams=1, control=0.4, expiring=0.5, per_second=20)
+    capture = list(Workload(knobs).messages())
+    for at in (20, 40):
+        time = capture[at].time
+        assert time is not None
+        capture[at] = capture[at].model_copy(update={"time": time - timedelta(minutes=1)})
+    with (tmp_path / "c.parquet").open("wb") as file:
+        write_captures(capture, file, "parquet")
+    said_of = {}
+    for monotonic in (False, True):
+        order = Order(tmp_path / "c.parquet", "auto", tmp_path / f"{monotonic}.jsonl", setup_script(knobs), ranges=3)
+        _, _, said_of[monotonic] = _replay(spark, replace(order, monotonic_clock=monotonic))
+        messages = list(in_order(capture, monotonic_clock=monotonic))
+        puts = LocalReplay(setup_script(knobs)).puts(messages)
+        assert _lines(order.target) == b"".join(put.model_dump_json().encode() + b"\n" for put in puts)
+    assert said_of[True] == []
+    assert len(said_of[False]) == 1
+    assert "the clock of QM1 goes back 2 times, and something expires there" in said_of[False][0]
 
 
 def test_orders_are_checked_before_anything_starts(tmp_path: Path) -> None:
