@@ -77,7 +77,7 @@ def inverse(
             return NOTHING if before is None else Inverse(makes=before)
         return Inverse(makes=before if force else None, changed=("it was deleted",))
     if left is None:
-        return Inverse(changed=("it was defined again",))
+        return Inverse(changed=("somebody has defined it again",))
     if before is None:
         found = _made(left, now, same, force, whole)
         return Inverse(changed=(f"{used_by} uses it",)) if found.deletes and used_by and not force else found
