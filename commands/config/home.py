@@ -46,5 +46,7 @@ def parse_home(text: str) -> Home:
     if text.startswith(_SCHEMES):
         return PostgresqlHome(text)
     if "://" in text:
-        raise ValueError(f"{text.partition('://')[0]}:// is not a home: give a directory, or postgresql://HOST/DATABASE")
+        raise ValueError(
+            f"{text.partition('://')[0]}:// is not a home: give a directory, or postgresql://HOST/DATABASE"
+        )
     return Path(text)
