@@ -278,7 +278,10 @@ def test_create_makes_what_is_missing_and_where_says_where(tmp_path: Path) -> No
     assert "queue manager A is there already" in talk
     assert "queue manager B created" in talk
     assert shares(tmp_path, "where", "B", "A.X")[:2] == (0, "B\nA\n")
-    assert json.loads(shares(tmp_path, "where", "B", "A.X", "--json")[1]) == {"format": 1, "queues": {"B": "B", "A.X": "A"}}
+    assert json.loads(shares(tmp_path, "where", "B", "A.X", "--json")[1]) == {
+        "format": 1,
+        "queues": {"B": "B", "A.X": "A"},
+    }
     assert shares(tmp_path, "where", "C")[0] == 2
 
 
