@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
 from commands.monitoring.health import Answer, Health
-from rfh2.errors import QPubSubError
+from rfh2.errors import QPubSubError, system_words
 
 _PATHS: Final = "/metrics, /healthz, /readyz"
 _JSON: Final = "application/json; charset=utf-8"
@@ -52,7 +52,7 @@ def serving(host: str, port: int, registry: CollectorRegistry, health: Health) -
     try:
         server = _Server(host, port, _handler(registry, health))
     except OSError as error:
-        raise MetricsPortError(_where(host, port), error.strerror or str(error)) from error
+        raise MetricsPortError(_where(host, port), system_words(error)) from error
     thread = threading.Thread(target=server.serve_forever, name="metrics", daemon=True)
     thread.start()
     try:

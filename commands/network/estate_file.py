@@ -40,6 +40,7 @@ from commands.broker.objects import is_object_name
 from commands.broker.stream_names import NAME_SEPARATOR
 from commands.network.toml_tables import Table, TableFileError, TomlLines, hint, made, parsed, read_text
 from commands.network.topology import Position, Topology
+from rfh2.errors import system_words
 
 ESTATE_FILE: Final = "estate.toml"
 _TABLE: Final = "queue_manager"
@@ -156,7 +157,7 @@ class Estate(Table):
         try:
             return path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            why = getattr(error, "strerror", None) or "it is not UTF-8"
+            why = system_words(error) if isinstance(error, OSError) else "it is not UTF-8"
             raise TableFileError(str(path), f"setup of queue manager {of.name}: {why}") from error
 
     def config_of(self, of: EstateQueueManager) -> Path | None:
