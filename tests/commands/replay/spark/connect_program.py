@@ -38,7 +38,7 @@ def main(url: str, directory: Path) -> None:
     rows: list[tuple[str, DataFrame]] = [
         ("decoded", decoded(read)),
         ("translated", translated(read, setup)),
-        ("differing", differing(read, setup).differences()),
+        ("differing", differing(read, setup).kept),
         ("analysed", analysed(read, setup).table("topics")),
     ]
     for name, frame in rows:
