@@ -25,10 +25,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from commands.broker.objects import Definition, Objects, definition_of, kind_of, state_of
+from commands.config.home import PostgresqlHome
 from commands.disk.errors import QueueError
 from commands.disk.files import to_disk
 from commands.disk.permissions import make_directory, private, touch
 from commands.qmgr.store import QueueManagerStore, UnitOfWork
+from commands.qmgr.store.copying import copy_of
 from commands.qmgr.store.database import FAILURES
 from commands.qmgr.store.opening import DATABASE
 from migrate.contents import Content, write_content
@@ -191,6 +193,9 @@ def back_up(store: QueueManagerStore, directory: Path) -> None:
 
     Raises StoreError.
     """
+    if isinstance(store.home, PostgresqlHome):
+        copy_of(store.database, directory, store.name)
+        return
     copy = directory / store.directory.name
     make_directory(copy)
     touch(copy / DATABASE)

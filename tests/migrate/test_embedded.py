@@ -30,6 +30,7 @@ from streams.operations import RetainedStored
 from tests.migrate.cases import Case, told
 from tests.migrate.in_memory import applied
 from tests.migrate.legacy_messages import NOW
+from tests.postgresql import needs_postgresql, postgresql_server
 
 
 @pytest.fixture
@@ -75,6 +76,16 @@ def test_undo_gives_back_everything(store: QueueManagerStore) -> None:
     assert not strmqbrk.is_migrated(embedded.load(store))
     with pytest.raises(MigrationError, match="nothing to undo"):
         embedded.undo(store, Tool.STRMQBRK)
+
+
+@needs_postgresql
+def test_undo_gives_back_everything_in_postgresql(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    with (
+        postgresql_server() as server,
+        QueueManagerStore.create(server.home(), QueueManager("QM1", psmode="COMPAT")) as store,
+    ):
+        test_undo_gives_back_everything(store)
 
 
 def test_undo_keeps_messages_that_have_come_since(store: QueueManagerStore) -> None:
@@ -272,6 +283,7 @@ from migrate.plan import PlanOptions
 from migrate import embedded
 from tests.migrate.test_embedded import many_subscriptions
 from tests.migrate.legacy_messages import NOW
+from tests.postgresql import needs_postgresql, postgresql_server
 
 with QueueManagerStore.open(Path(sys.argv[1]), "QM1") as store:
     plan = strmqbrk.plan(many_subscriptions(1200), embedded.load(store), PlanOptions(), NOW)

@@ -11,11 +11,10 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from pathlib import Path
 from typing import Final
 
 from commands.broker.authority import GroupsOf, no_groups
-from commands.config.home import Home
+from commands.config.home import Home, PostgresqlHome
 from commands.disk.errors import SupersededError
 from commands.links.channels.channel import PATIENCE_S, Channel
 from commands.links.engine.threads import Backoff, Threads
@@ -47,7 +46,7 @@ class RepositoryManager:
     def __init__(self, home: Home, here: QueueManagerStore, there: Callable[[str], QueueManagerStore]) -> None:
         self._home, self._here, self._open = home, here, there
         self._own: tuple[int, RepositoryEntry] = (-1, RepositoryEntry(here.name))
-        self._entries: dict[str, tuple[_Seen, RepositoryEntry]] = {}
+        self._entries: dict[str, tuple[_Seen | None, RepositoryEntry]] = {}
         self._due_s = 0.0
         self._troubled: dict[str, float] = {}  # those that could not be read, and until when they are left alone
 
@@ -109,9 +108,9 @@ class RepositoryManager:
         if self._troubled.get(name, 0.0) > time.monotonic():
             return known
         try:
-            seen = _seen(directory_of(self._home, name) / DATABASE)
+            seen = _seen(self._home, name)
             before = self._entries.get(name)
-            if before is not None and before[0] == seen:
+            if before is not None and seen is not None and before[0] == seen:
                 return before[1]
             with self._open(name) as there:
                 self._entries[name] = seen, there.repository_entry()
@@ -125,8 +124,13 @@ class RepositoryManager:
         return self._entries[name][1]
 
 
-def _seen(path: Path) -> _Seen:
-    """What changes with each commit. Raises FileNotFoundError where there is no such database."""
+def _seen(home: Home, name: str) -> _Seen | None:
+    """What changes with each commit; None where only the database can say. Raises FileNotFoundError for none."""
+    if isinstance(home, PostgresqlHome):
+        if not is_there(home, name):
+            raise FileNotFoundError(name)
+        return None
+    path = directory_of(home, name) / DATABASE
     files = [path.stat()]
     with suppress(FileNotFoundError):
         files.append(path.with_name(f"{path.name}-wal").stat())

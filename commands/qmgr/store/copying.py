@@ -54,15 +54,21 @@ def copy(source: Home, target: Home, name: str) -> bool:
     try:
         opened(original, name)
         with original.processor(name):
-            original.begin()
-            try:
-                return _copied(original, target, name)
-            finally:
-                original.rollback()
-    except FAILURES as error:
-        raise original.translated(error) from error
+            return copy_of(original, target, name)
     finally:
         original.close()
+
+
+def copy_of(original: Database, target: Home, name: str) -> bool:
+    """The same of one that is open, and of which the caller is the processor. Raises what ``copy`` does."""
+    try:
+        original.begin()
+        try:
+            return _copied(original, target, name)
+        finally:
+            original.rollback()
+    except FAILURES as error:
+        raise original.translated(error) from error
 
 
 def _copied(original: Database, target: Home, name: str) -> bool:

@@ -16,10 +16,11 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Self
+from typing import Self, cast
 
 from commands.broker.exit_values import PublishExit
 from commands.broker.objects import QueueManager
+from commands.config.home import Home
 from commands.links.channels.channels import Channels
 from commands.mqsc.script import parse
 from commands.qmgr.admin.runner import StatementRunner
@@ -69,7 +70,7 @@ class LiveWorld:
     """Queue managers, created in *home* by their setups. exits: the publish exits of some of them."""
 
     def __init__(
-        self, home: Path, *setups: QueueManagerSetup, exits: Mapping[str, PublishExit] = MappingProxyType({})
+        self, home: Home, *setups: QueueManagerSetup, exits: Mapping[str, PublishExit] = MappingProxyType({})
     ) -> None:
         self.home, self.now = home, KICK_OFF
         self._setups, self.exits = setups, exits
@@ -102,9 +103,10 @@ class LiveWorld:
 
     def backup(self, qmgr: str) -> Path:
         """A copy of the database as it is now."""
+        assert isinstance(self.home, Path)
         copy = self.home / f"{qmgr}-{len(list(self.home.glob('*.backup')))}.backup"
         with closing(sqlite3.connect(copy)) as connection:
-            self.queue_managers[qmgr].store.database.connection.backup(connection)
+            cast(sqlite3.Connection, self.queue_managers[qmgr].store.database.connection).backup(connection)
         return copy
 
     def restore(self, qmgr: str, copy: Path, *, in_place: bool = False) -> None:

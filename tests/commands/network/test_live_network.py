@@ -18,6 +18,7 @@ from hypothesis import given, settings, strategies as st
 from commands.broker.objects import ADMIN_COMMAND_QUEUE, DEFAULT_STREAM, LocalQueue
 from commands.broker.puts import Outgoing, PutKind
 from commands.broker.transmission import transmitted
+from commands.config.home import Home
 from commands.links.channels.channel import Channel
 from commands.qmgr.admin.pcf_server import PcfCommandServer
 from commands.qmgr.network.flow_messages import FOLDER
@@ -39,6 +40,7 @@ from tests.commands.network.live_world import LiveWorld
 from tests.commands.network.world import World, at
 from tests.commands.network_scenarios import NetworkScenario, network_scenarios
 from tests.commands.scenario import KICK_OFF, psc, rfh2_message
+from tests.postgresql import PostgresqlServer, empty, needs_postgresql
 
 LINE = (at("QM1"), at("QM2", parent="QM1"), at("QM3", parent="QM2"))
 TREE = (at("QM1"), at("QM2", parent="QM1"), at("QM3", parent="QM1"))
@@ -66,7 +68,7 @@ LIVE = [scenario for scenario in network_scenarios() if is_live(scenario)]
 
 
 def compare(
-    home: Path, setups: Sequence[QueueManagerSetup], replay: NetworkReplay, messages: Sequence[CapturedMessage]
+    home: Home, setups: Sequence[QueueManagerSetup], replay: NetworkReplay, messages: Sequence[CapturedMessage]
 ):  # type: ignore[no-untyped-def]
     """Put the same messages into the live network and into the replay: each step puts the same, byte for byte.
 
@@ -112,6 +114,16 @@ def agree(world: LiveWorld, replay: NetworkReplay) -> None:
 def test_the_figures_of_the_guide(scenario: NetworkScenario, tmp_path: Path) -> None:
     setup = scenario.setup
     compare(tmp_path, setup.queue_managers, NetworkReplay(setup), scenario.messages)
+
+
+@needs_postgresql
+def test_a_figure_of_the_guide_in_postgresql(postgresql: PostgresqlServer) -> None:
+    (scenario,) = (each for each in LIVE if each.name == "3.1-figures-1-to-3")
+    home = postgresql.home()
+    try:
+        compare(home, scenario.setup.queue_managers, NetworkReplay(scenario.setup), scenario.messages)
+    finally:
+        empty(home)
 
 
 def test_there_are_such_figures() -> None:
