@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
 from commands.config.home import Home
@@ -47,6 +45,6 @@ def command(
             worst = ExitCode.PROBLEMS
             continue
         if as_json:
-            console.data(json.dumps({"qmgr": name, "to": str(target), "was_there": not is_new}))
+            console.json({"qmgr": name, "to": str(target), "was_there": not is_new})
         console.say(f"queue manager {name} {'copied to' if is_new else 'was copied before to'} {target}")
     return worst

@@ -9,7 +9,7 @@ import click
 from pydantic import BaseModel
 
 from commands.broker.puts import Put
-from commands.options.json_forms import FORMS, model_of
+from commands.options.json_forms import COMPARED, FORMS, model_of
 from commands.options.verb import verb
 from commands.terminal.console import Console
 from rfh2.captured import CapturedMessage
@@ -28,10 +28,10 @@ def command(console: Console, words: tuple[str, ...]) -> None:
     what replay and run --record write.
     """
     name = " ".join(words)
-    if name and name not in (*FORMS, "differences", *_MESSAGES):
+    if name and name not in (*FORMS, *COMPARED, *_MESSAGES):
         raise click.UsageError(f"there is no schema {name}. qpubsub schema lists them")
     if not name:
-        for each in (*_MESSAGES, "differences", *FORMS):
+        for each in (*_MESSAGES, *COMPARED, *FORMS):
             console.data(each)
     else:
         model = _MESSAGES.get(name) or model_of(name)

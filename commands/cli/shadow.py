@@ -59,7 +59,7 @@ _PAUSE_S: Final = 0.5
     "--queue",
     "queues",
     multiple=True,
-    metavar="NAME",
+    metavar="QUEUE",
     help="This subscriber queue is in the capture, also before its first message; may be repeated.",
 )
 @click.option(

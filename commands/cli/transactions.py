@@ -37,8 +37,8 @@ class _Number(click.ParamType[int]):
     exit_codes={1: "there is no such transaction, or it was not ended", 2: "nothing was changed"},
 )
 @queue_manager
-@click.option("-c", "--commit", type=_Number(), help="Commit this one.")
-@click.option("-b", "--backout", type=_Number(), help="Back this one out.")
+@click.option("--commit", type=_Number(), help="Commit this one.")
+@click.option("--backout", type=_Number(), help="Back this one out.")
 @json_option
 @click.pass_obj
 def command(

@@ -31,7 +31,7 @@ _OF_ESTATE: Final = (
 _ACTED: Final = _OF_ESTATE | _of(str, "action") | _of(Names, "not_begun") | _of(Rows, "acted already refused")
 _MIGRATED: Final = (
     _of(str, "tool phase qmgr at fingerprint outcome")
-    | _of(Text, "broker")
+    | _of(Text, "broker sources_until")
     | _of(Names, "options security")
     | _of(int, "items left_by_choice")
     | _of(Count, "counts steps")
@@ -98,6 +98,8 @@ FORMS: Final[dict[str, Object]] = {
     "sub": _of(str, "topic data_hex") | _of(Text, "text") | _of(bool, "retained") | _of(Object, "properties"),
     "config check": _of(str, "file") | _of(bool, "valid") | _of(Rows, "findings"),
     "check": _of(str, "subject what") | _of(bool, "ok") | _of(Names, "mend"),
+    "home": _of(str, "qmgr to") | _of(bool, "was_there"),
+    "transactions": _of(str, "transaction xid?") | _of(int, "put? got?") | _of(bool, "committed? done?"),
     "passwd": _of(str, "user") | _of(Text, "hash users_file"),
     "shares status": _of(str, "name") | _of(list[int], "bridges") | _of(Rows, "shares"),
     "shares where": _of(dict[str, str], "queues"),
@@ -129,9 +131,13 @@ FORMS: Final[dict[str, Object]] = {
 """By the words of the verb; a key with ``?`` is there with some options only."""
 
 
+COMPARED: Final = ("differences", "shadow")
+"""Verbs that print a ``DifferenceReport``."""
+
+
 def model_of(words: str, extra: Literal["allow", "forbid"] = "allow") -> type[BaseModel]:
     """The model of what a verb prints with ``--json``: one object, or one on each line. extra: keys besides these."""
-    if words == "differences":
+    if words in COMPARED:
         from commands.replay.differences.report import DifferenceReport  # noqa: PLC0415 - for this verb alone
 
         keys = {name: field.annotation for name, field in DifferenceReport.model_fields.items()}

@@ -16,7 +16,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Final, Self
 
@@ -73,7 +73,8 @@ class DevQueueManager:
             if not ready:
                 raise DevError(f"queue manager {qmgr} did not start: stderr says why")
             try:
-                yield cls(**json.loads(ready))
+                said = json.loads(ready)
+                yield cls(**{each.name: said[each.name] for each in fields(cls)})
             finally:
                 process.stdin.close()
                 try:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import click
 
 from commands.cli import VERBS, main
-from commands.options.json_forms import FORMS, model_of
+from commands.options.json_forms import COMPARED, FORMS, model_of
 from commands.options.verb import VerbGroup
 from extension.markdown import Table, code, escape
 
@@ -38,7 +38,7 @@ def pages() -> list[Page]:
 
 def json_forms() -> Table:
     """The keys of what each verb prints with ``--json``."""
-    forms = ((words, model_of(words).model_fields) for words in (*FORMS, "differences"))
+    forms = ((words, model_of(words).model_fields) for words in (*FORMS, *COMPARED))
     rows = tuple((code(words), ", ".join(code(key) for key in fields)) for words, fields in sorted(forms))
     return Table(("verb", "keys"), rows)
 

@@ -247,7 +247,11 @@ class Case:
         return {
             f"{self.name}.mqsc": self.setup,
             f"{self.name}.jsonl": as_lines(list(self.messages)),
-            f"{self.name}-why.jsonl": "".join(json.dumps(v.form(), ensure_ascii=False) + "\n" for v in verdicts),
+            f"{self.name}-why.jsonl": "".join(
+                json.dumps({"format": 1, **v.form()}, ensure_ascii=False) + "\n" for v in verdicts
+            ),
+                json.dumps({"format": 1, **v.form()}, ensure_ascii=False) + "\n" for v in verdicts
+            ),
             f"{self.name}-why.txt": "".join(f"{line}\n" for line in lines_of(summary)),
         }
 

@@ -49,7 +49,8 @@ def test_a_put_is_one_line() -> None:
     broker = Broker("QM1")
     puts = [put for captured in CAPTURE for put in broker.handle(captured)]
     assert repr(puts[0]) == (
-        "Put(seq=1, n=0, kind=response, qmgr=QM1, queue=RESULTS.SERVICE, completion=ok, headers=MQRFH2, 80 bytes)"
+        "Put(seq=1, n=0, at_qmgr=QM1, kind=response, qmgr=QM1, queue=RESULTS.SERVICE, completion=ok, "
+        "headers=MQRFH2, 80 bytes)"
     )
     assert all(put.body_hex not in repr(put) and "\n" not in repr(put) for put in puts)
     assert [put.reason for put in puts if "reason=3073" in repr(put)] == [3073]
@@ -87,7 +88,7 @@ def test_reading_properties_changes_neither_equality_nor_json() -> None:
     _ = one.text, one.decoded, repr(one)
     assert one == other
     assert one.model_dump_json() == other.model_dump_json()
-    assert list(Put.model_fields)[:4] == ["seq", "n", "kind", "qmgr"]
+    assert list(Put.model_fields)[:4] == ["seq", "n", "at_qmgr", "kind"]
 
 
 def test_html_is_escaped_and_short() -> None:

@@ -35,6 +35,7 @@ from commands.disk.errors import (
 from commands.disk.permissions import make_directory
 from commands.qmgr.store.database import Cursor, Durability, EngineError, Values
 from commands.qmgr.store.postgresql_schema import FIRST_VERSION, NUMBERED, script
+from rfh2.distribution import how_to_install
 from rfh2.errors import StoreError, system_words
 
 try:
@@ -43,9 +44,7 @@ try:
     from psycopg.types.numeric import Int8BinaryDumper
     from psycopg.types.string import BytesBinaryDumper, StrBinaryDumper
 except ImportError as missing:
-    raise StoreError(
-        "a home in PostgreSQL needs the driver psycopg, which is not installed: pip install 'mq-qpubsub[postgresql]'"
-    ) from missing
+    raise StoreError(f"a home in PostgreSQL needs the package psycopg: {how_to_install('postgresql')}") from missing
 
 OLDEST_SERVER: Final = 14
 _PREFIX: Final = "qmgr_"

@@ -69,7 +69,7 @@ FAULTS: list[tuple[str, str, list[str]]] = [
     (
         "no queue manager",
         "[run]\nqmgr = 'QM9'\n",
-        ["c.toml: warning: run.qmgr: there is no queue manager in "],
+        ["c.toml: warning: run.qmgr: there is no such queue manager in "],
     ),
 ]
 

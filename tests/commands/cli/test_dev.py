@@ -37,6 +37,7 @@ def test_it_answers_to_the_variables_of_ibms_image_and_says_its_lines(tmp_path: 
     port = ready["port"]
     name = f"localhost({port})"
     assert ready == {
+        "format": 1,
         "qmgr": "QM9",
         "host": "localhost",
         "port": port,

@@ -44,7 +44,7 @@ def test_a_user_is_removed(tmp_path: Path) -> None:
 def test_json() -> None:
     printed = json.loads(run("passwd", "--json", "alice", stdin="right").out)
     assert is_password("right", printed.pop("hash"))
-    assert printed == {"user": "alice", "users_file": None}
+    assert printed == {"format": 1, "user": "alice", "users_file": None}
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,7 @@ def test_why_without_the_exit() -> None:
 
 
 WRONG: list[tuple[str, tuple[str, ...], str]] = [
-    ("no file", ("replay", "--exit", "none.toml", CAPTURE), "File 'none.toml' does not exist"),
+    ("no file", ("replay", "--exit", "none.toml", CAPTURE), "none.toml: no such file or directory"),
     ("spark", ("replay", "--exit", CONFIG, "--engine", "spark", CAPTURE, "-o", "x.jsonl"), "--exit is for the local"),
     (
         "live why",

@@ -183,7 +183,7 @@ def test_get_removes_what_it_gives(home: Path) -> None:
 
     assert [int(m.body_hex, 16) for m in messages(first)] == list(range(120))
     assert [int(m.body_hex, 16) for m in messages(rest)] == list(range(120, 250))
-    assert (first.stderr, on(home, "Q")) == ("120 messages removed from Q\n", [])
+    assert (first.stderr, on(home, "Q")) == ("120 messages got from Q\n", [])
 
 
 @pytest.mark.parametrize("verb", ["get", "browse"])

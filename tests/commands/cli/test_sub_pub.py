@@ -87,6 +87,7 @@ def test_as_json_with_a_filter(home: Path, processor: Working) -> None:
     assert run("pub", "b", "y", "--property", "Colour=red", "--property", "Size:int=3", "--persistent").code == 0
     out, _ = subscriber.communicate(timeout=WAIT_S)
     assert json.loads(out) == {
+        "format": 1,
         "topic": "b",
         "text": "y",
         "data_hex": b"y".hex(),
@@ -192,7 +193,7 @@ def test_get_waits_no_longer_than_it_is_told(home: Path) -> None:
     assert run("mqsc", stdin="DEFINE QLOCAL(A)\n").code == 0
     began = time.monotonic()
     ran = run("get", "A", "--wait", "0.3")
-    assert (ran.code, ran.out, ran.talk) == (0, "", "0 messages removed from A\n")
+    assert (ran.code, ran.out, ran.talk) == (0, "", "0 messages got from A\n")
     assert 0.3 <= time.monotonic() - began < 20
 
 

@@ -41,7 +41,7 @@ USAGE: list[tuple[tuple[str, ...], str]] = [
     (("-m", "QM1", "--semantics", "v6"), "need --input FILE"),
     (("-m", "QM1", "--data", "x"), "need --publish TOPIC"),
     (("-m", "QM1", "--publish", "a", "--follow"), "not both"),
-    (("-m", "QM1", "--count", "1"), "needs --follow"),
+    (("-m", "QM1", "--limit", "1"), "without --follow, --limit need --input FILE"),
     (("--topic", "", "--input", CAPTURE), "topic"),
     (("--input", "no-such-file"), "no such file"),
 ]
@@ -72,7 +72,7 @@ def test_usage(home: Path, words: tuple[str, ...], says: str) -> None:
 
 def test_the_keys_of_an_answer(home: Path) -> None:
     line = json.loads(run("why", "BOARD", "--input", CAPTURE, "--setup", SETUP, "--json").out)
-    assert list(line) == ["seq", "topic", "queue", "sub_name", "delivered", "reason", "detail"]
+    assert list(line) == ["format", "seq", "topic", "queue", "sub_name", "delivered", "reason", "detail"]
     expected = (37, "Sport/Soccer", "BOARD", None, True, "delivered", "")
     assert tuple(line.values()) == expected
 

@@ -44,7 +44,7 @@ def test_the_json_of_a_message() -> None:
     form = decoded(
         line(PSC, "<usr><Size dt='i4'>3</Size><On dt='boolean'>1</On><Raw dt='bin.hex'>0aFF</Raw></usr>", data=b"hi")
     )
-    assert list(form) == ["source", "index", "mqmd", "headers", "command", "body", "problems", "captured"]
+    assert list(form) == ["format", "source", "index", "mqmd", "headers", "command", "body", "problems", "captured"]
     assert (form["source"], form["index"], form["problems"]) == ("stdin", 0, [])
     (header,) = form["headers"]
     assert (header["type"], header["offset"], header["length"]) == ("MQRFH2", 0, 184)

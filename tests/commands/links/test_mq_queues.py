@@ -491,4 +491,4 @@ def test_messages_that_wait_on_embedded_queues_are_told_of(world: World, caplog:
         unit.put(STREAM, None, b"from before")
     with world.open().processor_lock():
         pass
-    assert f"read by nobody while the queues are IBM MQ's ({STREAM}: 1)" in caplog.text
+    assert f"not read while the queues are IBM MQ's ({STREAM}: 1)" in caplog.text

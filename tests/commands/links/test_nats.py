@@ -348,7 +348,7 @@ def test_who_is_cut_off_before_an_answer_is_told_what_that_may_mean(tmp_path: Pa
 def test_what_is_wrong_with_the_address_is_told(tmp_path: Path) -> None:
     where = f"nats://127.0.0.1:{free_port()}"
     assert where in _trouble(tmp_path, where)
-    assert "Connect call failed" in _trouble(tmp_path, where)
+    assert "connect call failed" in _trouble(tmp_path, where)
 
 
 @pytest.mark.slow

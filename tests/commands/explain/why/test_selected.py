@@ -55,7 +55,7 @@ SELECTIONS = [
 def test_on_the_command_line(options: tuple[str, ...]) -> None:
     converted = run("convert", str(CAPTURE), *options, "--to", "jsonl")
     seqs = {CapturedMessage.model_validate_json(line).seq for line in converted.lines}
-    wanted = [verdict.form() for verdict in _of_publications(_about(WHOLE, seqs))]
+    wanted = [{"format": 1, **verdict.form()} for verdict in _of_publications(_about(WHOLE, seqs))]
     ran = run(*WHY, *options, "--json")
     found = [json.loads(line) for line in ran.lines]
     assert wanted

@@ -320,7 +320,7 @@ def test_the_survey_finds_what_is_prepared(spark: SparkSession, tmp_path: Path) 
     one = surveyed(spark, files, setting, 4, tmp_path / "survey")
     other = prepared(frame(spark, capture), setting, 4)
     assert (one.count, one.exact, one.setting) == (other.count, other.exact, other.setting)
-    assert one.exact == ("QM2",)
+    assert one.exact == {"QM2": 32}
     assert _now_of(one.messages) == _now_of(other.messages)
     assert _now_of(one.control) == _now_of(other.control)
     assert set(_now_of(one.retaining)) <= set(_now_of(other.retaining))

@@ -159,7 +159,7 @@ def test_bad_records_are_rows_with_their_problem(spark: SparkSession, tmp_path: 
         (
             "c.jsonl",
             {"formt": "csv"},
-            "no option formt: use format, defaultQueue, pieceBytes; did you mean format?",
+            "no option formt: use format, defaultQueue, pieceBytes, mode; did you mean format?",
         ),
         ("c.jsonl", {"default_queue": "Q"}, "did you mean defaultQueue?"),
         (
