@@ -59,7 +59,8 @@ def test_nothing_says_to_install_a_strangers_package() -> None:
 def test_every_extra_that_a_message_names_exists() -> None:
     call = re.compile(r"how_to_install\(['\"](\w+)['\"]\)")
     named = {extra for path in _texts() for extra in call.findall(path.read_text())}
-    assert named == {"console", "delta", "kafka", "mq", "mqtt", "nats", "pam", "pandas", "parquet", "spark", "step"}
+    links = {"kafka", "mq", "mqtt", "nats"}
+    assert named == links | {"console", "delta", "pam", "pandas", "parquet", "postgresql", "spark", "step"}
     assert named <= PROJECT["optional-dependencies"].keys()
     assert " -m pip install '.[mqtt]'" in how_to_install("mqtt")
 

@@ -250,8 +250,6 @@ class Case:
             f"{self.name}-why.jsonl": "".join(
                 json.dumps({"format": 1, **v.form()}, ensure_ascii=False) + "\n" for v in verdicts
             ),
-                json.dumps({"format": 1, **v.form()}, ensure_ascii=False) + "\n" for v in verdicts
-            ),
             f"{self.name}-why.txt": "".join(f"{line}\n" for line in lines_of(summary)),
         }
 

@@ -45,7 +45,8 @@ def log_lines(path: Path) -> list[str]:
 def test_help_and_examples(module: str) -> None:
     command: click.Command = import_module(module).command
     assert command.help
-    assert "Example" in str(command.epilog)
+    for each in command.commands.values() if isinstance(command, click.Group) else [command]:
+        assert "Example" in str(each.epilog)
     options = [parameter for parameter in command.params if isinstance(parameter, click.Option)]
     assert [option.name for option in options if not option.help] == []
 

@@ -128,7 +128,7 @@ def sums_in_every_form(plan: MigrationPlan, target: Target) -> dict[str, tuple[i
     (reported,) = (label for label in figures if label.startswith("reported"))
     closing = [int(number) for line in list(log.closing(plan))[:2] for number in re.findall(r"\d+", line)]
     lines = contents["report.txt"].splitlines()
-    text_form = [int(number) for line in lines[1:3] for number in re.findall(r"\d+", line)]
+    text_form = [int(number) for line in lines[2:4] for number in re.findall(r"\d+", line)]
     return {
         "fates": (
             len(plan.fates),

@@ -37,6 +37,7 @@ def _facts(fates: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
         "broker": "OLD",
         "qmgr": "QM1",
         "at": "2026-01-05T08:00:00Z",
+        "sources_until": "2026-01-04T08:00:00Z",
         "options": ["--rehearse"],
         "fingerprint": "0" * 40,
         "items": len(fates),

@@ -112,5 +112,5 @@ def test_the_schema_is_printed_by_the_name_of_the_verb() -> None:
     shown = json.loads(run("schema", "estate", "plan").out)
     assert (shown["title"], shown["properties"]["format"]["const"]) == ("qpubsub estate plan --json", 1)
     assert {"queue_managers", "action"} <= set(shown["required"])
-    assert {*FORMS, "differences", "message", "put"} == set(run("schema").lines)
+    assert {*FORMS, *COMPARED, "message", "put"} == set(run("schema").lines)
     assert "there is no schema nothing" in run("schema", "nothing").talk

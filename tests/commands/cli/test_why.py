@@ -73,7 +73,7 @@ def test_usage(home: Path, words: tuple[str, ...], says: str) -> None:
 def test_the_keys_of_an_answer(home: Path) -> None:
     line = json.loads(run("why", "BOARD", "--input", CAPTURE, "--setup", SETUP, "--json").out)
     assert list(line) == ["format", "seq", "topic", "queue", "sub_name", "delivered", "reason", "detail"]
-    expected = (37, "Sport/Soccer", "BOARD", None, True, "delivered", "")
+    expected = (1, 37, "Sport/Soccer", "BOARD", None, True, "delivered", "")
     assert tuple(line.values()) == expected
 
 

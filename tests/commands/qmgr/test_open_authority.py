@@ -48,7 +48,7 @@ from rfh2.mqi_constants import (
     MQOO_SET_ALL_CONTEXT,
     MQOO_SET_IDENTITY_CONTEXT,
 )
-from rfh2.mqmd import Mqmd
+from rfh2.mqmd import Mqmd, read_mqmd
 from rfh2.pcf_admin_names import MQOT_Q, MQOT_Q_MGR, MQOT_TOPIC
 from streams.topic_objects import TopicObject
 
@@ -130,7 +130,7 @@ def put1_of(program: Program, target: Target | str, options: int = 0) -> int:
     target = Target(MQOT_Q, target) if isinstance(target, str) else target
     with unit_of_work(program)() as unit:
         try:
-            program.put1(unit, target, Mqmd(), options, b"x")
+            program.put1(unit, target, read_mqmd(Mqmd().encode()), options, b"x")
         except (MqiError, QueueError) as error:
             return error.reason
     return 0

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import pytest
 
 from commands.broker.objects import QueueManager
-from commands.qmgr.store import QueueManagerStore, database as module, queue_manager as waiting
+from commands.qmgr.store import QueueManagerStore, queue_manager as waiting, sqlite_database as module
 from commands.qmgr.store.sqlite_database import LogWatch
 
 needs_inotify = pytest.mark.skipif(sys.platform != "linux", reason="the system has no inotify")

@@ -130,7 +130,7 @@ def test_the_runbook_of_the_pack_has_the_command_of_each_wave(place: LiveEstate)
 
 
 def test_8_3_the_runbook_of_a_live_message_broker_has_its_phases(tmp_path: Path) -> None:
-    """Topic objects, then the reviewed commands and the upgrade, then everything else."""
+    """The review before the outage; topic objects, the reviewed commands and the upgrade, then everything else."""
     case = Case.of("subscription-points")
     sources = json.dumps([str(case.directory / name) for name in case.facts["sources"]])
     (tmp_path / "estate.toml").write_text(
@@ -140,8 +140,9 @@ def test_8_3_the_runbook_of_a_live_message_broker_has_its_phases(tmp_path: Path)
     assert run("estate", "pack", str(tmp_path), "--out", str(tmp_path / "board")).code == 0
     book = (tmp_path / "board" / "runbook.md").read_text()
     steps = [
+        "While the brokers run: review `amqmigrateacl.txt` of each plan",
         "--through authorities --confirm stopped`. It makes topic objects",
-        "Review `amqmigrateacl.txt` of each plan",
+        "Run those commands of `amqmigrateacl.txt` that were found right",
         "Upgrade each Message Broker",
         "--all --confirm stopped --confirm security --confirm upgraded`.",
         "`qpubsub estate verify",
