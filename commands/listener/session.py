@@ -287,7 +287,15 @@ class Session:
     def _begin_line(self, number: int | None) -> Line:
         line = self._lines[number] = Line(Conversation(self._shared, self._identity, self._wire.trace, self._attempts))
         line.task = asyncio.create_task(self._serve(line))
+        line.task.add_done_callback(self._look_for_fault)
         return line
+
+    def _look_for_fault(self, task: asyncio.Task[None]) -> None:
+        """A client whose call nobody answers any more would wait for ever."""
+        error = None if task.cancelled() else task.exception()
+        if error is not None and not isinstance(error, ConnectionError):
+            _log.error("%s: a fault; the connection is closed", self._wire.trace, exc_info=error)
+            self._wire.close()
 
     # Conversations
 
@@ -446,6 +454,7 @@ class Session:
         task = asyncio.create_task(self._send_message(line, request, wanted, stream))
         line.pulls.add(task)
         task.add_done_callback(line.pulls.discard)
+        task.add_done_callback(self._look_for_fault)
 
     async def _send_message(
         self, line: Line, request: Request, wanted: streaming.Wanted, stream: streaming.Stream

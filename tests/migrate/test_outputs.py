@@ -211,9 +211,9 @@ class TestUndo:
         assert "qmgr QM1: as before" in lines
         assert "subscription news to News/* for NEWS.Q: deleted" in lines
         assert "retained publication on Sport/Soccer/Results: deleted" in lines
-        assert f"rehearsal: {len(lines)} objects would be as they were; nothing was changed" in rehearsed.err
+        assert f"rehearsal: {len(lines)} objects would be taken back; nothing was changed" in rehearsed.err
         undone = Ran("strmqbrk", home, "--undo")
-        assert f"{len(lines)} objects, subscriptions and retained publications are as they were" in undone.err
+        assert f"{len(lines)} objects, subscriptions and retained publications were taken back" in undone.err
         assert state(home) == untouched
 
     def test_it_says_what_would_be_left(self, home: Path) -> None:

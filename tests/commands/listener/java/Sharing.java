@@ -15,6 +15,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import javax.jms.Connection;
+import javax.jms.ConnectionConsumer;
 import javax.jms.Destination;
 import javax.jms.JMSException;
 import javax.jms.MessageConsumer;
@@ -155,16 +156,17 @@ public class Sharing {
             }
           };
         };
-    if (of.equals("durable")) {
-      connection.createDurableConnectionConsumer((Topic) from, "pool", null, pool, 1);
-    } else {
-      connection.createConnectionConsumer(from, null, pool, 1);
-    }
+    ConnectionConsumer seen =
+        of.equals("durable")
+            ? connection.createDurableConnectionConsumer((Topic) from, "pool", null, pool, 1)
+            : connection.createConnectionConsumer(from, null, pool, 1);
     MessageProducer producer = session.createProducer(from);
     for (int n = 0; n < 3; n++) {
       producer.send(session.createTextMessage("pool " + n));
     }
     System.out.println("pool of a " + of + " " + heard.await(20, TimeUnit.SECONDS));
+    // First: a pool that makes a session while its connection is closed waits for that, and that for the pool.
+    seen.close();
   }
 
   /** In queued mode: each publication is acknowledged as the next one is got. */
@@ -270,6 +272,10 @@ public class Sharing {
     named.setClientID("sharing");
     named.start();
     pool(named, "durable");
+    named.close();
+    named = factory.createConnection();
+    named.setClientID("sharing");
+    named.createSession(false, Session.AUTO_ACKNOWLEDGE).unsubscribe("pool");
     named.close();
     close(connection, false);
     close(connection, true);
