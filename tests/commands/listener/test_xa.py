@@ -283,7 +283,13 @@ def _end_both(home: Path) -> None:
     assert [row["UNCOM"] for row in mqsc(home, "DISPLAY QSTATUS(*) WHERE(UNCOM EQ YES)")] == ["YES", "YES"]
     told = [json.loads(line) for line in transactions(home, "--json").output.splitlines()]
     assert [(each["transaction"], each["put"], each["got"]) for each in told] == [("0.1", 1, 0), ("0.2", 1, 1)]
-    calls = (("--commit", "0.1"), ("-b", "0,2"), ("-c", "2"), ("-c", "x"), ("-c", "1", "-b", "2"))
+    calls = (
+        ("--commit", "0.1"),
+        ("--backout", "0,2"),
+        ("--commit", "2"),
+        ("--commit", "x"),
+        ("--commit", "1", "--backout", "2"),
+    )
     assert [transactions(home, *each).exit_code for each in calls] == [0, 0, 1, 2, 2]
     assert mqsc(home, "DISPLAY QSTATUS(*) WHERE(UNCOM EQ YES)") == []
     assert transactions(home).stdout == ""
