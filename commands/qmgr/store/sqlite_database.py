@@ -352,23 +352,29 @@ class WriteAheadLog:
     """The ``CommitLog`` of a database. is_synced: whether what is committed is to outlast a power failure.
 
     SQLite appends commits to its log, so that all of them are on the disk whose bytes were there when it was synced.
+    After one failure nothing is promised any more: the kernel may call written the next time what it could not write.
     """
 
     def __init__(self, database: SqliteDatabase, is_synced: bool) -> None:
         self._database, self._path, self._is_synced = database, Path(database.path), is_synced
         self._file: int | None = None
+        self._failure: StoreError | None = None
 
     def sync(self) -> None:
         """As in ``CommitLog``."""
         if not self._is_synced:
             return
+        if self._failure is not None:
+            raise self._failure
         try:
             if self._file is None:
                 self._file = os.open(f"{self._path}-wal", os.O_RDONLY | os.O_CLOEXEC)
                 directory_to_disk(self._path.parent)
             os.fdatasync(self._file)
         except OSError as error:
-            raise StoreError(f"{self._path}: the disk failed: {system_words(error)}") from error
+            why = f"{self._path}: the disk failed: {system_words(error)}; mend it, and start the queue manager again"
+            self._failure = StoreError(why)
+            raise self._failure from error
 
     def checkpoint(self) -> None:
         """As in ``CommitLog``. The log begins anew, and does not grow for ever, when nothing of it is left."""

@@ -5,6 +5,8 @@ Rows of docs/conformance.md: LSN-27.
 
 from __future__ import annotations
 
+import errno
+import os
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -13,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from commands.broker.objects import QueueManager
-from commands.qmgr.store import Durability, QueueManagerStore
+from commands.qmgr.store import Durability, QueueManagerStore, sqlite_database
 from commands.qmgr.store.sqlite_database import WriteAheadLog
 from rfh2.channel.layouts import MQPMO
 from rfh2.channel.segments import SegmentType
@@ -128,6 +130,27 @@ def test_one_wait_for_the_disk_serves_all_and_nobody_is_answered_before_it(
         turns[2].set()
         assert [client.reply(SegmentType.MQPUT).reason for client in clients[1:3]] == [0, 0]
         assert syncs == 2
+
+
+@pytest.mark.rule("LSN-27")
+def test_after_a_failed_wait_for_the_disk_nothing_is_promised(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel may call written the next time what it could not write; what need not last goes on."""
+    failed: list[int] = []
+
+    def fail_once(_: int) -> None:
+        if not failed:
+            failed.append(1)
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with listener_at(home) as port, MqiClient(port) as client:
+        client.connect()
+        q = client.opened("Q", MQOO_OUTPUT | MQOO_INPUT_SHARED)
+        assert client.put(q, b"before", persistence=1)[0] == 0
+        monkeypatch.setattr(sqlite_database.os, "fdatasync", fail_once)
+        refused = [client.put(q, data, persistence=1)[0] for data in (b"lost, perhaps", b"after")]
+        assert 0 not in refused
+        assert failed == [1]
+        assert client.put(q, b"not persistent", persistence=0)[0] == 0
 
 
 def test_the_log_is_written_into_the_database_beside_who_works_and_begins_anew(tmp_path: Path) -> None:
