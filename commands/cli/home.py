@@ -6,40 +6,40 @@ import click
 
 from commands.config.home import Home
 from commands.options.queue_manager import HomeType
-from commands.options.verb import json_option, verb
-from commands.qmgr.store import queue_managers
-from commands.qmgr.store.copying import copy
+from commands.options.verb import json_option, verb_group
+from commands.qmgr.store import copying, queue_managers
 from commands.terminal.console import Console, ExitCode
 from rfh2.errors import StoreError
 
 
-@verb(
+@verb_group
+def command() -> None:
+    """Homes: directories that hold queue managers, and databases of PostgreSQL that do."""
+
+
+@command.verb(
     "qpubsub home copy ./qmgrs postgresql://bridge@db/mq",
     "qpubsub home copy postgresql://bridge@db/mq ./qmgrs -m QM1",
     exit_codes={1: "a queue manager could not be copied; the others were", 2: "usage, or there is nothing to copy"},
 )
-@click.argument("action", type=click.Choice(["copy"]))
 @click.argument("source", metavar="FROM", type=HomeType())
 @click.argument("target", metavar="TO", type=HomeType())
-@click.option("--qmgr", "-m", "wanted", multiple=True, metavar="QMGR", help="This one alone; may be given again.")
+@click.option("--qmgr", "-m", "wanted", multiple=True, metavar="QMGR", help="This one alone; you can repeat it.")
 @json_option
 @click.pass_obj
-def command(
-    console: Console, action: str, source: Home, target: Home, wanted: tuple[str, ...], as_json: bool
-) -> ExitCode:
+def copy(console: Console, source: Home, target: Home, wanted: tuple[str, ...], as_json: bool) -> ExitCode:
     """Copy queue managers from home FROM to home TO: a directory, or postgresql://[USER@]HOST/DATABASE.
 
     End all programs that use them first. A queue manager is copied whole or not at all, and stays where it was. If the
     copy is interrupted, give the same command again: what is copied already is passed over.
     """
-    del action
     names = wanted or queue_managers(source)
     if not names:
         raise StoreError(f"{source} holds no queue managers")
     worst = ExitCode.DONE
     for name in names:
         try:
-            is_new = copy(source, target, name)
+            is_new = copying.copy(source, target, name)
         except StoreError as error:
             console.warn(f"queue manager {name} was not copied: {error}")
             worst = ExitCode.PROBLEMS

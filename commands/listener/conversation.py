@@ -30,7 +30,7 @@ from commands.qmgr.mqi.subscription_requests import REPLY_QUEUE, SubscriptionAns
 from commands.qmgr.mqi.subscriptions import ANSWER_WITHIN_S, Pending
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.connection import ProgramConnection
-from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
+from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
 from rfh2.constants import MQPER_NOT_PERSISTENT, MQRC_NOT_AUTHORIZED, MQRC_RESOURCE_PROBLEM
 from rfh2.errors import StoreError
 from rfh2.mqi_constants import (
@@ -523,7 +523,7 @@ class Conversation:
         await self._end(self._connected().backout)
 
     async def transact(
-        self, work: Callable[[Program, SqliteUnitOfWork], tuple[_Result, Iterable[str]]], lasting: bool
+        self, work: Callable[[Program, EmbeddedUnitOfWork], tuple[_Result, Iterable[str]]], lasting: bool
     ) -> _Result:
         """An XA call: its result. *work* gives it with the queues that have more messages. Raises StoreError."""
         program = self._connected()
@@ -531,14 +531,14 @@ class Conversation:
         self._shared.waiters.wake(queues)
         return result
 
-    async def _end(self, end: Callable[[SqliteUnitOfWork], list[str]]) -> None:
+    async def _end(self, end: Callable[[EmbeddedUnitOfWork], list[str]]) -> None:
         self._shared.waiters.wake(await self._shared.worker.do(end))
 
 
 def _taking(
     program: Program, handle: int, asked: GetOptions, seq: int | None, held: Held
-) -> Callable[[SqliteUnitOfWork], Got]:
-    def take(unit: SqliteUnitOfWork) -> Got:
+) -> Callable[[EmbeddedUnitOfWork], Got]:
+    def take(unit: EmbeddedUnitOfWork) -> Got:
         got = program.get(unit, handle, asked, seq)
         held.add(len(got.body))
         return got

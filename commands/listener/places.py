@@ -12,7 +12,7 @@ from commands.broker.connections import ListeningPlace
 from commands.broker.objects import Objects
 from commands.config.urls import is_loopback
 from commands.disk.open_files import Acceptor
-from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
+from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
 
 _log: Final = logging.getLogger("qpubsub.listener")
 _ALL: Final = ("", "*")
@@ -46,7 +46,7 @@ def place_of(listener: TcpListener, accepts_any: bool, is_safe: bool) -> Place:
     return Place(host, listener.port)
 
 
-def forget_stops(unit: SqliteUnitOfWork, objects: Objects) -> None:
+def forget_stops(unit: EmbeddedUnitOfWork, objects: Objects) -> None:
     """STOP LISTENER holds until ``run`` begins again, except where nothing but START LISTENER starts it."""
     for each in objects.own_listeners.values():
         if each.control != "MANUAL" and each.is_started is False:

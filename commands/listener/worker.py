@@ -24,7 +24,7 @@ from commands.disk.errors import StoreBusyError
 from commands.listener.gate import Signal, give, new_signal
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.database import CommitLog
-from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
+from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
 from rfh2.errors import QPubSubError, StoreError
 
 _log: Final = logging.getLogger("qpubsub.listener")
@@ -92,7 +92,7 @@ class Worker:
         self._thread.shutdown()
         self._disk.shutdown()
 
-    async def do(self, work: Callable[[SqliteUnitOfWork], _Result], lasting: bool = True) -> _Result:
+    async def do(self, work: Callable[[EmbeddedUnitOfWork], _Result], lasting: bool = True) -> _Result:
         """The result of *work* in a unit of work, when it is committed. Raises what *work* raises, or StoreError.
 
         lasting: false for what a power failure may undo, until something later lasts: nobody waits for the disk then.
@@ -226,7 +226,7 @@ class Worker:
         self._syncing = None
 
 
-def _do_part(unit: SqliteUnitOfWork, job: _Job) -> None:
+def _do_part(unit: EmbeddedUnitOfWork, job: _Job) -> None:
     try:
         with unit.savepoint():
             job.result = job.work(unit)

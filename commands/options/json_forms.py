@@ -98,7 +98,7 @@ FORMS: Final[dict[str, Object]] = {
     "sub": _of(str, "topic data_hex") | _of(Text, "text") | _of(bool, "retained") | _of(Object, "properties"),
     "config check": _of(str, "file") | _of(bool, "valid") | _of(Rows, "findings"),
     "check": _of(str, "subject what") | _of(bool, "ok") | _of(Names, "mend"),
-    "home": _of(str, "qmgr to") | _of(bool, "was_there"),
+    "home copy": _of(str, "qmgr to") | _of(bool, "was_there"),
     "transactions": _of(str, "transaction xid?") | _of(int, "put? got?") | _of(bool, "committed? done?"),
     "passwd": _of(str, "user") | _of(Text, "hash users_file"),
     "shares status": _of(str, "name") | _of(list[int], "bridges") | _of(Rows, "shares"),

@@ -29,7 +29,7 @@ from commands.qmgr.refusals import Refusal
 from commands.qmgr.reports import COD
 from commands.qmgr.sending import report
 from commands.qmgr.store.port import StoredMessage, UnitOfWork
-from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
+from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
 from commands.qmgr.tally import ProcessorTally
 from commands.qmgr.watchdog import CommandLimits, reason_of
 from rfh2.constants import MQRCCF_COMMAND_FAILED, MQRCCF_NO_RETAINED_MSG
@@ -98,7 +98,7 @@ class Execution:
         """Carry out *message*, which was just got. Raises UndeliverableError, ApartError, StoreError."""
         broker, arrival = self._loaded.of(unit), self.arrival(message)
         # Most of these are no more than that: the option is in one of two bytes, by the byte order.
-        if (message.md[9] | message.md[10]) & 0x08 and isinstance(unit, SqliteUnitOfWork):
+        if (message.md[9] | message.md[10]) & 0x08 and isinstance(unit, EmbeddedUnitOfWork):
             report(unit, COD, Mqmd.decode(message.md), message.body, message.user, arrival.now)
         reading = self._limits.reading_of(message, is_first=not batch.tally.commands)
         server = self._servers.get(message.queue)

@@ -27,7 +27,7 @@ from commands.qmgr.jms_cleanup import (
 )
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.port import StoredMessage
-from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
+from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
 from rfh2.errors import DecodeError
 from rfh2.jms_entry import decode_entry
 from rfh2.mqi_constants import MQCI_NONE
@@ -67,7 +67,7 @@ class JmsCleaner:
                     break
         return _final(found), records
 
-    def _subscriptions(self, unit: SqliteUnitOfWork, situation: Situation) -> Iterator[CleanupItem]:
+    def _subscriptions(self, unit: EmbeddedUnitOfWork, situation: Situation) -> Iterator[CleanupItem]:
         for subscription in situation.subscriptions:
             verdict = subscription_verdict(subscription, situation)
             if verdict is None:
@@ -86,7 +86,7 @@ class JmsCleaner:
             yield CleanupItem("subscription", verdict.goes, queue, verdict.why, 1, name, correl_id)
 
     def _queue(
-        self, unit: SqliteUnitOfWork, queue: str, situation: Situation, before: list[CleanupItem]
+        self, unit: EmbeddedUnitOfWork, queue: str, situation: Situation, before: list[CleanupItem]
     ) -> tuple[list[CleanupItem], bool]:
         """The removals of one unit of work on one queue, and whether the queue is then finished."""
         cleaning = QueueCleaning(queue, situation)
@@ -121,7 +121,7 @@ class JmsCleaner:
                     unit.delete_definition("qlocal", queue)
         return items, True
 
-    def _situation(self, unit: SqliteUnitOfWork, records: Records) -> Situation:
+    def _situation(self, unit: EmbeddedUnitOfWork, records: Records) -> Situation:
         objects = self._objects(unit)
         assert self._known is not None
         here = ("", self._store.name)
@@ -129,13 +129,13 @@ class JmsCleaner:
         queues = {each.dest_queue: None if (of := objects.queue(each.dest_queue)) is None else of.name for each in mine}
         return Situation(self._level, mine, queues, records)
 
-    def _objects(self, unit: SqliteUnitOfWork) -> Objects:
+    def _objects(self, unit: EmbeddedUnitOfWork) -> Objects:
         if self._known is None or self._known[0] != unit.state_version:
             objects, subscriptions, _ = unit.load_state()
             self._known = (unit.state_version, objects, subscriptions)
         return self._known[1]
 
-    def _records(self, unit: SqliteUnitOfWork) -> Records:
+    def _records(self, unit: EmbeddedUnitOfWork) -> Records:
         if unit.find_queue(ADMIN_QUEUE) is None:
             return Records()
         entries: set[tuple[str, bytes]] = set()

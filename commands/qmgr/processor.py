@@ -38,7 +38,7 @@ from commands.qmgr.observer import Committed, Observer, Unobserved
 from commands.qmgr.refusals import RefusalLog
 from commands.qmgr.sending import report_expired
 from commands.qmgr.store.port import CountsMessages, QueueManagerPort, StoredMessage, UnitOfWork
-from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
+from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
 from commands.qmgr.tally import ProcessorTally
 from commands.qmgr.watchdog import ApartError, CommandLimits, NoWatchdog, Watchdog
 from rfh2.errors import StoreError
@@ -224,7 +224,7 @@ class Processor:
     def _discard_expired(self) -> None:
         now = self._clock()
         with self._store.unit_of_work() as unit:
-            if isinstance(unit, SqliteUnitOfWork):
+            if isinstance(unit, EmbeddedUnitOfWork):
                 report_expired(unit, now)
             gone = unit.discard_expired(now)
         if gone:

@@ -10,7 +10,7 @@ from commands.broker.transmission import transmitted
 from commands.disk.errors import QueueError
 from commands.qmgr.reports import COA, EXCEPTION, EXPIRATION, Kind, report_of
 from commands.qmgr.store.messages import BODY, MD, QUEUE, USER
-from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
+from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
 from rfh2.constants import MQRC_UNKNOWN_REMOTE_Q_MGR
 from rfh2.mqmd import Mqmd
 
@@ -18,7 +18,7 @@ Sent = tuple[str, int]
 """The queue that has a message, and the number of the message."""
 
 
-def send(unit: SqliteUnitOfWork, put: Outgoing, user: str | None, now: datetime) -> list[Sent]:
+def send(unit: EmbeddedUnitOfWork, put: Outgoing, user: str | None, now: datetime) -> list[Sent]:
     """Put *put* with the reports of it, or the dead letter in its place, unless it is discarded. user: who puts it.
 
     Raises QueueError where the dead-letter queue refuses it too.
@@ -37,14 +37,14 @@ def send(unit: SqliteUnitOfWork, put: Outgoing, user: str | None, now: datetime)
     return [to] if put.qmgr != unit.queue_manager().name else [to, *confirm_arrival(unit, to[1], now)]
 
 
-def confirm_arrival(unit: SqliteUnitOfWork, seq: int, now: datetime) -> list[Sent]:
+def confirm_arrival(unit: EmbeddedUnitOfWork, seq: int, now: datetime) -> list[Sent]:
     """The COA report of message *seq*, which has come to its queue here, if it asks for one. Raises QueueError."""
     row = unit.uncommitted.message(seq)
     return report(unit, COA, Mqmd.decode(row[MD]), row[BODY] or b"", row[USER], now)
 
 
 def report(
-    unit: SqliteUnitOfWork, kind: Kind, mqmd: Mqmd, body: bytes, user: str | None, now: datetime, reason: int = 0
+    unit: EmbeddedUnitOfWork, kind: Kind, mqmd: Mqmd, body: bytes, user: str | None, now: datetime, reason: int = 0
 ) -> list[Sent]:
     """Send the report of a message if the message asks for that kind. user: who put it. Raises QueueError."""
     if not mqmd.report & kind.asks:
@@ -52,14 +52,14 @@ def report(
     return send(unit, report_of(kind, mqmd, body, unit.queue_manager().name, reason), user, now)
 
 
-def report_expired(unit: SqliteUnitOfWork, now: datetime) -> None:
+def report_expired(unit: EmbeddedUnitOfWork, now: datetime) -> None:
     """Send the reports of expired messages, which are discarded after this. Raises QueueError."""
     for row in unit.expired(now):
         if " " not in row[QUEUE]:  # the others are those of units of work, which may be backed out
             report(unit, EXPIRATION, Mqmd.decode(row[MD]), row[BODY] or b"", row[USER], now)
 
 
-def _put(unit: SqliteUnitOfWork, put: Outgoing, user: str | None) -> Sent:
+def _put(unit: EmbeddedUnitOfWork, put: Outgoing, user: str | None) -> Sent:
     if put.qmgr != unit.queue_manager().name:
         behind = unit.find_queue(put.qmgr)
         if behind is None or not behind.transmission:

@@ -36,7 +36,7 @@ from commands.qmgr.sending import confirm_arrival, report
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.neighbours import Arrived, NeighbourRecord, NeighbourRecords
 from commands.qmgr.store.port import StoredMessage
-from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
+from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
 from rfh2.constants import MQFMT_XMIT_Q_HEADER, MQRC_NOT_AUTHORIZED
 from rfh2.errors import DecodeError, StoreError
 from rfh2.mde import joined
@@ -75,7 +75,7 @@ def number_after(sent: int, received: int) -> int:
     return max(sent, received) + 2
 
 
-def ask_there(unit: SqliteUnitOfWork, sender: str, known: Iterable[NeighbourRecord], found: SequenceState) -> None:
+def ask_there(unit: EmbeddedUnitOfWork, sender: str, known: Iterable[NeighbourRecord], found: SequenceState) -> None:
     """Have the receiver, whose *unit* is open, send *sender* everything again. known: what the sender records of it.
 
     If the sender is its child, or shares a cluster with it, and it has forgotten that, it learns it before the messages
@@ -261,7 +261,7 @@ class Channel:
             raise OutOfSequenceError(sender, receiver)
         self._number += 1
 
-    def _deliver(self, unit: SqliteUnitOfWork, message: StoredMessage) -> None:
+    def _deliver(self, unit: EmbeddedUnitOfWork, message: StoredMessage) -> None:
         """Put *message* where its transmission queue header says; on the dead-letter queue where that is not possible.
 
         Raises StoreError where the dead-letter queue does not take it either.
@@ -298,12 +298,12 @@ class Channel:
                 confirm_arrival(unit, seq, self._there.clock())
 
     @staticmethod
-    def _require(unit: SqliteUnitOfWork, queue: str) -> None:
+    def _require(unit: EmbeddedUnitOfWork, queue: str) -> None:
         if unit.find_queue(queue) is None:
             unit.save_definition(LocalQueue(queue, def_persistent=True))
 
     def _dead(
-        self, unit: SqliteUnitOfWork, mqmd: Mqmd, body: bytes, reason: int, message: StoredMessage, queue: str = ""
+        self, unit: EmbeddedUnitOfWork, mqmd: Mqmd, body: bytes, reason: int, message: StoredMessage, queue: str = ""
     ) -> None:
         assert self._there is not None
         report(unit, EXCEPTION, mqmd, body, message.user, self._there.clock(), reason)

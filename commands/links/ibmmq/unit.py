@@ -26,7 +26,7 @@ from commands.links.ibmmq.record import FORMAT, LiveState, UnitRecord
 from commands.links.ibmmq.undelivered import UndeliveredBefore, UndeliveredOnQueue, put_at
 from commands.qmgr.store.port import LoadedState, StoredMessage
 from commands.qmgr.store.undelivered import note_undelivered_elsewhere
-from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
+from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
 from rfh2.constants import MQPER_PERSISTENT, MQRC_UNKNOWN_OBJECT_NAME
 from rfh2.errors import StoreError
 from rfh2.mqi_constants import MQRC_SYNCPOINT_LIMIT_REACHED
@@ -313,7 +313,7 @@ class MqWorkUnit(MqUnit):
         config: QueuesConfig,
         state: LiveState,
         owed: UndeliveredBefore,
-        knowledge: SqliteUnitOfWork,
+        knowledge: EmbeddedUnitOfWork,
         end: Callable[[bool], None],
     ) -> None:
         super().__init__(connection, queues, config, state.number, end)

@@ -43,7 +43,7 @@ from commands.qmgr.store.dynamic_queues import Close
 from commands.qmgr.store.messages import MD, QUEUE
 from commands.qmgr.store.queue_manager import QueueManagerStore
 from commands.qmgr.store.uncommitted import Came
-from commands.qmgr.store.unit_of_work import Begin, SqliteUnitOfWork
+from commands.qmgr.store.unit_of_work import Begin, EmbeddedUnitOfWork
 from rfh2.constants import MQRC_UNKNOWN_REMOTE_Q_MGR
 from rfh2.errors import CommandError
 from rfh2.mqi_constants import (
@@ -174,7 +174,7 @@ class Program:
         self._connected.open_queues.opened(handle.queue, handle.options)
         return handle
 
-    def _local(self, unit: SqliteUnitOfWork, target: Target, options: int) -> Handle:
+    def _local(self, unit: EmbeddedUnitOfWork, target: Target, options: int) -> Handle:
         """The local queue that *target* is or stands for, made for output if it is missing; or the alias of a topic."""
         name, user = target.name, self._may.acting_user(unit, options, target.alternate_user)
         self._may.queue(unit, name, options, user)
@@ -191,18 +191,18 @@ class Program:
         alias = unit.look_up(name) if name != found.name else None
         return Handle(MQOT_Q, name, input_options(found, options), found.name, defaults=defaults_of(found, alias))
 
-    def _of_topic(self, unit: SqliteUnitOfWork, target: Target, options: int) -> Handle:
+    def _of_topic(self, unit: EmbeddedUnitOfWork, target: Target, options: int) -> Handle:
         topic = self._topic(unit, target)
         self._may.topic(unit, topic, options, self._may.acting_user(unit, options, target.alternate_user))
         return Handle(MQOT_TOPIC, target.name, options, topic=topic, defaults=self._of_topic_string(unit, topic))
 
-    def _of_topic_string(self, unit: SqliteUnitOfWork, topic: str, alias: str = "") -> Defaults:
+    def _of_topic_string(self, unit: EmbeddedUnitOfWork, topic: str, alias: str = "") -> Defaults:
         """What the topic objects say for what a publisher leaves to them; an alias says how puts are answered."""
         resolved, by = self._connected.topics.topics(unit).resolve(topic), unit.look_up(alias)
         response = by.def_put_response if isinstance(by, AliasQueue) else resolved.def_put_response.value
         return Defaults(resolved.def_persistence, response)
 
-    def _remote(self, unit: SqliteUnitOfWork, target: Target, options: int) -> Handle:
+    def _remote(self, unit: EmbeddedUnitOfWork, target: Target, options: int) -> Handle:
         """A queue of another queue manager, behind the transmission queue of that name."""
         if options & (MQOO_ANY_INPUT | MQOO_BROWSE | MQOO_INQUIRE | MQOO_SET):
             raise MqiError(MQRC_OPTIONS_ERROR, "a queue of another queue manager can be opened for output only")
@@ -213,7 +213,7 @@ class Program:
         self._may.transmission(unit, target.qmgr, options, user)
         return Handle(MQOT_Q, target.name, options, queue=found.name, qmgr=target.qmgr)
 
-    def _topic(self, unit: SqliteUnitOfWork, target: Target) -> str:
+    def _topic(self, unit: EmbeddedUnitOfWork, target: Target) -> str:
         """The topic string: that of the object, a slash, and the one given (IBM's description of MQOD)."""
         prefix = unit.topic_string_of(target.name) if target.name else ""
         whole = f"{prefix}/{target.topic}" if prefix and target.topic else prefix or target.topic
@@ -275,7 +275,7 @@ class Program:
 
     def put(
         self,
-        unit: SqliteUnitOfWork,
+        unit: EmbeddedUnitOfWork,
         number: int,
         mqmd: RawMqmd,
         options: int,
@@ -291,13 +291,13 @@ class Program:
         handle.requires(MQOO_OUTPUT, MQRC_NOT_OPEN_FOR_OUTPUT)
         return self._put(unit, handle, mqmd, options, body, fields, deferred)
 
-    def activate(self, unit: SqliteUnitOfWork, msg_id: bytes, put: bool) -> list[str]:
+    def activate(self, unit: EmbeddedUnitOfWork, msg_id: bytes, put: bool) -> list[str]:
         """Put a deferred message, or with *put* false take it back; returns the queues that have it."""
         return self._came(unit.uncommitted.activate(self._connected.owner(unit), msg_id, put))
 
     def put1(
         self,
-        unit: SqliteUnitOfWork,
+        unit: EmbeddedUnitOfWork,
         target: Target,
         mqmd: RawMqmd,
         options: int,
@@ -318,7 +318,7 @@ class Program:
 
     def _put(
         self,
-        unit: SqliteUnitOfWork,
+        unit: EmbeddedUnitOfWork,
         handle: Handle,
         mqmd: RawMqmd,
         options: int,
@@ -382,7 +382,7 @@ class Program:
         return replace(mqmd, reply_to_qmgr=to_qmgr, msg_id=msg_id)
 
     def _delayed(
-        self, unit: SqliteUnitOfWork, queue: str, md: bytes, body: bytes, delay_ms: int
+        self, unit: EmbeddedUnitOfWork, queue: str, md: bytes, body: bytes, delay_ms: int
     ) -> tuple[str, bytes, bytes]:
         """What is put now, and where, for a message that goes to *queue* later."""
         self.more.append(DELAY_QUEUE)
@@ -425,7 +425,7 @@ class Program:
         """Look for the message that MQGET is to give, without a unit of work: as ``Getting.look`` says."""
         return self._getting.look(store, self.handle(number), asked)
 
-    def get(self, unit: SqliteUnitOfWork, number: int, asked: GetOptions, seq: int | None = None) -> Got:
+    def get(self, unit: EmbeddedUnitOfWork, number: int, asked: GetOptions, seq: int | None = None) -> Got:
         """MQGET without its wait. Raises MqiError 2033 where there is no such message, and as the others do.
 
         seq: the message that ``look`` has found.
@@ -439,20 +439,20 @@ class Program:
 
     # Units of work
 
-    def transact(self, call: XaCall, unit: SqliteUnitOfWork, xid: bytes, flags: int) -> tuple[int, list[str]]:
+    def transact(self, call: XaCall, unit: EmbeddedUnitOfWork, xid: bytes, flags: int) -> tuple[int, list[str]]:
         """An XA call: what it returns, and the queues that have more messages. Raises StoreError."""
         value, came = call(self.transactions, unit, xid, flags)
         return value, self._came(came)
 
-    def commit(self, unit: SqliteUnitOfWork) -> list[str]:
+    def commit(self, unit: EmbeddedUnitOfWork) -> list[str]:
         """MQCMIT; returns the queues that have more messages. Raises StoreError."""
         return self._ended(unit, commit=True)
 
-    def backout(self, unit: SqliteUnitOfWork) -> list[str]:
+    def backout(self, unit: EmbeddedUnitOfWork) -> list[str]:
         """MQBACK; returns the queues to which messages came back. Raises StoreError."""
         return self._ended(unit, commit=False)
 
-    def _ended(self, unit: SqliteUnitOfWork, commit: bool) -> list[str]:
+    def _ended(self, unit: EmbeddedUnitOfWork, commit: bool) -> list[str]:
         if self.transactions.current is not None:
             raise MqiError(MQRC_ENVIRONMENT_ERROR, "the unit of work is a global transaction's")
         if not self.transactions.in_syncpoint:
@@ -469,7 +469,7 @@ class Program:
 
     # Inquiry
 
-    def inquire(self, unit: SqliteUnitOfWork, number: int, selectors: list[int]) -> Values:
+    def inquire(self, unit: EmbeddedUnitOfWork, number: int, selectors: list[int]) -> Values:
         """MQINQ: integers, and characters with their lengths. Raises MqiError 2038, 2067, QueueError, StoreError."""
         handle = self.handle(number)
         handle.requires(MQOO_INQUIRE, MQRC_NOT_OPEN_FOR_INQUIRE)
@@ -482,7 +482,7 @@ class Program:
         use = QueueUse(queue, unit.depth(queue.name), opened.inputs[queue.name], opened.outputs[queue.name])
         return of_queue(use, selectors)
 
-    def set(self, unit: SqliteUnitOfWork, number: int, values: Iterable[tuple[int, int]]) -> None:
+    def set(self, unit: EmbeddedUnitOfWork, number: int, values: Iterable[tuple[int, int]]) -> None:
         """MQSET of a local queue: selectors and values. Raises MqiError 2040, 2067, 2020, QueueError, StoreError."""
         handle = self.handle(number)
         handle.requires(MQOO_SET, MQRC_NOT_OPEN_FOR_SET)

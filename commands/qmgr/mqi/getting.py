@@ -26,7 +26,7 @@ from commands.qmgr.sending import report
 from commands.qmgr.store.messages import BODY, MD, RANK, SEQ, MessageRow, message_of
 from commands.qmgr.store.queue_manager import QueueManagerStore
 from commands.qmgr.store.uncommitted import BEFORE_ALL, Match, Search
-from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
+from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
 from rfh2.chain import ccsid_behind, decode_chain
 from rfh2.constants import MQENC_NATIVE, MQFMT_RF_HEADER_2, MQPER_PERSISTENT
 from rfh2.conversion import convert
@@ -234,7 +234,7 @@ class Getting:
         return seq, not is_over
 
     def get(
-        self, unit: SqliteUnitOfWork, handle: Handle, asked: GetOptions, seq: int | None = None
+        self, unit: EmbeddedUnitOfWork, handle: Handle, asked: GetOptions, seq: int | None = None
     ) -> tuple[Got, bool]:
         """MQGET without its wait, and whether what it got is uncommitted. seq: what ``look`` has found.
 
@@ -272,7 +272,7 @@ class Getting:
                 handle.passed = mqmd.data
         return got, in_syncpoint
 
-    def _found(self, unit: SqliteUnitOfWork, handle: Handle, asked: GetOptions, seq: int | None) -> MessageRow:
+    def _found(self, unit: EmbeddedUnitOfWork, handle: Handle, asked: GetOptions, seq: int | None) -> MessageRow:
         options, now_us = asked.options, self._now_us()
         match, after = _match(asked) if seq is None else Match(seq=seq), BEFORE_ALL
         under_cursor = options & (MQGMO_MSG_UNDER_CURSOR | MQGMO_BROWSE_MSG_UNDER_CURSOR)
@@ -299,7 +299,7 @@ class Getting:
             raise MqiError(MQRC_NO_MSG_LOCKED, "no message is locked", MQCC_WARNING)
         return Got(NO_DESCRIPTOR, b"", 0, handle.queue, 0)
 
-    def _take(self, unit: SqliteUnitOfWork, queue: str, got: Got, options: int) -> bool:
+    def _take(self, unit: EmbeddedUnitOfWork, queue: str, got: Got, options: int) -> bool:
         """Take the message off its queue; whether that has to be committed by the program."""
         in_syncpoint = _is_in_syncpoint(got, options)
         if in_syncpoint:
@@ -321,7 +321,7 @@ def _is_by_groups(asked: GetOptions) -> bool:
     return bool(asked.options & BY_GROUPS or asked.match & MQMO_MATCH_MSG_SEQ_NUMBER)
 
 
-def _gettable(queues: SqliteUnitOfWork | QueueManagerStore, handle: Handle, options: int) -> LocalQueue:
+def _gettable(queues: EmbeddedUnitOfWork | QueueManagerStore, handle: Handle, options: int) -> LocalQueue:
     """The queue from which a get with *options* gives messages. Raises MqiError, QueueError."""
     if options & MQGMO_ANY_BROWSE:
         handle.requires(MQOO_BROWSE, MQRC_NOT_OPEN_FOR_BROWSE)

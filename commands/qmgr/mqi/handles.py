@@ -19,7 +19,7 @@ from commands.qmgr.mqi.subscription_requests import SubscriptionAnswer
 from commands.qmgr.store.connection import OpenQueue, ProgramConnection
 from commands.qmgr.store.dynamic_queues import Close
 from commands.qmgr.store.uncommitted import BEFORE_ALL, Came, Search
-from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
+from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
 from rfh2.mqi_constants import (
     MQCC_FAILED,
     MQGMO_MARK_BROWSE_CO_OP,
@@ -77,11 +77,11 @@ class ConnectedProgram:
     clock: Callable[[], datetime]  # UTC
     more: list[str] = field(default_factory=list)  # queues that have messages beside those that its calls name
 
-    def owner(self, unit: SqliteUnitOfWork) -> str:
+    def owner(self, unit: EmbeddedUnitOfWork) -> str:
         """The owner of its deferred messages, and with words behind it of its units of work."""
         return f"{self.holder.number(unit)} {self.number}"
 
-    def sent(self, unit: SqliteUnitOfWork, messages: Iterable[tuple[str, int]], owner: str | None) -> None:
+    def sent(self, unit: EmbeddedUnitOfWork, messages: Iterable[tuple[str, int]], owner: str | None) -> None:
         """The queue manager has sent *messages*, queues and numbers, because of a call; owner: of its unit of work."""
         for queue, seq in messages:
             if owner is not None:

@@ -20,7 +20,7 @@ from commands.qmgr.mqi.subscription_requests import (
     SubscriptionDescriptor,
     SubscriptionRequest,
 )
-from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
+from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
 from rfh2.constants import (
     MQRC_DURABILITY_NOT_ALLOWED,
     MQRC_NOT_AUTHORIZED,
@@ -65,7 +65,7 @@ from streams.topic_strings import construct_topic_string
 class SubscriptionRules:
     """For one request. user: who asks. unit: knows the queues, and makes the managed one."""
 
-    def __init__(self, broker: BrokerCore, unit: SqliteUnitOfWork, user: str, now: datetime) -> None:
+    def __init__(self, broker: BrokerCore, unit: EmbeddedUnitOfWork, user: str, now: datetime) -> None:
         self._broker, self._unit, self._user, self._now = broker, unit, user, now
 
     def created(self, request: SubscriptionRequest, sub_id: bytes) -> Subscription:

@@ -42,7 +42,7 @@ from commands.qmgr.mqi.subscription_requests import (
 )
 from commands.qmgr.mqi.subscription_rules import SubscriptionRules, described
 from commands.qmgr.store.port import UnitOfWork
-from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
+from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
 from rfh2.ccsid import UTF8_CCSID
 from rfh2.constants import (
     MQFMT_STRING,
@@ -83,7 +83,7 @@ class SubscriptionServer:
 
     def carry_out(self, unit: UnitOfWork, broker: BrokerCore, arrival: Arrival) -> Administered:
         """Do what the request asks for; one that cannot be read is a dead letter."""
-        assert isinstance(unit, SqliteUnitOfWork)  # programs connect to an embedded queue manager only
+        assert isinstance(unit, EmbeddedUnitOfWork)  # programs connect to an embedded queue manager only
         try:
             request = SubscriptionRequest.model_validate_json(arrival.body)
         except ValidationError:
@@ -103,7 +103,7 @@ class SubscriptionServer:
 class _Work:
     """One request: what it changes, and what is put because of it."""
 
-    def __init__(self, unit: SqliteUnitOfWork, broker: BrokerCore, arrival: Arrival) -> None:
+    def __init__(self, unit: EmbeddedUnitOfWork, broker: BrokerCore, arrival: Arrival) -> None:
         self._unit, self._broker, self._arrival = unit, broker, arrival
         self._ids = Ids(broker.qmgr, arrival.seq)
         self._rules = SubscriptionRules(broker, unit, arrival.user or "", arrival.now)

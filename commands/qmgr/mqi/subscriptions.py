@@ -42,7 +42,7 @@ from commands.qmgr.store.connection import OpenQueue, ProgramConnection
 from commands.qmgr.store.dynamic_queues import Close
 from commands.qmgr.store.messages import BODY, MD, SEQ
 from commands.qmgr.store.uncommitted import Match
-from commands.qmgr.store.unit_of_work import Begin, SqliteUnitOfWork
+from commands.qmgr.store.unit_of_work import Begin, EmbeddedUnitOfWork
 from rfh2.ccsid import UTF8_CCSID
 from rfh2.constants import MQFMT_STRING, MQRC_RESOURCE_PROBLEM, MQRC_UNKNOWN_OBJECT_NAME
 from rfh2.mqi_constants import (
@@ -248,7 +248,7 @@ class Subscriber:
                 pending.managed.release()
                 pending.managed.release()
 
-    def begin_retained(self, number: int, action: int, unit: SqliteUnitOfWork) -> Pending:
+    def begin_retained(self, number: int, action: int, unit: EmbeddedUnitOfWork) -> Pending:
         """MQSUBRQ; its answer says how many publications were sent. Raises MqiError."""
         subscription = self._subscription(number)
         if action != MQSR_ACTION_PUBLICATION:
@@ -256,7 +256,7 @@ class Subscriber:
         request = SubscriptionRequest(verb=Verb.RETAINED, sub_id=subscription.sub_id)
         return Pending(self._put(unit, request, subscription.user)[1], subscription.user)
 
-    def begin_close(self, number: int, options: int, unit: SqliteUnitOfWork) -> Pending | None:
+    def begin_close(self, number: int, options: int, unit: EmbeddedUnitOfWork) -> Pending | None:
         """MQCLOSE of a subscription; None where it stays, and there is nothing to wait for. Raises MqiError."""
         subscription = self._subscription(number)
         keeps, removes = options & MQCO_KEEP_SUB, options & MQCO_REMOVE_SUB
@@ -291,7 +291,7 @@ class Subscriber:
         opened = (self._handles[number] for number in self._handles)
         return [each for each in opened if each.sub_id == subscription.sub_id and each.queue.startswith(MANAGED_PREFIX)]
 
-    def take_answer(self, pending: Pending, unit: SqliteUnitOfWork) -> SubscriptionAnswer | None:
+    def take_answer(self, pending: Pending, unit: EmbeddedUnitOfWork) -> SubscriptionAnswer | None:
         """The answer, which leaves its queue; None while there is none."""
         now_us = to_microseconds(self._connected.clock())
         row = unit.uncommitted.find(REPLY_QUEUE, now_us, Match(correl_id=pending.msg_id))
@@ -306,7 +306,7 @@ class Subscriber:
             raise MqiError(MQRC_HOBJ_ERROR, f"handle {number} is not a subscription")
         return subscription
 
-    def _defer_removal(self, unit: SqliteUnitOfWork, sub_id: bytes, user: str) -> bytes:
+    def _defer_removal(self, unit: EmbeddedUnitOfWork, sub_id: bytes, user: str) -> bytes:
         """Leave a request to remove a subscription with the queue manager; its MsgId."""
         request = SubscriptionRequest(verb=Verb.REMOVE, sub_id=sub_id, reply=False)
         seq, msg_id = self._put(unit, request, user, expires=False)
@@ -315,7 +315,7 @@ class Subscriber:
         return msg_id
 
     def _put(
-        self, unit: SqliteUnitOfWork, request: SubscriptionRequest, user: str, expires: bool = True
+        self, unit: EmbeddedUnitOfWork, request: SubscriptionRequest, user: str, expires: bool = True
     ) -> tuple[int, bytes]:
         """Put *request*, which acts as *user*; its number and its MsgId."""
         for queue in (REQUEST_QUEUE, REPLY_QUEUE):

@@ -13,7 +13,7 @@ from typing import Final
 
 from commands.qmgr.mqi.handles import Branch, BranchState, ConnectedProgram
 from commands.qmgr.store.uncommitted import Came
-from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
+from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
 from rfh2.channel.xa import (
     TMFAIL,
     TMJOIN,
@@ -52,7 +52,7 @@ class Transactions:
         self._numbers = 0
         self._scan: list[bytes] = []
 
-    def owner(self, unit: SqliteUnitOfWork) -> str:
+    def owner(self, unit: EmbeddedUnitOfWork) -> str:
         """The owner of what is put and got now: 0 behind the program's is its own unit of work."""
         if self.current is None:
             return f"{self._connected.owner(unit)} 0"
@@ -67,11 +67,11 @@ class Transactions:
         """The program's own unit of work has ended."""
         self.in_syncpoint, self.since = False, None
 
-    def start(self, unit: SqliteUnitOfWork, xid: bytes, flags: int) -> tuple[int, Came]:
+    def start(self, unit: EmbeddedUnitOfWork, xid: bytes, flags: int) -> tuple[int, Came]:
         """xa_start."""
         return self._started(unit, xid, flags), {}
 
-    def _started(self, unit: SqliteUnitOfWork, xid: bytes, flags: int) -> int:
+    def _started(self, unit: EmbeddedUnitOfWork, xid: bytes, flags: int) -> int:
         branch = self._branches.get(xid)
         if self.current is not None:
             return XAER_PROTO
@@ -93,7 +93,7 @@ class Transactions:
         self.current = xid
         return XA_OK
 
-    def end(self, _unit: SqliteUnitOfWork, xid: bytes, flags: int) -> tuple[int, Came]:
+    def end(self, _unit: EmbeddedUnitOfWork, xid: bytes, flags: int) -> tuple[int, Came]:
         """xa_end."""
         return self._left(xid, flags), {}
 
@@ -111,11 +111,11 @@ class Transactions:
         branch.failed |= flags == TMFAIL
         return XA_OK
 
-    def prepare(self, unit: SqliteUnitOfWork, xid: bytes, _flags: int) -> tuple[int, Came]:
+    def prepare(self, unit: EmbeddedUnitOfWork, xid: bytes, _flags: int) -> tuple[int, Came]:
         """xa_prepare."""
         return self._unless_failed(unit, xid, lambda owner: (XA_OK if unit.prepared.add(xid, owner) else XA_RDONLY, {}))
 
-    def commit(self, unit: SqliteUnitOfWork, xid: bytes, flags: int) -> tuple[int, Came]:
+    def commit(self, unit: EmbeddedUnitOfWork, xid: bytes, flags: int) -> tuple[int, Came]:
         """xa_commit, of a branch that is prepared, or with TMONEPHASE of one that is not."""
         if flags not in (TMNOFLAGS, TMONEPHASE):
             return XAER_INVAL, {}
@@ -123,7 +123,7 @@ class Transactions:
             return self._ended(unit, xid, commit=True)
         return self._unless_failed(unit, xid, lambda owner: (XA_OK, unit.uncommitted.commit(owner)))
 
-    def rollback(self, unit: SqliteUnitOfWork, xid: bytes, _flags: int) -> tuple[int, Came]:
+    def rollback(self, unit: EmbeddedUnitOfWork, xid: bytes, _flags: int) -> tuple[int, Came]:
         """xa_rollback."""
         if xid not in self._branches:
             return self._ended(unit, xid, commit=False)
@@ -132,12 +132,12 @@ class Transactions:
             return refused, {}
         return XA_OK, unit.uncommitted.backout(self._branches.pop(xid).owner)
 
-    def forget(self, unit: SqliteUnitOfWork, xid: bytes, _flags: int) -> tuple[int, Came]:
+    def forget(self, unit: EmbeddedUnitOfWork, xid: bytes, _flags: int) -> tuple[int, Came]:
         """xa_forget: of a branch that was ended heuristically, which none is."""
         is_known = xid in self._branches or unit.prepared.number(xid) is not None
         return (XAER_PROTO if is_known else XAER_NOTA), {}
 
-    def recover(self, unit: SqliteUnitOfWork, flags: int, most: int) -> list[bytes]:
+    def recover(self, unit: EmbeddedUnitOfWork, flags: int, most: int) -> list[bytes]:
         """xa_recover: up to *most* of those that are in doubt, the next ones with each call of a scan."""
         if flags & TMSTARTRSCAN:
             self._scan = [xid for _, xid in unit.prepared.in_doubt()]
@@ -153,7 +153,7 @@ class Transactions:
         return bool(mine)
 
     def _unless_failed(
-        self, unit: SqliteUnitOfWork, xid: bytes, end: Callable[[str], tuple[int, Came]]
+        self, unit: EmbeddedUnitOfWork, xid: bytes, end: Callable[[str], tuple[int, Came]]
     ) -> tuple[int, Came]:
         """*end* a branch that is not prepared, by its owner; one that has failed is backed out."""
         refused = self._refused(unit, xid)
@@ -164,19 +164,19 @@ class Transactions:
             return XA_RBROLLBACK, unit.uncommitted.backout(branch.owner)
         return end(branch.owner)
 
-    def _refused(self, unit: SqliteUnitOfWork, xid: bytes) -> int:
+    def _refused(self, unit: EmbeddedUnitOfWork, xid: bytes) -> int:
         """Why a branch that is not prepared cannot be ended; 0 where it can be."""
         branch = self._branches.get(xid)
         if branch is None:
             return XAER_NOTA if unit.prepared.number(xid) is None else XAER_PROTO
         return XA_OK if branch.state is BranchState.ENDED else XAER_PROTO
 
-    def _ended(self, unit: SqliteUnitOfWork, xid: bytes, commit: bool) -> tuple[int, Came]:
+    def _ended(self, unit: EmbeddedUnitOfWork, xid: bytes, commit: bool) -> tuple[int, Came]:
         number = unit.prepared.number(xid)
         if number is None:
             return (XAER_PROTO if xid in self._branches else XAER_NOTA), {}
         return XA_OK, unit.prepared.end(number, commit)
 
 
-XaCall = Callable[[Transactions, SqliteUnitOfWork, bytes, int], tuple[int, Came]]
+XaCall = Callable[[Transactions, EmbeddedUnitOfWork, bytes, int], tuple[int, Came]]
 """One of ``Transactions`` for a branch: its XID and flags in; what XA returns, and what came to queues, out."""

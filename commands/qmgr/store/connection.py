@@ -18,7 +18,7 @@ from typing import Final, Protocol, Self
 from commands.disk.errors import QueueError, UnknownQueueError
 from commands.qmgr.store.database import Database
 from commands.qmgr.store.dynamic_queues import Close
-from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
+from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
 from rfh2.mqi_constants import MQRC_HOBJ_ERROR, MQRC_Q_DELETED
 
 DYNAMIC_NAME: Final = "AMQ.*"
@@ -36,7 +36,7 @@ class OpenQueue:
 class _Store(Protocol):
     @property
     def database(self) -> Database: ...
-    def unit_of_work(self) -> SqliteUnitOfWork: ...
+    def unit_of_work(self) -> EmbeddedUnitOfWork: ...
 
 
 class ProgramConnection:
@@ -97,7 +97,7 @@ class ProgramConnection:
         del self._open[queue.handle]
         return gone
 
-    def number(self, unit: SqliteUnitOfWork) -> int:
+    def number(self, unit: EmbeddedUnitOfWork) -> int:
         """The connection's own number, the owner of its messages in ``uncommitted``; see that *unit* commits."""
         return self._locked(unit.dynamic.connect()) if self._number is None else self._number
 

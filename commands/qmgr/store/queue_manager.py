@@ -35,7 +35,7 @@ from commands.qmgr.store.messages import browse_queue, queue_depth
 from commands.qmgr.store.neighbours import NeighbourRecord, SequenceNumbers, neighbours_in, repository_in, sequence_in
 from commands.qmgr.store.overview import Overview, beginnings, overview
 from commands.qmgr.store.port import LoadedState, StoredMessage
-from commands.qmgr.store.unit_of_work import SqliteUnitOfWork, Tables
+from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork, Tables
 from rfh2.errors import StoreError
 from streams.topic_objects import Namelist
 
@@ -57,7 +57,7 @@ class QueueManagerStore:
         self._name = name
         self.clock = clock
         self._tables = Tables(database, clock)
-        self._unit: SqliteUnitOfWork | None = None
+        self._unit: EmbeddedUnitOfWork | None = None
         self._change = self._read_change()
 
     @classmethod
@@ -138,7 +138,7 @@ class QueueManagerStore:
         return self.database.is_replaced
 
     @translate_errors
-    def unit_of_work(self, lasting: bool = True, waits: bool = True) -> SqliteUnitOfWork:
+    def unit_of_work(self, lasting: bool = True, waits: bool = True) -> EmbeddedUnitOfWork:
         """Begin one. Raises StoreError where the last one is still open, StoreBusyError where another process's is.
 
         lasting, waits: as ``Database.begin`` says.
@@ -148,7 +148,7 @@ class QueueManagerStore:
         self.database.begin(lasting, waits)
         try:
             self._change = self._read_change()
-            self._unit = SqliteUnitOfWork(self._tables)
+            self._unit = EmbeddedUnitOfWork(self._tables)
         except BaseException:
             self.database.rollback()
             raise

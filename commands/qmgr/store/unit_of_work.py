@@ -71,11 +71,11 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 
-def _of(table: str, method: Callable[Concatenate[T, P], R]) -> Callable[Concatenate[SqliteUnitOfWork, P], R]:
+def _of(table: str, method: Callable[Concatenate[T, P], R]) -> Callable[Concatenate[EmbeddedUnitOfWork, P], R]:
     """A *method* of that one of the ``Tables``, for a unit of work that is open; its ``FAILURES`` are StoreErrors."""
 
     @wraps(method)
-    def called(self: SqliteUnitOfWork, /, *args: P.args, **kwargs: P.kwargs) -> R:
+    def called(self: EmbeddedUnitOfWork, /, *args: P.args, **kwargs: P.kwargs) -> R:
         tables = self._tables if self._is_open and self._connection.in_transaction else self._require_open()
         try:
             return method(getattr(tables, table), *args, **kwargs)
@@ -90,7 +90,7 @@ class _Part:
 
     __slots__ = ("_before", "_tables", "_unit")
 
-    def __init__(self, unit: SqliteUnitOfWork, tables: Tables) -> None:
+    def __init__(self, unit: EmbeddedUnitOfWork, tables: Tables) -> None:
         self._unit, self._tables = unit, tables
 
     def __enter__(self) -> None:
@@ -124,7 +124,7 @@ class _Part:
             raise database.translated(failure) from failure
 
 
-class SqliteUnitOfWork:
+class EmbeddedUnitOfWork:
     """A ``UnitOfWork`` (commands.qmgr.store.port has the words); made by ``QueueManagerStore.unit_of_work`` alone.
 
     It has begun; once it has ended it takes no call, whether another one is open or not.
@@ -294,5 +294,5 @@ class SqliteUnitOfWork:
         raise StoreError("this unit of work is over; begin another one")
 
 
-Begin = Callable[[], SqliteUnitOfWork]
+Begin = Callable[[], EmbeddedUnitOfWork]
 """Begins a unit of work of the store."""

@@ -89,7 +89,7 @@ def test_options_and_their_values() -> None:
     assert "--quiet" in offered("--q")
 
 
-@pytest.mark.parametrize("verb", [verb for verb in VERBS if takes_queue_manager(verb) and verb not in ("dev", "home")])
+@pytest.mark.parametrize("verb", [verb for verb in VERBS if takes_queue_manager(verb) and verb != "dev"])
 def test_queue_managers_under_the_home(verb: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert offered(verb, "--home", str(home), "-m", "O") == ["OTHER.QM"]
     assert offered(verb, "--home", f"{home}/none", "-m", "") == []

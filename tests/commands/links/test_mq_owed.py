@@ -24,7 +24,7 @@ from commands.links.ibmmq.record import RecordError
 from commands.qmgr.backlog import Backlog
 from commands.qmgr.processor import Processor, ProcessorSettings
 from commands.qmgr.store import QueueManagerStore
-from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
+from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
 from commands.running.journal import Journal
 from commands.terminal.console import Console
 from rfh2.errors import StoreError
@@ -432,7 +432,7 @@ def _ended_at(world: World, monkeypatch: pytest.MonkeyPatch, where: type, name: 
 
 
 @pytest.mark.faults
-@pytest.mark.parametrize("where", [Connection, SqliteUnitOfWork], ids=["before MQCMIT", "between MQCMIT and SQLite"])
+@pytest.mark.parametrize("where", [Connection, EmbeddedUnitOfWork], ids=["before MQCMIT", "between MQCMIT and SQLite"])
 @pytest.mark.parametrize("paying", [False, True], ids=["undelivered", "paying"])
 def test_the_bridge_ends_on_either_side_of_mqcmit(
     world: World, monkeypatch: pytest.MonkeyPatch, where: type, paying: bool

@@ -407,12 +407,12 @@ def _killed_when(world: World, monkeypatch: pytest.MonkeyPatch, moment: str) -> 
         raise EndError
 
     from commands.links.ibmmq.connection import Connection
-    from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
+    from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
 
     with monkeypatch.context() as patch:
         target: Callable[..., None] = end
         if moment == "between":
-            patch.setattr(SqliteUnitOfWork, "commit", target)
+            patch.setattr(EmbeddedUnitOfWork, "commit", target)
         else:
             patch.setattr(Connection, "commit", target)
         processor = world.processor()

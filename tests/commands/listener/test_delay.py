@@ -21,7 +21,7 @@ from commands.qmgr.mqi.handles import OpenQueues
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.counters import Counters
 from commands.qmgr.store.uncommitted import Uncommitted
-from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
+from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
 from rfh2.errors import StoreError
 from rfh2.mqi_constants import MQOO_INPUT_SHARED, MQOO_OUTPUT, MQPMO_SYNCPOINT
 from rfh2.mqmd import Mqmd, read_mqmd
@@ -130,7 +130,7 @@ def test_a_queue_that_does_not_take_it(store: QueueManagerStore, clock: Clock) -
 
 
 @pytest.mark.rule("LSN-44")
-@pytest.mark.parametrize(("of", "call"), [(SqliteUnitOfWork, "put"), (Uncommitted, "remove"), (Counters, "write")])
+@pytest.mark.parametrize(("of", "call"), [(EmbeddedUnitOfWork, "put"), (Uncommitted, "remove"), (Counters, "write")])
 def test_once_whatever_fails(
     store: QueueManagerStore, clock: Clock, monkeypatch: pytest.MonkeyPatch, of: type, call: str
 ) -> None:

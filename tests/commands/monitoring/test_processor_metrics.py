@@ -13,7 +13,7 @@ from commands.monitoring.metrics import ProcessorMetrics
 from commands.monitoring.observer import Observing
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore, UnitOfWork
-from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
+from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
 from rfh2.errors import StoreError
 from tests.commands.monitoring.traffic import CONTROL, STREAM, publish, put, queue_manager, register
 from tests.commands.network.live_world import LiveWorld
@@ -192,18 +192,18 @@ def test_a_backout_is_counted_and_its_commands_are_not(tmp_path: Path, monkeypat
         measured = Measured(store)
         with store.unit_of_work() as unit:
             register(unit, "S", "a")
-        commit = SqliteUnitOfWork.commit
+        commit = EmbeddedUnitOfWork.commit
 
-        def full(unit: SqliteUnitOfWork) -> None:
+        def full(unit: EmbeddedUnitOfWork) -> None:
             unit.backout()
             raise StoreError("disk full")
 
-        monkeypatch.setattr(SqliteUnitOfWork, "commit", full)
+        monkeypatch.setattr(EmbeddedUnitOfWork, "commit", full)
         with pytest.raises(StoreError):
             measured.processor.drain()
         assert measured.value("qpubsub_backouts_total") == 1
         assert measured.value("qpubsub_units_of_work_total") == 0
         assert measured.value("qpubsub_in_flight") == 0
-        monkeypatch.setattr(SqliteUnitOfWork, "commit", commit)
+        monkeypatch.setattr(EmbeddedUnitOfWork, "commit", commit)
         measured.processor.drain()
         assert measured.value("qpubsub_commands_total", command="RegisterSubscriber", completion="ok") == 1

@@ -18,7 +18,7 @@ from commands.monitoring.observer import Observing
 from commands.monitoring.tracing import Tracing, exporter_to
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore, UnitOfWork
-from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
+from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
 from rfh2 import decode
 from rfh2.errors import StoreError
 from tests.commands.monitoring.traffic import (
@@ -173,11 +173,11 @@ def test_a_command_that_was_backed_out_has_a_span_for_each_try(tmp_path: Path, m
             publish(unit, "a", traced(SAMPLED))
         with monkeypatch.context() as patch:
 
-            def full(unit: SqliteUnitOfWork) -> None:
+            def full(unit: EmbeddedUnitOfWork) -> None:
                 unit.backout()
                 raise StoreError("disk full")
 
-            patch.setattr(SqliteUnitOfWork, "commit", full)
+            patch.setattr(EmbeddedUnitOfWork, "commit", full)
             with pytest.raises(StoreError):
                 traced_.processor.drain()
         traced_.processor.drain()

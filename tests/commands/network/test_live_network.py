@@ -24,7 +24,7 @@ from commands.qmgr.admin.pcf_server import PcfCommandServer
 from commands.qmgr.network.flow_messages import FOLDER
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore
-from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
+from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
 from commands.replay.network.local import NetworkReplay, QueueManagerSetup
 from commands.running.status import status_of
 from rfh2.captured import CapturedMessage
@@ -308,7 +308,7 @@ def test_a_carrier_that_ends_at_any_step_neither_loses_nor_doubles(
         world.put(message("RegSub", "QM3", "a", "BOARD"))
         world.settle()
         name = {"arrived": "discard", "removed": "_waiting"}[after]
-        owner = {"arrived": SqliteUnitOfWork, "removed": Channel}[after]
+        owner = {"arrived": EmbeddedUnitOfWork, "removed": Channel}[after]
         original, calls = getattr(owner, name), [0]
 
         def killed(*given: object) -> object:

@@ -22,7 +22,7 @@ from commands.disk.errors import UndeliverableError
 from commands.qmgr.backlog import Backlog
 from commands.qmgr.processor import Processor, ProcessorSettings
 from commands.qmgr.store import QueueManagerStore, StoreFullError, UnitOfWork
-from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
+from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
 from commands.running.journal import Journal
 from commands.terminal.console import Console
 from rfh2 import Folder, Mqmd, Rfh2, decode
@@ -317,12 +317,12 @@ def test_what_a_failing_commit_would_have_delivered_is_still_owed(
     processor.drain()
     _define(store, LocalQueue("S"))
 
-    def full(unit: SqliteUnitOfWork) -> None:
+    def full(unit: EmbeddedUnitOfWork) -> None:
         unit.backout()
         raise StoreFullError("qmgr.sqlite3")
 
     with monkeypatch.context() as patch:
-        patch.setattr(SqliteUnitOfWork, "commit", full)
+        patch.setattr(EmbeddedUnitOfWork, "commit", full)
         with pytest.raises(StoreFullError):
             processor.drain()
     assert (_told(store, "S"), _owed(store)) == ([], {"S": 1})

@@ -20,7 +20,7 @@ from commands.disk.errors import UndeliverableError
 from commands.qmgr.backlog import Backlog
 from commands.qmgr.processor import Processor, ProcessorSettings
 from commands.qmgr.store import QueueManagerStore, UnitOfWork
-from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
+from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
 from commands.qmgr.tally import ProcessorTally
 from rfh2 import Folder, Mqmd, Rfh2, decode, encode
 from streams.operations import Published
@@ -320,7 +320,7 @@ def test_psmode_other_than_enabled_leaves_commands_where_they_are(home: Home, mo
 def test_a_batch_ends_early_where_another_process_waits(
     home: Home, monkeypatch: pytest.MonkeyPatch, is_awaited: bool, commits: list[int]
 ) -> None:
-    monkeypatch.setattr(SqliteUnitOfWork, "is_awaited", is_awaited)
+    monkeypatch.setattr(EmbeddedUnitOfWork, "is_awaited", is_awaited)
     with _store(home) as store:
         with store.unit_of_work() as unit:
             for _ in range(250):

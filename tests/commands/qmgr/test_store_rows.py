@@ -8,7 +8,7 @@ import pytest
 
 from commands.broker.objects import QueueManager
 from commands.qmgr.store import QueueManagerStore, messages as rows
-from commands.qmgr.store.unit_of_work import SqliteUnitOfWork
+from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
 
 
 @pytest.mark.parametrize("name", ["seq", "user", "expires_at", "body"])
@@ -18,7 +18,7 @@ def test_a_position_is_that_of_its_column(name: str) -> None:
 
 def test_the_columns_are_those_of_the_table(tmp_path: Path) -> None:
     with QueueManagerStore.create(tmp_path, QueueManager("QM1")) as store, store.unit_of_work() as unit:
-        assert isinstance(unit, SqliteUnitOfWork)
+        assert isinstance(unit, EmbeddedUnitOfWork)
         described = unit.database.connection.execute("SELECT name FROM pragma_table_info('messages')").fetchall()
     assert {name for (name,) in described} == set(rows.COLUMNS)
 
