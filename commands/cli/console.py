@@ -31,7 +31,10 @@ _DEFAULT_PORT: Final = "8414"
     "qpubsub console -m QM1",
     "qpubsub console -m QM1 --write",
     "qpubsub console -m QM1 --capture capture.jsonl --setup streams.mqsc",
-    exit_codes={0: "ended by Ctrl-C or SIGTERM", 2: "it cannot listen, or would let anybody in"},
+    exit_codes={
+        0: "ended by Ctrl-C or SIGTERM",
+        2: "it cannot listen, or an address that other machines reach has no users or no TLS",
+    },
 )
 @queue_manager_to_read
 @click.option(
@@ -82,8 +85,8 @@ def command(
     errors and the flow over time; they decode a message that you paste, explain why publications arrive or not, and
     show the broker before and after each message of a capture. They need no network, and do not hold up the processor.
 
-    The console is for this machine alone. On an address that other machines reach it demands passwords and TLS, which
-    the table [console] of the file of --config gives. qpubsub run --console serves it beside the processor.
+    The console is for this machine alone. On an address that other machines reach, it requires passwords and
+    TLS: table [console] in the file of --config. qpubsub run --console serves it beside the processor.
     """
     settings = read_config(config)
     options = console_options(settings.console, listen, "--listen", write)

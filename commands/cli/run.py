@@ -98,7 +98,7 @@ def _configured(ctx: click.Context, _parameter: click.Parameter, path: Path | No
     default=3.0,
     show_default=True,
     metavar="SECONDS",
-    help="Without a sign of life for this time, a standby takes over from this run.",
+    help="A standby takes over if this run gives no sign of life for this time.",
 )
 @click.option(
     "--command-seconds",

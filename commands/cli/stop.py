@@ -39,7 +39,7 @@ _NAP_S: Final = 0.05
 def command(console: Console, qmgr: str, home: Home, wait: float, as_json: bool) -> ExitCode:
     """End the run that works for queue manager QMGR on this machine, as endmqm -w does: SIGTERM, then wait.
 
-    It ends the command under way first. A standby (run --standby) takes over; stop it before.
+    run finishes the command that it works on. Stop a standby (run --standby) before, or it takes over.
     """
     found = processor_of(home, qmgr)
     was_running = found is not None

@@ -197,8 +197,8 @@ class _Task:
 @click.option(
     "--prefix", multiple=True, metavar="STREAM=TOPICSTR", help="A topic string for a stream instead of its name."
 )
-@click.option("--undo", is_flag=True, help="Take back what the last phase did.")
-@click.option("--force", is_flag=True, help="With --undo: take back also what others have changed since.")
+@click.option("--undo", is_flag=True, help="Undo the last phase.")
+@click.option("--force", is_flag=True, help="With --undo: also undo what others have changed since.")
 @click.option(
     "--member", multiple=True, metavar="BROKER=QMGR", help="With --cluster: another broker of the collective."
 )
