@@ -45,7 +45,9 @@ _DEFAULT_PORT: Final = "8414"
     help="Serve the console here; the host is 127.0.0.1 if you give only a port.",
 )
 @click.option(
-    "--write", is_flag=True, help="Allow the console to put dead letters again. Without it, it changes nothing."
+    "--write",
+    is_flag=True,
+    help="Let the console put dead letters again, end programs, and apply MQSC. Without it, it changes nothing.",
 )
 @click.option(
     "--config",
@@ -81,9 +83,10 @@ def command(
 ) -> None:
     """Show queue manager QMGR in the browser, until you stop it (Ctrl-C, SIGTERM).
 
-    The pages show the state, the topic tree, subscriptions, queues with decoded messages, streams, links, dead letters,
-    errors and the flow over time; they decode a message that you paste, explain why publications arrive or not, and
-    show the broker before and after each message of a capture. They need no network, and do not hold up the processor.
+    The pages show the state, the topic tree, subscriptions, queues with decoded messages, streams, definitions as MQSC,
+    links, dead letters, errors and the flow over time; they decode a message that you paste, explain why publications
+    arrive or not, and show the broker before and after each message of a capture. Each page is there as JSON too, for
+    programs (/api/openapi.json). They need no network, and do not hold up the processor.
 
     The console is for this machine alone. On an address that other machines reach, it requires passwords and
     TLS: table [console] in the file of --config. qpubsub run --console serves it beside the processor.

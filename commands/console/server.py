@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import logging
 import socket
 import time
@@ -17,18 +18,20 @@ import h11
 import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from commands.console.access import HEADERS, ConsoleOptions, Doorkeeper, Session
+from commands.console.api import API_PAGES, answer_of, description
 from commands.console.messages import LONGEST_PASTE
-from commands.console.pages import ACTIONS, MENU, PAGES, Page
+from commands.console.pages import ACTIONS, DOWNLOADS, MENU, PAGES, Page
 from commands.console.query import NotThereError, Query
 from commands.console.rendering import ASSETS, address, asset, render
 from commands.console.source import Source
 from commands.disk.open_files import OutOfFiles, carried, open_files
 from commands.running.listening import Service, where_of
+from rfh2.distribution import VERSION
 from rfh2.errors import QPubSubError
 
 # The connections of a console: so many at a time, and each has to say what it wants in time.
@@ -122,6 +125,11 @@ class ConsoleApp:
             Route("/assets/{name}", self._guarded(self._asset, is_open=True)),
         ]
         routes += [Route(path, self._guarded(partial(self._act, path)), methods=["POST"]) for path in ACTIONS]
+        routes += [Route(path, self._guarded(partial(self._file, path))) for path in DOWNLOADS]
+        routes += [
+            Route(path, self._guarded(partial(self._tell, page), is_api=True)) for path, page in API_PAGES.items()
+        ]
+        routes.append(Route("/api/openapi.json", self._guarded(self._describe, is_api=True)))
         refused = dict.fromkeys((400, 404, 405, 413, 500), self._nothing)
         return Starlette(routes=routes, lifespan=self._living, exception_handlers=refused, max_body_size=_LONGEST_FORM)
 
@@ -137,19 +145,26 @@ class ConsoleApp:
             self._comparing.shutdown()
 
     def _guarded(
-        self, answer: Callable[[Request, Session], Awaitable[Response]], is_open: bool = False
+        self,
+        answer: Callable[[Request, Session], Awaitable[Response]],
+        is_open: bool = False,
+        is_api: bool = False,
     ) -> Callable[[Request], Awaitable[Response]]:
-        """*answer*, for requests that may be answered. is_open: also without a password."""
+        """*answer*, for requests that may be answered. is_open: also without a password. is_api: for programs too."""
 
         async def guarded(request: Request) -> Response:
-            response = await self._decided(request, answer, is_open)
+            response = await self._decided(request, answer, is_open, is_api)
             response.headers.update(HEADERS)
             return response
 
         return guarded
 
     async def _decided(
-        self, request: Request, answer: Callable[[Request, Session], Awaitable[Response]], is_open: bool
+        self,
+        request: Request,
+        answer: Callable[[Request, Session], Awaitable[Response]],
+        is_open: bool,
+        is_api: bool,
     ) -> Response:
         door = self._door
         if door.refuses_host(request.headers.get("host")):
@@ -159,6 +174,15 @@ class ConsoleApp:
         if request.method not in _SAFE and door.refuses_origin(request.headers):
             return _refusal(403, "This form was not sent by a page of the console.")
         is_new = session is None
+        if session is None and is_api and door.asks:
+            user = await self._user_of(_basic(request.headers.get("authorization")))
+            if not user:
+                return JSONResponse(
+                    {"error": "Give user and password by HTTP Basic."},
+                    401,
+                    {"WWW-Authenticate": 'Basic realm="qpubsub", charset="UTF-8"'},
+                )
+            return await answer(request, Session("", "", user))
         if session is None:
             if door.asks and not is_open:
                 there = request.url.path + (f"?{request.url.query}" if request.url.query else "")
@@ -200,8 +224,34 @@ class ConsoleApp:
             "write": self._options.write,
             "has_timeline": self._source.has_timeline,
             "said": query.text("said", 500),
+            "version": VERSION,
         }
         return HTMLResponse(render(template, **about, **values), status)
+
+    async def _tell(self, page: Page, request: Request, _session: Session) -> Response:
+        """A page as JSON."""
+        query = Query(dict(request.query_params))
+        try:
+            values = await self._source.ask(lambda state: page.read(state, query), slow=page.slow)
+        except NotThereError as error:
+            return JSONResponse({"error": error.what}, 404)
+        except QPubSubError as error:
+            return JSONResponse({"error": str(error)}, 503)
+        return JSONResponse(answer_of(values))
+
+    async def _describe(self, _request: Request, _session: Session) -> Response:
+        return JSONResponse(description())
+
+    async def _file(self, path: str, request: Request, _session: Session) -> Response:
+        query = Query(dict(request.query_params))
+        try:
+            file = await self._source.ask(lambda state: DOWNLOADS[path](state, query), slow=True)
+        except NotThereError as error:
+            return _refusal(404, error.what)
+        except QPubSubError as error:
+            return _refusal(503, str(error))
+        kept = {"Content-Disposition": f'attachment; filename="{file.name}"'}
+        return Response(file.data, media_type="application/octet-stream", headers=kept)
 
     async def _act(self, path: str, request: Request, session: Session) -> Response:
         act, page = ACTIONS[path]
@@ -237,6 +287,8 @@ class ConsoleApp:
     async def _user_of(self, values: dict[str, str]) -> str:
         """The user whose right password a form has; "" for none, after a pause."""
         user, is_right = values.get("user", "").strip().lower(), self._options.is_right
+        if not user:
+            return ""
         assert is_right is not None
         loop = asyncio.get_running_loop()
         if await loop.run_in_executor(self._comparing, is_right, user, values.get("password", "")[:256]):
@@ -275,6 +327,16 @@ async def _form(request: Request) -> dict[str, str]:
     most = _LONGEST_FORM if is_plain else _LONGEST_ENCODED
     async with request.form(max_files=0, max_fields=50, max_part_size=most) as form:
         return {name: value for name, value in form.items() if isinstance(value, str)}
+
+
+def _basic(header: str | None) -> dict[str, str]:
+    """User and password of HTTP Basic; nothing where there are none."""
+    scheme, _, encoded = (header or "").partition(" ")
+    try:
+        user, _, password = base64.b64decode(encoded, validate=True).decode("utf-8").partition(":")
+    except ValueError:
+        return {}
+    return {"user": user, "password": password} if scheme.lower() == "basic" else {}
 
 
 def _refusal(status: int, why: str) -> HTMLResponse:

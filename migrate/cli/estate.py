@@ -42,8 +42,8 @@ def command() -> None:
     """Migrate all the brokers that estate.toml in DIRECTORY lists.
 
     An embedded queue manager is migrated completely or not at all; on a live one, apply carries out the next checkpoint
-    of its plan. After an interruption, run the same command again: what is done stays done. A queue manager that cannot be
-    reached is named, and the others go on. The work is kept in DIRECTORY/migration.
+    of its plan. After an interruption, run the same command again: what is done stays done. A queue manager that cannot
+    be reached is named, and the others go on. The work is kept in DIRECTORY/migration.
     """
 
 
@@ -123,7 +123,7 @@ def rehearse(asked: Asked) -> ExitCode:
 
 
 @_on_estate(
-    "qpubsub estate apply bank/ --wave 1",
+    "qpubsub estate apply bank/ --wave 1 --create",
     "qpubsub estate apply bank/ --wave 1 --all --confirm stopped",
     former={"--until": "--through"},
 )

@@ -14,16 +14,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, Protocol
 
-from commands.broker.attribute_kinds import Shown
 from commands.mqsc import Administration, Answer, execute, parse
 from commands.mqsc.model import Command, Keyword, Statement, Value
+from commands.mqsc.objects_script import Row
 from commands.qmgr.admin.runner import StatementRunner
 from commands.qmgr.store import QueueManagerStore
 from commands.terminal.counted import counted
 from commands.terminal.users import current_user, groups_of
 from rfh2.errors import MigrationError
-
-Row = Mapping[str, Shown]
 
 _THERE: Final = frozenset({"AMQ8150", "4001", "3311"})
 _NOT_FOUND: Final = frozenset({"AMQ8147", "AMQ8420", "2085", "2428", "3308", "3200"})

@@ -22,9 +22,9 @@ from typing import Final
 from commands.broker.attribute_kinds import Choice, Number, Shown
 from commands.mqsc import attributes as mqsc_kinds
 from commands.mqsc.model import Command, Keyword, Statement
+from commands.mqsc.objects_script import Row, authorities, names, record_key, text
 from commands.mqsc.script import NoMqscFormError, Word, keyword, quoted
-from migrate.live.administrator import Row
-from migrate.live.snapshot import LiveState, authorities, is_alike, names, record_key, text
+from migrate.live.snapshot import LiveState, is_alike
 from migrate.marker import PREFIX as MARKER
 
 QUEUES: Final = ("QLOCAL", "QALIAS", "QMODEL")

@@ -16,8 +16,9 @@ from commands.config.urls import Address
 from commands.links.ibmmq.connection import Connection
 from commands.links.ibmmq.reasons import MqError
 from commands.mqsc.model import Command, Statement
+from commands.mqsc.objects_script import Row
 from commands.mqsc.pcf.client import Replies, replies, request
-from migrate.live.administrator import AdministrationError, Outcome, Row, display_command, judged, whole
+from migrate.live.administrator import AdministrationError, Outcome, display_command, judged, whole
 from rfh2.ccsid import UTF8_CCSID
 from rfh2.constants import MQMT_REQUEST, MQRCCF_COMMAND_FAILED
 from rfh2.errors import CommandError, DecodeError

@@ -24,7 +24,8 @@ from urllib.parse import quote, urlsplit
 from commands.broker.attribute_kinds import Shown
 from commands.config.settings import AdminConfig, ConfigError
 from commands.mqsc.model import Statement
-from migrate.live.administrator import AdministrationError, Outcome, Row, judged, message_number, whole
+from commands.mqsc.objects_script import Row
+from migrate.live.administrator import AdministrationError, Outcome, judged, message_number, whole
 from rfh2.errors import system_words
 
 DEFAULT_PORT: Final = 9443

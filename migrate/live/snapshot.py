@@ -11,10 +11,13 @@ from typing import Final
 
 from commands.broker.attribute_kinds import Choice, Number, Shown
 from commands.mqsc.attributes import QALIAS, QMGR, SUB, TOPIC
-from migrate.live.administrator import AdministrationError, Administrator, Row
+from commands.mqsc.objects_script import Row, authorities, names, record_key, text, word
+from migrate.live.administrator import AdministrationError, Administrator
 from migrate.planned_state import Kind, PlannedObject
 
 EVERYTHING: tuple[Kind, ...] = ("QMGR", "QUEUE", "TOPIC", "NAMELIST", "AUTHREC", "SUB", "RETAINED")
+OF_OBJECTS: Final[tuple[Kind, ...]] = ("QMGR", "QUEUE", "TOPIC", "NAMELIST", "AUTHREC", "SUB")
+"""What a script of the objects has."""
 
 
 @dataclass(slots=True)
@@ -86,36 +89,6 @@ def at_places(planned: Iterable[PlannedObject], live: LiveState) -> list[str]:
     places = {(s.attributes.get("TOPICSTR"), s.attributes.get("DEST")) for s in planned if s.kind == "SUB"}
     rows = live.subscriptions
     return sorted(text(row, "SUBID") for row in rows if (text(row, "TOPICSTR"), text(row, "DEST")) in places)
-
-
-def text(row: Row, keyword: str) -> str:
-    """The value as text, without blanks at its end; "" where there is none."""
-    value = row.get(keyword, "")
-    return ",".join(value) if isinstance(value, tuple) else str(value).rstrip(" ")
-
-
-def word(row: Row, keyword: str) -> str:
-    """A value that is a word of MQSC, in capitals."""
-    return text(row, keyword).upper()
-
-
-def names(row: Row, keyword: str) -> tuple[str, ...]:
-    """A value that lists names; blank ones are none."""
-    value = row.get(keyword, ())
-    listed = value if isinstance(value, tuple) else str(value).split(",")
-    return tuple(name for each in listed if (name := each.strip(" ")))
-
-
-def record_key(row: Row) -> str:
-    """The key of an authority record; the queue manager is named by its object type alone."""
-    kind = word(row, "OBJTYPE")
-    profile = "" if kind == "QMGR" else text(row, "PROFILE")
-    return f"{kind} {profile} {word(row, 'ENTTYPE')} {text(row, 'ENTITY')}"
-
-
-def authorities(row: Row) -> frozenset[str]:
-    """The authorities of a record, in capitals; none where it has none."""
-    return frozenset(name.upper() for name in names(row, "AUTHLIST")) - {"NONE"}
 
 
 def _named(rows: Iterable[Row], keyword: str) -> dict[str, Row]:

@@ -35,6 +35,7 @@ from commands.links.ibmmq.manager import MqMessages
 from commands.links.ibmmq.publications import native_of
 from commands.links.ibmmq.reasons import MqError
 from commands.model import Publish
+from commands.mqsc.objects_script import Row, authorities, names, text, word
 from migrate.assemble import assemble
 from migrate.legacy_state import (
     BrokerItem,
@@ -50,8 +51,8 @@ from migrate.legacy_state import (
     SubPoint,
     Unread,
 )
-from migrate.live.administrator import Administrator, Row
-from migrate.live.snapshot import LiveState, authorities, names, read_live, text, word
+from migrate.live.administrator import Administrator
+from migrate.live.snapshot import LiveState, read_live
 from rfh2.errors import DecodeError, MigrationError, QPubSubError
 from rfh2.message import encode
 from rfh2.mqi_constants import MQRC_NO_RETAINED_MSG

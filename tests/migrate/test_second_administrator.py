@@ -16,6 +16,7 @@ import pytest
 
 from commands.broker.objects import QueueManager
 from commands.mqsc import parse
+from commands.mqsc.objects_script import names, text
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore
 from migrate import embedded, strmqbrk
@@ -26,7 +27,7 @@ from migrate.live.applying import Applier, StoppedError
 from migrate.live.checkpoints import Action
 from migrate.live.journal import Journal
 from migrate.live.opening import LiveQueueManager
-from migrate.live.snapshot import LiveState, names, read_live, text
+from migrate.live.snapshot import LiveState, read_live
 from migrate.live.undoing import Undoing
 from migrate.plan import MigrationPlan, PlanOptions, Tool
 from migrate.planned_state import read_planned

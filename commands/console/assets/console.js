@@ -88,6 +88,16 @@ if (tree !== null) {
   again();
 }
 
+// Copying, where the browser lets a page do it.
+
+for (const button of document.querySelectorAll("button[data-copy]")) {
+  button.hidden = navigator.clipboard === undefined;
+  button.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent);
+    button.textContent = "Copied";
+  });
+}
+
 // Keys
 
 function rows() {

@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 from commands.mqsc.model import Statement
+from commands.mqsc.objects_script import Row
 from migrate.live import journal as journal_module
-from migrate.live.administrator import MemoryAdministrator, Outcome, Row
+from migrate.live.administrator import MemoryAdministrator, Outcome
 from migrate.live.applying import Applier, wanted_checkpoints
 from migrate.live.journal import Journal
 from migrate.live.loading import PROGRESS_QUEUE

@@ -13,8 +13,9 @@ from commands.links.ibmmq.manager import MqMessages
 from commands.links.ibmmq.publications import RETAIN
 from commands.model import Publish
 from commands.mqsc.model import Statement
+from commands.mqsc.objects_script import Row
 from migrate import strmqbrk
-from migrate.live.administrator import MemoryAdministrator, Outcome, Row
+from migrate.live.administrator import MemoryAdministrator, Outcome
 from migrate.live.state_of import retained_copies, state_of
 from migrate.plan import PlanOptions
 from migrate.target import Target

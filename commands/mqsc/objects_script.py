@@ -1,26 +1,100 @@
-"""The objects of a live queue manager as an MQSC script: what ``--existing`` of strmqbrk and migmbbrk takes.
+"""The objects of a queue manager as an MQSC script, from what DISPLAY shows: to keep them, or to make them elsewhere.
 
-It has what a plan depends on: attributes of the queue manager, queues, topic objects, namelists, authority records, and
-subscriptions with names. Objects that every queue manager has are altered, others are defined with REPLACE.
+It has attributes of the queue manager, queues, topic objects, namelists, authority records, and subscriptions with
+names. Objects that every queue manager has are altered, others are defined with REPLACE.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
 
-from commands.broker.attribute_kinds import Choice, Number
-from commands.broker.objects import TEMPORARY
+from commands.broker.attribute_kinds import Choice, Number, Shown
+from commands.broker.objects import TEMPORARY, Objects, QueueManager
 from commands.mqsc import attributes as mqsc_kinds
+from commands.mqsc.administration import Administration
 from commands.mqsc.attributes import ObjectKind
+from commands.mqsc.execute import execute
+from commands.mqsc.model import Command, Keyword, Statement, Value
 from commands.mqsc.script import Attribute, NoMqscFormError, Word, comment, quoted, statement
-from migrate.live.administrator import Row
-from migrate.live.snapshot import LiveState, names, text, word
-from migrate.planned_state import Kind
-from migrate.target import Target
 
-KINDS: Final[tuple[Kind, ...]] = ("QMGR", "QUEUE", "TOPIC", "NAMELIST", "AUTHREC", "SUB")
-"""What has to be read for the script."""
+Row = Mapping[str, Shown]
+"""The attributes of an object, by keyword, as DISPLAY shows them."""
+
+
+class ShownObjects(Protocol):
+    """What DISPLAY shows, by name; records by object type, profile, entity type and entity."""
+
+    @property
+    def qmgr(self) -> Row: ...
+    @property
+    def queues(self) -> Mapping[str, Row]: ...
+    @property
+    def topics(self) -> Mapping[str, Row]: ...
+    @property
+    def namelists(self) -> Mapping[str, Row]: ...
+    @property
+    def records(self) -> Mapping[str, frozenset[str]]: ...
+    @property
+    def subscriptions(self) -> Sequence[Row]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    qmgr: Row
+    queues: Mapping[str, Row]
+    topics: Mapping[str, Row]
+    namelists: Mapping[str, Row]
+    records: Mapping[str, frozenset[str]]
+    subscriptions: Sequence[Row]
+
+
+def shown_by(administration: Administration) -> ShownObjects:
+    """What DISPLAY shows of a queue manager in memory."""
+
+    def rows(target: str, name: str | None = "*") -> list[Row]:
+        named = None if name is None else Value(name, quoted=True)
+        command = Command("DISPLAY", target, named, (Keyword("ALL", None),))
+        return list(execute(Statement(1, 1, (), f"DISPLAY {target}", command), administration).objects)
+
+    def by_name(target: str) -> dict[str, Row]:
+        return {text(row, target): row for row in rows(target)}
+
+    records = {record_key(row): authorities(row) for row in rows("AUTHREC", None)}
+    lists = by_name("QUEUE"), by_name("TOPIC"), by_name("NAMELIST")
+    return _Shown(rows("QMGR", None)[0], *lists, records, rows("SUB"))
+
+
+def text(row: Row, keyword: str) -> str:
+    """The value as text, without blanks at its end; "" where there is none."""
+    value = row.get(keyword, "")
+    return ",".join(value) if isinstance(value, tuple) else str(value).rstrip(" ")
+
+
+def word(row: Row, keyword: str) -> str:
+    """A value that is a word of MQSC, in capitals."""
+    return text(row, keyword).upper()
+
+
+def names(row: Row, keyword: str) -> tuple[str, ...]:
+    """A value that lists names; blank ones are none."""
+    value = row.get(keyword, ())
+    listed = value if isinstance(value, tuple) else str(value).split(",")
+    return tuple(name for each in listed if (name := each.strip(" ")))
+
+
+def record_key(row: Row) -> str:
+    """The key of an authority record; the queue manager is named by its object type alone."""
+    kind = word(row, "OBJTYPE")
+    profile = "" if kind == "QMGR" else text(row, "PROFILE")
+    return f"{kind} {profile} {word(row, 'ENTTYPE')} {text(row, 'ENTITY')}"
+
+
+def authorities(row: Row) -> frozenset[str]:
+    """The authorities of a record, in capitals; none where it has none."""
+    return frozenset(name.upper() for name in names(row, "AUTHLIST")) - {"NONE"}
+
 
 _QUEUES: Final = {"QLOCAL": mqsc_kinds.QLOCAL, "QALIAS": mqsc_kinds.QALIAS, "QMODEL": mqsc_kinds.QMODEL}
 _OBJECT_TYPES: Final = ("QUEUE", "TOPIC", "NAMELIST", "QMGR")
@@ -28,9 +102,9 @@ _OBJECT_TYPES: Final = ("QUEUE", "TOPIC", "NAMELIST", "QMGR")
 _NOT_OF_A_SUB: Final = frozenset({"DESTCORL", "TOPICOBJ", "DESTCLAS", "GROUPSUB"})
 
 
-def script_of(live: LiveState, qmgr: str) -> Iterator[str]:
+def script_of(live: ShownObjects, qmgr: str) -> Iterator[str]:
     """The lines. What MQSC has no form for is a comment."""
-    fresh = Target.fresh(qmgr).objects
+    fresh = Objects(QueueManager(qmgr))
     yield comment(f"objects of queue manager {qmgr}, as DISPLAY showed them")
     yield from _written("ALTER QMGR", _given(mqsc_kinds.QMGR, live.qmgr))
     for name, row in live.queues.items():
@@ -57,7 +131,7 @@ def _subscriptions(rows: Iterable[Row]) -> Iterator[str]:
             yield from _defined("SUB", text(row, "SUB"), _given(mqsc_kinds.SUB, row, without=_NOT_OF_A_SUB))
 
 
-def _records(live: LiveState) -> Iterator[str]:
+def _records(live: ShownObjects) -> Iterator[str]:
     for key, granted in sorted(live.records.items()):
         kind, rest = key.split(" ", 1)
         for entity_type in ("PRINCIPAL", "GROUP"):
