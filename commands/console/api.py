@@ -26,7 +26,7 @@ API_PAGES: Final = {f"/api{'/overview' if page.path == '/' else page.path}": pag
 
 def answer_of(values: Mapping[str, Any]) -> dict[str, Any]:
     """What a program gets of a page's values; ``format`` grows when a key goes or changes its meaning."""
-    return {"format": 1, **{name: _plain(value) for name, value in values.items() if name not in _OF_THE_PAGE}}
+    return {name: _plain(value) for name, value in values.items() if name not in _OF_THE_PAGE} | {"format": 1}
 
 
 def _plain(value: Any) -> Any:

@@ -39,6 +39,18 @@ def overview(state: State, _query: Query) -> dict[str, Any]:
     }
 
 
+def in_short(state: State) -> dict[str, Any]:
+    """A row of the list of queue managers."""
+    status = status_of(state.store, state.now)
+    return {
+        "running": status["processor"]["running"],
+        "subscriptions": status["subscriptions"],
+        "messages": sum(row["depth"] for row in status["queues"].values()),
+        "waiting": status["input"]["waiting"],
+        "dead_letters": status["dead_letters"]["looked_into"],
+    }
+
+
 def _reason(row: dict[str, Any]) -> dict[str, Any]:
     return {**row, "text": "" if row["reason"] is None else reason_text(row["reason"])}
 

@@ -162,7 +162,7 @@ PAGES: Final = (
         "c",
         "A message that you give, as qpubsub decode --explain shows it.",
         ("text", "format", "explain", "setup"),
-        ("text", "format", "explain", "setup", "messages", "more", "problem"),
+        ("text", "explain", "setup", "messages", "more", "problem"),
         slow=True,
         takes=True,
     ),
