@@ -10,7 +10,6 @@ from typing import Final
 import click
 
 from commands.config.home import Home
-from commands.mqsc.objects_script import script_of
 from commands.options.verb import verb
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
@@ -19,7 +18,7 @@ from migrate.extract import REPLY_QUEUE
 from migrate.fingerprint import fingerprint
 from migrate.legacy_state import LegacyState
 from migrate.live.interrogation import Interrogation
-from migrate.live.snapshot import OF_OBJECTS, read_live
+from migrate.live.snapshot import objects_script
 from migrate.live.state_of import retained_copies, state_of
 from migrate.readers import state_json
 from rfh2.captures import write_captures
@@ -125,7 +124,7 @@ def command(
         publications = None if live.store is None else live.store.load_state()[2]
         copies = None if live.connection is None else retained_copies(live.connection)
         state = state_of(live.administrator, datetime.now(UTC), publications, copies)
-        script = None if objects is None else list(script_of(read_live(live.administrator, OF_OBJECTS), qmgr))
+        script = None if objects is None else list(objects_script(live.administrator, qmgr))
     if objects is not None and script is not None:
         with console.data_to(objects):
             console.binary.write("".join(f"{line}\n" for line in script).encode("utf-8", "backslashreplace"))

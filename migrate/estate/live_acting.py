@@ -24,7 +24,6 @@ from pathlib import Path
 
 from commands.config.settings import ConfigError, read_config
 from commands.disk.permissions import make_directory
-from commands.mqsc.objects_script import script_of
 from commands.terminal.counted import counted
 from migrate.estate.acting import rehearsed, remember, tried, why_not, why_too_old
 from migrate.estate.jobs import BrokerJob, BrokerResult, acted_on, current, measured, reached, with_extracted
@@ -36,7 +35,7 @@ from migrate.live.differences import compare
 from migrate.live.interrogation import Interrogation
 from migrate.live.journal import JOURNAL, Journal
 from migrate.live.opening import LiveQueueManager, open_live
-from migrate.live.snapshot import OF_OBJECTS, read_live
+from migrate.live.snapshot import objects_script, read_live
 from migrate.live.state_of import retained_copies, state_of
 from migrate.live.undoing import Undoing
 from migrate.log import changed_since
@@ -65,7 +64,7 @@ def extract_broker(job: BrokerJob) -> BrokerResult:
                 said = _asked(job, live) if waiting[0] == ANSWERS else _displayed(job, live)
         if OBJECTS in waiting:
             with queue_manager(job) as live:
-                lines = script_of(read_live(live.administrator, OF_OBJECTS), job.qmgr)
+                lines = objects_script(live.administrator, job.qmgr)
                 script = "".join(f"{line}\n" for line in lines)
             job.files.write_extracted(OBJECTS, script.encode("utf-8", "surrogatepass"))
         made = with_figures(_with(current(with_extracted(job)), job, said))

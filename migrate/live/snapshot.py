@@ -5,19 +5,18 @@ Whether a value that is wanted is the one that a queue manager shows, whatever i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
 from commands.broker.attribute_kinds import Choice, Number, Shown
 from commands.mqsc.attributes import QALIAS, QMGR, SUB, TOPIC
-from commands.mqsc.objects_script import Row, authorities, names, record_key, text, word
+from commands.mqsc.objects_script import Row, authorities, names, record_key, script_of, text, word
 from migrate.live.administrator import AdministrationError, Administrator
 from migrate.planned_state import Kind, PlannedObject
 
 EVERYTHING: tuple[Kind, ...] = ("QMGR", "QUEUE", "TOPIC", "NAMELIST", "AUTHREC", "SUB", "RETAINED")
-OF_OBJECTS: Final[tuple[Kind, ...]] = ("QMGR", "QUEUE", "TOPIC", "NAMELIST", "AUTHREC", "SUB")
-"""What a script of the objects has."""
+_OF_OBJECTS: Final[tuple[Kind, ...]] = ("QMGR", "QUEUE", "TOPIC", "NAMELIST", "AUTHREC", "SUB")
 
 
 @dataclass(slots=True)
@@ -74,6 +73,11 @@ def read_live(
                 rows = administrator.display("TPSTATUS", "#")
                 live.retained = frozenset(text(row, "TOPICSTR") for row in rows if word(row, "RETAINED") == "YES")
     return live
+
+
+def objects_script(administrator: Administrator, qmgr: str) -> Iterator[str]:
+    """The objects as a script, for ``--existing`` of strmqbrk and migmbbrk. Raises AdministrationError."""
+    return script_of(read_live(administrator, _OF_OBJECTS), qmgr)
 
 
 def qmgr_row(administrator: Administrator) -> Row:
