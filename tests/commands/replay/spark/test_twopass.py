@@ -16,7 +16,7 @@ from pyspark.sql import (
 )
 
 from commands.replay.arrivals import in_order
-from commands.replay.spark import CAPTURED, SchemaError, control, replayed
+from commands.replay.spark import CAPTURED, SchemaError, control, prepare, replayed
 from commands.replay.spark.testing import assert_puts_equal, sample_capture
 from commands.replay.workload import Workload, WorkloadOptions, setup_script
 from rfh2.captured import CapturedMessage
@@ -69,6 +69,24 @@ def test_equal_to_local(spark: SparkSession, semantics: str, setup: str) -> None
         assert not difference(got, local_puts(capture, setup, semantics))
 
     check()
+
+
+def test_many_live_subscriptions_are_not_sent_to_each_range(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of ten ranges, each with nearly all subscriptions, several share a task; whoever asks for ten gets ten."""
+    monkeypatch.setattr(prepare, "_MESSAGES_PER_RANGE", 10)
+    knobs = WorkloadOptions(messages=100, streams=1, subscribers=2)
+    setup = setup_script(knobs) + "".join(f"DEFINE SUB(S{n}) TOPICSTR('#') DEST(AUDIT)\n" for n in range(30))
+    capture = list(Workload(knobs).messages())
+    given_frame = frame(spark, capture)
+    tasks = F.spark_partition_id().alias("task")
+    found = {}
+    for ranges in (None, 10):
+        puts = replayed(given_frame, setup, ranges=ranges, tasks=2)
+        found[ranges] = puts.select(tasks).distinct().count()
+        assert not difference(puts_of(puts), local_puts(capture, setup))
+    assert found == {None: 3, 10: 10}
 
 
 def test_a_monotonic_clock(spark: SparkSession) -> None:
