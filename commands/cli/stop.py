@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import time
 from typing import Final
 
 import click
 
-from commands.config.home import Home
+from commands.config.home import Home, process_here
 from commands.disk.errors import QueueManagerInUseError
 from commands.options.queue_manager import queue_manager
 from commands.options.verb import json_option, verb
@@ -39,7 +38,7 @@ _NAP_S: Final = 0.05
 def command(console: Console, qmgr: str, home: Home, wait: float, as_json: bool) -> ExitCode:
     """End the run that works for queue manager QMGR on this machine, as endmqm -w does: SIGTERM, then wait.
 
-    It ends the command under way first. A standby (run --standby) takes over; stop it before.
+    It ends the command under way first. In PostgreSQL a run that waits takes over; stop it before.
     """
     found = processor_of(home, qmgr)
     was_running = found is not None
@@ -52,9 +51,9 @@ def command(console: Console, qmgr: str, home: Home, wait: float, as_json: bool)
 
 
 def _end(home: Home, qmgr: str, holder: str, wait: float) -> None:
-    pid, _, host = holder.partition(" on ")
+    pid = holder.partition(" on ")[0]
     # It has begun to hold the lock and has not said who it is, or it is on another machine.
-    if not pid.isdecimal() or host not in ("", socket.gethostname()):
+    if not pid.isdecimal() or holder not in (pid, process_here(int(pid))):
         raise QueueManagerInUseError(qmgr, holder)
     os.kill(int(pid), signal.SIGTERM)
     deadline = time.monotonic() + wait

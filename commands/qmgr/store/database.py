@@ -40,6 +40,10 @@ MANY: Final = 50
 """The rows that ``Database.write`` writes with one statement: so many that the statement itself costs little."""
 
 
+PROCESSOR: Final = 0
+"""The number of the command processor's lock; those of connections are above it."""
+
+
 class Durability(StrEnum):
     """What a commit outlasts. FULL: loss of power. NORMAL: the end of any process; power loss may undo the last."""
 
@@ -146,6 +150,12 @@ class Database(Protocol):
     def sizes(self) -> tuple[int, int, int]:
         """Bytes of the database; of these, what new messages fill before it grows; and of its write-ahead log."""
 
+    def sessions(self) -> tuple[dict[str, int], int]:
+        """How many connections to the server each process has for this queue manager; and how many the server allows.
+
+        None, and 0, where there is no server.
+        """
+
     def change(self) -> int:
         """A number that differs once another connection has committed."""
 
@@ -176,6 +186,12 @@ class Database(Protocol):
 
     def has_processor(self) -> bool:
         """Whether there is one."""
+
+    def instances(self) -> list[tuple[int, str]]:
+        """The instances of ``run``: PROCESSOR for the one that works, other numbers for those that wait.
+
+        With each its process; in PostgreSQL with its machine: ``PID on HOST``.
+        """
 
     @property
     def newest(self) -> int:
