@@ -139,7 +139,7 @@ def _lines(status: dict[str, Any]) -> Iterator[str]:
     yield f"Database {megabytes[0]}, {megabytes[1]} of it free; write-ahead log {megabytes[2]}"
     if size["most_sessions"]:
         by = ", ".join(f"{count} by process {process}" for process, count in size["sessions"].items())
-        yield f"Connections to the server for this queue manager: {by}; the server allows {size['most_sessions']} in all"
+        yield f"Connections to the server: {by}; it allows {size['most_sessions']} in all"
     yield ""
     yield "  depth  oldest       put       got  queue"
     for name, row in sorted(status["queues"].items(), key=lambda item: (-item[1]["depth"], item[0])):

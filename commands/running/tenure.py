@@ -10,15 +10,21 @@ In PostgreSQL there may be as many as wanted, on whatever machines they are, and
 Each unit of work asks for the epoch (``PostgresqlDatabase.begin``), so an instance that was held up changes nothing
 when it goes on. One that was stopped in the middle of a unit of work would keep all others waiting; the next instance
 has the server end that session, which backs its unit of work out.
+
+The active instance answers what ``status``, ``stop``, the console and DISPLAY CONN ask on other machines: they write a
+question to the database, and it looks for questions when it asks for the epoch.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import signal
 import threading
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from commands.config.home import Home, PostgresqlHome
@@ -26,8 +32,10 @@ from commands.disk.errors import QueueManagerInUseError, StoreBusyError, Superse
 from commands.disk.lock import LOOKED_AT_S, PROCESSOR_LOCK, HolderLock
 from commands.qmgr.store import Durability
 from commands.qmgr.store.database import PROCESSOR, Database, EngineError
+from commands.qmgr.store.listeners import LISTENERS, answers
 from commands.qmgr.store.opening import begin_epoch, connect_postgresql, directory_of, require_readable, take_over
 from commands.qmgr.store.queue_manager import PATIENCE_S
+from commands.running.journal import STATUS, here
 from commands.running.service_manager import Heartbeat
 from commands.terminal.stopping import stopping
 from rfh2.errors import StoreError
@@ -123,6 +131,9 @@ class _OfDatabase:
                 self._database.unlock(PROCESSOR)
             elif not is_taken and not self._database.has_lock(PROCESSOR):
                 self._database.try_lock(PROCESSOR)
+            if not is_taken:
+                for number, question in self._database.questions():
+                    self._database.answer(number, _answer(self._database.directory, question))
         if is_taken:
             raise self.superseded()
 
@@ -132,6 +143,19 @@ class _OfDatabase:
     def end(self) -> None:
         if os.getpid() == self._pid:
             self._database.close()
+
+
+STOP: Final = "stop"
+"""The question that asks an instance to end."""
+
+
+def _answer(directory: Path, question: str) -> str:
+    if question == STOP:
+        os.kill(os.getpid(), signal.SIGTERM)
+        return ""
+    if question == STATUS:
+        return json.dumps(here(directory))
+    return json.dumps(answers(directory, question.removeprefix(LISTENERS)))
 
 
 def _in_database(home: PostgresqlHome, qmgr: str, lease_s: float, waiting: Waiting | None) -> Tenure | None:

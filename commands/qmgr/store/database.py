@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from enum import StrEnum
 from functools import wraps
 from pathlib import Path
-from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar, runtime_checkable
 
 from rfh2.errors import StoreError
 
@@ -156,6 +156,12 @@ class Database(Protocol):
         None, and 0, where there is no server.
         """
 
+    def ask(self, question: str) -> str | None:
+        """What the instance of ``run`` that works on another machine answers (``running.tenure``).
+
+        None where none does so in time, or it has the ``directory`` of this machine.
+        """
+
     def change(self) -> int:
         """A number that differs once another connection has committed."""
 
@@ -229,6 +235,7 @@ class Database(Protocol):
         """Give back the connection."""
 
 
+@runtime_checkable
 class HasDatabase(Protocol):
     @property
     def database(self) -> Database: ...

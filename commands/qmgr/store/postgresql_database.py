@@ -31,6 +31,7 @@ from commands.disk.errors import (
     StoreFullError,
     SupersededError,
 )
+from commands.disk.lock import PROCESSOR_LOCK, HolderLock, is_held
 from commands.disk.permissions import make_directory
 from commands.qmgr.store.database import PROCESSOR, Cursor, Durability, EngineError, Values
 from commands.qmgr.store.postgresql_schema import FIRST_VERSION, NUMBERED, script
@@ -82,6 +83,9 @@ _PROCESSORS: Final = """SELECT n.nspname, a.application_name FROM pg_namespace A
     JOIN pg_locks AS l ON l.classid::bigint = n.oid::bigint & 2147483647 JOIN pg_stat_activity AS a USING (pid)
     WHERE starts_with(n.nspname, %s) AND l.locktype = 'advisory' AND l.objid = 0 AND l.objsubid = 2 AND l.granted
     AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())"""
+_SEARCH_PATH: Final = sql.SQL("SET search_path = {}")
+_ASK: Final = "INSERT INTO questions (question) VALUES (%s) RETURNING number"
+_ANSWERED_S: Final = 3.0
 _SESSIONS: Final = """SELECT application_name, count(*), current_setting('max_connections')::bigint
     FROM pg_stat_activity WHERE starts_with(application_name, 'qpubsub ') AND datname = current_database()
     AND split_part(application_name, ' for ', 2) = split_part(?, ' for ', 2) GROUP BY 1 ORDER BY 1"""
@@ -199,6 +203,7 @@ class PostgresqlDatabase:
         self._numbers_before: dict[str, int] = {}
         self._idle_s: float | None = None
         self._locks: set[int] = set()  # the numbers of the session's locks
+        self._here = HolderLock(directory / PROCESSOR_LOCK)  # says on this machine that the processor is here
         _own_directory(home.directory, directory)
         self.connection = _Connection(self._connected())
         if not create and not self._namespace():
@@ -208,7 +213,7 @@ class PostgresqlDatabase:
     def _connected(self) -> psycopg.Connection[Any]:
         session = _session(self._home, self._name)
         schema = sql.Identifier(self._schema)
-        session.execute(sql.SQL("SET search_path = {}").format(schema))
+        session.execute(_SEARCH_PATH.format(schema))
         self._settings = None
         return session
 
@@ -406,6 +411,32 @@ class PostgresqlDatabase:
         rows = [(_process(program), count, most) for program, count, most in found]
         return {process: count for process, count, _ in rows}, rows[0][2] if rows else 0
 
+    # Questions of other machines, in sessions of their own: who asks or answers may have a unit of work open.
+
+    def ask(self, question: str) -> str | None:
+        if is_held(self.directory / PROCESSOR_LOCK) or not self.has_processor():
+            return None
+        deadline = time.monotonic() + _ANSWERED_S
+        with _session(self._home, self._name) as session:
+            session.execute(_SEARCH_PATH.format(sql.Identifier(self._schema)))
+            (number,) = session.execute(_ASK, (question,)).fetchone() or (0,)
+            answer = None
+            while answer is None and time.monotonic() < deadline:
+                time.sleep(_NAP_S)
+                found = session.execute("SELECT answer FROM questions WHERE number = %s", (number,)).fetchone()
+                answer = None if found is None else found[0]
+            session.execute("DELETE FROM questions WHERE number = %s", (number,))
+        return answer
+
+    def questions(self) -> list[tuple[int, str]]:
+        """What is not answered yet."""
+        return self.connection.execute("SELECT number, question FROM questions WHERE answer IS NULL").fetchall()
+
+    def answer(self, number: int, answer: str) -> None:
+        """Answer a question; those that nobody waits for any more are deleted."""
+        self.connection.execute("UPDATE questions SET answer = ? WHERE number = ?", (answer, number))
+        self.connection.execute("DELETE FROM questions WHERE asked_at < now() - interval '1 minute'")
+
     def heard(self, timeout_s: float) -> bool:
         time.sleep(timeout_s)
         return False
@@ -466,6 +497,8 @@ class PostgresqlDatabase:
         taken = self.connection.execute(_LOCK, (self._lock_class(), number)).fetchone()
         if taken[0]:
             self._locks.add(number)
+            if number == PROCESSOR:
+                self._here.take()
         return bool(taken[0])
 
     def has_lock(self, number: int) -> bool:
@@ -491,6 +524,8 @@ class PostgresqlDatabase:
     def unlock(self, number: int) -> None:
         """Release a lock; it is no error if the connection has ended."""
         self._locks.discard(number)
+        if number == PROCESSOR:
+            self._here.release()
         with suppress(EngineError):
             self.connection.execute(_UNLOCK, (self._lock_class(), number))
 
@@ -567,6 +602,7 @@ class PostgresqlDatabase:
         return StoreError(f"{self.path}: {error}")
 
     def close(self) -> None:
+        self._here.release()
         session = self.connection.session
         if self._own and not session.broken and not session.closed:
             with suppress(psycopg.Error):

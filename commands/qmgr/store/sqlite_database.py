@@ -228,6 +228,8 @@ class SqliteDatabase:
     def _lock_file(self, number: int) -> Path:
         return self.directory / _CONNECTION_LOCK.format(number)
 
+    def ask(self, question: str) -> None: ...
+
     def sessions(self) -> tuple[dict[str, int], int]:
         return {}, 0
 
