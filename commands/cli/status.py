@@ -112,7 +112,7 @@ def _lines(status: dict[str, Any]) -> Iterator[str]:
     yield _processor_line(processor)
     for each in processor["instances"]:
         if each["mode"] == "standby":
-            yield f"Process {each['pid']}: running as standby"
+            yield f"Process {each['pid']} on {each['host']}: running as standby"
     if processor["running"] and (stuck := processor.get("waiting")):
         yield f"Waiting since {stuck['since']}: {stuck['text']}"
     if processor["running"] and (link := processor.get("link")):
@@ -137,6 +137,9 @@ def _lines(status: dict[str, Any]) -> Iterator[str]:
     size = status["database"]
     megabytes = [f"{size[key] / 1e6:,.1f} MB" for key in ("bytes", "free_bytes", "log_bytes")]
     yield f"Database {megabytes[0]}, {megabytes[1]} of it free; write-ahead log {megabytes[2]}"
+    if size["most_sessions"]:
+        by = ", ".join(f"{count} by process {process}" for process, count in size["sessions"].items())
+        yield f"Connections to the server: {by}; it allows {size['most_sessions']} in all"
     yield ""
     yield "  depth  oldest       put       got  queue"
     for name, row in sorted(status["queues"].items(), key=lambda item: (-item[1]["depth"], item[0])):

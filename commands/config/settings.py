@@ -52,6 +52,13 @@ class ConfigError(QPubSubError):
         return f"{self.where}: {self.why}"
 
 
+NO_STANDBY: Final = (
+    "is gone; in a home in PostgreSQL every run waits to take over; in a directory, have systemd or Kubernetes start "
+    "run again"
+)
+"""What to do instead of ``run --standby``."""
+
+
 class Secret(BaseModel):
     """The user and password of the bridge at the other side. At most one of password_file and password_env."""
 
@@ -319,7 +326,6 @@ class RunConfig(BaseModel):
     log: Path | None = None
     log_format: Literal["json", "text"] | None = None
     durability: Literal["full", "normal"] | None = None
-    standby: bool | None = None
     lease: Annotated[float, Field(ge=0.5)] | None = None
     command_seconds: Annotated[float, Field(ge=0)] | None = None
     command_topics: Annotated[int, Field(ge=0)] | None = None
@@ -498,6 +504,8 @@ def config_of(path: Path) -> tuple[Config | None, tuple[ConfigFault, ...]]:
 def _fault(text: str, loc: tuple[int | str, ...], kind: str, message: str) -> ConfigFault:
     keys = [str(part) for part in loc]
     why = f"there is no such key{_suggestion(keys)}" if kind == "extra_forbidden" else message
+    if keys == ["run", "standby"]:
+        why = NO_STANDBY
     return ConfigFault(".".join(keys), why, _line_of(text, keys))
 
 

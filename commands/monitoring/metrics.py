@@ -234,7 +234,7 @@ class StateCollector(Collector):
         try:
             with self._open() as store:
                 overview(families, store.overview(), choice, now)
-                connected(families, AskedListeners(store.directory).reports(), choice)
+                connected(families, AskedListeners(store.database).reports(), choice)
                 if choice.topics or choice.subscriptions:
                     with store.one_moment():
                         of_subscriptions, of_topics = store.counts()

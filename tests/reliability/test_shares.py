@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from commands.config.home import PostgresqlHome
+from tests.postgresql import needs_postgresql
 from tests.reliability.shares import KINDS, out_of_order, trial
 
 pytestmark = [pytest.mark.nightly, pytest.mark.faults]
@@ -13,8 +15,11 @@ pytestmark = [pytest.mark.nightly, pytest.mark.faults]
 
 # docs/conformance.md: QM-19
 @pytest.mark.rule("QM-19")
-def test_nothing_is_lost_doubled_or_out_of_order_when_shares_move(tmp_path: Path) -> None:
-    seen = trial(tmp_path, takeovers=len(KINDS), lease_s=1.0)
+@needs_postgresql
+def test_nothing_is_lost_doubled_or_out_of_order_when_shares_move(
+    postgresql_home: PostgresqlHome, tmp_path: Path
+) -> None:
+    seen = trial(postgresql_home, tmp_path, takeovers=len(KINDS), lease_s=1.0)
     assert (seen.lost, seen.twice, seen.out_of_order) == (0, 0, 0), seen
     assert seen.moved >= len(KINDS), seen
     assert seen.published > 100, seen

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from commands.broker.objects import QueueManager
+from commands.config.home import Home
 from commands.config.settings import QueuesConfig
 from commands.config.urls import parse_address
 from commands.disk.errors import QueueManagerInUseError, UndeliverableError
@@ -20,6 +21,7 @@ from commands.links.ibmmq.reasons import ConnectionLostError, MqError
 from commands.links.ibmmq.record import RecordError
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore
+from commands.qmgr.store.opening import is_there
 from rfh2 import Folder, Mqmd, Rfh2, decode
 from rfh2.errors import StoreError
 from rfh2.message import Message
@@ -34,9 +36,9 @@ ADDRESS = parse_address("ibmmq://127.0.0.1:1414/QM1?channel=C", "--queues")
 class World:
     """A queue manager, the bridge's state beside it, and programs on its queues."""
 
-    def __init__(self, home: Path, mq: StandIn, **config: Any) -> None:
+    def __init__(self, home: Home, mq: StandIn, **config: Any) -> None:
         self.home, self.mq, self.config = home, mq, QueuesConfig(**config)
-        if not (home / "QM1").exists():
+        if not is_there(home, "QM1"):
             QueueManagerStore.create(home, QueueManager("QM1")).close()
         self.programs = MqMessages(ADDRESS, self.config)
         self.manager: MqQueueManager | None = None

@@ -81,7 +81,8 @@ class Place:
 
     def programs(self) -> dict[str, Connection]:
         """Those that are connected, by application."""
-        return {each.application: each for each in programs(AskedListeners(self.directory).reports())}
+        with QueueManagerStore.open(self.home, "QM1") as store:
+            return {each.application: each for each in programs(AskedListeners(store.database).reports())}
 
     def client(
         self, channel: str = "APP.SVRCONN", user: str = "alice", application: str = "x", **how: Any

@@ -18,7 +18,7 @@ from hypothesis import given, settings, strategies as st
 from commands.broker.objects import ADMIN_COMMAND_QUEUE, DEFAULT_STREAM, LocalQueue
 from commands.broker.puts import Outgoing, PutKind
 from commands.broker.transmission import transmitted
-from commands.config.home import Home
+from commands.config.home import Home, PostgresqlHome
 from commands.links.channels.channel import Channel
 from commands.qmgr.admin.pcf_server import PcfCommandServer
 from commands.qmgr.network.flow_messages import FOLDER
@@ -40,7 +40,7 @@ from tests.commands.network.live_world import LiveWorld
 from tests.commands.network.world import World, at
 from tests.commands.network_scenarios import NetworkScenario, network_scenarios
 from tests.commands.scenario import KICK_OFF, psc, rfh2_message
-from tests.postgresql import PostgresqlServer, empty, needs_postgresql
+from tests.postgresql import needs_postgresql
 
 LINE = (at("QM1"), at("QM2", parent="QM1"), at("QM3", parent="QM2"))
 TREE = (at("QM1"), at("QM2", parent="QM1"), at("QM3", parent="QM1"))
@@ -117,13 +117,9 @@ def test_the_figures_of_the_guide(scenario: NetworkScenario, tmp_path: Path) -> 
 
 
 @needs_postgresql
-def test_a_figure_of_the_guide_in_postgresql(postgresql: PostgresqlServer) -> None:
+def test_a_figure_of_the_guide_in_postgresql(postgresql_home: PostgresqlHome) -> None:
     (scenario,) = (each for each in LIVE if each.name == "3.1-figures-1-to-3")
-    home = postgresql.home()
-    try:
-        compare(home, scenario.setup.queue_managers, NetworkReplay(scenario.setup), scenario.messages)
-    finally:
-        empty(home)
+    compare(postgresql_home, scenario.setup.queue_managers, NetworkReplay(scenario.setup), scenario.messages)
 
 
 def test_there_are_such_figures() -> None:
