@@ -28,11 +28,8 @@ _PYTEST: Final = "pytest --benchmark-enable --benchmark-disable-gc --benchmark-q
 SECTIONS: Final = {
     "wire": _PYTEST.format("wire"),
     "decode": _PYTEST.format("decode_verb"),
-    "formats": _PYTEST.format("formats"),
-    "captures": _PYTEST.format("captures"),
     "matching": _PYTEST.format("matching"),
     "selectors": _PYTEST.format("selectors"),
-    "broker": _PYTEST.format("broker"),
     "queues": _PYTEST.format("queues"),
     "processor": _PYTEST.format("processor"),
     "peers": _PYTEST.format("peers"),
