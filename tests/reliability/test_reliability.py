@@ -106,10 +106,10 @@ def test_mutants_reach_what_they_are_for() -> None:
 
 
 def test_the_program_prints_tables(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    arguments = ["fuzz", "--only", "topics", "--quick", "--found", str(tmp_path)]
+    arguments = ["fuzz", "--only", "nats-in", "--quick", "--found", str(tmp_path)]
     assert program.main(arguments) == 0
     printed = capsys.readouterr().out
-    assert "| topics |" in printed
+    assert "| nats-in |" in printed
     assert "seed 1" in printed
 
 
