@@ -8,13 +8,16 @@ Linux, one on z/OS and writes in EBCDIC. A message of the first is cut off, as o
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from rfh2.captured import CapturedMessage
+from rfh2.ccsid import ByteOrder
 from rfh2.constants import MQMT_REQUEST
+from rfh2.mqmd import Mqmd
+from rfh2.rfh1 import Rfh1
 from tests.commands.results_service import CONTROL, as_lines
-from tests.commands.results_service_rfh1 import Message, Program
 
 FIXTURE = Path(__file__).parents[2] / "fixtures" / "managed-file-transfer"
 SETUP = FIXTURE / "coordination.mqsc"
@@ -23,6 +26,46 @@ QMGR = "COORD"
 PARTS = {"subscribers.jsonl": CONTROL, "agents.jsonl": STREAM}
 """The capture by queue, for ``qpubsub put``."""
 START = datetime(2026, 3, 2, 22, 15, tzinfo=UTC)
+
+Message = tuple[Mqmd, bytes]
+
+
+@dataclass(frozen=True)
+class Program:
+    """One program of the scenario, and its habits. charset, ccsid: of its machine. multiple: what it rounds up to."""
+
+    user: str
+    reply_to: str = ""
+    order: ByteOrder = "little"
+    charset: str = "latin-1"
+    ccsid: int = 819
+    multiple: int = 16
+    null: bool = True
+
+    def message(self, text: str, data: str = "", **mqmd: object) -> Message:
+        string = (text + ("\0" if self.null else "")).encode(self.charset)
+        string += bytes(-len(string) % self.multiple)
+        encoding = 546 if self.order == "little" else 273
+        fmt = "MQSTR" if data else ""
+        header = Rfh1(string, encoding, -2, fmt, 0, self.order, self.charset)
+        return self.descriptor(**mqmd), header.encode() + data.encode(self.charset)
+
+    def descriptor(self, fmt: str = "MQHRF", **mqmd: object) -> Mqmd:
+        described = Mqmd(
+            encoding=546 if self.order == "little" else 273,
+            coded_char_set_id=self.ccsid,
+            format=fmt,
+            priority=0,
+            persistence=1,
+            reply_to_q=self.reply_to,
+            reply_to_qmgr="QM1" if self.reply_to else "",
+            user_identifier=self.user,
+            put_appl_type=6,
+            put_appl_name=self.user,
+            order=self.order,
+        )
+        return replace(described, **mqmd)  # type: ignore[arg-type]
+
 
 PAYROLL = Program("ftepay", charset="utf-8", ccsid=1208)
 HOST = Program("FTEHOST", order="big", charset="cp500", ccsid=500)

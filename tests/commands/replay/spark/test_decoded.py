@@ -36,7 +36,7 @@ from rfh2.message import body_text
 from streams.selectors.properties import user_properties
 
 ROOT = Path(__file__).parents[4]
-KNOBS = WorkloadOptions(messages=300, control=0.3, errors=0.1, strays=0.02, retained=0.6, topics=40, several=0.1)
+KNOBS = WorkloadOptions(messages=600, control=0.3, errors=0.1, strays=0.02, retained=0.6, topics=40, several=0.1)
 
 
 def frame(spark: SparkSession, capture: list[CapturedMessage]) -> DataFrame:

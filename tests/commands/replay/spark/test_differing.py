@@ -57,7 +57,7 @@ def test_equal_to_local(spark: SparkSession) -> None:
 
 def test_a_workload_with_captured_deliveries(spark: SparkSession) -> None:
     """Of local queues that are in no namelist, one is a stream of version 6, and the others have the deliveries."""
-    knobs = WorkloadOptions(messages=150, control=0.2, several=0.05, topics=40, subscribers=40, streams=1, retained=0.5)
+    knobs = WorkloadOptions(messages=300, control=0.1, several=0.05, topics=40, subscribers=40, streams=1, retained=0.5)
     commands = [
         m.model_copy(update={"queue": "X.STREAM"}) if m.queue == DEFAULT_STREAM and m.seq % 3 == 0 else m
         for m in Workload(knobs).messages()

@@ -134,7 +134,7 @@ def test_an_end_while_clearing_up_loses_nothing(
 
 def test_another_replay_begins_anew(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = _capture(tmp_path / "in")
-    monkeypatch.setattr(engine, "_put_in_place", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    monkeypatch.setattr(engine, "write_puts", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         _replay(spark, Order(source, "auto", tmp_path / "puts.jsonl", ""))
     monkeypatch.undo()
