@@ -29,7 +29,6 @@ SECTIONS: Final = {
     "wire": _PYTEST.format("wire"),
     "decode": _PYTEST.format("decode_verb"),
     "matching": _PYTEST.format("matching"),
-    "selectors": _PYTEST.format("selectors"),
     "processor": _PYTEST.format("processor"),
     "live": _PYTEST.format("live"),
     "replay": "python -m tests.benchmarks.replay",
