@@ -1,4 +1,4 @@
-"""How many examples of a property are made where each takes long: a quarter of what ``tests.conftest`` says."""
+"""How many examples of a property are made where each takes long, beside what ``tests.conftest`` says."""
 
 from __future__ import annotations
 
@@ -6,4 +6,6 @@ from typing import Final
 
 from hypothesis import settings
 
-FEW: Final = settings(max_examples=settings.default.max_examples // 4)  # type: ignore[union-attr]
+_MOST: Final = settings.default.max_examples  # type: ignore[union-attr]
+FEW: Final = settings(max_examples=_MOST // 4)
+FEWEST: Final = settings(max_examples=_MOST // 8)

@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from tests.reliability import __main__ as program, hostile, large
+from tests.reliability import __main__ as program, hostile
 from tests.reliability.corpus import HOSTILE, captures, commands, legacy, messages, scripts
 from tests.reliability.fuzz import FUZZ, TARGETS, kept
 from tests.reliability.trials import Tally, Target, again, attempt, hunt
@@ -35,7 +35,7 @@ def test_what_once_broke_something_does_not_break_it_again(path: Path) -> None:
 
 
 def test_what_is_kept_is_all_that_is_there() -> None:
-    assert len(kept()) > 30
+    assert len(kept()) > 20
     assert {path.suffix for path in HOSTILE.iterdir()} == {".json", ".md"}
 
 
@@ -43,12 +43,6 @@ def test_what_is_kept_is_all_that_is_there() -> None:
 def test_some_cases(target: Target, tmp_path: Path) -> None:
     tally = hunt(target, SEED, max(1, int(target.rounds * ROUNDS)), tmp_path)
     assert not tally.broken, "\n".join(tally.broken)
-
-
-def test_large_inputs_are_all_kept() -> None:
-    names = {path.stem.removeprefix("large-") for path in kept() if path.stem.startswith("large-")}
-    assert names <= set(large.RECIPES)
-    assert len(names) >= 10
 
 
 def _no_seven(case: int) -> str:

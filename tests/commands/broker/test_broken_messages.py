@@ -31,7 +31,6 @@ def test_the_fixture_is_what_its_script_writes() -> None:
     assert len(set(IDS)) == len(IDS)
 
 
-# docs/conformance.md: HDR-7
 @pytest.mark.rule("HDR-6", "HDR-7")
 @pytest.mark.parametrize("line", MESSAGES, ids=IDS)
 def test_decoding_says_what_and_where(line: dict[str, Any]) -> None:

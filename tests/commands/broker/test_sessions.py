@@ -39,7 +39,6 @@ def captured(version: str) -> list[CapturedMessage]:
     return [CapturedMessage.model_validate_json(line) for line in lines]
 
 
-# docs/conformance.md: OLD-18
 @pytest.mark.rule("OLD-18")
 @pytest.mark.parametrize(("capture", "semantics", "setup", "golden"), SESSIONS)
 def test_a_replay_equals_the_golden_puts_byte_for_byte(
