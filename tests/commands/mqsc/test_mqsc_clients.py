@@ -1,4 +1,4 @@
-"""What scripts say of clients: channels, CHLAUTH, AUTHINFO, LISTENER, templates, inserts. Each command in a new desk."""
+"""What scripts say of clients: channels, CHLAUTH, AUTHINFO, LISTENER, templates, inserts. Each in a new desk."""
 
 from __future__ import annotations
 
