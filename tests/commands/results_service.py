@@ -9,16 +9,13 @@ its names.
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
 from pathlib import Path
 
 from rfh2.captured import CapturedMessage
 
 FIXTURE = Path(__file__).parents[2] / "fixtures" / "results-service"
-CONTROL = "SYSTEM.BROKER.CONTROL.QUEUE"
 EVENT = "Sport/Soccer/Event"
 SCORES = "Sport/Soccer/State/LatestScore"
-KICK_OFF = datetime(2009, 1, 28, 19, 45, tzinfo=UTC)
 
 
 def capture() -> list[CapturedMessage]:
