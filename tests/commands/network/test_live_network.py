@@ -63,6 +63,11 @@ def is_live(scenario: NetworkScenario) -> bool:
 
 
 LIVE = [scenario for scenario in network_scenarios() if is_live(scenario)]
+# Those of nine queue managers and more are replayed in the gate (``test_network_scenarios``).
+FIGURES = [
+    pytest.param(each, id=each.name, marks=[pytest.mark.nightly] if len(each.setup.queue_managers) > 8 else [])
+    for each in LIVE
+]
 
 
 def compare(
@@ -107,7 +112,7 @@ def agree(world: LiveWorld, replay: NetworkReplay) -> None:
 
 
 @pytest.mark.rule("DIS-22", "PUB-3", "QM-5")
-@pytest.mark.parametrize("scenario", LIVE, ids=lambda scenario: scenario.name)
+@pytest.mark.parametrize("scenario", FIGURES)
 def test_the_figures_of_the_guide(scenario: NetworkScenario, tmp_path: Path) -> None:
     setup = scenario.setup
     compare(tmp_path, setup.queue_managers, NetworkReplay(setup), scenario.messages)
