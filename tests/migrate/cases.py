@@ -12,6 +12,7 @@ from commands.broker.objects import state_of
 from commands.broker.state import subscription_state
 from migrate import log, migmbbrk, strmqbrk
 from migrate.assemble import of_product
+from migrate.cli.cutover import applied
 from migrate.fingerprint import fingerprint
 from migrate.legacy_state import LegacyState, Product
 from migrate.marker import Marker
@@ -20,7 +21,6 @@ from migrate.plan_files import scripts
 from migrate.readers import read_sources
 from migrate.target import Target
 from rfh2.message import encode
-from tests.migrate.in_memory import applied
 from tests.migrate.legacy_messages import NOW
 
 LEGACY = Path(__file__).parents[2] / "fixtures" / "legacy"

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from migrate import log, migmbbrk, strmqbrk
+from migrate.cli.cutover import applied, broker_of
 from migrate.ledger import Severity, Verdict
 from migrate.legacy_state import LegacyState
 from migrate.marker import Marker
@@ -23,7 +24,6 @@ from migrate.report.outputs import report_files, text
 from migrate.target import Target, existing_target
 from rfh2.errors import MigrationError
 from tests.html_pages import check_page
-from tests.migrate.in_memory import applied, broker_of
 from tests.migrate.legacy_messages import NOW
 from tests.migrate.strategies import states
 

@@ -17,6 +17,7 @@ from commands.broker.objects import LocalQueue, QueueManager
 from commands.mqsc import parse
 from commands.qmgr.store import QueueManagerInUseError, QueueManagerStore
 from migrate import embedded, strmqbrk
+from migrate.cli.cutover import applied
 from migrate.contents import StagedFiles
 from migrate.legacy_state import LegacyRetained, LegacyState, LegacySubscription, Source, Stream
 from migrate.live.administrator import EmbeddedAdministrator
@@ -28,7 +29,6 @@ from rfh2 import Folder, Mqmd, Rfh2
 from rfh2.errors import MigrationError
 from streams.operations import RetainedStored
 from tests.migrate.cases import Case, told
-from tests.migrate.in_memory import applied
 from tests.migrate.legacy_messages import NOW
 from tests.postgresql import needs_postgresql, postgresql_server
 

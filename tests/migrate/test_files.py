@@ -13,6 +13,7 @@ from commands.mqsc import Administration, execute, parse
 from commands.mqsc.broker import Broker
 from commands.mqsc.equivalents import OperationContext
 from migrate import strmqbrk
+from migrate.cli.cutover import applied
 from migrate.legacy_state import LegacyState
 from migrate.plan import MigrationPlan, PlanOptions, Store
 from migrate.plan_files import scripts
@@ -29,7 +30,6 @@ from streams.subscriptions import (
     WildcardScheme,
 )
 from tests.migrate.cases import Case, told
-from tests.migrate.in_memory import applied
 from tests.migrate.legacy_messages import NOW
 from tests.migrate.strategies import states
 

@@ -137,9 +137,9 @@ CASES: list[tuple[str, list[CommandSpec], list[tuple[int, str, int | None, Chang
         [
             reg("t", rfh1=True, StreamName="UNLISTED"),
             pub("t", queue="UNLISTED", rfh1=True),
-            pub("t", word="DeletePub", queue="UNLISTED", rfh1=True),
+            pub("t", word="DeletePub", queue="UNLISTED", rfh1=True, mqmd=ASKED),
         ],
-        [(1, "D34", None, A), (2, "D34", 1, L)],
+        [(1, "D34", None, A), (2, "D34", 1, L), (3, "D34", None, A)],
     ),
     (
         "D20",
