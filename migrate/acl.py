@@ -148,7 +148,7 @@ def _commands(draft: Draft, key: Key, entry: AclEntry, name: str, words: str) ->
         yield group
         return
     yield user
-    is_surely_user = draft.state.principals and "group" not in kinds and (entry.principal_type == "user" or kinds)
+    is_surely_user = "group" not in kinds and (entry.principal_type == "user" or kinds)
     if is_surely_user:
         draft.ledger.note(key, "on Unix a user's authority is his primary group's", "P04")
         return

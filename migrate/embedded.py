@@ -33,6 +33,7 @@ from commands.qmgr.store import QueueManagerStore, UnitOfWork
 from commands.qmgr.store.copying import copy_of
 from commands.qmgr.store.database import FAILURES
 from commands.qmgr.store.opening import DATABASE
+from commands.terminal.counted import counted
 from migrate.contents import Content, write_content
 from migrate.fingerprint import labelled
 from migrate.inverse import ALTERED, Inverse, Row, inverse
@@ -298,7 +299,8 @@ def _give_back(unit: UnitOfWork, journal: dict[str, Any], before: Target, force:
     work.retained(dict(zip(touched["retained"], left["retained"], strict=True)))
     gone = work.definitions(definitions, _uses(now, staying, definitions))
     left_behind = _left_behind(now.objects, staying, gone, {*subscriptions, *(s.sub_id for s in before.subscriptions)})
-    return Undone(tuple(work.done), (*work.left, *left_behind), tuple(work.others))
+    waiting = _waiting_for_parent(unit, before, now)
+    return Undone(tuple(work.done), (*work.left, *left_behind, *waiting), tuple(work.others))
 
 
 @dataclass(slots=True)
@@ -427,6 +429,14 @@ def _left_behind(
                 why = f"it was made after the migration, on topic object {topic.name}, which is removed"
                 yield f"{called(subscription)}: {why}"
                 break
+
+
+def _waiting_for_parent(unit: UnitOfWork, before: Target, now: Target) -> Iterator[str]:
+    """The transmission queue that was made since for the parent that the migration set."""
+    parent = now.objects.qmgr.parent
+    if parent and parent != before.objects.qmgr.parent and parent in now.objects.queues.keys() - before.objects.queues:
+        what = f"{counted(unit.depth(parent), 'message')} for a parent that the queue manager no longer has"
+        yield f"qlocal {parent}: it was made after the migration, and holds {what}"
 
 
 def _retain(unit: UnitOfWork, retained: Iterable[RetainedPublication]) -> None:

@@ -202,14 +202,15 @@ def why_not(job: BrokerJob, record: Record) -> str:
 
 def why_too_old(job: BrokerJob, record: Record) -> str:
     """Why the sources of *record* are too old for the cutover; "" if they are not, or there is no bound."""
-    if job.within_hours is None or not record.until:
+    if not job.within_hours or not record.until:
         return ""
     hours = (job.now - datetime.fromisoformat(record.until)).total_seconds() / 3600
     if hours <= job.within_hours:
         return ""
     return (
-        f"its sources end at {record.until}, {hours:,.0f} hours ago, and estate.toml allows {job.within_hours:g}: take "
-        "them again, plan, and see estate diff; --accept-old applies it all the same"
+        f"its sources end at {record.until}, {hours:,.0f} hours ago, and {job.within_hours:g} are allowed: take "
+        "them again, plan, and see estate diff; --accept-old applies it all the same. sources_within_hours in "
+        "estate.toml is the bound"
     )
 
 

@@ -113,7 +113,7 @@ class BrokerJob:
     until: str | None = None
     confirmed: frozenset[str] = frozenset()
     wait_s: float = 60.0
-    within_hours: float | None = None  # apply: how old the sources may be
+    within_hours: float = 0  # apply: how old the sources may be; 0 for no bound
     force: bool = False  # with undo: take back also what others have changed since
 
     @property
@@ -175,7 +175,7 @@ def job_of(estate: Estate, definition: EstateQueueManager, home: Home, now: date
             estate.migration.prefixes,
             estate.migration.name_separator,
             now,
-            within_hours=None if options.pop("accept_old", False) else estate.migration.sources_within_hours,
+            within_hours=0 if options.pop("accept_old", False) else estate.migration.sources_within_hours,
             config=estate.config_of(definition),
             source_config=estate.source_config_of(definition),
             **options,

@@ -100,6 +100,13 @@ def test_undo_keeps_messages_that_have_come_since(store: QueueManagerStore) -> N
     assert [message.body for message in store.browse("OTHER.Q")] == [b"not of the migration"]
 
 
+def test_undo_names_the_transmission_queue_that_its_parent_needed(store: QueueManagerStore) -> None:
+    embedded.apply(store, planned(store)[0])
+    mqsc(store, "DEFINE QLOCAL(HQ)")
+    (line,) = (line for line in embedded.undo(store, Tool.STRMQBRK).left if "HQ" in line)
+    assert line.startswith("qlocal HQ: it was made after the migration, and holds 0 messages for a parent")
+
+
 def test_undo_names_what_others_have_changed_since(store: QueueManagerStore) -> None:
     """And keeps it: the rehearsal says so, and so does the undo."""
     mqsc(store, "DEFINE QLOCAL(DLQ)\nALTER QMGR DEADQ(DLQ)\n")

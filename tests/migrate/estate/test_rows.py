@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from migrate import state_rows as wanted
+from migrate.cli.cutover import applied
 from migrate.estate import item_rows
 from migrate.estate.item_rows import ItemRow, Owner, plan_differences
 from migrate.estate.pack.collecting import Applications
@@ -20,7 +21,6 @@ from migrate.state_rows import WantedRow
 from migrate.target import Target
 from rfh2.errors import MigrationError
 from streams.topic_objects import Namelist
-from tests.migrate.in_memory import applied
 from tests.migrate.strategies import states
 from tests.migrate.test_conservation import planned, targets
 
