@@ -123,7 +123,7 @@ def check_subscribers(draft: Draft) -> None:
             known[asked] = authority.may_use_topic(subscription.user, Action.SUBSCRIBE, topic)
         user = subscription.user or "(none)"
         if not known[asked]:
-            said.setdefault(f"user {user} has no authority to subscribe to it: registering again fails", []).append(
+            said.setdefault(f"user {user} has no authority to subscribe there: registering again fails", []).append(
                 step.key
             )
         if subscription.dest_qmgr == draft.qmgr and not authority.may_put(subscription.user, subscription.dest_queue):

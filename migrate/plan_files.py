@@ -39,7 +39,7 @@ from commands.mqsc.attributes import ObjectKind
 from commands.mqsc.script import NoMqscFormError, Word, comment, quoted, statement
 from migrate.acl import FILE_NAME
 from migrate.checklist import checklist
-from migrate.contents import Content, Spool, content_bytes, encoded_lines
+from migrate.contents import Content, Spool, encoded_lines
 from migrate.ledger import Fate, Reason, Severity, Verdict
 from migrate.legacy_state import Key
 from migrate.marker import is_marker
@@ -88,12 +88,6 @@ def _reported(fate: Fate, note: FileNote) -> Fate:
         reasons = (*fate.reasons, Reason(f"no file carries it: {note.text}", Severity.ERROR))
         return replace(fate, verdict=Verdict.REPORTED, becomes="", reasons=reasons)
     return replace(fate, verdict=Verdict.CHANGED, reasons=(*fate.reasons, Reason(note.text, Severity.WARNING)))
-
-
-def scripts(plan: MigrationPlan, target: Target) -> dict[str, str | bytes]:
-    """Name and content of every file. target: the queue manager as it was before."""
-    contents = plan_files(plan, target).contents
-    return {name: each if isinstance(each, str) else content_bytes(each) for name, each in contents.items()}
 
 
 def plan_files(plan: MigrationPlan, target: Target) -> PlanFiles:

@@ -11,15 +11,14 @@ sources has changed, there is no difference.
 
 from __future__ import annotations
 
-import gzip
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
+from migrate import contents
 from migrate.fingerprint import digest
 from migrate.ledger import Reason, Result, Severity
 from migrate.legacy_state import (
@@ -33,10 +32,8 @@ from migrate.legacy_state import (
     Publisher,
 )
 from migrate.plan import MigrationPlan
-from rfh2.errors import DecodeError, MigrationError
+from rfh2.errors import DecodeError
 from rfh2.mqmd import Mqmd
-
-_LEVEL: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,29 +121,14 @@ def decided(rows: Iterable[ItemRow]) -> str:
 
 def packed(rows: Iterable[ItemRow]) -> bytes:
     """*rows* as they are kept in a file."""
-    lines = (json.dumps(_as_list(row), ensure_ascii=False, separators=(",", ":")) for row in rows)
-    return gzip.compress("".join(f"{line}\n" for line in lines).encode("utf-8", "surrogatepass"), _LEVEL, mtime=0)
+    return contents.packed(map(_as_list, rows))
 
 
 def unpacked(path: Path) -> Iterator[ItemRow]:
     """The rows in the file at *path*, one by one. Raises MigrationError if it is missing or damaged."""
-    try:
-        with gzip.open(path, "rt", encoding="utf-8", errors="surrogatepass") as file:
-            for line in file:
-                kind, number, label, own, source, result, becomes, reasons, owner = json.loads(line)
-                yield ItemRow(
-                    kind,
-                    number,
-                    label,
-                    own,
-                    source,
-                    Result(result),
-                    becomes,
-                    tuple(Reason(text, Severity(severity), tuple(ids)) for severity, text, ids in reasons),
-                    Owner(*owner),
-                )
-    except (OSError, EOFError, ValueError) as error:
-        raise MigrationError(f"{path}: cannot be read: {error}; plan the broker again") from error
+    for *own, result, becomes, reasons, owner in contents.unpacked(path):
+        found = tuple(Reason(text, Severity(severity), tuple(ids)) for severity, text, ids in reasons)
+        yield ItemRow(*own, Result(result), becomes, found, Owner(*owner))
 
 
 def _as_list(row: ItemRow) -> list[object]:

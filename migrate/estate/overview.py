@@ -5,21 +5,19 @@ The estate for a terminal: a line for each broker, the sums, and what collides.
 
 from __future__ import annotations
 
-import gzip
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
 from commands.network.estate_file import Estate, EstateQueueManager
+from migrate.contents import unpacked
 from migrate.estate.collisions import Crossing, EstateFinding, estate_findings, prefixes_in_use, proposed_prefixes
 from migrate.estate.jobs import BrokerResult
 from migrate.estate.records import PLANS, TOPICS, WORK, BrokerFiles, BrokerState, Record
 from migrate.ledger import Severity, Sums, total
 from migrate.log import one_line, printable
 from migrate.plan import Outcome
-from rfh2.errors import MigrationError
 
 _OF_CONCERN = frozenset({Outcome.LOST, Outcome.CHANGED, Outcome.REFUSED})
 
@@ -66,7 +64,7 @@ def overview(estate: Estate, records: Iterable[Record]) -> EstateOverview:
 
     @lru_cache(maxsize=4)
     def topics(qmgr: str) -> tuple[str, ...]:
-        return _default_topics(BrokerFiles(estate.directory, qmgr), known[qmgr])
+        return tuple(unpacked(BrokerFiles(estate.directory, qmgr).plan(known[qmgr].plan) / TOPICS))
 
     crossing = Crossing(
         {record.qmgr: record.survey for record in ordered if record.plan},
@@ -115,15 +113,6 @@ def finding_json(finding: EstateFinding) -> dict[str, Any]:
         "queue_managers": list(finding.qmgrs),
         "stream": finding.stream or None,
     }
-
-
-def _default_topics(files: BrokerFiles, record: Record) -> tuple[str, ...]:
-    path = files.plan(record.plan) / TOPICS
-    try:
-        with gzip.open(path, "rt", encoding="utf-8") as file:
-            return tuple(json.loads(line) for line in file)
-    except (OSError, EOFError, ValueError) as error:
-        raise MigrationError(f"{path}: cannot be read: {error}; plan the broker again") from error
 
 
 _SHOWN_FINDINGS: Final = 40

@@ -115,9 +115,11 @@ def read(text: str, file: str) -> Iterator[Item]:
             asked, displayed = None, []
         if (command := _DSPMQAUT.fullmatch(line.text)) is not None:
             asked = command[1]
-        elif _DISPLAYED.fullmatch(line.text):
+            continue
+        if _DISPLAYED.fullmatch(line.text):
             displayed = [line]
-        elif line.number in mqsc or _COMMENT.match(line.text):
+            continue
+        if line.number in mqsc or _COMMENT.match(line.text):
             continue
         found = _DUMPED.fullmatch(line.text)
         if found is not None:

@@ -23,12 +23,11 @@ from migrate.legacy_state import LegacyRetained, LegacyState, LegacySubscription
 from migrate.live.administrator import EmbeddedAdministrator
 from migrate.plan import MigrationPlan, PlanOptions, Tool
 from migrate.report.facts import facts
-from migrate.report.outputs import output_files, report_files
 from migrate.target import Target
 from rfh2 import Folder, Mqmd, Rfh2
 from rfh2.errors import MigrationError
 from streams.operations import RetainedStored
-from tests.migrate.cases import Case, told
+from tests.migrate.cases import Case, output_files, report_files, told
 from tests.migrate.legacy_messages import NOW
 from tests.postgresql import needs_postgresql, postgresql_server
 
@@ -220,7 +219,7 @@ def test_backup_journal_and_outputs_are_their_owners(store: QueueManagerStore, t
     before = os.umask(mask)
     try:
         directory = embedded.apply(store, plan)
-        files = report_files(facts(plan, target)) | output_files(plan, target, {"runbook.md": "text"})
+        files = report_files(facts(plan, target)) | output_files(plan, target)
         StagedFiles(tmp_path / "out", files).publish()
     finally:
         os.umask(before)

@@ -501,10 +501,10 @@ class TestAuthorities:
             "SET AUTHREC PROFILE('Sport') OBJTYPE(QUEUE) +\n  PRINCIPAL('fred') AUTHADD(PUT,BROWSE) AUTHRMV(GET)\n",
             "profile:     Sport\nobject type: queue\nentity:      fred@box\ntype: principal\nauthority: put browse\n",
         ]
-        found = [item for text in texts for item in authorities.read(text, "x")]
+        found = assemble((item for text in texts for item in authorities.read(text, "x")), "QM1").authorities
         assert [item.label for item in found] == ["authority of principal fred on queue Sport"] * 3
-        assert {item.authorities for item in found} == {("PUT", "BROWSE")}  # type: ignore[attr-defined]
-        assert [item.removed for item in found] == [("GET",), ("GET",), ()]  # type: ignore[attr-defined]
+        assert {item.authorities for item in found} == {("PUT", "BROWSE")}
+        assert [item.removed for item in found] == [("GET",), ("GET",), ()]
 
     @pytest.mark.parametrize(
         ("record", "wanted"),

@@ -207,8 +207,8 @@ def test_verify_names_every_difference(place: Place) -> None:
     run("mqsc", "-m", "QM1", "--home", str(place.home), str(script))
     ran = place.estate("verify")
     assert ran.code == 1
-    assert "QM1: qmgr QM1: psmode is 'COMPAT', planned 'ENABLED'" in ran.talk
-    assert "QM1: topic Sport: pub is False, planned None" in ran.talk
+    assert "QM1: queue manager QM1: PSMODE is (COMPAT), planned (ENABLED). ALTER QMGR PSMODE(ENABLED)" in ran.talk
+    assert "QM1: topic object Sport: PUB is (DISABLED), planned (ASPARENT)" in ran.talk
     assert place.states() == {"QM1": "applied", "QM2": "verified"}
 
 
