@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, fields
 from functools import wraps
 from pathlib import Path
@@ -39,11 +39,8 @@ class Reached:
         settings = read_config(self.config)
         for exposed in exposed_secrets(settings):
             console.warn(exposed)
-        live = open_live(self.home, self.qmgr, settings, self.admin, self.queues)
-        try:
+        with closing(open_live(self.home, self.qmgr, settings, self.admin, self.queues)) as live:
             yield live
-        finally:
-            live.close()
 
     def planned(self, directory: Path) -> tuple[PlannedHeading, list[PlannedObject]]:
         """The plan in *directory*. Raises UsageError for that of another queue manager, MigrationError."""

@@ -29,6 +29,9 @@ _OBJECTS: Final[dict[Kind, str]] = {
 }
 
 
+_TOLD: Final = ("how", "kind", "what", "attribute", "planned", "live", "todo")
+
+
 @verb(
     "qpubsub verify -m QM1 migration",
     "qpubsub verify -m QM1 migration --admin https://mq.example.com:9443 --config admin.toml --json",
@@ -117,18 +120,7 @@ def _as_json(heading: PlannedHeading, where: str, found: Comparison, probe: Name
         "plan": {"tool": heading.tool, "broker": heading.broker, "fingerprint": heading.fingerprint},
         "same": not found.differences,
         "compared": found.compared,
-        "differences": [
-            {
-                "how": each.how,
-                "kind": each.kind,
-                "what": each.what,
-                "attribute": each.attribute,
-                "planned": each.planned,
-                "live": each.live,
-                "todo": each.todo,
-            }
-            for each in found.differences
-        ],
+        "differences": [{word: getattr(each, word) for word in _TOLD} for each in found.differences],
         "other_subscriptions": found.others,
         "expired": found.expired,
         "names": None

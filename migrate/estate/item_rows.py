@@ -20,7 +20,7 @@ from typing import Any
 
 from migrate import contents
 from migrate.fingerprint import digest
-from migrate.ledger import Reason, Result, Severity
+from migrate.ledger import Reason, Result, Severity, worst
 from migrate.legacy_state import (
     AclEntry,
     FlowInput,
@@ -62,8 +62,7 @@ class ItemRow:
     @property
     def severity(self) -> Severity:
         """The worst of its reasons."""
-        found = {reason.severity for reason in self.reasons}
-        return next((each for each in (Severity.ERROR, Severity.WARNING) if each in found), Severity.INFO)
+        return worst(self.reasons)
 
     @property
     def decision(self) -> tuple[object, ...]:

@@ -140,11 +140,9 @@ def _opened(
     settings = read_config(config)
     if not (admin or queues or settings.admin.url or settings.queues.url):
         raise ConfigError(str(config), "it has no url in [admin] or [queues]: give it one, or estate.toml has it")
-    live = open_live(job.home, qmgr, settings, admin, queues, (called.format("admin"), called.format("queues")))
-    try:
+    names = called.format("admin"), called.format("queues")
+    with closing(open_live(job.home, qmgr, settings, admin, queues, names)) as live:
         yield live
-    finally:
-        live.close()
 
 
 @rehearsal

@@ -117,7 +117,6 @@ def finding_json(finding: EstateFinding) -> dict[str, Any]:
 
 _SHOWN_FINDINGS: Final = 40
 _SHOWN_LINES: Final = 10
-_SHOWN_NAMES: Final = 5
 _COLUMNS: Final = ("items", "migrated", "changed", "refused", "left")
 _TO_LOOK_AT: Final = {
     Outcome.REFUSED: "refused",
@@ -164,10 +163,10 @@ def of_checkpoints(records: Iterable[Record], names: set[str]) -> Iterator[str]:
     yield from (f"next: checkpoint {checkpoint} of {some(qmgrs)}" for checkpoint, qmgrs in following.items())
 
 
-def some(names: Sequence[str]) -> str:
+def some(names: Sequence[str], most: int = 5) -> str:
     """The first few names, and how many more there are."""
-    more = f" and {len(names) - _SHOWN_NAMES} more" if len(names) > _SHOWN_NAMES else ""
-    return ", ".join(names[:_SHOWN_NAMES]) + more
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def _of_overview(found: EstateOverview, names: set[str], with_collisions: bool) -> Iterator[str]:

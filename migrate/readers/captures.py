@@ -487,13 +487,21 @@ def _retained(retained: RetainedPublication, stream: str, source: Source, md_hex
     except QPubSubError:
         point = None
     own = remove_prefix("" if stream == DEFAULT_STREAM else stream, retained.topic_string)
+    return retained_item(retained, source, stream, own, point, (md_hex, body_hex))
+
+
+def retained_item(
+    retained: RetainedPublication, source: Source, stream: str, topic: str, point: str | None, texts: tuple[str, str]
+) -> LegacyRetained:
+    """What a topic keeps, as an item. topic: below its stream. texts: MQMD and body in hexadecimal."""
+    publication = retained.publication
     return LegacyRetained(
         source=source,
-        topic=remove_prefix(point or "", own),
+        topic=remove_prefix(point or "", topic),
         stream=stream,
         sub_point=point,
-        md_hex=md_hex,
-        body_hex=body_hex,
+        md_hex=texts[0],
+        body_hex=texts[1],
         published_at=publication.published_at,
         expires_at=publication.expires_at,
         local=publication.local,
