@@ -403,6 +403,11 @@ class LegacyState(Frozen):
             for number, item in enumerate(getattr(self, name), 1):
                 yield (item.kind, number), item
 
+    def default_topics(self) -> Iterator[str]:
+        """The topics that programs used on the default stream, wildcards included."""
+        for items in (self.subscriptions, self.retained, self.publishers):
+            yield from (item.topic for item in items if item.stream == DEFAULT_STREAM)
+
     @property
     def product(self) -> Product:
         """Whose broker it was; WebSphere MQ's where no source said."""

@@ -125,9 +125,9 @@ def packed(rows: Iterable[ItemRow]) -> bytes:
 
 def unpacked(path: Path) -> Iterator[ItemRow]:
     """The rows in the file at *path*, one by one. Raises MigrationError if it is missing or damaged."""
-    for *own, result, becomes, reasons, owner in contents.unpacked(path):
+    for kind, number, label, own, source, result, becomes, reasons, owner in contents.unpacked(path):
         found = tuple(Reason(text, Severity(severity), tuple(ids)) for severity, text, ids in reasons)
-        yield ItemRow(*own, Result(result), becomes, found, Owner(*owner))
+        yield ItemRow(kind, number, label, own, source, Result(result), becomes, found, Owner(*owner))
 
 
 def _as_list(row: ItemRow) -> list[object]:

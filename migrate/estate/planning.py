@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from migrate.acl import FILE_NAME as SECURITY_COMMANDS
@@ -31,7 +30,6 @@ from migrate.report import encoded, facts, report_contents
 from migrate.target import Target, copied
 from rfh2.captured import iso
 from rfh2.errors import MigrationError
-from streams.topic_objects import DEFAULT_STREAM
 
 
 @action
@@ -84,7 +82,7 @@ def _planned(job: BrokerJob, record: Record, sources: str) -> Record:
         FATES: item_rows.packed(rows),
         PLANNED: lambda: encoded_lines(f"{line}\n" for line in planned_lines(plan, target, {})),
         # To compare with the topic strings of other brokers' streams.
-        TOPICS: packed(sorted(set(_topics(state)))),
+        TOPICS: packed(sorted(set(state.default_topics()))),
         **report_contents(facts(plan, target)),
     }
     if plan.security:
@@ -116,7 +114,7 @@ def _survey(plan: MigrationPlan, target: Target) -> Survey:
         objects.put(step.definition)
     state = plan.state
     named = {stream.name for stream in state.streams}
-    levels = {topic.split("/", 1)[0] for topic in _topics(state)}
+    levels = {topic.split("/", 1)[0] for topic in state.default_topics()}
     return Survey(
         named=tuple(sorted(named)),
         streams={name: found.topic_string for name in sorted(named) if (found := objects.topics.get(name)) is not None},
@@ -126,9 +124,3 @@ def _survey(plan: MigrationPlan, target: Target) -> Survey:
         children=tuple(each.qmgr for each in state.relations if each.role == "child"),
         levels=tuple(sorted(levels)),
     )
-
-
-def _topics(state: LegacyState) -> Iterator[str]:
-    """The topics that programs used on the default stream, wildcards included."""
-    for items in (state.subscriptions, state.retained, state.publishers):
-        yield from (item.topic for item in items if item.stream == DEFAULT_STREAM)

@@ -73,11 +73,7 @@ def topology_of(states: Iterable[LegacyState]) -> Topology:
         parents.setdefault(state.qmgr, "")
         own = [s.name for s in state.streams if s.name not in (DEFAULT_STREAM, ADMIN_STREAM)]
         streams[state.qmgr] = tuple(dict.fromkeys(own))
-        levels[state.qmgr] = frozenset(
-            item.topic.partition("/")[0]
-            for item in (*state.subscriptions, *state.retained, *state.publishers)
-            if item.stream == DEFAULT_STREAM
-        )
+        levels[state.qmgr] = frozenset(topic.partition("/")[0] for topic in state.default_topics())
         for relation in state.relations:
             child, parent = (state.qmgr, relation.qmgr) if relation.role == "parent" else (relation.qmgr, state.qmgr)
             parents.setdefault(parent, "")

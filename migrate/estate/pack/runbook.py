@@ -71,8 +71,8 @@ def _lines(impact: Impact, estate: Estate, place: str) -> Iterator[str]:
     yield ""
     yield (
         f"{counted(len(planned), 'broker')} in {len({found.waves[record.qmgr] for record in planned})} waves. Each "
-        "broker on an embedded queue manager is migrated as a whole or not at all, each on a live one checkpoint by checkpoint. The "
-        "plans are those listed at the end; `estate apply` refuses any other."
+        "broker on an embedded queue manager is migrated as a whole or not at all, each on a live one checkpoint by "
+        "checkpoint. The plans are those listed at the end; `estate apply` refuses any other."
     )
     if impact.without_plan:
         yield f"Without a plan, and not part of this: {plain(some(impact.without_plan, _SHOWN))}."
