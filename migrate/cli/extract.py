@@ -9,11 +9,11 @@ from typing import Final
 
 import click
 
-from commands.config.home import Home
 from commands.options.verb import verb
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
 from migrate.cli import live_options
+from migrate.cli.live_options import Reached
 from migrate.extract import REPLY_QUEUE
 from migrate.fingerprint import fingerprint
 from migrate.legacy_state import LegacyState
@@ -75,11 +75,7 @@ from rfh2.captures import write_captures
 @click.pass_obj
 def command(
     console: Console,
-    qmgr: str,
-    home: Home,
-    admin: str | None,
-    queues: str | None,
-    config: Path | None,
+    reached: Reached,
     metatopics: bool,
     stream: tuple[str, ...],
     reply_queue: str,
@@ -101,7 +97,8 @@ def command(
         raise click.UsageError("--stream and --work go with --metatopics")
     if as_json and str(output) == "-":
         raise click.UsageError("--json needs --output FILE")
-    with live_options.opened(console, home, qmgr, admin, queues, config) as live:
+    qmgr = reached.qmgr
+    with reached.opened(console) as live:
         if metatopics:
             if live.messages is None:
                 raise click.UsageError("--metatopics puts commands on queues: give --queues ibmmq://...")

@@ -8,15 +8,15 @@ from typing import Any, Final
 
 import click
 
-from commands.config.home import Home
 from commands.options.verb import verb
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
 from migrate.cli import live_options
+from migrate.cli.live_options import Reached
 from migrate.live.differences import Comparison, compare
 from migrate.live.separator import NameProbe, planned_separator, probe_names
 from migrate.live.snapshot import read_live
-from migrate.planned_state import Kind, PlannedHeading, by_kind, read_planned
+from migrate.planned_state import Kind, PlannedHeading, by_kind
 
 _OBJECTS: Final[dict[Kind, str]] = {
     "QMGR": "queue manager",
@@ -27,6 +27,9 @@ _OBJECTS: Final[dict[Kind, str]] = {
     "SUB": "subscription",
     "RETAINED": "retained publication",
 }
+
+
+_TOLD: Final = ("how", "kind", "what", "attribute", "planned", "live", "todo")
 
 
 @verb(
@@ -53,11 +56,7 @@ _OBJECTS: Final[dict[Kind, str]] = {
 @click.pass_obj
 def command(
     console: Console,
-    qmgr: str,
-    home: Home,
-    admin: str | None,
-    queues: str | None,
-    config: Path | None,
+    reached: Reached,
     probe_names: bool,
     stream: str | None,
     wait_s: float,
@@ -70,12 +69,10 @@ def command(
     topic objects, namelists, authority records, subscriptions and retained publications, and prints each difference. It
     changes nothing, except with --probe-names, which removes what it made.
     """
-    heading, planned = read_planned(live_options.planned_file(directory))
-    if heading.qmgr != qmgr:
-        raise click.UsageError(f"{directory} is the plan for queue manager {heading.qmgr}, not {qmgr}")
+    heading, planned = reached.planned(directory)
     if stream is not None and not probe_names:
         raise click.UsageError("--stream goes with --probe-names")
-    with live_options.opened(console, home, qmgr, admin, queues, config) as live:
+    with reached.opened(console) as live:
         state = read_live(live.administrator, ("QMGR", *by_kind(planned)))
         found = compare(heading, planned, state, datetime.now(UTC))
         probe = None
@@ -123,18 +120,7 @@ def _as_json(heading: PlannedHeading, where: str, found: Comparison, probe: Name
         "plan": {"tool": heading.tool, "broker": heading.broker, "fingerprint": heading.fingerprint},
         "same": not found.differences,
         "compared": found.compared,
-        "differences": [
-            {
-                "how": each.how,
-                "kind": each.kind,
-                "what": each.what,
-                "attribute": each.attribute,
-                "planned": each.planned,
-                "live": each.live,
-                "todo": each.todo,
-            }
-            for each in found.differences
-        ],
+        "differences": [{word: getattr(each, word) for word in _TOLD} for each in found.differences],
         "other_subscriptions": found.others,
         "expired": found.expired,
         "names": None

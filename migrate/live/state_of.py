@@ -52,6 +52,7 @@ from migrate.legacy_state import (
 )
 from migrate.live.administrator import Administrator, Row
 from migrate.live.snapshot import LiveState, authorities, names, read_live, text, word
+from migrate.readers.captures import retained_item
 from rfh2.errors import DecodeError, MigrationError, QPubSubError
 from rfh2.message import encode
 from rfh2.mqi_constants import MQRC_NO_RETAINED_MSG
@@ -283,7 +284,7 @@ class _Reading:
             )
 
     def _publication(self, retained: RetainedPublication) -> LegacyRetained:
-        publication, message = retained.publication, retained.publication.message
+        message = retained.publication.message
         stream, rest = self._stream_of(retained.topic_string)
         point = None
         with suppress(QPubSubError):
@@ -292,17 +293,8 @@ class _Reading:
                 if rest not in command.topics and retained.topic_string in command.topics:
                     stream, rest = DEFAULT_STREAM, retained.topic_string
                 point = command.sub_point
-        return LegacyRetained(
-            source=self._source("TPSTATUS"),
-            topic=remove_prefix(point or "", rest),
-            stream=stream,
-            sub_point=point,
-            md_hex=message.mqmd.encode().hex(),
-            body_hex=encode(message).hex(),
-            published_at=publication.published_at,
-            expires_at=publication.expires_at,
-            local=publication.local,
-        )
+        texts = message.mqmd.encode().hex(), encode(message).hex()
+        return retained_item(retained, self._source("TPSTATUS"), stream, rest, point, texts)
 
     def _stream_of(self, topic: str) -> tuple[str, str]:
         for name, prefix in sorted(self._streams.items(), key=lambda place: -len(place[1])):
