@@ -12,11 +12,11 @@ from typing import Final, Protocol
 import click
 
 from commands.broker.objects import is_object_name
+from commands.client.errors import BackedOutError, ConnectionLostError
 from commands.config.settings import Config, exposed_secrets, read_config
 from commands.config.urls import Address, is_topic_address, parse_topic_address
 from commands.links.engine.threads import Backoff
 from commands.links.ibmmq.capturing import MqCapture
-from commands.links.ibmmq.reasons import BackedOutError, ConnectionLostError
 from commands.links.opening import queues_address
 from commands.options.verb import given_on_the_line, verb
 from commands.running.capture_files import MOST_IN_DOUBT, CapturedOnce, CaptureFiles

@@ -28,12 +28,12 @@ from typing import Any, Final
 from commands.broker.objects import ADMIN_STREAM
 from commands.broker.stream_names import name_without_stream
 from commands.broker.subscription_attributes import OPTIONS
+from commands.client.errors import MqError
 from commands.headers.registry import parse
 from commands.links.engine.command_from_native import command_for, why_not_command
 from commands.links.ibmmq.connection import Connection
 from commands.links.ibmmq.manager import MqMessages
 from commands.links.ibmmq.publications import native_of
-from commands.links.ibmmq.reasons import MqError
 from commands.model import Publish
 from migrate.assemble import assemble
 from migrate.legacy_state import (

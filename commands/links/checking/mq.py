@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
+from commands.client.errors import MqError
 from commands.config.settings import QueuesConfig, TopicsConfig
 from commands.config.urls import Address
 from commands.links.checking.trees import CheckResult
 from commands.links.ibmmq.connection import Connection
-from commands.links.ibmmq.reasons import MqError
 from rfh2.constants import MQPER_PERSISTENT, MQRC_NOT_AUTHORIZED, MQRC_UNKNOWN_OBJECT_NAME
 from rfh2.mqi_constants import MQRC_NO_RETAINED_MSG, MQRC_OBJECT_IN_USE, MQRC_SELECTOR_ERROR
 from rfh2.mqmd import Mqmd

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from commands.broker.objects import DEAD_LETTER_QUEUE, PREDEFINED, TEMPORARY, LocalQueue
+from commands.client.errors import ConnectionLostError, MqError
 from commands.links.ibmmq.connection import Connection
-from commands.links.ibmmq.reasons import ConnectionLostError, MqError
 from rfh2.constants import MQRC_NOT_AUTHORIZED, MQRC_UNKNOWN_OBJECT_NAME
 
 _BELIEVED_S: Final = 60.0

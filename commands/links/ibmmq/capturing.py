@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from commands.client.errors import MqError
 from commands.config.settings import QueuesConfig
 from commands.config.urls import Address
 from commands.links.ibmmq.connection import Connection, Got
 from commands.links.ibmmq.input_queues import InputQueues
-from commands.links.ibmmq.reasons import MqError
 from rfh2.captured import CapturedMessage
 from rfh2.captures import put_time
 from rfh2.mqi_constants import MQRC_SYNCPOINT_LIMIT_REACHED

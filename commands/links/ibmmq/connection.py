@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from commands.client.errors import CONNECT, ConnectionLostError, MqError, failure
 from commands.config.settings import ConfigError, QueuesConfig
 from commands.config.urls import Address
-from commands.links.ibmmq.reasons import CONNECT, ConnectionLostError, MqError, failure
 from rfh2.ccsid import ASCII_FIELDS
 from rfh2.distribution import how_to_install
 from rfh2.mqi_constants import MQRC_NO_MSG_AVAILABLE, MQRC_TRUNCATED_MSG_ACCEPTED, MQRC_TRUNCATED_MSG_FAILED

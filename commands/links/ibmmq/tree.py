@@ -20,13 +20,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
+from commands.client.errors import ConnectionLostError, MqError
 from commands.config.settings import TopicsConfig
 from commands.links.engine.command_from_native import NativePublication
 from commands.links.engine.retained import TreeRetained
 from commands.links.ibmmq.connection import Connection
 from commands.links.ibmmq.manager import MqMessages
 from commands.links.ibmmq.publications import MARK, native_of
-from commands.links.ibmmq.reasons import ConnectionLostError, MqError
 from rfh2.errors import DecodeError, StoreError
 from rfh2.mqi_constants import MQRC_NO_RETAINED_MSG, MQRC_NO_SUBSCRIPTION
 from streams.subscriptions import WildcardScheme

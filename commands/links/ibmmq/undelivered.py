@@ -28,9 +28,9 @@ from datetime import UTC, datetime
 from struct import Struct
 from typing import Any, Final
 
+from commands.client.errors import MqError
 from commands.disk.errors import QueueError, UndeliverableError
 from commands.links.ibmmq.connection import Connection, Got
-from commands.links.ibmmq.reasons import MqError
 from commands.qmgr.backlog import destination, lane_of
 from commands.qmgr.store.port import StoredMessage
 from rfh2.constants import MQPER_NOT_PERSISTENT, MQPER_PERSISTENT, MQRC_UNKNOWN_OBJECT_NAME

@@ -16,12 +16,13 @@ from typing import Any, Final, Self
 from commands.broker.counts import Counting
 from commands.broker.descriptor import default_descriptor
 from commands.broker.objects import Definition, LocalQueue
+from commands.client.errors import BackedOutError, ConnectionLostError, MqError
 from commands.config.settings import QueuesConfig
 from commands.disk.errors import UndeliverableError, UnitOfWorkFullError, UnknownQueueError
 from commands.links.ibmmq.attributes import AttributeCache, QueueAttributes
 from commands.links.ibmmq.connection import Connection, Got
 from commands.links.ibmmq.input_queues import InputQueues
-from commands.links.ibmmq.reasons import BackedOutError, ConnectionLostError, MqError, refusal
+from commands.links.ibmmq.reasons import refusal
 from commands.links.ibmmq.record import FORMAT, LiveState, UnitRecord
 from commands.links.ibmmq.undelivered import UndeliveredBefore, UndeliveredOnQueue, put_at
 from commands.qmgr.store.port import LoadedState, StoredMessage

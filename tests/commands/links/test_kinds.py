@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from commands.broker.objects import DEAD_LETTER_QUEUE, QueueManager
+from commands.client.errors import MqError, failure
 from commands.config.settings import Config, TopicsConfig
 from commands.config.urls import PORTS, parse_address
 from commands.links.engine.adapter import Adapter, Sent, Waiting, carries, how
 from commands.links.engine.message_for_tree import ForTree
 from commands.links.ibmmq.adapter import MqSender
-from commands.links.ibmmq.reasons import MqError, failure
 from commands.links.opening import Places
 from commands.qmgr.link_port import Feature, How
 from commands.qmgr.store import QueueManagerStore

@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 
+from commands.client.errors import ConnectionLostError
 from commands.disk.errors import QueueManagerInUseError, UndeliverableError
 from commands.links.ibmmq.connection import Connection
 from commands.links.ibmmq.manager import MqQueueManager
-from commands.links.ibmmq.reasons import ConnectionLostError
 from commands.links.ibmmq.record import RecordError
 from commands.qmgr.backlog import Backlog
 from commands.qmgr.processor import Processor, ProcessorSettings

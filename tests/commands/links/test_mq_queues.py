@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from commands.broker.objects import QueueManager
+from commands.client.errors import ConnectionLostError, MqError
 from commands.config.settings import QueuesConfig
 from commands.config.urls import parse_address
 from commands.disk.errors import QueueManagerInUseError, UndeliverableError
 from commands.links.ibmmq.manager import MqMessages, MqQueueManager
-from commands.links.ibmmq.reasons import ConnectionLostError, MqError
 from commands.links.ibmmq.record import RecordError
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
-from commands.listener.request import read_string, write_strings
 from rfh2.ccsid import ENCODINGS, ByteOrder
 from rfh2.channel.layouts import (
     API_HEADER,
@@ -47,6 +46,7 @@ from rfh2.channel.segments import (
     segment_length,
     split,
 )
+from rfh2.channel.strings import read_string, write_strings
 from rfh2.layouts import MQMD2, Layout
 from rfh2.mqi_constants import MQGMO_WAIT, MQMO_MATCH_MSG_TOKEN, MQSO_MANAGED, MQSO_RESUME
 from rfh2.mqmd import Mqmd, decode_mqmd
