@@ -54,7 +54,14 @@ from migrate.live.administrator import Administrator, Row
 from migrate.live.snapshot import LiveState, authorities, names, read_live, text, word
 from rfh2.errors import DecodeError, MigrationError, QPubSubError
 from rfh2.message import encode
-from rfh2.mqi_constants import MQRC_NO_RETAINED_MSG
+from rfh2.mqi_constants import (
+    MQGMO_NO_SYNCPOINT,
+    MQRC_NO_RETAINED_MSG,
+    MQSO_CREATE,
+    MQSO_MANAGED,
+    MQSO_PUBLICATIONS_ON_REQUEST,
+    MQSO_WILDCARD_TOPIC,
+)
 from rfh2.mqmd import Mqmd, name_of
 from streams.operations import RetainedPublication
 from streams.patterns import add_pattern_prefix, remove_pattern_prefix
@@ -73,14 +80,13 @@ def retained_copies(messages: MqMessages) -> Copies:
     connection = messages.connection
     if not connection.is_up:
         connection.connect()
-    cmqc = connection.mq.CMQC
-    options = cmqc.MQSO_CREATE | cmqc.MQSO_NON_DURABLE | cmqc.MQSO_MANAGED | cmqc.MQSO_PUBLICATIONS_ON_REQUEST
-    asked = connection.subscribe("#", "", options | cmqc.MQSO_WILDCARD_TOPIC, None)
+    options = MQSO_CREATE | MQSO_MANAGED | MQSO_PUBLICATIONS_ON_REQUEST
+    asked = connection.subscribe("#", "", options | MQSO_WILDCARD_TOPIC, None)
     found: Copies = {}
     try:
-        queue = asked.subscription.get_sub_queue()
+        queue = asked.queue
         for _ in range(_requested(connection, asked)):
-            got = connection.get(queue, cmqc.MQGMO_NO_SYNCPOINT, wait_ms=_ANSWER_MS)
+            got = connection.get(queue, MQGMO_NO_SYNCPOINT, wait_ms=_ANSWER_MS)
             if got is None:
                 raise MigrationError("IBM MQ has not sent all that it retains; run the same command again")
             with suppress(DecodeError):
@@ -88,7 +94,7 @@ def retained_copies(messages: MqMessages) -> Copies:
                 found[topic] = copy
     finally:
         with suppress(MqError):
-            connection.close_subscription(asked, cmqc.MQCO_NONE, queue_too=True)
+            connection.close_subscription(asked, 0, queue_too=True)
     return found
 
 

@@ -18,7 +18,7 @@ import pytest
 
 from commands.client.errors import ConnectionLostError
 from commands.disk.errors import QueueManagerInUseError, UndeliverableError
-from commands.links.ibmmq.connection import Connection
+from commands.links.ibmmq.library import LibraryConnection
 from commands.links.ibmmq.manager import MqQueueManager
 from commands.links.ibmmq.record import RecordError
 from commands.qmgr.backlog import Backlog
@@ -432,7 +432,9 @@ def _ended_at(world: World, monkeypatch: pytest.MonkeyPatch, where: type, name: 
 
 
 @pytest.mark.faults
-@pytest.mark.parametrize("where", [Connection, EmbeddedUnitOfWork], ids=["before MQCMIT", "between MQCMIT and SQLite"])
+@pytest.mark.parametrize(
+    "where", [LibraryConnection, EmbeddedUnitOfWork], ids=["before MQCMIT", "between MQCMIT and SQLite"]
+)
 @pytest.mark.parametrize("paying", [False, True], ids=["undelivered", "paying"])
 def test_the_bridge_ends_on_either_side_of_mqcmit(
     world: World, monkeypatch: pytest.MonkeyPatch, where: type, paying: bool

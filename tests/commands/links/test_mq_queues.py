@@ -406,7 +406,7 @@ def _killed_when(world: World, monkeypatch: pytest.MonkeyPatch, moment: str) -> 
     def end(*_: object) -> None:
         raise EndError
 
-    from commands.links.ibmmq.connection import Connection
+    from commands.links.ibmmq.library import LibraryConnection
     from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
 
     with monkeypatch.context() as patch:
@@ -414,7 +414,7 @@ def _killed_when(world: World, monkeypatch: pytest.MonkeyPatch, moment: str) -> 
         if moment == "between":
             patch.setattr(EmbeddedUnitOfWork, "commit", target)
         else:
-            patch.setattr(Connection, "commit", target)
+            patch.setattr(LibraryConnection, "commit", target)
         processor = world.processor()
         with pytest.raises(EndError):
             processor.drain()

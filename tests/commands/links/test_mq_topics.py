@@ -22,6 +22,14 @@ from commands.qmgr.processor import Processor
 from commands.qmgr.store import Durability, QueueManagerStore
 from rfh2 import Folder, Mqmd, Rfh2, decode
 from rfh2.message import Message
+from rfh2.mqi_constants import (
+    MQCO_KEEP_SUB,
+    MQOO_BROWSE,
+    MQOO_INPUT_SHARED,
+    MQSO_CREATE,
+    MQSO_DURABLE,
+    MQSO_WILDCARD_TOPIC,
+)
 from tests.commands.links.mqi.harness import CONTROL, DEAD, INCOMING, OUTGOING, STREAM, StandIn, needs_mqi, stand_in
 from tests.waiting import until
 
@@ -113,11 +121,10 @@ class World:
     def native_subscribe(self, topic: str) -> None:
         with self.native.unit_of_work():
             connection = self.native.connection
-            cmqc = connection.mq.CMQC
-            queue = connection.queue(NATIVE, cmqc.MQOO_INPUT_SHARED | cmqc.MQOO_BROWSE)
-            options = cmqc.MQSO_CREATE | cmqc.MQSO_DURABLE | cmqc.MQSO_WILDCARD_TOPIC
+            queue = connection.queue(NATIVE, MQOO_INPUT_SHARED | MQOO_BROWSE)
+            options = MQSO_CREATE | MQSO_DURABLE | MQSO_WILDCARD_TOPIC
             made = connection.subscribe(topic, f"native {topic}", options, queue)
-            connection.close_subscription(made, cmqc.MQCO_KEEP_SUB)
+            connection.close_subscription(made, MQCO_KEEP_SUB)
 
     def natives(self) -> list[Message]:
         with self.native.unit_of_work() as unit:
