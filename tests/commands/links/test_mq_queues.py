@@ -23,27 +23,26 @@ from commands.qmgr.store import QueueManagerStore
 from rfh2 import Folder, Mqmd, Rfh2, decode
 from rfh2.errors import StoreError
 from rfh2.message import Message
-from tests.commands.links.mqi.harness import CONTROL, DEAD, OWED, RECORD, STREAM, StandIn, needs_mqi, stand_in
-
-pytestmark = needs_mqi
+from tests.commands.links.mqi.harness import CONTROL, DEAD, OWED, RECORD, STREAM
+from tests.commands.links.mqi.listening import Running, queue_manager
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-ADDRESS = parse_address("ibmmq://127.0.0.1:1414/QM1?channel=C", "--queues")
 
 
 class World:
     """A queue manager, the bridge's state beside it, and programs on its queues."""
 
-    def __init__(self, home: Path, mq: StandIn, **config: Any) -> None:
+    def __init__(self, home: Path, mq: Running, **config: Any) -> None:
         self.home, self.mq, self.config = home, mq, QueuesConfig(**config)
         if not (home / "QM1").exists():
             QueueManagerStore.create(home, QueueManager("QM1")).close()
-        self.programs = MqMessages(ADDRESS, self.config)
+        self.address = parse_address(mq.url, "--queues")
+        self.programs = MqMessages(self.address, self.config)
         self.manager: MqQueueManager | None = None
 
     def open(self) -> MqQueueManager:
         self.close()
-        self.manager = MqQueueManager(QueueManagerStore.open(self.home, "QM1"), ADDRESS, self.config)
+        self.manager = MqQueueManager(QueueManagerStore.open(self.home, "QM1"), self.address, self.config)
         return self.manager
 
     def processor(self, **how: Any) -> Processor:
@@ -75,14 +74,14 @@ class World:
 
 
 @pytest.fixture
-def mq(tmp_path: Path) -> Iterator[StandIn]:
+def mq(tmp_path: Path, kind: str) -> Iterator[Running]:
     queues: dict[str, dict[str, Any]] = {name: {} for name in ("S", "T", "REPLY", "BACK")}
-    with stand_in(tmp_path / "mq", queues) as running:
+    with queue_manager(kind, tmp_path / "mq", queues) as running:
         yield running
 
 
 @pytest.fixture
-def world(tmp_path: Path, mq: StandIn) -> Iterator[World]:
+def world(tmp_path: Path, mq: Running) -> Iterator[World]:
     made = World(tmp_path / "qmgrs", mq)
     yield made
     made.close()
@@ -140,7 +139,7 @@ def test_what_was_put_first_and_committed_late_is_not_overtaken_by_its_own_unit_
     """A cursor would have passed the place of the first of two, when both become visible behind and before it."""
     manager = world.open()
     psc = "<Command>Publish</Command><Topic>a</Topic>"
-    other = MqMessages(ADDRESS, world.config)
+    other = MqMessages(world.address, world.config)
     late = other.unit_of_work()
 
     def put_late(data: bytes) -> None:
@@ -309,10 +308,10 @@ def _until_done(world: World, batch: int) -> int:
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def undisturbed(tmp_path_factory: pytest.TempPathFactory, kind: str) -> dict[str, Any]:
     """What the scenario comes to."""
     directory = tmp_path_factory.mktemp("undisturbed")
-    with stand_in(directory / "mq", {name: {} for name in ("S", "T", "REPLY", "BACK")}) as mq:
+    with queue_manager(kind, directory / "mq", {name: {} for name in ("S", "T", "REPLY", "BACK")}) as mq:
         world = World(directory / "qmgrs", mq)
         _scenario(world)
         world.processor().drain()
@@ -389,7 +388,7 @@ def test_the_queue_manager_killed_and_started_again(world: World, undisturbed: d
     with pytest.raises(ConnectionLostError):
         unit.get_next([CONTROL, STREAM])
     unit.backout()
-    with pytest.raises(MqError, match="2059"):
+    with pytest.raises(MqError, match=r"2059|2538"):
         manager.unit_of_work()
     world.mq.start()
     world.programs.close()
@@ -406,6 +405,7 @@ def _killed_when(world: World, monkeypatch: pytest.MonkeyPatch, moment: str) -> 
     def end(*_: object) -> None:
         raise EndError
 
+    from commands.links.ibmmq.channel import ChannelConnection
     from commands.links.ibmmq.library import LibraryConnection
     from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
 
@@ -414,7 +414,8 @@ def _killed_when(world: World, monkeypatch: pytest.MonkeyPatch, moment: str) -> 
         if moment == "between":
             patch.setattr(EmbeddedUnitOfWork, "commit", target)
         else:
-            patch.setattr(LibraryConnection, "commit", target)
+            for connection in (LibraryConnection, ChannelConnection):
+                patch.setattr(connection, "commit", target)
         processor = world.processor()
         with pytest.raises(EndError):
             processor.drain()
