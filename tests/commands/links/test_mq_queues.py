@@ -18,7 +18,7 @@ from commands.config.urls import parse_address
 from commands.disk.errors import QueueManagerInUseError, UndeliverableError
 from commands.links.ibmmq.manager import MqMessages, MqQueueManager
 from commands.links.ibmmq.record import RecordError
-from commands.qmgr.processor import Processor
+from commands.qmgr.processor import Processor, ProcessorSettings
 from commands.qmgr.store import QueueManagerStore
 from rfh2 import Folder, Mqmd, Rfh2, decode
 from rfh2.errors import StoreError
@@ -297,7 +297,7 @@ def _until_done(world: World, batch: int) -> int:
     failures = 0
     while True:
         try:
-            processor = world.processor(batch=batch)
+            processor = world.processor(settings=ProcessorSettings(batch=batch))
             processor.drain()
             return failures
         except StoreError:

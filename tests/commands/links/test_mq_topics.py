@@ -131,8 +131,10 @@ class World:
 
 @pytest.fixture(params=["embedded queues", "IBM MQ queues"])
 def world(request: pytest.FixtureRequest, tmp_path: Path, kind: str) -> Iterator[World]:
+    if (kind, request.param) == ("mq", "IBM MQ queues"):
+        pytest.skip("the listener's queue manager has topics only where it reads the queues of commands itself")
     names = ("S", "T", "LATE", "REPLY", NATIVE)
-    with queue_manager(kind, tmp_path / "mq", {name: {} for name in names}) as mq:
+    with queue_manager(kind, tmp_path / "mq", {name: {} for name in names}, psmode=2) as mq:
         made = World(tmp_path / "qmgrs", mq, mq.url if request.param == "IBM MQ queues" else None)
         yield made
         made.close()

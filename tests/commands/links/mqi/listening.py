@@ -2,8 +2,8 @@
 
     python -m tests.commands.links.mqi.listening HOME PORT CONTROL
 
-It reads no queued commands (PSMODE COMPAT), as the queue manager of a bridge. ``ListenerStandIn`` is what tests have of
-it, and does what ``StandIn`` does for ``ibmmq://``.
+It reads no queued commands (PSMODE COMPAT), as the queue manager of a bridge; for its topics it has to (psmode 2).
+``ListenerStandIn`` is what tests have of it, and does what ``StandIn`` does for ``ibmmq://``.
 """
 
 from __future__ import annotations
@@ -63,6 +63,7 @@ _ATTRIBUTES: Final[dict[str, Callable[[Any], str]]] = {
     "def_persistence": lambda on: f"DEFPSIST({'YES' if on else 'NO'})",
 }
 _OF_QMGR: Final[dict[str, Callable[[Any], str]]] = {
+    "psmode": lambda n: f"PSMODE({('DISABLED', 'COMPAT', 'ENABLED')[n]})",
     "max_umsgs": lambda n: f"MAXUMSGS({n})",
     "deadq": lambda name: f"DEADQ('{name}')" if name else "DEADQ(' ')",
 }
