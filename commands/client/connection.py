@@ -23,7 +23,7 @@ from commands.client.calls import Form, Target, Wanted
 from commands.client.errors import CONNECT, ConnectionLostError, MqError, ProtocolError, failure, reason_word
 from commands.client.flow import Control, Notified, Reply, Streamed
 from commands.client.line import CALL_S, Line
-from commands.client.negotiation import Offer
+from commands.client.negotiation import Offer, Terms
 from commands.client.transport import connected
 from rfh2.ccsid import ASCII_FIELDS
 from rfh2.channel.initial_data import FAP_OF_PLAIN_PASSWORDS, HIGHEST_FAP
@@ -179,6 +179,15 @@ class Connection:
     def qmgr(self) -> str:
         """The name of the queue manager."""
         return self._line.terms.qmgr
+
+    @property
+    def terms(self) -> Terms:
+        """What was agreed when the socket was connected."""
+        return self._line.terms
+
+    def shares(self, other: Connection) -> bool:
+        """Whether it is on the same socket as *other*."""
+        return self._line is other._line
 
     # The connection itself
 

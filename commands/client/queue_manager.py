@@ -40,6 +40,7 @@ from rfh2.mqi_constants import (
     MQMO_MATCH_GROUP_ID,
     MQMO_MATCH_MSG_ID,
     MQMO_MATCH_MSG_TOKEN,
+    MQOO_ANY_INPUT,
     MQOO_BROWSE,
     MQOO_FAIL_IF_QUIESCING,
     MQOO_INPUT_AS_Q_DEF,
@@ -297,13 +298,16 @@ class Queue:
         """The handle, open for *options* at least."""
         connection = self.qmgr.connection
         if self._opened is not None and self._opened[0] is connection:
+            if self._opened[2] & MQOO_ANY_INPUT:
+                options &= ~MQOO_ANY_INPUT  # open for input is open for input
             if self._opened[2] & options == options:
                 return self._opened[1]
             options |= self._opened[2]
             connection.close(self._opened[1])
         options |= self._options | MQOO_FAIL_IF_QUIESCING
         opened = connection.open(self.target, options)
-        self.name = opened.name
+        if opened.name != self.target.name:
+            self.name, self.target = opened.name, replace(self.target, name=opened.name)  # a model made it
         self._opened = connection, opened.handle, options
         return opened.handle
 

@@ -36,6 +36,7 @@ from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.queue_manager import utc_now
 from commands.running.mqsc_scripts import runner_of
+from rfh2.pcf_admin_names import MQOT_TOPIC
 from tests.commands.links.mqi.harness import SYSTEM_QUEUES, StandIn, stand_in
 from tests.waiting import until
 
@@ -127,7 +128,10 @@ class ListenerStandIn:
             client.connect(str(self._control))
             client.sendall(json.dumps(wanted).encode() + b"\n")
             shown: dict[str, Any] = json.loads(client.makefile().readline())
-        return shown
+        with QueueManagerStore.open(self.home, "QM1") as store:
+            _, subscriptions, retained = store.load_state()
+        names = [{"name": each.sub_name, "topic": each.topic_string} for each in subscriptions]
+        return shown | {"subscriptions": names, "retained": sorted(each.topic_string for each in retained)}
 
     def fault(self, op: str, reason: int | None = None, **how: Any) -> None:
         """The next call *op* ends with *reason*; without one the connection breaks (when: before or after), or all
@@ -226,7 +230,8 @@ class Faults:
         async def call(*arguments: Any, **keywords: Any) -> Any:
             ops = [op for op, of in OPERATIONS.items() if of == name]
             if name == "put":
-                ops = ["1"] if arguments[1] is not None else ["P"]
+                od = arguments[1]
+                ops = ["P"] if od is None or od.object_type == MQOT_TOPIC else ["1"]
             self.asked(ops, "before")
             found = await method(*arguments, **keywords)
             self.asked(ops, "after")
