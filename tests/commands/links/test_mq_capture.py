@@ -75,7 +75,7 @@ def test_a_look_leaves_the_messages_on_the_queues(tmp_path: Path, mq: Running, p
     assert (mq.depth("S"), mq.depth("T")) == (2, 1)
 
 
-def test_a_second_look_would_capture_messages_again(tmp_path: Path, programs: MqMessages) -> None:
+def test_a_second_look_would_capture_messages_again(tmp_path: Path, mq: Running, programs: MqMessages) -> None:
     put(programs, "S", "1")
     assert capture(mq, tmp_path / "day", "S").exit_code == 0
     again = capture(mq, tmp_path / "day", "S")

@@ -166,7 +166,7 @@ def test_2053_a_full_queue_makes_a_dead_letter_with_the_reason(world: World) -> 
     world.mq.tell(alter={"S": {"max_depth": 1}})
     world.publish("a", b"fits")
     world.publish("a", b"does not")
-    world.processor().drain()
+    world.processor(settings=ProcessorSettings(batch=1)).drain()
     (dead,) = world.browse(DEAD)
     header = dead.headers[0]
     assert (header.kind, header.reason, header.dest_q_name) == ("MQDLH", 2053, "S")  # type: ignore[attr-defined]
@@ -244,7 +244,7 @@ def test_2033_a_message_that_expires_before_it_is_got_is_passed_over(world: Worl
 
 
 def test_a_publication_for_another_queue_manager_is_put_there(world: World) -> None:
-    world.mq.tell(alter={"QM2": {"kind": "local"}})
+    world.mq.tell(alter={"QM2": {"kind": "local", "usage": "XMITQ"}})
     psc = "<Command>RegSub</Command><Topic>a</Topic><QName>FAR</QName><QMgrName>QM2</QMgrName>"
     world.put(CONTROL, psc)
     world.publish("a", b"far")
@@ -437,9 +437,11 @@ def test_the_bridge_ends_on_either_side_of_mqcmit(
 
 @pytest.mark.faults
 def test_nothing_is_processed_while_the_queue_manager_has_not_decided(
-    world: World, undisturbed: dict[str, Any]
+    world: World, undisturbed: dict[str, Any], kind: str
 ) -> None:
     """The unit of work of a broken connection may still hold the record: then its fate is not known yet."""
+    if kind == "mq":
+        pytest.skip("a listener backs a broken connection out at once")
     _scenario(world)
     world.open()
     world.mq.tell(decides=False)

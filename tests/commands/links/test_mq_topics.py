@@ -188,7 +188,9 @@ def test_nothing_goes_round_in_a_circle_and_overlapping_selections_give_one_copy
 # docs/networks.md: bridges that share a tree
 def test_bridges_of_one_tree_exchange_publications(tmp_path: Path, kind: str) -> None:
     """Each with a queue of its own for what the tree sends it."""
-    with queue_manager(kind, tmp_path / "mq", {name: {} for name in ("S", "REPLY", NATIVE, "INCOMING.2")}) as mq:
+    with queue_manager(
+        kind, tmp_path / "mq", {name: {} for name in ("S", "REPLY", NATIVE, "INCOMING.2")}, psmode=2
+    ) as mq:
         one, two = (World(tmp_path / name, mq, None, name) for name in ("QM1", "QM2"))
         with one.running(), two.running(in_queue="INCOMING.2"):
             one.publish("a/kept", b"kept", "<PubOpt>RetainPub</PubOpt>")
@@ -209,7 +211,7 @@ def test_bridges_of_one_tree_exchange_publications(tmp_path: Path, kind: str) ->
 
 def test_two_bridges_do_not_read_one_queue(tmp_path: Path, kind: str) -> None:
     """Each would get what is for the other one."""
-    with queue_manager(kind, tmp_path / "mq", {name: {} for name in ("S", "REPLY", NATIVE)}) as mq:
+    with queue_manager(kind, tmp_path / "mq", {name: {} for name in ("S", "REPLY", NATIVE)}, psmode=2) as mq:
         one, two = (World(tmp_path / name, mq, None, name) for name in ("QM1", "QM2"))
         with one.running():
             one.register("a/#")

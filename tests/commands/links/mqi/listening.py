@@ -16,6 +16,7 @@ import socket
 import subprocess
 import sys
 import threading
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -60,6 +61,7 @@ _ATTRIBUTES: Final[dict[str, Callable[[Any], str]]] = {
     "max_depth": lambda n: f"MAXDEPTH({n})",
     "max_length": lambda n: f"MAXMSGL({n})",
     "bothresh": lambda n: f"BOTHRESH({n})",
+    "usage": lambda usage: f"USAGE({usage})",
     "boqname": lambda name: f"BOQNAME('{name}')",
     "def_persistence": lambda on: f"DEFPSIST({'YES' if on else 'NO'})",
 }
@@ -204,9 +206,13 @@ class Faults:
 
     def __init__(self) -> None:
         self.rows: list[dict[str, Any]] = []
+        self.calls: Counter[str] = Counter()
+        self._apps: dict[int, str] = {}
 
-    def asked(self, ops: list[str], when: str) -> None:
+    def asked(self, ops: list[str], when: str, app: str = "") -> None:
         for row in self.rows:
+            if row.get("app", app) != app:
+                continue
             if row["op"] not in ops or row.get("when", "before") != when:
                 continue
             if row.get("skip", 0) > 0:
@@ -232,9 +238,13 @@ class Faults:
             if name == "put":
                 od = arguments[1]
                 ops = ["P"] if od is None or od.object_type == MQOT_TOPIC else ["1"]
-            self.asked(ops, "before")
+            if name == "connect":
+                self._apps[id(arguments[0])] = arguments[2]
+            app = self._apps.get(id(arguments[0]), "")
+            self.calls.update(ops)
+            self.asked(ops, "before", app)
             found = await method(*arguments, **keywords)
-            self.asked(ops, "after")
+            self.asked(ops, "after", app)
             return found
 
         return call
@@ -267,7 +277,7 @@ def _take_orders(home: Path, control: Path, faults: Faults) -> None:
                     connection.open(MODEL_QUEUE, name)
                 for name in {*wanted.get("delete", ())} & {*made}:
                     made.pop(name).disconnect()
-                client.sendall(json.dumps({"faults": faults.rows}).encode() + b"\n")
+                client.sendall(json.dumps({"faults": faults.rows, "calls": faults.calls}).encode() + b"\n")
 
 
 def main(home: Path, port: int, control: Path) -> None:
