@@ -17,7 +17,7 @@ from rfh2.mqmd import Mqmd
 from rfh2.rfh2 import Rfh2
 
 USER: Final = "usr"
-Properties = Mapping[str, bool | int | float | str | bytes]
+Properties = Mapping[str, bool | int | float | str]
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from rfh2.errors import system_words
 _PORT: Final = 1_414
 _CALLED: Final = "mq://"
 _NO_CIPHER: Final = ("", "NONE")
-_CONNECTION: Final = re.compile(r"([^(),\s]+)(?:\((\d{1,5})\))?")
+_CONNECTION: Final = re.compile(r"\s*([^(),\s]+)(?:\((\d{1,5})\))?\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +100,9 @@ def _of_environment(qmgr: str, name: str | None, config: QueuesConfig) -> Channe
 
 def connection_list(text: str, called: str) -> tuple[tuple[str, int], ...]:
     """The addresses of ``host(1414),host(1415)``, as CONNAME has them. Raises ConfigError."""
-    found = tuple((host, int(port or _PORT)) for host, port in _CONNECTION.findall(text))
-    if not found or any(port > 65_535 for _, port in found):
+    parts = [_CONNECTION.fullmatch(part) for part in text.split(",")]
+    found = tuple((part[1], int(part[2] or _PORT)) for part in parts if part is not None)
+    if len(found) < len(parts) or any(port > 65_535 for _, port in found):
         raise ConfigError(called, f"{text} is not HOST(PORT), nor a list of these")
     return found
 

@@ -56,17 +56,14 @@ class _Constants:
         raise AttributeError(f"IBM's constant {name} is not known here")
 
 
-_FORMATS: Final = {
+_FORMATS = {
     name: value.ljust(8).encode()
     for name, value in vars(constants).items()
     if name.startswith("MQFMT_") and isinstance(value, str)
 }
+_FORMATS |= {"MQFMT_NONE": b" " * 8, "MQFMT_ADMIN": b"MQADMIN ", "MQFMT_PCF": b"MQPCF   "}
 CMQC: Final = _Constants(
     **_FORMATS,
-    MQFMT_NONE=b"        ",
-    MQFMT_ADMIN=b"MQADMIN ",
-    MQFMT_PCF=b"MQPCF   ",
-    MQFMT_EVENT=b"MQEVENT ",
     MQCO_NONE=0,
     MQGMO_NO_WAIT=0,
     MQMO_NONE=0,

@@ -281,8 +281,8 @@ class Queue:
 
     def __init__(self, qmgr: QueueManager, target: Target, options: int = 0) -> None:
         self.qmgr, self.target = qmgr, target
-        self._options = options
-        self._opened: tuple[Connection, int, int] | None = None
+        self._handles: dict[int, int] = {}
+        self._connection = qmgr.connection
         self.name = target.name
         if options:
             self.handle(options)
@@ -295,27 +295,27 @@ class Queue:
             self.close()
 
     def handle(self, options: int) -> int:
-        """The handle, open for *options* at least."""
+        """A handle that is open for *options* at least."""
         connection = self.qmgr.connection
-        if self._opened is not None and self._opened[0] is connection:
-            if self._opened[2] & MQOO_ANY_INPUT:
-                options &= ~MQOO_ANY_INPUT  # open for input is open for input
-            if self._opened[2] & options == options:
-                return self._opened[1]
-            options |= self._opened[2]
-            connection.close(self._opened[1])
-        options |= self._options | MQOO_FAIL_IF_QUIESCING
-        opened = connection.open(self.target, options)
+        if self._connection is not connection:
+            self._connection, self._handles = connection, {}
+        for open_for, handle in self._handles.items():
+            # Open for input is open for input.
+            wanted = options & ~MQOO_ANY_INPUT if open_for & MQOO_ANY_INPUT else options
+            if open_for & wanted == wanted:
+                return handle
+        opened = connection.open(self.target, options | MQOO_FAIL_IF_QUIESCING)
         if opened.name != self.target.name:
             self.name, self.target = opened.name, replace(self.target, name=opened.name)  # a model made it
-        self._opened = connection, opened.handle, options
+        self._handles[options] = opened.handle
         return opened.handle
 
     def close(self, options: int = 0) -> None:
         """MQCLOSE with these MQCO_*."""
-        opened, self._opened = self._opened, None
-        if opened is not None and opened[0].is_up:
-            opened[0].close(opened[1], options)
+        handles, self._handles = self._handles, {}
+        for handle in reversed(handles.values()):
+            if self._connection.is_up:
+                self._connection.close(handle, options)
 
     def put(
         self,
@@ -417,6 +417,7 @@ class Subscription:
         self._made = self.qmgr.connection.subscribe(
             self.asked, 0 if self.to is None else self.to.handle(MQOO_INPUT_AS_Q_DEF)
         )
+        self._is_closed = False
         self.queue = self.to or _Managed(self.qmgr, self._made.hobj)
 
     def __enter__(self) -> Self:
@@ -440,8 +441,9 @@ class Subscription:
 
     def close(self, *, remove: bool = False) -> None:
         """End it; a durable one only where it is to be removed."""
-        if not self.qmgr.connection.is_up:
+        if self._is_closed or not self.qmgr.connection.is_up:
             return
+        self._is_closed = True
         options = MQCO_REMOVE_SUB if remove else MQCO_KEEP_SUB if self.asked.options & MQSO_DURABLE else 0
         self.qmgr.connection.close(self._made.hsub, options)
         if self.to is None:

@@ -86,7 +86,7 @@ def test_a_message_that_is_too_long_stays(qmgr: QueueManager) -> None:
 
 @pytest.mark.rule("MQC-2")
 def test_properties_and_conversion(qmgr: QueueManager) -> None:
-    given = {"Colour": "rot & blau", "Size": 42, "Weight": 1.5, "Sold": True, "Key": b"\1\2"}
+    given = {"Colour": "rot & blau", "Size": 42, "Weight": 1.5, "Sold": True}
     with qmgr.queue("Q") as queue:
         queue.put("Grüße", properties=given)
         queue.put("Grüße".encode("cp037"), mqmd=Mqmd(version=2, coded_char_set_id=37, format="MQSTR"))

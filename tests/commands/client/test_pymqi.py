@@ -116,7 +116,7 @@ def test_the_life_of_a_connection(qmgr: pymqi.QueueManager) -> None:
 @pytest.mark.rule("MQC-6")
 def test_pcf(qmgr: pymqi.QueueManager) -> None:
     execute = pymqi.PCFExecute(qmgr, response_wait_interval=10_000)
-    assert execute.MQCMD_INQUIRE_Q_MGR()[0][CMQC.MQIA_COMMAND_LEVEL] >= 800
+    assert execute.MQCMD_INQUIRE_Q_MGR()[0][CMQC.MQCA_Q_MGR_NAME] == b"QM1"
     name = {CMQC.MQCA_Q_NAME: b"MADE", CMQC.MQIA_Q_TYPE: CMQC.MQQT_LOCAL}
     execute.MQCMD_CREATE_Q({**name, CMQC.MQIA_MAX_Q_DEPTH: 7, CMQCFC.MQIACF_REPLACE: 1})
     (row,) = execute.MQCMD_INQUIRE_Q({CMQC.MQCA_Q_NAME: b"MADE"})
