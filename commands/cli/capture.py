@@ -33,12 +33,12 @@ _LONGEST_PAUSE_S: Final = 30.0
 
 
 @verb(
-    "qpubsub capture --queues 'ibmmq://mq:1414/QM1?channel=APP' --out day1 SPORT.STREAM",
+    "qpubsub capture --queues 'mq://mq:1414/QM1?channel=APP' --out day1 SPORT.STREAM",
     "qpubsub capture --config bridge.toml --out day1 --take --follow SPORT.COPY=SPORT.STREAM",
     "qpubsub capture --config bridge.toml --out kafka://broker/qm1.capture --take --follow SPORT.COPY=SPORT.STREAM",
     former={"--to": "--out"},
 )
-@click.option("--queues", metavar="URL", help="The queue manager: ibmmq://host:1414/QMGR?channel=NAME, as for run.")
+@click.option("--queues", metavar="URL", help="The queue manager: mq://host:1414/QMGR?channel=NAME, as for run.")
 @click.option(
     "--config",
     type=click.Path(path_type=Path, dir_okay=False),

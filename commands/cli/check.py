@@ -34,7 +34,7 @@ from streams.topic_objects import QUEUE_NAMELIST
 @verb(
     "qpubsub check -m QM1 --topics mqtt://broker",
     "qpubsub check 'mq://app@mq.example.com:1414/QM1?channel=APP.SVRCONN'",
-    "qpubsub check -m QM1 --queues 'ibmmq://mq:1414/QM1?channel=APP' --config bridge.toml --json",
+    "qpubsub check -m QM1 --queues 'mq://mq:1414/QM1?channel=APP' --config bridge.toml --json",
     prints=True,
     exit_codes={0: "nothing is missing", 1: "something is missing"},
 )

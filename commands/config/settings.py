@@ -1,7 +1,7 @@
 """The TOML file of ``--config``: settings that do not belong on a command line, such as passwords.
 
     [queues]
-    url = "ibmmq://mq.example.com:1414/QM1?channel=QPUBSUB.SVRCONN"
+    url = "mq://mq.example.com:1414/QM1?channel=QPUBSUB.SVRCONN"
     user = "qpubsub"
     password_file = "/etc/qpubsub/mq.password"
 

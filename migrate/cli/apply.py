@@ -22,7 +22,7 @@ from migrate.planned_state import read_planned
 
 
 @verb(
-    "qpubsub apply -m QM1 migration --admin https://mq:9443 --queues 'ibmmq://mq/QM1?channel=A' --rehearse",
+    "qpubsub apply -m QM1 migration --admin https://mq:9443 --queues 'mq://mq/QM1?channel=A' --rehearse",
     "qpubsub apply -m QM1 migration --config live.toml",
     "qpubsub apply -m QM1 migration --config live.toml --all --confirm stopped",
     "qpubsub apply -m QM1 migration --config live.toml --undo",

@@ -1,6 +1,6 @@
 """The client at a listener: what it puts is what it gets, with all that IBM MQ's calls offer.
 
-Rows of docs/conformance.md: MQC-2, MQC-3, MQC-4.
+Rows of docs/conformance.md: MQC-2, MQC-3.
 """
 
 from __future__ import annotations

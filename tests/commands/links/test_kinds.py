@@ -32,7 +32,7 @@ DOC = (Path(__file__).parents[3] / "docs" / "live-brokers.md").read_text()
 def adapter(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Adapter[Any, Any]:
     home = tmp_path_factory.mktemp("qmgrs")
     QueueManagerStore.create(home, QueueManager("QM1")).close()
-    url = f"{request.param}://localhost/" + ("QM1" if request.param == "ibmmq" else "")
+    url = f"{request.param}://localhost/" + ("QM1" if request.param in ("ibmmq", "mq") else "")
     places = Places.of(home, "QM1", Config(topics=TopicsConfig(prefix="")), None, url)
     return places.adapter(parse_address(url, "--topics"), places.stores(DEAD_LETTER_QUEUE))
 
