@@ -101,23 +101,21 @@ class Form(NamedTuple):
                 made[name] = value
         return made
 
-    def call(
-        self, body: bytes, handle: int = 0, *, extra: int = 0, header_bytes: int = 36, comp_code: int = 0
-    ) -> bytes:
+    def call(self, body: bytes, handle: int = 0, *, extra: int = 0, comp_code: int = 0, reason: int = 0) -> bytes:
         """The payload of a call: the API header, and *body*. extra: how much longer than it the reply may be."""
         length = (self.header_bytes + API_HEADER.size + len(body) + extra).to_bytes(4, "big")
-        return API_HEADER.fast[self.order].pack(length, comp_code, 0, handle) + body
+        return API_HEADER.fast[self.order].pack(length, comp_code, reason, handle) + body
 
 
 # The connection
 
 
-def user_id(form: Form, user: str) -> bytes:
-    """USERID: the user of the operating system."""
+def user_id(form: Form, user: str, password: str = "") -> bytes:
+    """USERID: the user of the operating system. password: of 12 characters, where old clients send it."""
     made = Structure.new(UID_LONG, form.order, form.charset)
     made["StrucId"] = "UID ".encode(form.charset)
     made.put_text("UserIdentifier", user.upper()[:12])
-    made.put_text("Password", "")
+    made.put_text("Password", password)
     made.put_text("LongUserIdentifier", user[:64])
     return bytes(made)
 

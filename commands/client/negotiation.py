@@ -50,6 +50,7 @@ class Offer:
     heartbeat_s: int = 300
     longest_message: int = 104_857_600
     product: str = _PRODUCT
+    capabilities: int = _CAPABILITIES3
     random: bytes = bytes(12)
     process: int = 1
     thread: int = 1
@@ -71,7 +72,7 @@ class Offer:
         more.put_text("QMgrName", self.qmgr or "*")
         shared = Structure(ID_SHARING, data, more.end, order)
         shared["HeaderCompression"], shared["MessageCompression"] = NO_HEADER_COMPRESSION, NO_MESSAGE_COMPRESSION
-        shared["ConversationsPerSocket"], shared["CapabilityFlags3"] = self.sharing, _CAPABILITIES3
+        shared["ConversationsPerSocket"], shared["CapabilityFlags3"] = self.sharing, self.capabilities
         shared["ProcessId"], shared["ThreadId"], shared["TraceId"] = self.process, self.thread, self.trace
         shared.put_text("ProductId", self.product)
         shared.put_text("QMgrIdentifier", _IDENTIFIER)
