@@ -203,7 +203,7 @@ class Connection:
     def _control(self, kind: int) -> None:
         event = self._line.wait(self._number, time.monotonic() + CALL_S)
         if not isinstance(event, Control) or event.header.kind != kind:
-            raise self._line.fail(ProtocolError("the queue manager does not answer the beginning of a conversation"))
+            raise self._line.fail(ProtocolError("the queue manager does not answer as it begins a conversation"))
 
     def _connect(self, tag: bytes) -> None:
         place, terms, header = self.place, self._line.terms, self._header
@@ -443,15 +443,14 @@ class Connection:
         stream = self._streams.setdefault(handle, _Stream())
         end_s = _end_s(wanted, 0.0)
         checks, found = wanted.wait_ms is None, None
-        self._ask_for(handle, stream, wanted, checks)
+        until_s = self._ask_for(handle, stream, wanted, checks)
         while True:
-            patience_s = CALL_S if checks else max(0.0, end_s - time.monotonic()) + _GRACE_S
-            event = self._line.wait(self._number, time.monotonic() + patience_s)
+            event = self._line.wait(self._number, until_s)
             if event is None:
                 if checks:
                     raise self._line.fail(ProtocolError(f"no answer to {what} came in {CALL_S:g} s"))
                 checks = True
-                self._ask_for(handle, stream, wanted, checks)
+                until_s = self._ask_for(handle, stream, wanted, checks)
             elif isinstance(event, Streamed) and event.handle == handle:
                 found = self._received(event, stream)
                 if not checks:
@@ -460,20 +459,21 @@ class Connection:
                 self._note(event)
             elif event.code == CHECK_MSG and not checks:
                 checks = True
-                self._ask_for(handle, stream, wanted, checks)
+                until_s = self._ask_for(handle, stream, wanted, checks)
             elif event.code == CHECK_MSG and event.header.request == _CHECK_REQUEST:
                 self._line.unwant(self._number)
                 left_s = end_s - time.monotonic()
                 if found is not None or left_s <= 0:
                     return found
                 checks = False
-                self._ask_for(handle, stream, replace(wanted, wait_ms=_ms(left_s)), checks)
+                until_s = self._ask_for(handle, stream, replace(wanted, wait_ms=_ms(left_s)), checks)
             elif event.code in (FAILURE, QUIESCING):
                 self._line.unwant(self._number)
                 reason = MQRC_Q_MGR_QUIESCING if event.code == QUIESCING else event.value
                 return Got(_NO_MD, b"", bytes(16), 0, reason)
 
-    def _ask_for(self, handle: int, stream: _Stream, wanted: Wanted, checks: bool) -> None:
+    def _ask_for(self, handle: int, stream: _Stream, wanted: Wanted, checks: bool) -> float:
+        """Send the request; the clock until which its answer is waited for."""
         selects = stream.selection != wanted.selection
         if selects:
             stream.selection, stream.number = wanted.selection, stream.number + 1
@@ -492,6 +492,7 @@ class Connection:
         header = self._header._replace(kind=int(SegmentType.REQUEST_MSGS), request=request, flags=flags)
         self._line.want(self._number)
         self._line.send(header.write(body))
+        return time.monotonic() + CALL_S if checks else _end_s(wanted, _GRACE_S)
 
     def _received(self, event: Streamed, stream: _Stream) -> Got:
         stream.received += len(event.body) + MQMD2.size

@@ -164,14 +164,14 @@ class Line:
                 if self._is_receiving:
                     return None
                 self._is_receiving = True
-            if not self._receive(deadline_s - time.monotonic()):
-                return None
+            self._receive(deadline_s - time.monotonic())
+            if not inbox and self._error is None and time.monotonic() >= deadline_s:
+                return None  # whatever else comes meanwhile
 
-    def _receive(self, left_s: float) -> bool:
-        """Receive for all conversations, this thread alone; whether there is time left."""
+    def _receive(self, left_s: float) -> None:
+        """Receive for all conversations, this thread alone, for a while."""
         try:
-            timeout_s = max(0.0, min(left_s, _LOOK_S))
-            if data := self._transport.receive(timeout_s):
+            if data := self._transport.receive(max(0.0, min(left_s, _LOOK_S))):
                 self._take(data)
             self._beat()
         except (DecodeError, ProtocolError, ConnectionLostError) as error:
@@ -180,7 +180,6 @@ class Line:
             with self._state:
                 self._is_receiving = False
                 self._state.notify_all()
-        return left_s > timeout_s or bool(data)
 
     def _take(self, data: bytes) -> None:
         with self._state:
