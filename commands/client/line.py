@@ -199,7 +199,7 @@ class Line:
         if inbox is None:
             return  # of a conversation that has ended
         if len(inbox) >= _MOST_UNREAD:
-            raise ProtocolError(f"the queue manager sends more than {_MOST_UNREAD} segments that nobody asked for")
+            raise ProtocolError(f"the queue manager sends more than {_MOST_UNREAD} segments that were not asked for")
         inbox.append(event)
 
     def _control(self, kind: int, conversation: int | None, deadline_s: float) -> Control:

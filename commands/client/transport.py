@@ -93,7 +93,7 @@ def connected(
             return Transport(plain if tls is None else tls.wrap_socket(plain, server_hostname=host))
         except (OSError, ValueError) as error:
             plain.close()
-            failure = lost(f"{what} to {host}({port}) by TLS: {_words(error)}", _TLS)
+            failure = lost(f"{what} to {host}({port}) with TLS: {_words(error)}", _TLS)
     raise failure
 
 
