@@ -108,7 +108,7 @@ class Tree:
         """Subscribe to it at the tree."""
         with self._connected() as connection:
             options = MQSO_CREATE | MQSO_RESUME | MQSO_DURABLE | MQSO_GROUP_SUB
-            options |= MQSO_SET_CORREL_ID | MQSO_NEW_PUBLICATIONS_ONLY | _wildcard(connection, selection)
+            options |= MQSO_SET_CORREL_ID | MQSO_NEW_PUBLICATIONS_ONLY | _wildcard(selection)
             name, selector = selection.name(self.bridge), f"{MARK} IS NULL OR {MARK} <> '{self.bridge}'"
             queue = self._incoming(connection)
             made = connection.subscribe(selection.topic_string, name, options, queue, selector, _GROUP)
@@ -154,7 +154,7 @@ class Tree:
         """What is retained under it now."""
         with self._connected() as connection:
             options = MQSO_CREATE | MQSO_MANAGED | MQSO_PUBLICATIONS_ON_REQUEST
-            asked = connection.subscribe(selection.topic_string, "", options | _wildcard(connection, selection), None)
+            asked = connection.subscribe(selection.topic_string, "", options | _wildcard(selection), None)
             natives: list[NativePublication] = []
             topics: set[str] = set()
             try:
@@ -228,6 +228,6 @@ def _requested(connection: Connection, asked: Any) -> int:
         raise
 
 
-def _wildcard(connection: Connection, selection: Selection) -> int:
+def _wildcard(selection: Selection) -> int:
     by_characters = selection.wildcard is WildcardScheme.CHAR
     return int(MQSO_WILDCARD_CHAR if by_characters else MQSO_WILDCARD_TOPIC)
