@@ -20,6 +20,7 @@ from commands.qmgr.store.overview import Overview, Totals
 from commands.running import database_tenure
 from commands.running.journal import last_status
 from commands.running.lease import instances
+from commands.running.mqsc_scripts import definitions_as_files
 from commands.running.work_page import being_worked_on
 from rfh2.constants import MQAT_BROKER
 from rfh2.dlh import decode_dlh
@@ -169,6 +170,7 @@ def status_of(store: QueueManagerStore, now: datetime) -> dict[str, Any]:
         "connections": connected(AskedListeners(store.directory).reports()),
         "dead_letters": _dead_letters(store, objects.qmgr.deadq),
         "database": {"bytes": seen.file_bytes, "free_bytes": seen.free_bytes, "log_bytes": seen.log_bytes},
+        "definitions": definitions_as_files(store.directory, objects, now),
         "processor": _processor(store, now),
     }
 
