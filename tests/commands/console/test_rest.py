@@ -58,6 +58,8 @@ REFUSED: list[tuple[str, str, str, dict[str, Any], int, str]] = [
     ("path", "GET", f"{V2}/nothing", {}, 404, "MQWB0000E"),
     ("method", "PUT", MQSC, {"headers": CSRF}, 405, "MQWB0000E"),
     ("no-json", "POST", MQSC, {"headers": CSRF, "content": b"{"}, 400, "MQWB0000E"),
+    ("deep", "POST", MQSC, {"headers": CSRF, "content": b"[" * 100_000}, 400, "MQWB0000E"),
+    ("half", "POST", QUEUES, {"headers": CSRF, "content": b'{"name": "\\ud800"}'}, 400, "MQWB0000E"),
     ("type", "POST", MQSC, {"headers": CSRF, "json": {"type": "x"}}, 400, "MQWB0000E"),
     ("query", "GET", f"{QUEUES}?filter=x", {}, 400, "MQWB0000E"),
     ("attribute", "GET", f"{QUEUES}?attributes=cluster", {}, 400, "MQWB0000E"),
