@@ -36,8 +36,10 @@ ROOMS: Final[Mapping[str, Room]] = {
     "qmgr": Room(("commands.qmgr",), ("wire", "streams", "base", "core", "mqsc")),
     "links": Room(("commands.links",), (*_CORE, "client", "qmgr")),
     "listener": Room(("commands.listener",), ("wire", "base", "core", "qmgr")),
-    "running": Room(("commands.running", "commands.monitoring"), (*_CORE, "qmgr", "links", "listener", "analysis")),
-    "console": Room(("commands.console",), (*_CORE, "annotation", "qmgr", "listener", "running", "analysis")),
+    "running": Room(
+        ("commands.running", "commands.monitoring"), (*_CORE, "mqsc", "qmgr", "links", "listener", "analysis")
+    ),
+    "console": Room(("commands.console",), (*_CORE, "annotation", "mqsc", "qmgr", "listener", "running", "analysis")),
     # Analysis, which needs no queue manager.
     "analysis": Room(("commands.explain", "commands.replay"), (*_CORE, "annotation", "mqsc")),
     "spark": Room(("commands.replay.spark",), (*_CORE, "mqsc", "analysis")),

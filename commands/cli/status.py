@@ -27,6 +27,7 @@ from commands.terminal.stopping import stopping
 from rfh2.reasons import reason_text
 
 _NEARLY_FULL: Final = 0.8
+_MOST_DRIFT: Final = 20
 _COUNTED: Final[dict[str, tuple[str, ...]]] = {
     "errors": ("command in error", "commands in error"),
     "linked": ("publication for the topic tree", "publications for the topic tree"),
@@ -112,6 +113,18 @@ def _show(console: Console, qmgr: str, home: Home, lists: tuple[str, ...], as_js
             console.data(line)
 
 
+def _definition_lines(definitions: dict[str, Any] | None) -> Iterator[str]:
+    if definitions is None:
+        return
+    found = definitions["drift"]
+    differ = f"{counted(len(found), 'difference')}" if found else "no difference"
+    yield f"Definitions of {definitions['directory']}: {definitions['problem'] or differ}"
+    for text in found[:_MOST_DRIFT]:
+        yield f"  {text}"
+    if len(found) > _MOST_DRIFT:
+        yield f"  {len(found) - _MOST_DRIFT} more"
+
+
 def page_of(lines: list[str], columns: int, rows: int) -> list[str]:
     """The first of *lines*, as many and as much of each as a window shows; the cursor needs a row too."""
     shown = lines if len(lines) < rows else [*lines[: rows - 2], f"{len(lines) - rows + 2} more lines"]
@@ -152,6 +165,7 @@ def _lines(status: dict[str, Any]) -> Iterator[str]:
         if row["oldest_s"] is not None:
             line += f"; {counted(row['waiting'], 'message')} for it, the first for {_duration(row['oldest_s'])}"
         yield line
+    yield from _definition_lines(status["definitions"])
     size = status["database"]
     megabytes = [f"{size[key] / 1e6:,.1f} MB" for key in ("bytes", "free_bytes", "log_bytes")]
     yield f"Database {megabytes[0]}, {megabytes[1]} of it free; write-ahead log {megabytes[2]}"
