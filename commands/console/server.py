@@ -30,6 +30,7 @@ from commands.console.overview import in_short
 from commands.console.pages import ACTIONS, DOWNLOADS, MENU, PAGES, Page
 from commands.console.query import NotThereError, Query
 from commands.console.rendering import ASSETS, address, asset, render
+from commands.console.rest import PREFIX, RestError, RestInterface, error_response
 from commands.console.source import Source
 from commands.disk.open_files import OutOfFiles, carried, open_files
 from commands.running.listening import Service, where_of
@@ -110,8 +111,11 @@ _FAULTS: Final = {
 }
 
 
-async def _nothing(_request: Request, error: Exception) -> Response:
+async def _nothing(request: Request, error: Exception) -> Response:
     status = getattr(error, "status_code", 500)
+    if PREFIX in request.url.path:
+        what = HTTPStatus(status).phrase
+        return error_response(RestError(status, "MQWB0000E", f"{request.method} {request.url.path}: {what}."))
     response = _refusal(status, _FAULTS.get(status, "This request cannot be answered."))
     response.headers.update(HEADERS)
     return response
@@ -142,6 +146,7 @@ class ConsoleApp:
         self._qmgr, self._options, self._source, self._base, self._names = qmgr, options, source, base, names
         self._door = door or Doorkeeper(options, time.monotonic)
         self._comparing = ThreadPoolExecutor(_COMPARED_AT_A_TIME, "passwords")
+        self._rest = RestInterface(qmgr, options, source, self._door, self._right_user)
 
     def asgi(self) -> Starlette:
         """The application for a server of ASGI."""
@@ -157,6 +162,7 @@ class ConsoleApp:
             Route(path, self._guarded(partial(self._tell, page), is_api=True)) for path, page in API_PAGES.items()
         ]
         routes.append(Route("/api/openapi.json", self._guarded(self._describe, is_api=True)))
+        routes += self._rest.routes()
         return Starlette(routes=routes, lifespan=self.living, **_LIMITS)
 
     def shared(self, listed: Callable[[Request, Session], Awaitable[Response]]) -> list[Route]:
@@ -208,7 +214,8 @@ class ConsoleApp:
             return _refusal(403, "This form was not sent by a page of the console.")
         is_new = session is None
         if session is None and is_api and door.asks:
-            user = await self._user_of(_basic(request.headers.get("authorization")))
+            user, password = _basic(request.headers.get("authorization"))
+            user = await self._right_user(user, password) if user.strip() else ""
             if not user:
                 return JSONResponse(
                     {"error": "Give user and password by HTTP Basic."},
@@ -313,7 +320,7 @@ class ConsoleApp:
         # Only a path of ours: //host is another one's.
         then = then if then.startswith("/") and not then.startswith(("//", "/\\")) else "/"
         if request.method not in _SAFE:
-            user = await self._user_of(values)
+            user = await self._right_user(values.get("user", ""), values.get("password", ""))
             if user:
                 response: Response = RedirectResponse(then, 303)
                 self._remember(response, self._door.new_session(user))
@@ -321,14 +328,12 @@ class ConsoleApp:
             problem, status = "The user or the password is wrong.", 403
         return HTMLResponse(render("login.html", qmgr=self._qmgr, base=self._base, then=then, problem=problem), status)
 
-    async def _user_of(self, values: dict[str, str]) -> str:
-        """The user whose right password a form has; "" for none, after a pause."""
-        user, is_right = values.get("user", "").strip().lower(), self._options.is_right
-        if not user:
-            return ""
+    async def _right_user(self, name: str, password: str) -> str:
+        """The user *name* whose password this is; "" for none, after a pause."""
+        user, is_right = name.strip().lower(), self._options.is_right
         assert is_right is not None
         loop = asyncio.get_running_loop()
-        if await loop.run_in_executor(self._comparing, is_right, user, values.get("password", "")[:256]):
+        if await loop.run_in_executor(self._comparing, is_right, user, password[:256]):
             return user
         _log.warning("console: a wrong password for user %s", user[:64])
         await asyncio.sleep(_WRONG_PASSWORD_S)
@@ -400,14 +405,14 @@ async def _form(request: Request) -> dict[str, str]:
         return {name: value for name, value in form.items() if isinstance(value, str)}
 
 
-def _basic(header: str | None) -> dict[str, str]:
-    """User and password of HTTP Basic; nothing where there are none."""
+def _basic(header: str | None) -> tuple[str, str]:
+    """User and password of HTTP Basic; empty where there are none."""
     scheme, _, encoded = (header or "").partition(" ")
     try:
         user, _, password = base64.b64decode(encoded, validate=True).decode("utf-8").partition(":")
     except ValueError:
-        return {}
-    return {"user": user, "password": password} if scheme.lower() == "basic" else {}
+        return "", ""
+    return (user, password) if scheme.lower() == "basic" else ("", "")
 
 
 def _refusal(status: int, why: str) -> HTMLResponse:

@@ -24,13 +24,12 @@ from commands.broker.objects import CONTROL_QUEUE
 from commands.disk.errors import QueueError
 from commands.mqsc import parse
 from commands.mqsc.model import Statement
-from commands.mqsc.objects_script import text
 from migrate.live.administrator import AdministrationError, Administrator, statement_of
 from migrate.live.checkpoints import Action, Checkpoint, checkpoints
 from migrate.live.decisions import Decision, altered_later, decide, follow, key_of, object_of
 from migrate.live.journal import Did, Entry, Journal
 from migrate.live.loading import DELETE_PROGRESS, PROGRESS_QUEUE, Messages, load, messages_in, progress_of
-from migrate.live.snapshot import LiveState, at_places, qmgr_row, read_live
+from migrate.live.snapshot import LiveState, at_places, qmgr_row, read_live, text
 from migrate.planned_state import PlannedHeading, PlannedObject
 from rfh2.captured import CapturedMessage
 from rfh2.errors import MigrationError, StoreError

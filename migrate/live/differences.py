@@ -20,8 +20,8 @@ from enum import StrEnum
 from typing import Final
 
 from commands.broker.attribute_kinds import Shown
-from commands.mqsc.objects_script import Row, authorities, names, record_key, text, word
-from migrate.live.snapshot import LiveState, is_alike
+from migrate.live.administrator import Row
+from migrate.live.snapshot import LiveState, authorities, is_alike, names, record_key, text, word
 from migrate.marker import PREFIX as MARKER
 from migrate.planned_state import Kind, PlannedHeading, PlannedObject, by_kind, defaults_of
 from streams.patterns import is_read_alike

@@ -21,9 +21,9 @@ from typing import Final
 
 from commands.broker.objects import ADMIN_STREAM, CONTROL_QUEUE
 from commands.broker.stream_names import NAME_SEPARATOR
-from commands.mqsc.objects_script import names, text
 from migrate.live.administrator import AdministrationError, Administrator, statement_of
 from migrate.live.loading import Messages, answers_until_response
+from migrate.live.snapshot import names, text
 from migrate.planned_state import PlannedObject
 from rfh2.ccsid import UTF8_CCSID
 from rfh2.constants import MQFMT_RF_HEADER_1, MQMT_REQUEST, MQPER_PERSISTENT

@@ -5,18 +5,16 @@ Whether a value that is wanted is the one that a queue manager shows, whatever i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
 from commands.broker.attribute_kinds import Choice, Number, Shown
 from commands.mqsc.attributes import QALIAS, QMGR, SUB, TOPIC
-from commands.mqsc.objects_script import Row, authorities, names, record_key, script_of, text, word
-from migrate.live.administrator import AdministrationError, Administrator
+from migrate.live.administrator import AdministrationError, Administrator, Row
 from migrate.planned_state import Kind, PlannedObject
 
 EVERYTHING: tuple[Kind, ...] = ("QMGR", "QUEUE", "TOPIC", "NAMELIST", "AUTHREC", "SUB", "RETAINED")
-_OF_OBJECTS: Final[tuple[Kind, ...]] = ("QMGR", "QUEUE", "TOPIC", "NAMELIST", "AUTHREC", "SUB")
 
 
 @dataclass(slots=True)
@@ -75,11 +73,6 @@ def read_live(
     return live
 
 
-def objects_script(administrator: Administrator, qmgr: str) -> Iterator[str]:
-    """The objects as a script, for ``--existing`` of strmqbrk and migmbbrk. Raises AdministrationError."""
-    return script_of(read_live(administrator, _OF_OBJECTS), qmgr)
-
-
 def qmgr_row(administrator: Administrator) -> Row:
     """The attributes of the queue manager. Raises AdministrationError, also where it shows none: each one has them."""
     rows = administrator.display("QMGR")
@@ -93,6 +86,36 @@ def at_places(planned: Iterable[PlannedObject], live: LiveState) -> list[str]:
     places = {(s.attributes.get("TOPICSTR"), s.attributes.get("DEST")) for s in planned if s.kind == "SUB"}
     rows = live.subscriptions
     return sorted(text(row, "SUBID") for row in rows if (text(row, "TOPICSTR"), text(row, "DEST")) in places)
+
+
+def text(row: Row, keyword: str) -> str:
+    """The value as text, without blanks at its end; "" where there is none."""
+    value = row.get(keyword, "")
+    return ",".join(value) if isinstance(value, tuple) else str(value).rstrip(" ")
+
+
+def word(row: Row, keyword: str) -> str:
+    """A value that is a word of MQSC, in capitals."""
+    return text(row, keyword).upper()
+
+
+def names(row: Row, keyword: str) -> tuple[str, ...]:
+    """A value that lists names; blank ones are none."""
+    value = row.get(keyword, ())
+    listed = value if isinstance(value, tuple) else str(value).split(",")
+    return tuple(name for each in listed if (name := each.strip(" ")))
+
+
+def record_key(row: Row) -> str:
+    """The key of an authority record; the queue manager is named by its object type alone."""
+    kind = word(row, "OBJTYPE")
+    profile = "" if kind == "QMGR" else text(row, "PROFILE")
+    return f"{kind} {profile} {word(row, 'ENTTYPE')} {text(row, 'ENTITY')}"
+
+
+def authorities(row: Row) -> frozenset[str]:
+    """The authorities of a record, in capitals; none where it has none."""
+    return frozenset(name.upper() for name in names(row, "AUTHLIST")) - {"NONE"}
 
 
 def _named(rows: Iterable[Row], keyword: str) -> dict[str, Row]:

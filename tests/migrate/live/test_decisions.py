@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 
 from commands.mqsc import parse
-from commands.mqsc.objects_script import names
-from migrate.live.administrator import MemoryAdministrator, statement_of
+from migrate.live.administrator import statement_of
 from migrate.live.decisions import altered_later, decide, follow, key_of
-from migrate.live.snapshot import read_live
-from tests.migrate.live.memory import memory
+from migrate.live.snapshot import names, read_live
+from tests.migrate.live.memory import MemoryAdministrator, memory
 
 SCRIPT = """
 DEFINE QLOCAL('A.Q')

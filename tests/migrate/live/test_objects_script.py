@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from commands.mqsc.objects_script import script_of
+from migrate.live.objects_script import script_of
 from migrate.live.snapshot import EVERYTHING, read_live
 from migrate.target import Target, existing_target, same_definitions
 from tests.commands.cli_runs import run

@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from commands.mqsc.model import Statement
-from commands.mqsc.objects_script import Row
 from commands.qmgr.store import QueueManagerStore
-from migrate.live.administrator import EmbeddedAdministrator, Outcome
+from migrate.live.administrator import EmbeddedAdministrator, Outcome, Row
 from migrate.live.separator import probe_names
 from tests.commands.cli_runs import run
 from tests.migrate.live.rigs import create, processing, rig, write_legacy
