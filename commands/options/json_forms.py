@@ -86,12 +86,14 @@ FORMS: Final[dict[str, Object]] = {
     | _of(Object, "activity input connections dead_letters processor")
     | _of(dict[str, Object], "queues")
     | _of(Rows, "owed neighbours subscription_list? topic_list?")
+    | _of(Object | None, "definitions")
     | _of(Count, "database"),
     "topics": _of(str, "topic")
     | _of(bool | int, "retained")
     | _of(int, "hidden_below")
     | _of(Names, "topic_objects marks")
     | _of(Rows, "subscriptions"),
+    "export": _of(str, "qmgr to text") | _of(Names, "lost"),
     "console": _of(str, "qmgr url") | _of(bool, "write"),
     "put": _of(str, "qmgr") | _of(int, "put problems") | _of(Count, "queues other_queue_managers"),
     "pub": _of(str, "qmgr queue topic") | _of(int, "put") | _of(bool, "processor"),
@@ -101,7 +103,7 @@ FORMS: Final[dict[str, Object]] = {
     "home copy": _of(str, "qmgr to") | _of(bool, "was_there"),
     "transactions": _of(str, "transaction xid?") | _of(int, "put? got?") | _of(bool, "committed? done?"),
     "passwd": _of(str, "user") | _of(Text, "hash users_file"),
-    "shares status": _of(str, "name") | _of(list[int], "bridges") | _of(Rows, "shares"),
+    "shares status": _of(str, "name") | _of(Names, "bridges") | _of(Rows, "shares"),
     "shares where": _of(dict[str, str], "queues"),
     "shares put": _of(Count, "put") | _of(int, "problems"),
     "cleanup": _of(str, "qmgr level")

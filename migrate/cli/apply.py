@@ -21,7 +21,7 @@ from migrate.log import changed_since
 
 
 @verb(
-    "qpubsub apply -m QM1 migration --admin https://mq:9443 --queues 'ibmmq://mq/QM1?channel=A' --rehearse",
+    "qpubsub apply -m QM1 migration --admin https://mq:9443 --queues 'mq://mq/QM1?channel=A' --rehearse",
     "qpubsub apply -m QM1 migration --config live.toml",
     "qpubsub apply -m QM1 migration --config live.toml --all --confirm stopped",
     "qpubsub apply -m QM1 migration --config live.toml --undo",

@@ -27,7 +27,7 @@ from rfh2.captures import write_captures
 
 @verb(
     "qpubsub extract -m QM1 --admin https://mq:9443 --config admin.toml -o state.json --objects existing.mqsc",
-    "qpubsub extract -m QM1 --queues 'ibmmq://mq/QM1?channel=ADMIN' --metatopics -o extract.jsonl",
+    "qpubsub extract -m QM1 --queues 'mq://mq/QM1?channel=ADMIN' --metatopics -o extract.jsonl",
     exit_codes={
         0: "done",
         1: "done; what no command shows is missing from the state, and is named",
@@ -101,7 +101,7 @@ def command(
     with reached.opened(console) as live:
         if metatopics:
             if live.messages is None:
-                raise click.UsageError("--metatopics puts commands on queues: give --queues ibmmq://...")
+                raise click.UsageError("--metatopics puts commands on queues: give --queues mq://...")
             asking = Interrogation(
                 live.messages,
                 qmgr,

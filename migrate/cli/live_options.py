@@ -70,7 +70,7 @@ def live_queue_manager(function: Callable[..., Any]) -> Callable[..., Any]:
             "--queues",
             metavar="URL",
             help="IBM MQ through its client, for messages and, without --admin, for commands as PCF: "
-            "ibmmq://host/QMGR?channel=NAME.",
+            "mq://host/QMGR?channel=NAME, or ibmmq:// with IBM's library.",
         ),
         click.option("--admin", metavar="URL", help="IBM MQ by its REST interface: https://host:9443."),
     ):

@@ -35,7 +35,7 @@ _TOLD: Final = ("how", "kind", "what", "attribute", "planned", "live", "todo")
 @verb(
     "qpubsub verify -m QM1 migration",
     "qpubsub verify -m QM1 migration --admin https://mq.example.com:9443 --config admin.toml --json",
-    "qpubsub verify -m QM1 migration --queues 'ibmmq://mq/QM1?channel=ADMIN' --probe-names",
+    "qpubsub verify -m QM1 migration --queues 'mq://mq/QM1?channel=ADMIN' --probe-names",
     prints=True,
     exit_codes={
         0: "what is planned is live",
@@ -78,7 +78,7 @@ def command(
         probe = None
         if probe_names:
             if live.messages is None:
-                raise click.UsageError("--probe-names puts commands on queues: give --queues ibmmq://... too")
+                raise click.UsageError("--probe-names puts commands on queues: give --queues mq://... too")
             separator = planned_separator(planned)
             probe = _probe(live.administrator, live.messages, stream, separator, wait_s)
         where = live.administrator.where
