@@ -15,6 +15,7 @@ commit, the new connection asks for the number that the unit of work wrote: so i
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import time
@@ -48,6 +49,9 @@ try:
     from psycopg.types.string import BytesBinaryDumper, StrBinaryDumper
 except ImportError as missing:
     raise StoreError(f"a home in PostgreSQL needs the package psycopg: {how_to_install('postgresql')}") from missing
+
+# What the driver cannot undo on a connection that is lost is in the error that follows.
+logging.getLogger("psycopg").addHandler(logging.NullHandler())
 
 OLDEST_SERVER: Final = 14
 _PREFIX: Final = "qmgr_"

@@ -14,6 +14,7 @@ import pytest
 
 from commands.broker.objects import QueueManager
 from commands.config.home import PostgresqlHome, parse_home
+from commands.disk.errors import StoreBusyError, StoreFullError
 from commands.qmgr.store import Durability, QueueManagerStore
 from commands.qmgr.store.database import EngineError, Values
 from commands.qmgr.store.opening import connect, processor_of, take_over
@@ -238,3 +239,25 @@ def test_who_waits_while_a_unit_of_work_is_open_looks_again(store: QueueManagerS
             unit.put("Q", None, b"1")
             assert not waiting.wait_for_change(0.05)
         assert waiting.wait_for_change(20.0)
+
+
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [("53100", StoreFullError), ("40001", StoreBusyError), ("40P01", StoreBusyError)],
+    ids=["a full disk", "a serialization failure", "a deadlock"],
+)
+def test_a_unit_of_work_that_the_server_refuses_is_backed_out_and_can_be_tried_again(
+    store: QueueManagerStore, code: str, error: type[StoreError]
+) -> None:
+    put(store, b"1")
+    execute = store.database.connection.execute
+    execute(
+        f"""CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+            $$ BEGIN RAISE EXCEPTION 'refused' USING ERRCODE = '{code}'; END $$"""
+    )
+    execute("CREATE TRIGGER refused BEFORE INSERT ON messages FOR EACH ROW EXECUTE FUNCTION refuse()")
+    with pytest.raises(error):
+        put(store, b"2")
+    execute("DROP TRIGGER refused ON messages")
+    put(store, b"2")
+    assert bodies(store) == [b"1", b"2"]
