@@ -17,6 +17,7 @@ MQCMD_INQUIRE_Q: Final = 13
 MQCMD_REFRESH_Q_MGR: Final = 16
 MQCMD_INQUIRE_Q_NAMES: Final = 18
 MQCMD_INQUIRE_CHANNEL_NAMES: Final = 20
+MQCMD_RESET_Q_STATS: Final = 17
 MQCMD_CHANGE_CHANNEL: Final = 21
 MQCMD_COPY_CHANNEL: Final = 22
 MQCMD_CREATE_CHANNEL: Final = 23
@@ -579,6 +580,7 @@ MQRCCF_WRONG_CHLAUTH_TYPE: Final = 3336
 MQRCCF_LISTENER_RUNNING: Final = 3249
 MQRCCF_LISTENER_STOPPED: Final = 3234
 MQRCCF_ESCAPE_TYPE_ERROR: Final = 3054
+MQRCCF_EVENTS_DISABLED: Final = 3224
 
 _OWN: Final = {name: value for name, value in globals().items() if name.startswith("MQ") and isinstance(value, int)}
 COMMANDS: Final = COMMAND_NAMES | {v: n for n, v in _OWN.items() if n.startswith("MQCMD_")}

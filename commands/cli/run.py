@@ -135,7 +135,7 @@ def _without_standby(_ctx: click.Context, _parameter: click.Parameter, standby: 
 @click.option(
     "--queues",
     metavar="URL",
-    help="The queue manager that has the queues, if it is not the embedded one: ibmmq://host:1414/QMGR.",
+    help="The queue manager that has the queues, if it is not the embedded one: mq://host:1414/QMGR?channel=NAME.",
 )
 @click.option(
     "--listen",
@@ -145,7 +145,7 @@ def _without_standby(_ctx: click.Context, _parameter: click.Parameter, standby: 
 @click.option(
     "--topics",
     metavar="URL",
-    help="The topic tree to link to: mqtt://host, mqtts://host, nats://host, tls://host, kafka://host, kafkas://host, ibmmq://...",
+    help="The topic tree to link to: mqtt://host, mqtts://host, nats://host, tls://host, kafka://host, kafkas://host, mq://..., ibmmq://...",
 )
 @click.option(
     "--metrics",

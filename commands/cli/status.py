@@ -13,8 +13,10 @@ import click
 
 from commands.broker.context import not_read
 from commands.config.home import Home
+from commands.config.urls import is_mq_address
 from commands.disk import permissions
-from commands.options.queue_manager import queue_manager_to_read
+from commands.options import remote
+from commands.options.queue_manager import queue_manager_to_read_or_remote
 from commands.options.verb import verb
 from commands.qmgr.delivery import STRANDED_HELP
 from commands.qmgr.store import QueueManagerStore
@@ -25,6 +27,7 @@ from commands.terminal.stopping import stopping
 from rfh2.reasons import reason_text
 
 _NEARLY_FULL: Final = 0.8
+_MOST_DRIFT: Final = 20
 _COUNTED: Final[dict[str, tuple[str, ...]]] = {
     "errors": ("command in error", "commands in error"),
     "linked": ("publication for the topic tree", "publications for the topic tree"),
@@ -40,7 +43,7 @@ _COUNTED: Final[dict[str, tuple[str, ...]]] = {
     prints=True,
     former={"--subscriptions": "--list=subscriptions", "--topics": "--list=topics"},
 )
-@queue_manager_to_read
+@queue_manager_to_read_or_remote
 @click.option(
     "--list",
     "lists",
@@ -62,6 +65,7 @@ def command(
     """Show the progress of the processor, the messages on each queue, the reasons of dead letters, and the last errors.
 
     status does not hold up the processor, and is quick on large queue managers. Lists take longer when they are long.
+    With -m mq://..., it shows the queue manager and the messages on its local queues.
     """
     show = partial(_show, console, qmgr, home, lists, as_json, is_page=watch is not None and console.stdout.isatty())
     show()
@@ -77,7 +81,22 @@ def command(
     return ExitCode.DONE
 
 
+def _show_elsewhere(console: Console, url: str, as_json: bool) -> None:
+    status = remote.status_of(url)
+    if as_json:
+        console.json(status)
+        return
+    console.data(f"Queue manager {status['qmgr']}, level {status['command_level']}, PSMODE({status['psmode']})")
+    for name, row in status["queues"].items():
+        if row["depth"]:
+            console.data(f"  {name}: {counted(row['depth'], 'message')}")
+
+
 def _show(console: Console, qmgr: str, home: Home, lists: tuple[str, ...], as_json: bool, *, is_page: bool) -> None:
+    if is_mq_address(qmgr):
+        remote.refuse({"--list": lists})
+        _show_elsewhere(console, qmgr, as_json)
+        return
     with QueueManagerStore.open(home, qmgr) as store:
         listed = activity_lists(store, "subscriptions" in lists, "topics" in lists)
         status = status_of(store, datetime.now(UTC)) | listed
@@ -92,6 +111,18 @@ def _show(console: Console, qmgr: str, home: Home, lists: tuple[str, ...], as_js
     else:
         for line in _lines(status):
             console.data(line)
+
+
+def _definition_lines(definitions: dict[str, Any] | None) -> Iterator[str]:
+    if definitions is None:
+        return
+    found = definitions["drift"]
+    differ = f"{counted(len(found), 'difference')}" if found else "no difference"
+    yield f"Definitions of {definitions['directory']}: {definitions['problem'] or differ}"
+    for text in found[:_MOST_DRIFT]:
+        yield f"  {text}"
+    if len(found) > _MOST_DRIFT:
+        yield f"  {len(found) - _MOST_DRIFT} more"
 
 
 def page_of(lines: list[str], columns: int, rows: int) -> list[str]:
@@ -134,6 +165,7 @@ def _lines(status: dict[str, Any]) -> Iterator[str]:
         if row["oldest_s"] is not None:
             line += f"; {counted(row['waiting'], 'message')} for it, the first for {_duration(row['oldest_s'])}"
         yield line
+    yield from _definition_lines(status["definitions"])
     size = status["database"]
     megabytes = [f"{size[key] / 1e6:,.1f} MB" for key in ("bytes", "free_bytes", "log_bytes")]
     yield f"Database {megabytes[0]}, {megabytes[1]} of it free; write-ahead log {megabytes[2]}"

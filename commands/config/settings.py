@@ -1,7 +1,7 @@
 """The TOML file of ``--config``: settings that do not belong on a command line, such as passwords.
 
     [queues]
-    url = "ibmmq://mq.example.com:1414/QM1?channel=QPUBSUB.SVRCONN"
+    url = "mq://mq.example.com:1414/QM1?channel=QPUBSUB.SVRCONN"
     user = "qpubsub"
     password_file = "/etc/qpubsub/mq.password"
 
@@ -168,9 +168,10 @@ class TopicsConfig(Secret):
 
 
 class QueuesConfig(Secret):
-    """Table [queues]: where the input queues and the subscribers' queues are, when not embedded (``ibmmq://``).
+    """Table [queues]: where the input queues and the subscribers' queues are, when not embedded (``mq://``, ``ibmmq://``).
 
-    channel, ccdt, cipher, key_repository, certificate_label: the client connection, beside what the URL says. batch:
+    channel, ccdt, cipher: the client connection, beside what the URL says. key_repository, certificate_label: for TLS
+    with ibmmq://; ca_file, cert_file, key_file: the same with mq://, in PEM, each of which asks for TLS. batch:
     commands in one unit of work. record_queue: holds what SQLite does not have yet (docs/live-brokers.md, commits).
     owed_queue: holds publications that neither their queue nor the dead-letter queue takes.
     context: which message context is set on puts: ``all`` (6.7.9), ``identity`` or ``default``. reconnect_s: the
@@ -183,11 +184,19 @@ class QueuesConfig(Secret):
     cipher: str | None = None
     key_repository: str | None = None
     certificate_label: str | None = None
+    ca_file: Path | None = None
+    cert_file: Path | None = None
+    key_file: Path | None = None
     batch: Annotated[int, Field(ge=1, le=10_000)] = 200
     record_queue: str = "SYSTEM.QPUBSUB.RECORD"
     owed_queue: str = "SYSTEM.QPUBSUB.OWED"
     context: Literal["all", "identity", "default"] = "all"
     reconnect_s: Annotated[float, Field(gt=0)] = 60.0
+
+    @property
+    def secret_files(self) -> tuple[Path, ...]:
+        """The files that nobody else may read: the password, the private key."""
+        return (*super().secret_files, *(() if self.key_file is None else (self.key_file,)))
 
 
 class ChannelRule(BaseModel):

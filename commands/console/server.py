@@ -26,6 +26,7 @@ from commands.console.messages import LONGEST_PASTE
 from commands.console.pages import ACTIONS, MENU, PAGES, Page
 from commands.console.query import NotThereError, Query
 from commands.console.rendering import ASSETS, address, asset, render
+from commands.console.rest import PREFIX, RestError, RestInterface, error_response
 from commands.console.source import Source
 from commands.disk.open_files import OutOfFiles, carried, open_files
 from commands.running.listening import Service, where_of
@@ -112,6 +113,7 @@ class ConsoleApp:
         self._qmgr, self._options, self._source = qmgr, options, source
         self._door = Doorkeeper(options, time.monotonic)
         self._comparing = ThreadPoolExecutor(_COMPARED_AT_A_TIME, "passwords")
+        self._rest = RestInterface(qmgr, options, source, self._door, self._right_user)
 
     def asgi(self) -> Starlette:
         """The application for a server of ASGI."""
@@ -122,6 +124,7 @@ class ConsoleApp:
             Route("/assets/{name}", self._guarded(self._asset, is_open=True)),
         ]
         routes += [Route(path, self._guarded(partial(self._act, path)), methods=["POST"]) for path in ACTIONS]
+        routes += self._rest.routes()
         refused = dict.fromkeys((400, 404, 405, 413, 500), self._nothing)
         return Starlette(routes=routes, lifespan=self._living, exception_handlers=refused, max_body_size=_LONGEST_FORM)
 
@@ -226,7 +229,7 @@ class ConsoleApp:
         # Only a path of ours: //host is another one's.
         then = then if then.startswith("/") and not then.startswith(("//", "/\\")) else "/"
         if request.method not in _SAFE:
-            user = await self._user_of(values)
+            user = await self._right_user(values.get("user", ""), values.get("password", ""))
             if user:
                 response: Response = RedirectResponse(then, 303)
                 self._remember(response, self._door.new_session(user))
@@ -234,12 +237,12 @@ class ConsoleApp:
             problem, status = "The user or the password is wrong.", 403
         return HTMLResponse(render("login.html", qmgr=self._qmgr, then=then, problem=problem), status)
 
-    async def _user_of(self, values: dict[str, str]) -> str:
-        """The user whose right password a form has; "" for none, after a pause."""
-        user, is_right = values.get("user", "").strip().lower(), self._options.is_right
+    async def _right_user(self, name: str, password: str) -> str:
+        """The user *name* whose password this is; "" for none, after a pause."""
+        user, is_right = name.strip().lower(), self._options.is_right
         assert is_right is not None
         loop = asyncio.get_running_loop()
-        if await loop.run_in_executor(self._comparing, is_right, user, values.get("password", "")[:256]):
+        if await loop.run_in_executor(self._comparing, is_right, user, password[:256]):
             return user
         _log.warning("console: a wrong password for user %s", user[:64])
         await asyncio.sleep(_WRONG_PASSWORD_S)
@@ -258,8 +261,11 @@ class ConsoleApp:
             return _refusal(404, "There is no such file.")
         return Response(asset(name), media_type=ASSETS[name][2])
 
-    async def _nothing(self, _request: Request, error: Exception) -> Response:
+    async def _nothing(self, request: Request, error: Exception) -> Response:
         status = getattr(error, "status_code", 500)
+        if request.url.path.startswith(PREFIX):
+            what = HTTPStatus(status).phrase
+            return error_response(RestError(status, "MQWB0000E", f"{request.method} {request.url.path}: {what}."))
         response = _refusal(status, _FAULTS.get(status, "This request cannot be answered."))
         response.headers.update(HEADERS)
         return response

@@ -69,6 +69,7 @@ _WAIT: Final = (1e-3, 5e-3, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 30.0, 300.0, 3600.0)
 _MANY: Final = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 _QUEUE: Final = ("queue",)
 _CHANNEL: Final = ("channel",)
+_IBMS_CHANNEL: Final = ("channel", "type")
 
 METRICS: Final[tuple[Metric, ...]] = (
     # got
@@ -119,6 +120,9 @@ METRICS: Final[tuple[Metric, ...]] = (
     Metric("qpubsub_log_events", _C, _P, "Events in the log.", ("level",)),
     Metric("ibmmq_qmgr_status", _G, _P, "MQQMSTA: 1 starting, 2 running, 3 quiescing, 4 standby."),
     Metric("ibmmq_qmgr_uptime", _G, _P, "Seconds since the processor started."),
+    Metric(
+        "ibmmq_qmgr_command_server_status", _G, _P, "MQSVC_STATUS of the processor, which is the command server too."
+    ),
     # the link
     Metric("qpubsub_link_connected", _G, _L, "1 if the topic tree is connected, else 0."),
     Metric("qpubsub_link_received", _C, _L, "Publications taken from the topic tree."),
@@ -137,6 +141,7 @@ METRICS: Final[tuple[Metric, ...]] = (
     # programs that are connected
     Metric("ibmmq_qmgr_connection_count", _G, _S, "Programs that are connected by a listener."),
     Metric("ibmmq_qmgr_active_listeners", _G, _S, "Listeners."),
+    Metric("ibmmq_qmgr_channel_initiator_status", _G, _S, "MQSVC_STATUS: 2 while there is a listener, else 0."),
     Metric("ibmmq_queue_input_handles", _G, _S, "Handles that programs have open for input (IPPROCS).", _QUEUE),
     Metric("ibmmq_queue_output_handles", _G, _S, "Handles that programs have open for output (OPPROCS).", _QUEUE),
     Metric(
@@ -148,6 +153,14 @@ METRICS: Final[tuple[Metric, ...]] = (
     Metric("qpubsub_channel_gets", _C, _S, "Messages got since the listener started.", _CHANNEL),
     Metric("qpubsub_channel_received_bytes", _C, _S, "Bytes received since the listener started.", _CHANNEL),
     Metric("qpubsub_channel_sent_bytes", _C, _S, "Bytes sent since the listener started.", _CHANNEL),
+    Metric("ibmmq_channel_status", _G, _S, "MQCHS: 3 running, 0 inactive, 6 stopped.", _IBMS_CHANNEL),
+    Metric("ibmmq_channel_status_squash", _G, _S, "The same: 2 running, 0 not.", _IBMS_CHANNEL),
+    Metric("ibmmq_channel_cur_inst", _G, _S, "Connections by the channel.", _IBMS_CHANNEL),
+    Metric("ibmmq_channel_attribute_max_inst", _G, _S, "MAXINST.", _IBMS_CHANNEL),
+    Metric("ibmmq_channel_attribute_max_instc", _G, _S, "MAXINSTC.", _IBMS_CHANNEL),
+    Metric("ibmmq_channel_messages", _G, _S, "MQI calls since the listener started (MSGS).", _IBMS_CHANNEL),
+    Metric("ibmmq_channel_bytes_rcvd", _G, _S, "Bytes received since the listener started.", _IBMS_CHANNEL),
+    Metric("ibmmq_channel_bytes_sent", _G, _S, "Bytes sent since the listener started.", _IBMS_CHANNEL),
     # topics and subscriptions, where the configuration names them
     Metric(
         "ibmmq_topic_messages_published",
@@ -157,6 +170,11 @@ METRICS: Final[tuple[Metric, ...]] = (
         ("topic", "type"),
     ),
     Metric("ibmmq_topic_time_since_msg_published", _G, _S, "Seconds since the last publication.", ("topic", "type")),
+    Metric("ibmmq_topic_publisher_count", _G, _S, "1: the processor, which publishes for all.", ("topic", "type")),
+    Metric(
+        "ibmmq_topic_messages_received", _G, _S, "Publications put for its subscriptions (NUMMSGS).", ("topic", "type")
+    ),
+    Metric("ibmmq_topic_time_since_msg_received", _G, _S, "Seconds since the last; -1 for none.", ("topic", "type")),
     Metric("ibmmq_topic_subscriber_count", _G, _S, "Subscriptions with this topic string.", ("topic", "type")),
     Metric(
         "ibmmq_subscription_messsages_received",

@@ -18,6 +18,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disa
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from commands.broker.channel_objects import ServerChannel
 from commands.broker.connections import ListenerReport, open_counts, programs
 from commands.broker.counts import SubscriptionCounts, TopicCounts
 from commands.broker.objects import UNLIMITED_DEPTH
@@ -76,6 +77,7 @@ class ProcessorMetrics:
         self._plain["qpubsub_ready"].set_function(lambda: health.ready().ok)
         self._plain["qpubsub_retrying"].set_function(lambda: signs.waiting is not None)
         self.labelled("ibmmq_qmgr_status", PLATFORM).set_function(lambda: health.phase)
+        self.labelled("ibmmq_qmgr_command_server_status", PLATFORM).set_function(lambda: health.phase)
         self.labelled("ibmmq_qmgr_uptime", PLATFORM).set_function(lambda: clock_s() - began)
 
     def labelled(self, name: str, *values: str) -> Any:
@@ -174,6 +176,10 @@ class EventCounter(logging.Handler):
 
 MOST_SERIES: Final = 5_000
 _NEVER: Final = -1.0
+# MQSVC_STATUS_RUNNING, which is also what status_squash calls a channel that runs; MQCHS_*.
+_RUNNING: Final = 2
+_MQCHS_RUNNING: Final = 3
+_MQCHS_STOPPED: Final = 6
 _DEAD_LETTERS: Final = "(dead letters)"
 
 
@@ -233,13 +239,15 @@ class StateCollector(Collector):
         now, choice = datetime.now(UTC), self._chosen
         try:
             with self._open() as store:
-                overview(families, store.overview(), choice, now)
-                connected(families, AskedListeners(store.database).reports(), choice)
+                seen, reports = store.overview(), AskedListeners(store.database).reports()
+                overview(families, seen, choice, now)
+                connected(families, reports, choice)
+                channels(families, seen.objects.server_channels, reports)
                 if choice.topics or choice.subscriptions:
                     with store.one_moment():
                         of_subscriptions, of_topics = store.counts()
                         known = store.load_state()[1]
-                    topics(families, known, of_topics, choice, now)
+                    topics(families, known, of_topics, of_subscriptions, choice, now)
                     subscriptions(families, known, of_subscriptions, choice, now)
         except (QPubSubError, OSError):
             families.add("qpubsub_state_read", 0)
@@ -296,27 +304,56 @@ def connected(families: Families, reports: Sequence[ListenerReport], choice: Cho
             families.add(f"qpubsub_channel_{count}", total, channel)
 
 
+def channels(families: Families, defined: Mapping[str, ServerChannel], reports: Sequence[ListenerReport]) -> None:
+    """Each channel of clients, all its connections together, in IBM's names."""
+    families.add("ibmmq_qmgr_channel_initiator_status", _RUNNING if any(each.places for each in reports) else 0)
+    stopped = {name for report in reports for name in report.stopped}
+    used = {name for report in reports for name in report.totals}
+    for name in sorted(defined.keys() | used)[:MOST_SERIES]:
+        labels, channel = (name, "SVRCONN"), defined.get(name)
+        instances = sum(each.channel == name for report in reports for each in report.instances)
+        idle = _MQCHS_STOPPED if name in stopped else 0
+        families.add("ibmmq_channel_status", _MQCHS_RUNNING if instances else idle, *labels)
+        families.add("ibmmq_channel_status_squash", _RUNNING if instances else 0, *labels)
+        families.add("ibmmq_channel_cur_inst", instances, *labels)
+        if channel is not None:
+            families.add("ibmmq_channel_attribute_max_inst", channel.instances, *labels)
+            families.add("ibmmq_channel_attribute_max_instc", channel.instances_of_client, *labels)
+        totals = [report.totals[name] for report in reports if name in report.totals]
+        for series, count in (("messages", "calls"), ("bytes_rcvd", "received_bytes"), ("bytes_sent", "sent_bytes")):
+            families.add(f"ibmmq_channel_{series}", sum(getattr(each, count) for each in totals), *labels)
+
+
 def topics(
     families: Families,
     known: Sequence[Subscription],
     counts: Mapping[str, TopicCounts],
+    of_subscriptions: Mapping[bytes, SubscriptionCounts],
     choice: Chosen,
     now: datetime,
 ) -> None:
     """The topics that are chosen: those published on, with ``type="pub"``, and those subscribed to, ``type="sub"``."""
     published = sorted(topic for topic in counts if chosen(topic, choice.topics))
     subscribers: dict[str, int] = {}
+    received: dict[str, SubscriptionCounts] = {}
     for subscription in known:
-        if chosen(subscription.topic_string, choice.topics):
-            subscribers[subscription.topic_string] = subscribers.get(subscription.topic_string, 0) + 1
+        if chosen(topic := subscription.topic_string, choice.topics):
+            subscribers[topic] = subscribers.get(topic, 0) + 1
+            so_far = received.setdefault(topic, SubscriptionCounts())
+            more = of_subscriptions.get(subscription.sub_id, SubscriptionCounts())
+            so_far.delivered += more.delivered
+            so_far.last = max(filter(None, (so_far.last, more.last)), default=None)
     left_out = sum(max(len(names) - MOST_SERIES, 0) for names in (published, subscribers))
     families.add("qpubsub_series_left_out", left_out, "topic")
     for topic in published[:MOST_SERIES]:
         of = counts[topic]
         families.add("ibmmq_topic_messages_published", of.publications, topic, "pub")
         families.add("ibmmq_topic_time_since_msg_published", _age(of.last, now), topic, "pub")
+        families.add("ibmmq_topic_publisher_count", 1, topic, "pub")
     for topic in sorted(subscribers)[:MOST_SERIES]:
         families.add("ibmmq_topic_subscriber_count", subscribers[topic], topic, "sub")
+        families.add("ibmmq_topic_messages_received", received[topic].delivered, topic, "sub")
+        families.add("ibmmq_topic_time_since_msg_received", _age(received[topic].last, now), topic, "sub")
 
 
 def subscriptions(

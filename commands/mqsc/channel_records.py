@@ -207,7 +207,7 @@ def display_records(command: Command, administration: Administration) -> Answer:
     if kind is not None and kind.values is not None:
         wanted = single(kind).text.upper()
         records = [each for each in records if wanted in ("ALL", each.type)]
-    rows = [_row(each) for each in sorted(records, key=lambda each: each.name)]
+    rows = [row_of(each) for each in sorted(records, key=lambda each: each.name)]
     found = select(
         command,
         rows,
@@ -238,7 +238,8 @@ _ALWAYS: Final = (
 )
 
 
-def _row(record: ChannelAuthentication) -> dict[str, Shown]:
+def row_of(record: ChannelAuthentication) -> dict[str, Shown]:
+    """What DISPLAY CHLAUTH shows of it, without blank attributes."""
     takes = _TAKES[record.type] | {"type", *([_IDENTITY[record.type]] if record.type in _IDENTITY else [])}
     row: dict[str, Shown] = {"CHLAUTH": record.profile}
     row |= {each.keyword: shown(record, each) for each in CHLAUTH.attributes if each.field in takes}

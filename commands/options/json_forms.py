@@ -86,12 +86,14 @@ FORMS: Final[dict[str, Object]] = {
     | _of(Object, "activity input connections dead_letters processor")
     | _of(dict[str, Object], "queues")
     | _of(Rows, "owed neighbours subscription_list? topic_list?")
+    | _of(Object | None, "definitions")
     | _of(Count, "database"),
     "topics": _of(str, "topic")
     | _of(bool | int, "retained")
     | _of(int, "hidden_below")
     | _of(Names, "topic_objects marks")
     | _of(Rows, "subscriptions"),
+    "export": _of(str, "qmgr to text") | _of(Names, "lost"),
     "console": _of(str, "qmgr url") | _of(bool, "write"),
     "put": _of(str, "qmgr") | _of(int, "put problems") | _of(Count, "queues other_queue_managers"),
     "pub": _of(str, "qmgr queue topic") | _of(int, "put") | _of(bool, "processor"),

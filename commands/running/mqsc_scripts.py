@@ -7,27 +7,35 @@
 A script is applied as a whole each time, so it must be one that may run twice: DEFINE with REPLACE. A command that is
 refused is a line in the log, with its file and line; those behind it are carried out all the same. What a script that
 is gone defined stays.
+
+``status`` and the console show the drift: what the scripts would change now (``commands.mqsc.drift``). For that, a file
+in the queue manager's directory says where the scripts are.
 """
 
 from __future__ import annotations
 
+import json
 import logging
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from commands.broker.authority import GroupsOf
+from commands.broker.objects import Objects
+from commands.mqsc.drift import drift
 from commands.qmgr.admin.runner import StatementRunner
 from commands.qmgr.store import QueueManagerStore
 from commands.terminal.counted import counted
 from commands.terminal.users import current_user
+from rfh2.captured import iso
 from rfh2.errors import StoreError
 
 _log: Final = logging.getLogger("qpubsub.mqsc")
 _LOOK_S: Final = 1.0
+NOTE: Final = "mqsc-scripts.json"
 _Version = tuple[int, int, int]
 
 
@@ -67,6 +75,10 @@ class ScriptDirectory:
             for path in changed:
                 self._apply(store, path)
                 self._applied[path] = found[path]
+            note = {"directory": str(self._directory.resolve()), "applied": iso(datetime.now(UTC))}
+            written = store.directory / f"{NOTE}.new"
+            written.write_text(json.dumps(note), encoding="utf-8")
+            written.replace(store.directory / NOTE)
 
     @contextmanager
     def watched(self) -> Iterator[None]:
@@ -89,10 +101,9 @@ class ScriptDirectory:
                 _log.error("the scripts in %s: %s", self._directory, error)
 
     def _versions(self) -> Iterator[tuple[Path, _Version]]:
-        for path in sorted(self._directory.iterdir()):
-            if path.suffix == ".mqsc" and not path.name.startswith(".") and path.is_file():
-                about = path.stat()  # of the file behind a link, as a ConfigMap of Kubernetes changes it
-                yield path, (about.st_ino, about.st_size, about.st_mtime_ns)
+        for path in _scripts(self._directory):
+            about = path.stat()  # of the file behind a link, as a ConfigMap of Kubernetes changes it
+            yield path, (about.st_ino, about.st_size, about.st_mtime_ns)
 
     def _apply(self, store: QueueManagerStore, path: Path) -> None:
         try:
@@ -104,3 +115,25 @@ class ScriptDirectory:
         for line, answer in refused:
             _log.error("%s, line %d: %s", path, line, answer)
         _log.info("%s: %s, %d refused", path, counted(count, "MQSC command"), len(refused))
+
+
+def _scripts(directory: Path) -> Iterator[Path]:
+    for path in sorted(directory.iterdir()):
+        if path.suffix == ".mqsc" and not path.name.startswith(".") and path.is_file():
+            yield path
+
+
+def definitions_as_files(directory: Path, objects: Objects, now: datetime) -> dict[str, Any] | None:
+    """Where the scripts of a queue manager are, and what they would change now; None where ``run`` has none.
+
+    directory: the queue manager's. now: UTC.
+    """
+    noted = directory / NOTE
+    if not noted.exists():
+        return None
+    note: dict[str, Any] = json.loads(noted.read_text(encoding="utf-8"))
+    try:
+        texts = [path.read_text(encoding="utf-8") for path in _scripts(Path(note["directory"]))]
+    except (OSError, UnicodeDecodeError) as error:
+        return {**note, "drift": [], "problem": f"the scripts cannot be read: {error}"}
+    return {**note, "drift": [each.text for each in drift(texts, objects, now)], "problem": ""}

@@ -17,6 +17,7 @@ from commands.qmgr.store import QueueManagerStore, QueueOverview
 from commands.qmgr.store.listeners import AskedListeners
 from commands.qmgr.store.overview import Overview, Totals
 from commands.running.journal import where_it_works
+from commands.running.mqsc_scripts import definitions_as_files
 from commands.running.tenure import instances
 from rfh2.constants import MQAT_BROKER
 from rfh2.dlh import decode_dlh
@@ -173,6 +174,7 @@ def status_of(store: QueueManagerStore, now: datetime) -> dict[str, Any]:
             "sessions": sessions,
             "most_sessions": most or None,
         },
+        "definitions": definitions_as_files(store.directory, objects, now),
         "processor": _processor(store, now),
     }
 

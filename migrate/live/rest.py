@@ -21,7 +21,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
-from commands.broker.attribute_kinds import Shown
+from commands.broker.attribute_kinds import SWITCHES, Shown
 from commands.config.settings import AdminConfig, ConfigError
 from commands.mqsc.model import Statement
 from migrate.live.administrator import AdministrationError, Outcome, Row, judged, message_number, whole
@@ -210,12 +210,15 @@ def _lines(said: object) -> list[str]:
 def _row(parameters: Mapping[str, Any]) -> dict[str, Shown]:
     row: dict[str, Shown] = {}
     for key, value in parameters.items():
-        if isinstance(value, bool) or value is None:
-            row[key.upper()] = "" if value is None else ("YES" if value else "NO")
+        word = key.upper()
+        if word in SWITCHES and isinstance(value, str) and value.upper() in ("YES", "NO"):
+            row[word] = word if value.upper() == "YES" else f"NO{word}"
+        elif isinstance(value, bool) or value is None:
+            row[word] = "" if value is None else ("YES" if value else "NO")
         elif isinstance(value, list):
-            row[key.upper()] = tuple(str(each).rstrip(" ") for each in value)
+            row[word] = tuple(str(each).rstrip(" ") for each in value)
         else:
-            row[key.upper()] = value if isinstance(value, int) else str(value)
+            row[word] = value if isinstance(value, int) else str(value)
     return row
 
 

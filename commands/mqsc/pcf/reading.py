@@ -107,6 +107,9 @@ def read(pcf: Pcf, objects: Objects) -> Request:
     if pcf.command == c.MQCMD_ESCAPE:
         return _escaped(pcf.parameters)
     about = COMMANDS.get(pcf.command)
+    if pcf.command == c.MQCMD_RESET_Q_STATS:
+        why = "performance events are not enabled (PERFMEV); qpubsub status and metrics count puts and gets"
+        raise CommandError(c.MQRCCF_EVENTS_DISABLED, why=why)
     if about is None:
         named = f"{pcf.command} {c.COMMANDS.get(pcf.command, '')}".rstrip()
         raise CommandError(MQRCCF_CFH_COMMAND_ERROR, why=f"command {named} is not known here")

@@ -26,13 +26,13 @@ from commands.broker.puts import Outgoing, PutKind
 from commands.broker.respond import is_due, reply_descriptor
 from commands.headers.response import Completion
 from commands.mqsc.administration import Administration
-from commands.mqsc.answers import Answer, DefinitionDeleted, DefinitionStored, not_authorized, not_found, refusal
-from commands.mqsc.execute import carry_out, execute
-from commands.mqsc.model import Command, Statement
+from commands.mqsc.answers import Answer, DefinitionDeleted, DefinitionStored
+from commands.mqsc.execute import carry_out
+from commands.mqsc.model import Command
 from commands.mqsc.pcf import writing
 from commands.mqsc.pcf.reading import Request, read
 from commands.mqsc.pcf.rights import Rights
-from commands.qmgr.admin.runner import Keeper, UnitQueues, listeners_of, neighbours_of
+from commands.qmgr.admin.runner import Keeper, UnitQueues, executed, listeners_of, neighbours_of
 from commands.qmgr.admin_port import Administered
 from commands.qmgr.backlog import Backlog
 from commands.qmgr.store.port import ListsQueues, UnitOfWork
@@ -80,7 +80,7 @@ class PcfCommandServer:
             administration = self._administration(unit, objects, broker.space, arrival, message.mqmd, ids)
             rights = Rights(administration)
             if request.escaped is not None:
-                answers = [_executed(request.escaped, rights, administration)]
+                answers = [executed(request.escaped, rights, administration)]
                 responses = writing.escaped(request, answers[-1], pcf.order)
             else:
                 for command in request.commands:
@@ -170,20 +170,6 @@ class PcfCommandServer:
         first = next(puts, None)
         puts = iter(broker.set_aside(arrival, reason, why).puts) if first is None else chain([first], puts)
         return Administered(puts, Completion.ERROR, reason=reason, why=why)
-
-
-def _executed(statement: Statement, rights: Rights, administration: Administration) -> Answer:
-    """The answer to a command of MQSC that came as text; what the user may not do or see is refused as MQSC does."""
-    try:
-        if statement.command is not None:
-            rights.check(statement.command)
-    except CommandError as error:
-        return refusal(not_authorized(error.why))
-    answer = execute(statement, administration)
-    if statement.command is None or not answer.objects or not rights.checks:
-        return answer
-    visible = tuple(rights.visible(statement.command, answer.objects))
-    return replace(answer, objects=visible) if visible else refusal(not_found())
 
 
 class _Answered:

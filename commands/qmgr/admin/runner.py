@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
@@ -15,9 +16,18 @@ from commands.broker.objects import Objects, QueueManager
 from commands.broker.puts import PutKind
 from commands.broker.selection import Selection
 from commands.mqsc.administration import Administration, Alone, Neighbour, Neighbours
-from commands.mqsc.answers import Answer, DefinitionDeleted, DefinitionStored, failed, refusal
+from commands.mqsc.answers import (
+    Answer,
+    DefinitionDeleted,
+    DefinitionStored,
+    failed,
+    not_authorized,
+    not_found,
+    refusal,
+)
 from commands.mqsc.execute import execute
 from commands.mqsc.model import Statement
+from commands.mqsc.pcf.rights import Rights
 from commands.mqsc.script import lines_of, statements
 from commands.network.repository import RepositoryEntry
 from commands.network.topology import Refresh, Relation
@@ -29,7 +39,7 @@ from commands.qmgr.store.database import HasDatabase
 from commands.qmgr.store.listeners import AskedListeners
 from commands.qmgr.store.neighbours import NeighbourRecord, NeighbourRecords
 from commands.qmgr.store.port import CountsMessages, HasPrograms, KnowsNeighbours, UnitOfWork
-from rfh2.errors import StoreError
+from rfh2.errors import CommandError, StoreError
 from streams.operations import Delivery
 from streams.topic_space import TopicSpace
 
@@ -157,6 +167,20 @@ class RecordedNeighbours:
         return self._records.repository()
 
 
+def executed(statement: Statement, rights: Rights, administration: Administration) -> Answer:
+    """The answer to a command of MQSC; what the user may not do or see is refused as MQSC does."""
+    try:
+        if statement.command is not None:
+            rights.check(statement.command)
+    except CommandError as error:
+        return refusal(not_authorized(error.why))
+    answer = execute(statement, administration)
+    if statement.command is None or not answer.objects or not rights.checks:
+        return answer
+    visible = tuple(rights.visible(statement.command, answer.objects))
+    return replace(answer, objects=visible) if visible else refusal(not_found())
+
+
 class StatementRunner:
     """Carries statements out on *store*; it loads the queue manager again when another program has changed it.
 
@@ -169,12 +193,15 @@ class StatementRunner:
         self._backlog = Backlog(clock, LONGEST_PAUSE_S)
         self._keeper = Keeper(self._backlog)
 
-    def run(self, some: Sequence[Statement]) -> list[tuple[Statement, Answer]]:
-        """Some statements in one unit of work; their answers are true once this returns."""
+    def run(self, some: Sequence[Statement], as_user: str | None = None) -> list[tuple[Statement, Answer]]:
+        """Some statements in one unit of work; their answers are true once this returns.
+
+        as_user: the user whose authorities count; None for the administrator, who may do everything.
+        """
         try:
             self._backlog.doubt()
             with self._store.unit_of_work() as unit:
-                answers = [(statement, self._one(unit, statement)) for statement in some]
+                answers = [(statement, self._one(unit, statement, as_user)) for statement in some]
                 version = unit.state_version
         except BaseException:
             self._known = None
@@ -187,11 +214,15 @@ class StatementRunner:
         """All statements of a script in one unit of work."""
         return self.run(list(statements(lines_of(text))))
 
-    def _one(self, unit: UnitOfWork, statement: Statement) -> Answer:
+    def _one(self, unit: UnitOfWork, statement: Statement, as_user: str | None) -> Answer:
         administration = self._administration(unit)
+        administration.user = self._user if as_user is None else as_user
         try:
             with unit.savepoint():
-                answer = execute(statement, administration)
+                if as_user is None:
+                    answer = execute(statement, administration)
+                else:
+                    answer = executed(statement, Rights(administration), administration)
                 self._keeper.keep(answer, administration.objects, unit, administration.now)
         except StoreError as error:
             # Memory knows of what was backed out.

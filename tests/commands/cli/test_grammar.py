@@ -34,8 +34,8 @@ LOOKS = ["browse", "status", "topics", "why"]
 
 
 COMMANDS = {words: command for words, command in main.every_command() if isinstance(command, Verb)}
-SILENT = ("demo", "shares create", "shares run")
-"""Without JSON: the demo prints what others print."""
+SILENT = ("demo", "mcp", "shares create", "shares run")
+"""Without JSON: the demo prints what others print, and an assistant speaks its own."""
 
 
 def verb(name: str) -> Verb:

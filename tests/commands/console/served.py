@@ -12,14 +12,17 @@ from pathlib import Path
 from commands.console.access import ConsoleOptions
 from commands.console.server import ConsoleApp, serve
 from commands.console.source import Source
+from commands.listener.passwords import IsRight
 from commands.qmgr.store import QueueManagerStore
 from commands.terminal.users import groups_of
 
 
 @contextmanager
-def served(home: Path, write: bool = False, with_history: bool = False) -> Iterator[str]:
+def served(
+    home: Path, write: bool = False, with_history: bool = False, is_right: IsRight | None = None
+) -> Iterator[str]:
     """The address of a console on a thread, without its last slash. with_history: ten minutes of made-up totals."""
-    options = ConsoleOptions("127.0.0.1", 0, write)
+    options = ConsoleOptions("127.0.0.1", 0, write, is_right)
     source = Source(lambda: QueueManagerStore.open(home, "QM1"), groups_of)
     began = datetime.now(UTC) - timedelta(minutes=10)
     for second in range(120 if with_history else 0):

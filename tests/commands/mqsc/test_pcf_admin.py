@@ -2,8 +2,6 @@
 
 Requests are tables of parameters; the responses are told as numbers, as programs see them. That the attributes do what
 MQSC's do needs no telling: the same code carries them out.
-
-Rows of docs/conformance.md: PCF-1, PCF-2, PCF-3, PCF-4, PCF-6, PCF-7, PCF-8, PCF-9, DEREG-27.
 """
 
 from __future__ import annotations
@@ -761,6 +759,7 @@ def text_of(command: str) -> Cfst:
 # (id, reason, parameter in error, command, parameters, fields of the MQCFH)
 REFUSED: list[tuple[str, int, int | None, int, tuple[Parameter, ...], dict[str, Any]]] = [
     ("command", 3007, None, 9999, (), NO_HEADER),
+    ("no-performance-events", 3224, None, c.MQCMD_RESET_Q_STATS, (queue("D"),), NO_HEADER),
     ("no-escape-text", 3019, 3014, c.MQCMD_ESCAPE, (MQSC,), NO_HEADER),
     ("escape-type", 3054, None, c.MQCMD_ESCAPE, (Cfin(c.MQIACF_ESCAPE_TYPE, 2), text_of("PING QMGR")), NO_HEADER),
     ("type", 3001, None, c.MQCMD_PING_Q_MGR, (), {"type": 2}),
@@ -812,7 +811,7 @@ REFUSED: list[tuple[str, int, int | None, int, tuple[Parameter, ...], dict[str, 
 ]
 
 
-@pytest.mark.rule("PCF-7")
+@pytest.mark.rule("PCF-7", "PCF-12")
 @pytest.mark.parametrize(
     ("reason", "culprit", "command", "parameters", "header"),
     [row[1:] for row in REFUSED],

@@ -1,7 +1,4 @@
-"""Several embedded queue managers as a network, live: the same as its replay, whatever is interrupted or changed.
-
-Rows of docs/conformance.md: PUB-3, QM-5.
-"""
+"""Several embedded queue managers as a network, live: the same as its replay, whatever is interrupted or changed."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from random import Random
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from commands.broker.objects import ADMIN_COMMAND_QUEUE, DEFAULT_STREAM, LocalQueue
 from commands.broker.puts import Outgoing, PutKind
@@ -40,6 +37,7 @@ from tests.commands.network.live_world import LiveWorld
 from tests.commands.network.world import World, at
 from tests.commands.network_scenarios import NetworkScenario, network_scenarios
 from tests.commands.scenario import KICK_OFF, psc, rfh2_message
+from tests.examples import FEWEST
 from tests.postgresql import needs_postgresql
 
 LINE = (at("QM1"), at("QM2", parent="QM1"), at("QM3", parent="QM2"))
@@ -65,6 +63,11 @@ def is_live(scenario: NetworkScenario) -> bool:
 
 
 LIVE = [scenario for scenario in network_scenarios() if is_live(scenario)]
+# Those of nine queue managers and more are replayed in the gate (``test_network_scenarios``).
+FIGURES = [
+    pytest.param(each, id=each.name, marks=[pytest.mark.nightly] if len(each.setup.queue_managers) > 8 else [])
+    for each in LIVE
+]
 
 
 def compare(
@@ -108,9 +111,8 @@ def agree(world: LiveWorld, replay: NetworkReplay) -> None:
         assert world.proxies(name) == proxies, name
 
 
-# docs/conformance.md: DIS-22
 @pytest.mark.rule("DIS-22", "PUB-3", "QM-5")
-@pytest.mark.parametrize("scenario", LIVE, ids=lambda scenario: scenario.name)
+@pytest.mark.parametrize("scenario", FIGURES)
 def test_the_figures_of_the_guide(scenario: NetworkScenario, tmp_path: Path) -> None:
     setup = scenario.setup
     compare(tmp_path, setup.queue_managers, NetworkReplay(setup), scenario.messages)
@@ -154,7 +156,7 @@ NETWORKS = [LINE, TREE, CLUSTER, MIXED, TWO]
 
 @pytest.mark.rule("DIS-22")
 @given(st.sampled_from(NETWORKS), st.tuples(*[st.sampled_from(SETUPS)] * 3), st.integers(0, 10_000))
-@settings(max_examples=12)
+@FEWEST
 def test_any_workload_gives_what_its_replay_gives(
     network: tuple[QueueManagerSetup, ...], scripts: tuple[str, ...], seed: int
 ) -> None:
@@ -189,7 +191,6 @@ def statuses(world: LiveWorld, qmgr: str) -> list[str]:
     return [each.split(")")[0] + " " + each.split("STATUS(")[1].split(")")[0] for each in words]
 
 
-# docs/conformance.md: DIS-23
 @pytest.mark.rule("DIS-23")
 def test_a_queue_manager_moves_to_another_parent(tmp_path: Path) -> None:
     with LiveWorld(tmp_path, at("QM1"), at("QM2", parent="QM1"), at("QM3")) as world:
@@ -239,7 +240,6 @@ def test_two_cannot_be_the_parents_of_each_other(tmp_path: Path) -> None:
         assert world.proxies("QM1") == set()
 
 
-# docs/conformance.md: DIS-21
 @pytest.mark.rule("DIS-21")
 def test_refresh_makes_proxy_subscriptions_what_they_have_to_be(tmp_path: Path) -> None:
     with LiveWorld(tmp_path, *LINE) as world:
@@ -534,7 +534,6 @@ def run_once(home: Path, put: CapturedMessage) -> None:
         assert ended.code == 0, ended.talk
 
 
-# docs/conformance.md: DIS-26
 @pytest.mark.rule("DIS-26")
 def test_a_hierarchy_and_a_linked_tree_do_not_go_together(tmp_path: Path) -> None:
     """A publication would reach the others both ways. run says which of the two to end, at either end."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from commands.running.bridge import Bridge, RunSettings
 from commands.running.mqsc_scripts import ScriptDirectory
 from commands.terminal.console import Console
 from commands.terminal.users import groups_of
+from tests.commands.cli_runs import run
 
 
 @pytest.fixture
@@ -85,3 +87,34 @@ def test_a_bridge_applies_the_scripts_before_it_works(home: Path, tmp_path: Path
     missing = config.model_copy(update={"mqsc": MqscConfig(directory=tmp_path / "nosuch")})
     with pytest.raises(FileNotFoundError):
         Bridge(Console.standard(), RunSettings(qmgr="QM1", home=home, config=missing)).__enter__()
+
+
+def test_drift_is_what_the_scripts_would_change_now(home: Path, tmp_path: Path, scripts: ScriptDirectory) -> None:
+    def drift() -> list[str]:
+        found = json.loads(run("status", "-m", "QM1", "--home", str(home), "--json").out)["definitions"]
+        assert found["directory"] == str(tmp_path / "mqsc")
+        return list(found["drift"])
+
+    assert json.loads(run("status", "-m", "QM1", "--home", str(home), "--json").out)["definitions"] is None
+    script = tmp_path / "mqsc" / "1.mqsc"
+    script.write_text(
+        "DEFINE QLOCAL(Q.1) DESCR('one')\nDEFINE NAMELIST(N) NAMES(A, B)\nALTER QMGR PSRTYCNT(7)\n"
+        "DEFINE SUB(S) TOPICSTR('x') DEST(Q.1)\nDEFINE TOPIC(T) TOPICSTR('t')\n"
+    )
+    scripts.look()
+    assert drift() == []
+    by_hand = "ALTER QLOCAL(Q.1) DESCR('two')\nALTER NL(N) NAMES(B)\nALTER QMGR PSRTYCNT(5)\nDELETE TOPIC(T)\n"
+    assert run("mqsc", "-m", "QM1", "--home", str(home), stdin=by_hand).code == 0
+    assert drift() == [
+        "NAMELIST(N): NAMES is (B), in the script (A, B)",
+        "QLOCAL(Q.1): DESCR is (two), in the script (one)",
+        "QMGR(QM1): PSRTYCNT is (5), in the script (7)",
+        "TOPIC(T) is missing",
+    ]
+    shown = run("status", "-m", "QM1", "--home", str(home)).out
+    assert f"Definitions of {tmp_path / 'mqsc'}: 4 differences" in shown
+    script.write_text(script.read_text() + "DELETE QLOCAL(Q.2)\n")
+    run("mqsc", "-m", "QM1", "--home", str(home), stdin="DEFINE QLOCAL(Q.2)\n")
+    assert "QLOCAL(Q.2) is extra: the scripts delete it" in drift()
+    (tmp_path / "mqsc").rename(tmp_path / "gone")
+    assert run("status", "-m", "QM1", "--home", str(home)).code == 0

@@ -12,21 +12,20 @@ import ssl
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from commands.mqsc import Answer, parse
+from commands.mqsc import Answer
 from commands.mqsc.model import Statement
+from commands.mqsc.rest.json_commands import answered, is_structured, read_command
 from commands.qmgr.admin.runner import StatementRunner
 from commands.qmgr.store import QueueManagerStore
-from migrate.live.administrator import display_command
 from tests.migrate.legacy_messages import NOW
 
 USER, PASSWORD = "mqadmin", "passw0rd"
-_REASONS = {"AMQ8147": 2085, "AMQ8150": 4001, "AMQ8143": 2055}
 # How soon a server that is to end notices.
 _LOOK_S = 0.02
 
@@ -76,34 +75,14 @@ class RestStub(ThreadingHTTPServer):
         return [body["parameters"]["command"] for body in self.seen if body["type"] == "runCommand"]
 
     def answer(self, body: dict[str, Any]) -> dict[str, Any]:
-        if body["type"] == "runCommand":
-            (statement,) = parse(body["parameters"]["command"])
-            return _plain(self._run(statement))
-        assert body["type"] == "runCommandJSON"
-        assert body["command"] == "display"
-        scope = {word.upper(): text for word, text in body.get("parameters", {}).items()}
-        command = display_command(body["qualifier"].upper(), body.get("name"), scope)
-        assert body["responseParameters"] == ["all"]
-        whole = _json(self._run(Statement(1, 1, (), "DISPLAY", command)))
-        return _half(whole) if body["qualifier"] == self.half else whole
+        statement, structured = read_command(body), is_structured(body)
+        whole = answered(statement.command, self._run(statement), structured)
+        return _half(whole) if structured and body["qualifier"] == self.half else whole
 
     def _run(self, statement: Statement) -> Answer:
         with QueueManagerStore.open(self.home, self.qmgr) as store:
             ((_, answer),) = StatementRunner(store, "mqadmin", lambda _user: (), lambda: NOW).run([statement])
         return answer
-
-
-def _plain(answer: Answer) -> dict[str, Any]:
-    text = [f"{answer.amq}{'I' if answer.ok else 'E'}: {answer.text}" if answer.amq else answer.text, *answer.detail]
-    return _whole([{**_codes(answer), "text": text}], answer)
-
-
-def _json(answer: Answer) -> dict[str, Any]:
-    if not answer.ok:
-        message = [f"{answer.amq}E: {answer.text}", *answer.detail]
-        return _whole([{**_codes(answer), "message": message}], answer)
-    rows = [{**_codes(answer), "parameters": _lower(row)} for row in answer.objects]
-    return _whole(rows, answer)
 
 
 def _half(whole: dict[str, Any]) -> dict[str, Any]:
@@ -114,20 +93,6 @@ def _half(whole: dict[str, Any]) -> dict[str, Any]:
         "overallCompletionCode": 2,
         "overallReasonCode": 3008,
     }
-
-
-def _lower(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {key.lower(): list(value) if isinstance(value, tuple) else value for key, value in row.items()}
-
-
-def _codes(answer: Answer) -> dict[str, int]:
-    reason = 0 if answer.ok else answer.reason or _REASONS.get(answer.amq or "", 3008)
-    return {"completionCode": 0 if answer.ok else 2, "reasonCode": reason}
-
-
-def _whole(responses: list[dict[str, Any]], answer: Answer) -> dict[str, Any]:
-    overall = {"overallCompletionCode": 0 if answer.ok else 2, "overallReasonCode": 0 if answer.ok else 3008}
-    return {"commandResponse": responses, **overall}
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -152,7 +117,7 @@ class _Handler(BaseHTTPRequestHandler):
         if self.server.needs_password and self.headers.get("Authorization") != expected:
             self._error(401, "MQWB0104E", "The REST API request was made without authenticating.")
         elif "ibm-mq-rest-csrf-token" not in self.headers:
-            self._error(403, "MQWB0102E", "The CSRF token was missing.")
+            self._error(403, "MQWB0100E", "The CSRF header was omitted from the request.")
         elif self.path != f"/ibmmq/rest/v2/admin/action/qmgr/{self.server.qmgr}/mqsc":
             self._error(404, "MQWB0009E", "MQWB0009E: Could not query the queue manager.")
         else:

@@ -1,6 +1,7 @@
-"""One queue manager, reached in three ways: embedded, by REST, and by PCF through the stand-in for IBM MQ.
+"""One queue manager, reached in three ways: embedded, by REST of the console, and by PCF through a stand-in.
 
-What administers and processes is always an embedded queue manager; in the last two a server stands before it.
+What administers and processes is always an embedded queue manager; in the last two a server stands before it. A fourth
+way, "stub", is REST by a server that can be told to fail.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from rfh2.captured import CapturedMessage
 from rfh2.captures import write_captures
 from rfh2.mqmd import Mqmd
 from tests.commands.cli_runs import Ran, run
+from tests.commands.console.served import served
 from tests.commands.links.mqi.harness import THERE, stand_in
 from tests.migrate.legacy_messages import psc, publish, register
 from tests.migrate.live.rest_stub import PASSWORD, USER, RestStub, rest_stub
@@ -118,13 +120,13 @@ def rig(
     create(home)
     prepare(home)
     made = Rig(way, home)
-    if way == "rest":
+    if way in ("rest", "stub"):
         config = directory / "live.toml"
         config.write_text(f'[admin]\nuser = "{USER}"\npassword_file = "{directory}/secret"\n')
         (directory / "secret").write_text(PASSWORD)
         (directory / "secret").chmod(0o600)
-        with rest_stub(home) as stub, _maybe(processing(home), processes):
-            made.stub, made.options = stub, ["--admin", stub.url, "--config", str(config)]
+        with _rest(made) as url, _maybe(processing(home), processes):
+            made.options = ["--admin", url, "--config", str(config)]
             yield made
     elif way == "pcf":
         queues = {name: {} for name in ("Sport", PROGRESS_QUEUE)}
@@ -134,6 +136,16 @@ def rig(
     else:
         with _maybe(processing(home), processes):
             yield made
+
+
+@contextmanager
+def _rest(made: Rig) -> Iterator[str]:
+    if made.way == "stub":
+        with rest_stub(made.home) as made.stub:
+            yield made.stub.url
+    else:
+        with served(made.home, write=True, is_right=lambda user, word: (user, word) == (USER, PASSWORD)) as url:
+            yield url
 
 
 @contextmanager

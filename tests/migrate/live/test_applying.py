@@ -15,7 +15,7 @@ import pytest
 
 from commands.mqsc.model import Statement
 from migrate.live import journal as journal_module
-from migrate.live.administrator import MemoryAdministrator, Outcome, Row
+from migrate.live.administrator import Outcome, Row
 from migrate.live.applying import Applier, wanted_checkpoints
 from migrate.live.journal import Journal
 from migrate.live.loading import PROGRESS_QUEUE
@@ -23,7 +23,7 @@ from migrate.live.snapshot import read_live
 from migrate.live.undoing import Undoing
 from migrate.planned_state import read_planned
 from tests.commands.cli_runs import run
-from tests.migrate.live.memory import memory
+from tests.migrate.live.memory import MemoryAdministrator, memory
 from tests.migrate.live.rigs import Rig, create, rig, write_legacy
 
 UNTIL = {"objects": ("--through", "objects", "--confirm", "stopped")}
@@ -123,7 +123,7 @@ def test_6_5_4_somebody_elses_stream_stays_in_the_namelist(way: str, plan: Path,
 
 def test_a_stream_that_is_added_while_a_script_runs_stays(plan: Path, tmp_path: Path) -> None:
     """The list is read again right before it is altered; a run that was killed before knows what it has added."""
-    with rig("rest", tmp_path, processes=False) as live:
+    with rig("stub", tmp_path, processes=False) as live:
         assert live.stub is not None
         stub, answer = live.stub, live.stub.answer
 
@@ -250,7 +250,7 @@ def test_undo_names_what_others_have_changed_since(live: Rig, plan: Path) -> Non
 @pytest.mark.parametrize("after", [0, 9])
 def test_a_server_that_dies_in_the_middle(after: int, carried_out: bool, plan: Path, tmp_path: Path) -> None:
     """The next run goes on; no command is sent a second time after it was confirmed."""
-    with rig("rest", tmp_path, processes=False) as live:
+    with rig("stub", tmp_path, processes=False) as live:
         assert live.stub is not None
         words = ("apply", str(plan), "--through", "authorities", "--confirm", "stopped", "--json")
         live.stub.dies_after, live.stub.dies_afterwards = after, carried_out

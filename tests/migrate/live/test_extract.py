@@ -86,7 +86,7 @@ def test_every_way_extracts_the_same(way: str, tmp_path: Path) -> None:
 
 
 def test_an_output_appears_when_it_is_complete(tmp_path: Path) -> None:
-    with rig("rest", tmp_path, processes=False) as live:
+    with rig("stub", tmp_path, processes=False) as live:
         assert live.stub is not None
         target = tmp_path / "state.json"
         target.write_text("before")
@@ -110,7 +110,7 @@ def test_half_an_answer_is_no_state_and_no_difference(tmp_path: Path) -> None:
     def migrate(home: Path) -> None:
         assert run("strmqbrk", "-m", "QM1", "--home", str(home), str(source)).code in (0, 1, 3)
 
-    with rig("rest", tmp_path, processes=False, prepare=migrate) as live:
+    with rig("stub", tmp_path, processes=False, prepare=migrate) as live:
         assert live.stub is not None
         verbs = {
             "extract": (HALVES, ("-o", str(target), "--objects", str(tmp_path / "objects.mqsc"))),

@@ -74,6 +74,34 @@ public class PcfAgent {
         } catch (PCFException error) {
             System.out.println("no such command " + error.getReason());
         }
+        try {
+            send(CMQCFC.MQCMD_RESET_Q_STATS, CMQC.MQCA_Q_NAME, "RAIN");
+        } catch (PCFException error) {
+            System.out.println("no performance events " + error.getReason());
+        }
+        about = send(CMQCFC.MQCMD_INQUIRE_Q_MGR_STATUS)[0];
+        System.out.println("running " + (about.getIntParameterValue(CMQCFC.MQIACF_Q_MGR_STATUS) == 2) + ", connections "
+                + about.getIntParameterValue(CMQCFC.MQIACF_CONNECTION_COUNT));
+        for (PCFMessage each : send(CMQCFC.MQCMD_INQUIRE_CHANNEL_NAMES, CMQCFC.MQCACH_CHANNEL_NAME, "APP*"))
+            for (String name : each.getStringListParameterValue(CMQCFC.MQCACH_CHANNEL_NAMES))
+                System.out.println("channel " + name.trim());
+        for (PCFMessage each : send(CMQCFC.MQCMD_INQUIRE_AUTH_INFO, CMQC.MQCA_AUTH_INFO_NAME, "SYSTEM.DEFAULT.AUTHINFO.IDP*"))
+            System.out.println("authentication " + text(each, CMQC.MQCA_AUTH_INFO_NAME));
+        PCFMessage rule = new PCFMessage(CMQCFC.MQCMD_SET_CHLAUTH_REC);
+        rule.addParameter(CMQCFC.MQCACH_CHANNEL_NAME, "OTHER");
+        rule.addParameter(CMQCFC.MQIACF_CHLAUTH_TYPE, CMQCFC.MQCAUT_ADDRESSMAP);
+        rule.addParameter(CMQCFC.MQCACH_CONNECTION_NAME, "10.*");
+        rule.addParameter(CMQCFC.MQIACH_USER_SOURCE, CMQC.MQUSRC_NOACCESS);
+        agent.send(rule);
+        for (PCFMessage each : send(CMQCFC.MQCMD_INQUIRE_CHLAUTH_RECS, CMQCFC.MQCACH_CHANNEL_NAME, "OTHER"))
+            System.out.println("rule for " + text(each, CMQCFC.MQCACH_CONNECTION_NAME));
+        create = new PCFMessage(CMQCFC.MQCMD_CREATE_LISTENER);
+        create.addParameter(CMQCFC.MQCACH_LISTENER_NAME, "SPARE");
+        create.addParameter(CMQCFC.MQIACH_XMIT_PROTOCOL_TYPE, CMQCFC.MQXPT_TCP);
+        create.addParameter(CMQCFC.MQIACH_PORT, 1499);
+        agent.send(create);
+        for (PCFMessage each : send(CMQCFC.MQCMD_INQUIRE_LISTENER, CMQCFC.MQCACH_LISTENER_NAME, "SPARE"))
+            System.out.println("listener at " + each.getIntParameterValue(CMQCFC.MQIACH_PORT));
         PCFMessage typed = new PCFMessage(CMQCFC.MQCMD_ESCAPE);
         typed.addParameter(CMQCFC.MQIACF_ESCAPE_TYPE, CMQCFC.MQET_MQSC);
         typed.addParameter(CMQCFC.MQCACF_ESCAPE_TEXT, "DISPLAY QLOCAL(RAIN) MAXDEPTH");

@@ -1,0 +1,1 @@
+"""MQSC in JSON, for the REST interface of the console."""
