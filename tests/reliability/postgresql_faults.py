@@ -1,7 +1,6 @@
 """Bridges on PostgreSQL, and the server itself, fail again and again: is a message lost, doubled, out of order?
 
-    python -m tests.reliability.postgresql_faults 500
-    python -m tests.reliability.postgresql_faults 20 --replica
+    python -m tests.reliability.postgresql_faults 450 --promotions 50
 
 Two instances of ``run`` work for one queue manager, while a program publishes numbers and has the store find out what
 became of a commit whose connection was lost. In turn
@@ -12,8 +11,8 @@ became of a commit whose connection was lost. In turn
     kill server     the server is killed (kill -9, all of its processes) and started again
     stop server     pg_ctl stop -m immediate, and started again
 
-With --replica there are two servers, the second one with a synchronous copy. The first one is killed, and the second
-one promoted; the next copy is made of that. At the end the subscriber's queue has each number once and in order.
+With --promotions there are two servers after that, the second one with a synchronous copy. The first one is killed, and
+the second one promoted; the next copy is made of that. At the end the subscriber's queue has each number once and in order.
 """
 
 from __future__ import annotations
@@ -233,21 +232,32 @@ def _tried(it: Trial, kinds: Sequence[str], fail: Callable[[str], None], seed: i
     )
 
 
+def _together(first: Figures, second: Figures) -> Figures:
+    """Of both; the longest is that of both, the median that of the first."""
+    longest = max(first.seconds_to_delivery[1], second.seconds_to_delivery[1])
+    summed = ("published", "failed_units", "unknown_units", "lost", "twice", "out_of_order", "seconds")
+    return Figures(
+        faults={**first.faults, **second.faults},
+        seconds_to_delivery=(first.seconds_to_delivery[0], longest),
+        **{name: round(getattr(first, name) + getattr(second, name), 1) for name in summed},
+    )
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print what was seen; 1 where a message was lost, doubled or out of order."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("faults", type=int, nargs="?", default=500)
-    parser.add_argument("--replica", action="store_true")
+    parser.add_argument("faults", type=int, nargs="?", default=450)
+    parser.add_argument("--promotions", type=int, default=50)
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args(arguments)
-    with tempfile.TemporaryDirectory() as directory:
-        place = Path(directory)
-        os.environ["XDG_STATE_HOME"] = directory
-        if asked.replica:
-            seen = replica_trial(place, asked.faults, asked.seed)
-        else:
-            with postgresql_server() as server:
-                seen = trial(server, place, asked.faults, asked.seed)
+    with ExitStack() as stack:
+        one, two = (Path(stack.enter_context(tempfile.TemporaryDirectory())) for _ in range(2))
+        os.environ["XDG_STATE_HOME"] = str(one)
+        with postgresql_server() as server:
+            seen = trial(server, one, asked.faults, asked.seed)
+        if asked.promotions:
+            os.environ["XDG_STATE_HOME"] = str(two)
+            seen = _together(seen, replica_trial(two, asked.promotions, asked.seed))
     print(json.dumps(asdict(seen)))
     return int(bool(seen.lost or seen.twice or seen.out_of_order or seen.unknown_units))
 
