@@ -12,7 +12,7 @@ became of a commit whose connection was lost. In turn
     stop server     pg_ctl stop -m immediate, and started again
 
 With --promotions there are two servers after that, the second one with a synchronous copy. The first one is killed, and
-the second one promoted; the next copy is made of that. At the end the subscriber's queue has each number once and in order.
+the second one promoted; the next copy is made of that. At the end the subscriber has each number once and in order.
 """
 
 from __future__ import annotations
