@@ -145,7 +145,8 @@ def _without_standby(_ctx: click.Context, _parameter: click.Parameter, standby: 
 @click.option(
     "--topics",
     metavar="URL",
-    help="The topic tree to link to: mqtt://host, mqtts://host, nats://host, tls://host, kafka://host, kafkas://host, mq://..., ibmmq://...",
+    help="The topic tree to link to: mqtt://host, mqtts://host, nats://host, tls://host, kafka://host, kafkas://host, "
+    "mq://..., ibmmq://...",
 )
 @click.option(
     "--metrics",
