@@ -3,8 +3,8 @@
 # qpubsub dev is, with IBM's ports, scripts, secrets and volume (docs/testing.md).
 set -eu
 if [ -z "${LICENSE:-}${MQ_QMGR_NAME:-}${MQ_APP_PASSWORD:-}${MQ_ADMIN_PASSWORD:-}" ]; then
-  # The first start makes the queue manager.
-  [ -d "$QPUBSUB_HOME/QM1" ] || qpubsub create QM1
+  # The first start makes the queue manager; of two that start at once one is refused, and run finds it made.
+  [ -d "$QPUBSUB_HOME/QM1" ] || qpubsub status -m QM1 > /dev/null 2>&1 || qpubsub create QM1 || true
   exec qpubsub run --config /etc/qpubsub/qpubsub.toml
 fi
 if [ -r /run/secrets/mqAppPassword ]; then

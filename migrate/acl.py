@@ -148,6 +148,7 @@ def _commands(draft: Draft, key: Key, entry: AclEntry, name: str, words: str) ->
         yield group
         return
     yield user
+    # The guide's own example (8.4) has both forms for a user of a listing: without a list of groups nobody knows.
     is_surely_user = draft.state.principals and "group" not in kinds and (entry.principal_type == "user" or kinds)
     if is_surely_user:
         draft.ledger.note(key, "on Unix a user's authority is his primary group's", "P04")

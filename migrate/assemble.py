@@ -18,9 +18,11 @@ from migrate.legacy_state import (
     AclEntry,
     BrokerItem,
     Item,
+    LegacyAuthority,
     LegacyRetained,
     LegacyState,
     LegacySubscription,
+    Principal,
     Product,
     Publisher,
     Source,
@@ -70,11 +72,17 @@ def _times(fields: Mapping[str, tuple[Any, ...]]) -> Iterator[datetime]:
 
 
 def _normal(item: Item, qmgr: str, product: Product) -> Item:
-    """*item* with one spelling for its own queue manager, its CorrelId, and a stream's topics in a broker."""
+    """*item* with one spelling for its own queue manager, its CorrelId, a stream's topics, and who has authority."""
     if product is Product.WMB and isinstance(item, LegacySubscription | LegacyRetained | AclEntry):
         stream, topic = split_stream(item.topic)
         if item.stream == DEFAULT_STREAM != stream and (topic or isinstance(item, AclEntry)):
             item = replace(item, stream=stream, topic=topic)
+    if isinstance(item, LegacyAuthority):
+        return replace(item, entity=_without_domain(item.entity))
+    if isinstance(item, AclEntry):
+        return replace(item, principal=_without_domain(item.principal))
+    if isinstance(item, Principal):
+        return replace(item, name=_without_domain(item.name), groups=tuple(map(_without_domain, item.groups)))
     if not isinstance(item, LegacySubscription):
         return item
     update: dict[str, Any] = {}
@@ -86,6 +94,11 @@ def _normal(item: Item, qmgr: str, product: Product) -> Item:
         elif item.correl_id != item.correl_id.upper():
             update["correl_id"] = item.correl_id.upper()
     return replace(item, **update) if update else item
+
+
+def _without_domain(entity: str) -> str:
+    """The user or group alone: Windows names its domain, as ``user@DOMAIN`` or ``DOMAIN\\user``."""
+    return entity.partition("@")[0].rpartition("\\")[2]
 
 
 def of_product(state: LegacyState, broker: str, product: Product) -> LegacyState:

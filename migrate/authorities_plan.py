@@ -15,6 +15,7 @@ from typing import Final
 from commands.broker.authority import Action, RecordedAuthority
 from commands.broker.objects import AuthorityRecord, is_object_name
 from commands.broker.profiles import is_generic_profile, parse_profile
+from commands.terminal.counted import counted
 from migrate.draft import Draft
 from migrate.ledger import Severity
 from migrate.legacy_state import Key, LegacyAuthority
@@ -105,6 +106,8 @@ def check_subscribers(draft: Draft) -> None:
         return
     authority = RecordedAuthority(draft.objects, _groups_of(draft))
     known: dict[tuple[str, str], bool] = {}
+    # The first of the subscriptions that a sentence is about has it, with the number of the others.
+    said: dict[str, list[Key]] = {}
     for step in draft.steps:
         if isinstance(step, KeepRetained):
             user = name_of(step.retained.publication.message.mqmd.user_identifier)
@@ -120,11 +123,14 @@ def check_subscribers(draft: Draft) -> None:
             known[asked] = authority.may_use_topic(subscription.user, Action.SUBSCRIBE, topic)
         user = subscription.user or "(none)"
         if not known[asked]:
-            why = f"user {user} has no authority to subscribe there: registering again fails"
-            draft.ledger.note(step.key, why, "P06", severity=Severity.WARNING)
+            said.setdefault(f"user {user} has no authority to subscribe there: registering again fails", []).append(
+                step.key
+            )
         if subscription.dest_qmgr == draft.qmgr and not authority.may_put(subscription.user, subscription.dest_queue):
-            why = f"user {user} has no authority to put to {subscription.dest_queue}"
-            draft.ledger.note(step.key, why, "P06", severity=Severity.WARNING)
+            said.setdefault(f"user {user} has no authority to put to {subscription.dest_queue}", []).append(step.key)
+    for why, (first, *others) in said.items():
+        more = f"; the same holds for {counted(len(others), 'other subscription')}" if others else ""
+        draft.ledger.note(first, f"{why}{more}", "P06", severity=Severity.WARNING)
 
 
 def _groups_of(draft: Draft) -> Callable[[str], tuple[str, ...]]:

@@ -13,6 +13,8 @@ SHA256SUMS, ``sha256sum -c SHA256SUMS`` shows whether somebody has changed a fil
 
 from __future__ import annotations
 
+import gzip
+import json
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -20,7 +22,7 @@ from hashlib import sha256
 from os import SEEK_END
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
-from typing import BinaryIO, Final, cast
+from typing import Any, BinaryIO, Final, cast
 
 from commands.disk.files import to_disk
 from commands.disk.permissions import make_directory, private
@@ -29,6 +31,7 @@ from rfh2.errors import MigrationError, system_words
 Content = bytes | Callable[[], Iterable[bytes]]
 _PIECE_BYTES = 1 << 16
 _SPOOLED_BYTES = 1 << 22
+_LEVEL = 5
 
 
 def write_content(content: Content, file: BinaryIO) -> None:
@@ -75,6 +78,21 @@ def encoded_lines(lines: Iterable[str], errors: str = "strict") -> Iterator[byte
             yield bytes(piece)
             piece.clear()
     yield bytes(piece)
+
+
+def packed(values: Iterable[object]) -> bytes:
+    """*values* as JSON, a line each, compressed: what a plan keeps for later."""
+    lines = (f"{json.dumps(value, ensure_ascii=False, separators=(',', ':'))}\n" for value in values)
+    return gzip.compress("".join(lines).encode("utf-8", "surrogatepass"), _LEVEL, mtime=0)
+
+
+def unpacked(path: Path) -> Iterator[Any]:
+    """The values in the file at *path*, one by one. Raises MigrationError if it is missing or damaged."""
+    try:
+        with gzip.open(path, "rt", encoding="utf-8", errors="surrogatepass") as file:
+            yield from map(json.loads, file)
+    except (OSError, EOFError, ValueError) as error:
+        raise MigrationError(f"{path}: cannot be read: {error}; plan the broker again") from error
 
 
 SUMS: Final = "SHA256SUMS"

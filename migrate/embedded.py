@@ -16,31 +16,30 @@ from __future__ import annotations
 
 import json
 import shutil
-import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
 from commands.broker.objects import Definition, Objects, definition_of, kind_of, state_of
-from commands.config.home import PostgresqlHome
+from commands.broker.state import subscription_state
 from commands.disk.errors import QueueError
 from commands.disk.files import to_disk
-from commands.disk.permissions import make_directory, private, touch
+from commands.disk.permissions import make_directory, private
 from commands.qmgr.store import QueueManagerStore, UnitOfWork
 from commands.qmgr.store.copying import copy_of
-from commands.qmgr.store.database import FAILURES
-from commands.qmgr.store.opening import DATABASE
+from commands.terminal.counted import counted
 from migrate.contents import Content, write_content
 from migrate.fingerprint import labelled
 from migrate.inverse import ALTERED, Inverse, Row, inverse
 from migrate.marker import PREFIX as MARKER, marker_of, moment
 from migrate.plan import AddSubscription, KeepRetained, MigrationPlan, Step, Store, Tool
-from migrate.state_rows import called, digest_of
 from migrate.target import Target
 from rfh2.errors import MigrationError, StoreError, system_words
+from rfh2.message import encode
 from streams.operations import (
     Effect,
     RetainedCleared,
@@ -100,7 +99,7 @@ def apply(
     with store.processor_lock():
         directory = _new_directory(store.directory, plan)
         try:
-            back_up(store, directory)
+            copy_of(store.database, directory, store.name)
             _write_journal(directory, plan)
             _keep_reports(directory, reports or {})
             with store.unit_of_work() as unit:
@@ -188,32 +187,6 @@ def _new_directory(home: Path, plan: MigrationPlan) -> Path:
     raise StoreError(f"{home / DIRECTORY}: there are a thousand directories named {stem}")
 
 
-def back_up(store: QueueManagerStore, directory: Path) -> None:
-    """A whole copy of the database, in a directory of its own in *directory*, which opens as a queue manager does.
-
-    Raises StoreError.
-    """
-    if isinstance(store.home, PostgresqlHome):
-        copy_of(store.database, directory, store.name)
-        return
-    copy = directory / store.directory.name
-    make_directory(copy)
-    touch(copy / DATABASE)
-    try:
-        source = sqlite3.connect(store.directory / DATABASE)
-        try:
-            target = sqlite3.connect(copy / DATABASE)
-            try:
-                source.backup(target)
-                target.execute("PRAGMA journal_mode = WAL").fetchall()
-            finally:
-                target.close()
-        finally:
-            source.close()
-    except FAILURES as error:
-        raise StoreError(f"{copy}: the backup failed ({error}); nothing was changed") from error
-
-
 def _write_journal(directory: Path, plan: MigrationPlan) -> None:
     partial = directory / f"{_JOURNAL}.partial"
     with open(partial, "w", encoding="utf-8", opener=private) as file:
@@ -238,9 +211,9 @@ def _journal(plan: MigrationPlan) -> Iterator[str]:
     yield '}, "afterwards": {"definitions": '
     yield from _array(json.loads(state_of(step.definition)) for step in plan.steps if isinstance(step, Store))
     yield ', "subscriptions": '
-    yield from _array(digest_of(step.subscription) for step in plan.steps if isinstance(step, AddSubscription))
+    yield from _array(_digest(step.subscription) for step in plan.steps if isinstance(step, AddSubscription))
     yield ', "retained": '
-    yield from _array(digest_of(step.retained) for step in plan.steps if isinstance(step, KeepRetained))
+    yield from _array(_digest(step.retained) for step in plan.steps if isinstance(step, KeepRetained))
     yield '}, "items": '
     yield from _array(labelled(plan.state))
     yield "}\n"
@@ -298,7 +271,8 @@ def _give_back(unit: UnitOfWork, journal: dict[str, Any], before: Target, force:
     work.retained(dict(zip(touched["retained"], left["retained"], strict=True)))
     gone = work.definitions(definitions, _uses(now, staying, definitions))
     left_behind = _left_behind(now.objects, staying, gone, {*subscriptions, *(s.sub_id for s in before.subscriptions)})
-    return Undone(tuple(work.done), (*work.left, *left_behind), tuple(work.others))
+    waiting = _waiting_for_parent(unit, before, now)
+    return Undone(tuple(work.done), (*work.left, *left_behind, *waiting), tuple(work.others))
 
 
 @dataclass(slots=True)
@@ -400,9 +374,28 @@ def _row(definition: Definition) -> dict[str, Any]:
     return row
 
 
+# What programs do all the time is no change: a registration that is renewed has another expiry.
+_RENEWED: Final = ("created", "expires_at")
+
+
+def _digest(what: Subscription | RetainedPublication) -> str:
+    """16 hexadecimal digits for all of it that only a change changes."""
+    if isinstance(what, Subscription):
+        kept = {word: value for word, value in json.loads(subscription_state(what)).items() if word not in _RENEWED}
+        return sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()[:16]
+    publication = what.publication
+    return sha256(f"{publication.published_at} ".encode() + encode(publication.message)).hexdigest()[:16]
+
+
+def called(subscription: Subscription) -> str:
+    """What a person calls it."""
+    name = f" {subscription.name}" if subscription.name is not None else ""
+    return f"subscription{name} to {subscription.topic_string} for {subscription.dest_queue}"
+
+
 def _digest_row(what: Subscription | RetainedPublication | None) -> Row | None:
     """One attribute without a name: all of it, as far as only a change changes it."""
-    return None if what is None else {"": digest_of(what)}
+    return None if what is None else {"": _digest(what)}
 
 
 def _uses(now: Target, staying: Iterable[Subscription], ours: Mapping[_Key, object]) -> dict[str, str]:
@@ -427,6 +420,14 @@ def _left_behind(
                 why = f"it was made after the migration, on topic object {topic.name}, which is removed"
                 yield f"{called(subscription)}: {why}"
                 break
+
+
+def _waiting_for_parent(unit: UnitOfWork, before: Target, now: Target) -> Iterator[str]:
+    """The transmission queue that was made since for the parent that the migration set."""
+    parent = now.objects.qmgr.parent
+    if parent and parent != before.objects.qmgr.parent and parent in now.objects.queues.keys() - before.objects.queues:
+        what = f"{counted(unit.depth(parent), 'message')} for a parent that the queue manager no longer has"
+        yield f"qlocal {parent}: it was made after the migration, and holds {what}"
 
 
 def _retain(unit: UnitOfWork, retained: Iterable[RetainedPublication]) -> None:

@@ -61,6 +61,12 @@ class Reason:
     is_refusal: bool = False
 
 
+def worst(reasons: Iterable[Reason]) -> Severity:
+    """The worst severity of *reasons*; INFO where there is none."""
+    found = {reason.severity for reason in reasons}
+    return next((each for each in (Severity.ERROR, Severity.WARNING) if each in found), Severity.INFO)
+
+
 @dataclass(frozen=True, slots=True)
 class Fate:
     """What became of one item. becomes: what it is in the new state, "" for nothing."""
@@ -96,8 +102,7 @@ class Fate:
     @property
     def severity(self) -> Severity:
         """The worst of its reasons."""
-        worst = [s for s in (Severity.ERROR, Severity.WARNING) if any(r.severity is s for r in self.reasons)]
-        return worst[0] if worst else Severity.INFO
+        return worst(self.reasons)
 
 
 class Made(Protocol):

@@ -16,7 +16,7 @@ from datetime import datetime, tzinfo
 from enum import StrEnum
 from functools import lru_cache
 from sys import intern
-from typing import Annotated, ClassVar, Final, Literal
+from typing import Annotated, ClassVar, Final, Literal, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 from pydantic.dataclasses import dataclass
@@ -403,6 +403,11 @@ class LegacyState(Frozen):
             for number, item in enumerate(getattr(self, name), 1):
                 yield (item.kind, number), item
 
+    def default_topics(self) -> Iterator[str]:
+        """The topics that programs used on the default stream, wildcards included."""
+        for items in (self.subscriptions, self.retained, self.publishers):
+            yield from (item.topic for item in items if item.stream == DEFAULT_STREAM)
+
     @property
     def product(self) -> Product:
         """Whose broker it was; WebSphere MQ's where no source said."""
@@ -422,23 +427,10 @@ class LegacyState(Frozen):
 ITEM_FIELDS: Final = tuple(
     name for name in LegacyState.model_fields if name not in ("format", "version", "qmgr", "notes", "until")
 )
-_CLASSES: Final[tuple[tuple[type[Item], str], ...]] = (
-    (BrokerItem, "brokers"),
-    (Relation, "relations"),
-    (Stream, "streams"),
-    (SubPoint, "sub_points"),
-    (LegacySubscription, "subscriptions"),
-    (LegacyRetained, "retained"),
-    (Publisher, "publishers"),
-    (AclEntry, "acl"),
-    (LegacyAuthority, "authorities"),
-    (Principal, "principals"),
-    (StanzaAttribute, "attributes"),
-    (FlowInput, "flow_inputs"),
-    (Unread, "unread"),
-)
-FIELD_OF_KIND: Final = {cls.kind: field for cls, field in _CLASSES}
-CLASS_OF_FIELD: Final = {field: cls for cls, field in _CLASSES}
+CLASS_OF_FIELD: Final[dict[str, type[Item]]] = {
+    field: get_args(LegacyState.model_fields[field].annotation)[0] for field in ITEM_FIELDS
+}
+FIELD_OF_KIND: Final = {cls.kind: field for field, cls in CLASS_OF_FIELD.items()}
 
 
 class StateJson(Frozen):

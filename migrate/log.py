@@ -193,6 +193,9 @@ def _subscriptions(plan: MigrationPlan) -> Iterator[str]:
 
 
 def _details(item: LegacySubscription, product: Product) -> Iterator[str]:
+    if item.client_id:
+        yield f"\tClient: {printable(item.client_id)}, which has no queue"
+        return
     known = "" if "format" not in item.unknown else " (not known)"
     yield f"\tFormat: {_FORMATS.get(item.format, item.format)}{known}"
     yield f"\tQueue manager: {item.qmgr}"

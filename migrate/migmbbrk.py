@@ -19,13 +19,12 @@ from migrate.fingerprint import ReadingDifference, fingerprint
 from migrate.ledger import Severity
 from migrate.legacy_state import LegacyState
 from migrate.marker import Marker, is_marker, marker_of, moment
-from migrate.plan import AddSubscription, MigrationPlan, Phase, PlanOptions, Step, Tool
+from migrate.plan import AddSubscription, MigrationPlan, Phase, PlanOptions, Step, Store, Tool
 from migrate.retained_plan import plan_retained
 from migrate.source_checks import plan_sources
 from migrate.stream_topics import plan_streams, plan_sub_points
 from migrate.subscription_plan import plan_subscriptions
 from migrate.target import Target
-from migrate.visibility import collisions, known_topics, visibility
 from rfh2.errors import MigrationError
 from streams.patterns import parse_pattern
 from streams.subscriptions import PublicationFormat
@@ -69,12 +68,7 @@ def plan(
     if not state.authorities:
         check_subscribers(draft)
     plan_relations(draft)
-    unmapped_items.brokers(draft)
-    unmapped_items.publishers(draft)
-    unmapped_items.principals(draft)
-    unmapped_items.flow_inputs(draft)
-    unmapped_items.unread(draft)
-    unmapped_items.scopes(draft)
+    unmapped_items.settle(draft)
     _check_attributes(draft)
     _check_older_header(draft)
     _check_denied_wildcards(draft)
@@ -89,26 +83,8 @@ def plan(
         draft.warn(why)
     done = phase if phase is not Phase.REHEARSE else Phase.COMPLETE
     draft.define(Marker(Tool.MIGMBBRK, done, moment(now), print_of, state.broker_name).namelist())
-    # What the ledger held of each item is not needed for what follows, which needs much memory itself.
-    fates = draft.ledger.close()
-    topics = known_topics(draft)
-    return MigrationPlan(
-        Tool.MIGMBBRK,
-        phase,
-        draft.qmgr,
-        now,
-        state,
-        options.shown,
-        unmapped_items.ordered(draft.steps) if phase is not Phase.INITIAL else _initial(draft),
-        fates,
-        tuple(draft.warnings),
-        visibility(draft, topics),
-        collisions(topics),
-        tuple(draft.security),
-        print_of,
-        target.version,
-        tuple(draft.grants),
-    )
+    kept = _initial(draft) if phase is Phase.INITIAL else None
+    return unmapped_items.finished(draft, Tool.MIGMBBRK, phase, state, print_of, kept)
 
 
 def _check_phase(target: Target, phase: Phase, again: bool) -> None:
@@ -147,15 +123,11 @@ def _check_phase_before(draft: Draft, phase: Phase, print_of: str) -> None:
         draft.refuse(refusal, "P21")
 
 
-def _initial(draft: Draft) -> tuple[Step, ...]:
+def _initial(draft: Draft) -> list[Step]:
     """Only the topic objects that access control lists need, and the record that they were made (guide 8.1)."""
     acl = {key for key, _ in draft.state.items() if key[0] == "acl"}
-    kept = [
-        step
-        for step in unmapped_items.definitions_of(draft.steps)
-        if acl & set(step.keys) or is_marker(step.definition)
-    ]
-    return unmapped_items.ordered(kept)
+    stores = (step for step in draft.steps if isinstance(step, Store))
+    return [step for step in stores if acl & set(step.keys) or is_marker(step.definition)]
 
 
 def _check_attributes(draft: Draft) -> None:

@@ -23,7 +23,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from commands.broker.attribute_kinds import Attribute, Choice, Names, Number
 from commands.broker.lifetime import tenths_until
 from commands.broker.objects import (
     CONTROL_QUEUE,
@@ -39,12 +38,12 @@ from commands.mqsc.attributes import ObjectKind
 from commands.mqsc.script import NoMqscFormError, Word, comment, quoted, statement
 from migrate.acl import FILE_NAME
 from migrate.checklist import checklist
-from migrate.contents import Content, Spool, content_bytes, encoded_lines
+from migrate.contents import Content, Spool, encoded_lines
 from migrate.ledger import Fate, Reason, Severity, Verdict
 from migrate.legacy_state import Key
 from migrate.marker import is_marker
 from migrate.plan import KeepRetained, MigrationPlan, Store, Tool
-from migrate.planned_state import FILE_NAME as PLANNED, planned_lines
+from migrate.planned_state import FILE_NAME as PLANNED, in_script, planned_lines
 from migrate.publications import is_retain_command, published_again
 from migrate.subscription_files import Defined, FileNote, Keyed, Trial, subscriptions
 from migrate.target import Target
@@ -88,12 +87,6 @@ def _reported(fate: Fate, note: FileNote) -> Fate:
         reasons = (*fate.reasons, Reason(f"no file carries it: {note.text}", Severity.ERROR))
         return replace(fate, verdict=Verdict.REPORTED, becomes="", reasons=reasons)
     return replace(fate, verdict=Verdict.CHANGED, reasons=(*fate.reasons, Reason(note.text, Severity.WARNING)))
-
-
-def scripts(plan: MigrationPlan, target: Target) -> dict[str, str | bytes]:
-    """Name and content of every file. target: the queue manager as it was before."""
-    contents = plan_files(plan, target).contents
-    return {name: each if isinstance(each, str) else content_bytes(each) for name, each in contents.items()}
 
 
 def plan_files(plan: MigrationPlan, target: Target) -> PlanFiles:
@@ -157,7 +150,7 @@ def alteration_lines(before: object, after: object) -> list[str]:
 
 def _differing(kind: ObjectKind, one: object, other: object, always: str = "") -> list[tuple[str, str | int]]:
     return [
-        (attribute.keyword, _value(attribute, getattr(one, attribute.field)))
+        (attribute.keyword, in_script(attribute, attribute.kind.show(getattr(one, attribute.field))))
         for attribute in kind.attributes
         if attribute.keyword == always or getattr(one, attribute.field) != getattr(other, attribute.field)
     ]
@@ -177,22 +170,6 @@ def _kind(definition: object) -> tuple[ObjectKind, object]:
         return mqsc_kinds.QALIAS, AliasQueue(definition.name, "")
     assert isinstance(definition, Namelist)
     return mqsc_kinds.NAMELIST, Namelist(definition.name)
-
-
-class _List(Word):
-    """Several names between the parentheses of one keyword, each quoted already."""
-
-    __slots__ = ()
-
-
-def _value(attribute: Attribute, value: object) -> str | int:
-    shown = attribute.kind.show(value)
-    if isinstance(attribute.kind, Names):
-        names = shown if isinstance(shown, tuple) else ()
-        return _List(", ".join(quoted(name) for name in names) or "''")
-    if isinstance(shown, int):
-        return shown
-    return Word(shown) if isinstance(attribute.kind, Choice | Number) else str(shown)
 
 
 def _script(plan: MigrationPlan, lines: Iterable[str]) -> str:

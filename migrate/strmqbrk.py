@@ -29,7 +29,6 @@ from migrate.source_checks import plan_sources
 from migrate.stream_topics import plan_streams, plan_sub_points
 from migrate.subscription_plan import plan_subscriptions
 from migrate.target import Target
-from migrate.visibility import collisions, known_topics, visibility
 from streams.patterns import is_read_alike
 from streams.subscriptions import PublicationFormat, WildcardScheme
 
@@ -94,13 +93,8 @@ def plan(
     plan_retained(draft)
     plan_authorities(draft)
     plan_relations(draft)
-    unmapped_items.brokers(draft)
-    unmapped_items.publishers(draft)
+    unmapped_items.settle(draft)
     unmapped_items.foreign_acl(draft)
-    unmapped_items.principals(draft)
-    unmapped_items.flow_inputs(draft)
-    unmapped_items.unread(draft)
-    unmapped_items.scopes(draft)
     qmgr = migrated_attributes(state, draft.objects.qmgr, draft.ledger)
     draft.define(Marker(Tool.STRMQBRK, Phase.COMPLETE, moment(now), print_of, state.broker_name).namelist())
     # Queued publish/subscribe starts when everything is there (guide 7.4.1, step 4).
@@ -110,23 +104,5 @@ def plan(
         draft.warn(why, "D15")
     if not draft.objects.qmgr.deadq:
         draft.warn("the queue manager has no dead-letter queue", "P30")
-    # What the ledger held of each item is not needed for what follows, which needs much memory itself.
-    fates = draft.ledger.close()
-    topics = known_topics(draft)
-    return MigrationPlan(
-        Tool.STRMQBRK,
-        Phase.REHEARSE if rehearse else Phase.COMPLETE,
-        draft.qmgr,
-        now,
-        draft.state,
-        options.shown,
-        unmapped_items.ordered(draft.steps),
-        fates,
-        tuple(draft.warnings),
-        visibility(draft, topics),
-        collisions(topics),
-        tuple(draft.security),
-        print_of,
-        target.version,
-        tuple(draft.grants),
-    )
+    phase = Phase.REHEARSE if rehearse else Phase.COMPLETE
+    return unmapped_items.finished(draft, Tool.STRMQBRK, phase, draft.state, print_of)

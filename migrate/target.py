@@ -90,6 +90,18 @@ def same_definitions(one: Objects, other: Objects) -> Iterable[str]:
             yield f"{key[0]} {key[1]}: {mine.get(key)} against {yours.get(key)}"
 
 
+def same_state(one: Target, other: Target) -> Iterable[str]:
+    """The same for all that two queue managers have."""
+    yield from same_definitions(one.objects, other.objects)
+    mine, yours = ({each.sub_id: each for each in target.subscriptions} for target in (one, other))
+    for sub_id in mine.keys() | yours.keys():
+        if mine.get(sub_id) != yours.get(sub_id):
+            yield f"subscription to {(mine.get(sub_id) or yours[sub_id]).topic_string}: it is not as it was"
+    for topic in one.retained.keys() | other.retained.keys():
+        if one.retained.get(topic) != other.retained.get(topic):
+            yield f"retained publication on {topic}: it is not as it was"
+
+
 _TAKEN_OVER: Final = frozenset(
     {"QMGR", "QLOCAL", "QL", "QALIAS", "QA", "QMODEL", "QM", "TOPIC", "NAMELIST", "NL", "SUB"}
 )

@@ -1,4 +1,4 @@
-"""The fate of items that have no equivalent in the topic tree, and the order of steps."""
+"""The fate of items that have no equivalent in the topic tree, the order of steps, and the plan that is finished."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from commands.broker.objects import AliasQueue, AuthorityRecord, LocalQueue, QueueManager
 from migrate.draft import Draft
 from migrate.ledger import Severity
-from migrate.legacy_state import Product
+from migrate.legacy_state import LegacyState, Product
 from migrate.marker import is_marker
-from migrate.plan import AddSubscription, KeepRetained, Step, Store
+from migrate.plan import AddSubscription, KeepRetained, MigrationPlan, Phase, Step, Tool
+from migrate.visibility import collisions, known_topics, visibility
 from streams.topic_objects import Namelist, TopicObject
 
 
@@ -104,6 +105,33 @@ def scopes(draft: Draft) -> None:
         draft.warn(why, "D01")
 
 
-def definitions_of(steps: Iterable[Step]) -> list[Store]:
-    """The steps that define something."""
-    return [step for step in steps if isinstance(step, Store)]
+def settle(draft: Draft) -> None:
+    """The fates of all of these."""
+    for each in (brokers, publishers, principals, flow_inputs, unread, scopes):
+        each(draft)
+
+
+def finished(
+    draft: Draft, tool: Tool, phase: Phase, state: LegacyState, print_of: str, kept: Iterable[Step] | None = None
+) -> MigrationPlan:
+    """The plan. kept: the steps that are carried out, if not all. Raises MigrationError if an item has no fate."""
+    # What the ledger held of each item is not needed for what follows, which needs much memory itself.
+    fates = draft.ledger.close()
+    topics = known_topics(draft)
+    return MigrationPlan(
+        tool,
+        phase,
+        draft.qmgr,
+        draft.now,
+        state,
+        draft.options.shown,
+        ordered(draft.steps if kept is None else kept),
+        fates,
+        tuple(draft.warnings),
+        visibility(draft, topics),
+        collisions(topics),
+        tuple(draft.security),
+        print_of,
+        draft.target.version,
+        tuple(draft.grants),
+    )

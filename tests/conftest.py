@@ -19,11 +19,13 @@ from typing import Final
 import pytest
 from hypothesis import HealthCheck, settings
 
+from commands.config.home import PostgresqlHome
 from tests.browser import needs_chromium
 from tests.commands.links.kafka_server import needs_kafka
 from tests.commands.links.mosquitto import needs_mosquitto
 from tests.commands.links.mqi.harness import needs_mqi
 from tests.commands.links.nats_server import needs_nats
+from tests.postgresql import PostgresqlServer, empty, postgresql_server
 from tests.quick_java import QUICK_JAVA
 
 os.environ.setdefault("SPARK_SUBMIT_OPTS", QUICK_JAVA)
@@ -92,3 +94,20 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, exitstatu
         terminalreporter.write_line(
             f"Hypothesis made its examples from QPUBSUB_TEST_SEED={SEED}; set it to meet them again."
         )
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[PostgresqlServer]:
+    """A server for all tests of the session; each leaves it empty."""
+    with postgresql_server() as server:
+        yield server
+
+
+@pytest.fixture
+def postgresql_home(
+    postgresql: PostgresqlServer, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[PostgresqlHome]:
+    """An empty home in PostgreSQL."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+    yield postgresql.home()
+    empty(postgresql.home())

@@ -13,10 +13,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM, LocalQueue, QueueManager
-from commands.disk.lock import is_held
+from commands.config.home import Home, PostgresqlHome
 from commands.qmgr.store import QueueManagerStore
-from commands.qmgr.store.opening import directory_of
-from commands.running.lease import instances
+from commands.qmgr.store.opening import processor_of
 from streams.topic_objects import QUEUE_NAMELIST, Namelist, TopicObject, Wildcard
 from tests.reliability.workload import put
 
@@ -34,11 +33,11 @@ def board_of(qmgr: str) -> str:
     return f"{qmgr}.BOARD"
 
 
-def make_workload(home: Path, count: int) -> list[str]:
-    """*count* shares in *home*, with the file; the names of their queue managers. A RegSub waits in each."""
+def make_workload(home: Home, place: Path, count: int) -> list[str]:
+    """*count* shares in *home*, with the file in *place*; the names of their queue managers. A RegSub waits in each."""
     names = [f"S{number}" for number in range(1, count + 1)]
     tables = [f'[[share]]\nqmgr = "{name}"\nqueues = ["{name}.*"]\n' for name in names]
-    (home / FILE).write_text("\n".join([f'name = "{NAME}"\n', *tables]))
+    (place / FILE).write_text("\n".join([f'name = "{NAME}"\n', *tables]))
     for name in names:
         with QueueManagerStore.create(home, QueueManager(name)) as store, store.unit_of_work() as unit:
             unit.save_definition(LocalQueue(stream_of(name)))
@@ -51,14 +50,19 @@ def make_workload(home: Path, count: int) -> list[str]:
 
 
 class BridgeProcess:
-    """``qpubsub shares run``, in a session of its own. options: of ``run``. cpu: the only processor that it may use."""
+    """``qpubsub shares run``, in a session of its own. place: of the file. options: of ``run``.
 
-    def __init__(self, home: Path, *options: str, lease_s: float = 3.0, cpu: int | None = None) -> None:
-        words = ["shares", "run", str(home / FILE), "--home", str(home), "--lease", str(lease_s), "--", *options]
+    cpu: the only processor that it may use.
+    """
+
+    def __init__(
+        self, home: PostgresqlHome, place: Path, *options: str, lease_s: float = 3.0, cpu: int | None = None
+    ) -> None:
+        words = ["shares", "run", str(place / FILE), "--home", home.url, "--lease", str(lease_s), "--", *options]
         limit: Callable[[], None] | None = None
         if cpu is not None:
             limit = lambda: os.sched_setaffinity(0, {cpu})  # noqa: E731
-        with (home / "bridges.out").open("ab") as talk:
+        with (place / "bridges.out").open("ab") as talk:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "commands.cli", *words],
                 stdout=talk,
@@ -86,12 +90,10 @@ class BridgeProcess:
         self.process.wait()
 
 
-def active_in(home: Path, qmgr: str) -> int | None:
+def active_in(home: PostgresqlHome, qmgr: str) -> int | None:
     """The process that works for a share; None where nobody does."""
-    directory = directory_of(home, qmgr)
-    if not is_held(directory):
-        return None
-    return next((each["pid"] for each in instances(directory) if each["mode"] == "active"), None)
+    holder = processor_of(home, qmgr)
+    return int(holder.partition(" ")[0]) if holder else None
 
 
 def bridge_of(pid: int | None) -> int | None:

@@ -22,6 +22,7 @@ from rfh2.layouts import Layout
 from rfh2.options import DELETE, PUBLICATION, REGISTRATION
 from rfh2.prologue import STEPPED_OVER, HeaderKind
 
+pytestmark = pytest.mark.nightly
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("rfh2", "streams", "commands", "migrate")
 WIRE, MIGRATION = ROOT / "docs" / "wire-formats.md", ROOT / "docs" / "migration-sources.md"

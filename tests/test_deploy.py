@@ -17,6 +17,7 @@ import yaml
 
 from commands.cli import main
 from commands.cli.config import findings
+from commands.config.home import PostgresqlHome, parse_home
 from commands.config.settings import read_config
 
 ROOT = Path(__file__).parents[1]
@@ -108,11 +109,14 @@ def test_one_port_for_metrics_everywhere() -> None:
     assert of_kind("Service")["spec"]["ports"][0]["port"] == int(port)
 
 
-def test_the_standby_of_the_compose_file_has_the_volume_of_the_active_instance() -> None:
+def test_the_bridges_of_the_compose_file_share_its_database_and_nothing_else() -> None:
     assert len(INSTANCES) == 2
+    server = COMPOSE["services"]["postgres"]["environment"]
     for service in INSTANCES.values():
-        assert service["volumes"] == ["state:/var/lib/qpubsub"]
-        assert service["environment"]["QPUBSUB_RUN_STANDBY"] == "true"
+        assert "volumes" not in service
+        home = parse_home(service["environment"]["QPUBSUB_HOME"])
+        assert str(home) == f"postgresql://{server['POSTGRES_USER']}@postgres/{server['POSTGRES_DB']}"
+        assert service["environment"]["PGPASSWORD"] == server["POSTGRES_PASSWORD"]
         built = service["build"]
         assert (DEPLOY / built["context"] / built["dockerfile"]).samefile(DEPLOY / "Containerfile")
     assert "state" in COMPOSE["volumes"]
@@ -151,12 +155,17 @@ def test_the_parts_of_the_manifest_fit_each_other_and_the_image(tmp_path: Path) 
     assert of_kind("Deployment")["spec"]["selector"]["matchLabels"] == of_kind("Service")["spec"]["selector"] == labels
     probes = {key: container[key]["httpGet"]["path"] for key in ("startupProbe", "livenessProbe", "readinessProbe")}
     assert probes == {"startupProbe": "/healthz", "livenessProbe": "/healthz", "readinessProbe": "/readyz"}
-    assert of_kind("Deployment")["spec"]["strategy"] == {"type": "Recreate"}
+    assert (of_kind("Deployment")["spec"]["replicas"], of_kind("Deployment")["spec"]["strategy"]) == (
+        2,
+        {"type": "Recreate"},
+    )
+    (home,) = (each["value"] for each in container["env"] if each["name"] == "QPUBSUB_HOME")
+    assert isinstance(parse_home(home), PostgresqlHome)
 
 
 def test_the_image_has_each_extra_but_those_of_one_platform_or_of_programs() -> None:
     (extras,) = re.findall(r"^ARG EXTRAS=(\S+)$", (DEPLOY / "Containerfile").read_text(), re.MULTILINE)
-    assert {"console", "kafka", "metrics", "mqtt", "nats", "pam", "tracing"} == set(extras.split(","))
+    assert {"console", "kafka", "metrics", "mqtt", "nats", "pam", "postgresql", "tracing"} == set(extras.split(","))
     assert "EXPOSE 1414 8414\nEXPOSE 9157\n" in (DEPLOY / "Containerfile").read_text()
 
 

@@ -7,11 +7,6 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
-from tests.commands.links.mosquitto import needs_mosquitto
-from tests.conftest import may_be_tried_again
-
 TESTS = Path(__file__).parent
 # Ending a process, hanging one, or having the stand-in for IBM MQ fail.
 BREAKS = re.compile(r"SIGKILL|SIGSTOP|\.(kill|hang|fault)\(|_killed_when\(")
@@ -41,29 +36,3 @@ def test_what_breaks_a_server_on_purpose_is_marked() -> None:
     ]
     assert len(breaking) > 10
     assert [name for name, is_marked in breaking if not is_marked] == []
-
-
-def test_one_that_starts_no_server_and_measures_nothing_is_tried_once(request: pytest.FixtureRequest) -> None:
-    assert not may_be_tried_again(request.node)
-    assert request.node.get_closest_marker("flaky") is None
-    assert request.node.get_closest_marker("nightly") is None
-
-
-@pytest.mark.measured
-def test_one_that_measures_is_of_the_night_and_tried_twice(request: pytest.FixtureRequest) -> None:
-    assert may_be_tried_again(request.node)
-    assert request.node.get_closest_marker("nightly") is not None
-
-
-@needs_mosquitto
-def test_one_with_a_server_is_of_the_gate_and_tried_twice(request: pytest.FixtureRequest) -> None:
-    assert request.node.get_closest_marker("flaky").kwargs == {"reruns": 1}
-    assert request.node.get_closest_marker("nightly") is None
-
-
-@needs_mosquitto
-@pytest.mark.faults
-def test_one_that_breaks_something_is_of_the_night_and_tried_once(request: pytest.FixtureRequest) -> None:
-    assert request.node.get_closest_marker("servers") is not None
-    assert request.node.get_closest_marker("flaky") is None
-    assert request.node.get_closest_marker("nightly") is not None

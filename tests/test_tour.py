@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from tests.pictures import PICTURES, pictures
-from tests.tour.__main__ import main
 from tests.tour.journey import not_printed
 from tests.tour.pages import blocks
 
@@ -73,15 +72,6 @@ def test_what_is_read_of_a_page(tmp_path: Path) -> None:
 )
 def test_what_a_page_says_is_printed(output: str, missing: str | None) -> None:
     assert not_printed(output, "a\nb  \nc\nd\n") == missing
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("spark", [False, True], ids=["plain", "spark"])
-def test_everything_printed_runs(spark: bool, tmp_path: Path) -> None:
-    # The page on Spark stands for all that starts it: half a minute each. `python -m tests.tour --spark` runs them all.
-    steps = main(["docs/spark"] if spark else [], spark=spark, report=tmp_path / "steps.txt")
-    assert [str(step) for step in steps if step.failure is not None] == []
-    assert sum(step.not_run is None for step in steps) > (8 if spark else 100)
 
 
 @pytest.mark.parametrize("name", ["console.svg", "differences.svg", "tree.svg"])

@@ -26,6 +26,7 @@ ROOMS: Final[Mapping[str, Room]] = {
     "annotation": Room(("rfh2.explain",), ("wire",)),
     "streams": Room(("streams",), ("wire",)),
     "base": Room(("commands.config", "commands.disk", "commands.pages", "commands.terminal"), ("wire",)),
+    "client": Room(("commands.client",), ("wire", "annotation", "base")),
     "core": Room(
         ("commands.model", "commands.headers", "commands.broker", "commands.network", "commands.templates"),
         ("wire", "annotation", "streams", "base"),
@@ -33,7 +34,7 @@ ROOMS: Final[Mapping[str, Room]] = {
     "mqsc": Room(("commands.mqsc",), ("wire", "streams", "core")),
     # A queue manager at work.
     "qmgr": Room(("commands.qmgr",), ("wire", "streams", "base", "core", "mqsc")),
-    "links": Room(("commands.links",), (*_CORE, "qmgr")),
+    "links": Room(("commands.links",), (*_CORE, "client", "qmgr")),
     "listener": Room(("commands.listener",), ("wire", "base", "core", "qmgr")),
     "running": Room(
         ("commands.running", "commands.monitoring"), (*_CORE, "mqsc", "qmgr", "links", "listener", "analysis")
@@ -44,7 +45,7 @@ ROOMS: Final[Mapping[str, Room]] = {
     "spark": Room(("commands.replay.spark",), (*_CORE, "mqsc", "analysis")),
     # Migration.
     "plan": Room(("migrate",), (*_CORE, "mqsc", "qmgr")),
-    "live": Room(("migrate.live",), (*_CORE, "mqsc", "qmgr", "links", "plan")),
+    "live": Room(("migrate.live",), (*_CORE, "client", "mqsc", "qmgr", "links", "plan")),
     "estate": Room(("migrate.estate",), (*_CORE, "qmgr", "plan", "live")),
     # Over all.
     "cli": Room(
@@ -52,6 +53,7 @@ ROOMS: Final[Mapping[str, Room]] = {
         (
             *_CORE,
             "annotation",
+            "client",
             "mqsc",
             "qmgr",
             "links",

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from itertools import islice
 
 import click
 
 from commands.config.home import Home
-from commands.options.queue_manager import QUEUE, queue_manager_to_read
+from commands.config.urls import is_mq_address
+from commands.options.queue_manager import QUEUE, queue_manager_to_read_or_remote
+from commands.options.remote import messages_at
 from commands.options.rows import MESSAGE_COLUMNS, RowForm, row_options, show_message
 from commands.options.verb import verb
 from commands.qmgr.store import QueueManagerStore
@@ -19,7 +22,7 @@ from commands.terminal.console import Console
     "qpubsub browse -m QM1 SUB.Q --line '{time} {topic} {data}'",
     prints=True,
 )
-@queue_manager_to_read
+@queue_manager_to_read_or_remote
 @click.option("--limit", "-C", type=click.IntRange(min=0), metavar="N", help="Print at most N messages.")
 @row_options(MESSAGE_COLUMNS)
 @click.option("--json", is_flag=True, expose_value=False, help="Print captured messages, JSON Lines; the default.")
@@ -30,6 +33,12 @@ def command(console: Console, qmgr: str, home: Home, limit: int | None, rows: Ro
 
     The messages stay on the queue. --line and --csv print what is in them instead.
     """
+    if is_mq_address(qmgr):
+        with closing(messages_at(qmgr, "qpubsub browse")) as elsewhere, elsewhere.unit_of_work() as unit:
+            for message in islice(unit.browse(queue), limit):
+                show_message(console, message.captured(elsewhere.name), rows)
+        console.flush()
+        return
     with QueueManagerStore.open(home, qmgr) as store:
         for message in islice(store.browse(queue), limit):
             show_message(console, message.captured(store.name), rows)

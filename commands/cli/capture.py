@@ -12,11 +12,11 @@ from typing import Final, Protocol
 import click
 
 from commands.broker.objects import is_object_name
+from commands.client.errors import BackedOutError, ConnectionLostError
 from commands.config.settings import Config, exposed_secrets, read_config
 from commands.config.urls import Address, is_topic_address, parse_topic_address
 from commands.links.engine.threads import Backoff
 from commands.links.ibmmq.capturing import MqCapture
-from commands.links.ibmmq.reasons import BackedOutError, ConnectionLostError
 from commands.links.opening import queues_address
 from commands.options.verb import given_on_the_line, verb
 from commands.running.capture_files import MOST_IN_DOUBT, CapturedOnce, CaptureFiles
@@ -33,12 +33,12 @@ _LONGEST_PAUSE_S: Final = 30.0
 
 
 @verb(
-    "qpubsub capture --queues 'ibmmq://mq:1414/QM1?channel=APP' --out day1 SPORT.STREAM",
+    "qpubsub capture --queues 'mq://mq:1414/QM1?channel=APP' --out day1 SPORT.STREAM",
     "qpubsub capture --config bridge.toml --out day1 --take --follow SPORT.COPY=SPORT.STREAM",
     "qpubsub capture --config bridge.toml --out kafka://broker/qm1.capture --take --follow SPORT.COPY=SPORT.STREAM",
     former={"--to": "--out"},
 )
-@click.option("--queues", metavar="URL", help="The queue manager: ibmmq://host:1414/QMGR?channel=NAME, as for run.")
+@click.option("--queues", metavar="URL", help="The queue manager: mq://host:1414/QMGR?channel=NAME, as for run.")
 @click.option(
     "--config",
     type=click.Path(path_type=Path, dir_okay=False),

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import getpass
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
+from itertools import chain
 from pathlib import Path
 
 import click
 
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM, Objects
+from commands.client.places import place_of
 from commands.config.home import Home
 from commands.config.settings import ConfigError, QueuesConfig, exposed_secrets, read_config
-from commands.config.urls import Address
+from commands.config.urls import Address, parse_mq_address
 from commands.disk.permissions import closing as closing_of
+from commands.links.checking.client import ClientCheck
 from commands.links.checking.mq import MqCheck
 from commands.links.checking.trees import CheckResult, KafkaCheck, MqttCheck, NatsCheck
 from commands.links.mqtt.topics import filter_of
 from commands.links.opening import Places, leaving
-from commands.options.queue_manager import queue_manager
+from commands.options.queue_manager import only_queue_manager, queue_manager_or_none
 from commands.options.verb import verb
 from commands.qmgr.delivery import STRANDED_HELP, is_stranding
 from commands.qmgr.store import QueueManagerStore
@@ -30,33 +33,54 @@ from streams.topic_objects import QUEUE_NAMELIST
 
 @verb(
     "qpubsub check -m QM1 --topics mqtt://broker",
-    "qpubsub check -m QM1 --queues 'ibmmq://mq:1414/QM1?channel=APP' --config bridge.toml --json",
+    "qpubsub check 'mq://app@mq.example.com:1414/QM1?channel=APP.SVRCONN'",
+    "qpubsub check -m QM1 --queues 'mq://mq:1414/QM1?channel=APP' --config bridge.toml --json",
     prints=True,
     exit_codes={0: "nothing is missing", 1: "something is missing"},
 )
-@queue_manager
+@queue_manager_or_none("where a URL names one, or ")
 @click.option("--queues", metavar="URL", help="The same as for run.")
 @click.option("--topics", metavar="URL", help="The same as for run.")
 @click.option("--config", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="The same as for run.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each test.")
+@click.argument("url", required=False, metavar="[mq://...]")
 @click.pass_obj
 def command(
-    console: Console, qmgr: str, home: Home, queues: str | None, topics: str | None, config: Path | None, as_json: bool
+    console: Console,
+    qmgr: str | None,
+    home: Home,
+    queues: str | None,
+    topics: str | None,
+    config: Path | None,
+    as_json: bool,
+    url: str | None,
 ) -> ExitCode:
     """Test whether run would work with the same options; print what is missing, and how to correct it.
 
     check tests the connection, the rights and the queues by using them, and removes what it made. Below each thing
     that is missing, it prints the MQSC, setmqaut or access control lines that correct it.
+
+    With mq://[USER@]HOST/QMGR?channel=NAME, check tries the client calls of qpubsub at that queue manager, once, on
+    a temporary dynamic queue.
     """
     settings = read_config(config)
     for exposed in exposed_secrets(settings):
         console.warn(exposed)
+    if url is not None:
+        place = place_of(parse_mq_address(url, "URL"), settings.queues, "qpubsub check")
+        return _reported(console, ClientCheck(place).results(), as_json)
+    if qmgr is None:
+        qmgr = only_queue_manager(click.get_current_context(), home)
     places = Places.of(home, qmgr, settings, queues, topics)
     with places.store() as store:
         state = store.load_state()
         of_files = [*_of_files(store), *_of_transmission(store), *_of_network(places, store, state[0])]
+    return _reported(console, chain(of_files, _findings(places, state)), as_json)
+
+
+def _reported(console: Console, findings: Iterable[CheckResult], as_json: bool) -> ExitCode:
     missing = 0
-    for finding in (*of_files, *_findings(places, state)):
+    for finding in findings:
         missing += not finding.ok
         if as_json:
             console.json(finding.as_dict())

@@ -18,7 +18,8 @@ from commands.terminal.counted import counted
 from commands.terminal.output_file import OutputFile
 from rfh2.captured import CapturedMessage
 from rfh2.captures import FORMATS, CaptureRecord, put_time, write_captures
-from rfh2.errors import CaptureError
+from rfh2.errors import CaptureError, DecodeError
+from rfh2.mqmd import Mqmd, name_of
 
 _WRITTEN: Final = tuple(entry.name for entry in FORMATS.values() if entry.writer is not None)
 
@@ -118,12 +119,19 @@ def _present(message: CapturedMessage) -> Iterator[str]:
         yield "queue"
     if message.qmgr is not None:
         yield "qmgr"
-    if message.user is not None:
+    if message.user is not None and (message.md is None or _user_of(message.md) != message.user):
         yield "user"
     if message.time is not None and (message.md is None or put_time(message.md) != message.time):
         yield "time"
     if message.md is not None:
         yield "md"
+
+
+def _user_of(md: bytes) -> str | None:
+    try:
+        return name_of(Mqmd.decode(md).user_identifier)
+    except DecodeError:
+        return None
 
 
 def _counted(messages: Iterator[CapturedMessage], advance: Callable[[int], None]) -> Iterator[CapturedMessage]:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import ExitStack
+from datetime import datetime
+from importlib import import_module
 from pathlib import Path
 from typing import BinaryIO, Final, Protocol
 
 import click
 
 from commands.explain.selection import Choosing, MessageSelection
-from commands.options.captures import selection_options
+from commands.options.captures import MomentType, selection_options
 from commands.options.replays import (
     ESTATE_PATH,
     PYARROW_MISSING,
@@ -29,8 +31,9 @@ from commands.options.verb import verb
 from commands.replay.differences import DifferenceReport, PutDifference
 from commands.replay.differences.deliveries import LocalDifferences
 from commands.replay.differences.html import page
+from commands.replay.differences.observe import Cutover
 from commands.replay.differences.report import Gate, parse_gate
-from commands.replay.differences.text import lines_of
+from commands.replay.differences.text import counted, lines_of
 from commands.replay.network.comparison import NetworkChange, NetworkComparison, network_picture
 from commands.replay.network.html import network_page
 from commands.replay.network.text import network_report_lines
@@ -53,6 +56,7 @@ class _Sink(Protocol):
     "qpubsub differences captures/ --setup streams.mqsc",
     "qpubsub differences capture.jsonl --html report.html --output differences.jsonl",
     "qpubsub differences capture.jsonl --old v6-broker --fail-on accepted.txt",
+    "qpubsub differences capture.jsonl --old v6-broker --cutover 2009-01-28T12:00",
     "qpubsub differences captures/ --before estate.toml --after cluster.toml --svg network.svg",
     exit_codes={
         0: "a rule explains every difference; with --fail-on, FILE accepts all",
@@ -77,6 +81,13 @@ class _Sink(Protocol):
     metavar="FILE",
     help="End with 1 if there is more than FILE accepts. Each line of FILE is a rule and a number: D01 12.",
 )
+@click.option(
+    "--cutover",
+    type=MomentType(),
+    metavar="TIME",
+    help="Migrate what version 6 has at TIME, UTC, and let version 7 begin with that. Messages before it are version "
+    "6's alone.",
+)
 @click.option("--before", type=ESTATE_PATH, metavar="ESTATE", help="Compare networks: the estate.toml of today.")
 @click.option("--after", type=ESTATE_PATH, metavar="ESTATE", help="With --before: the estate.toml of tomorrow.")
 @click.option(
@@ -95,6 +106,7 @@ def command(
     output: Path | None,
     forms: ReportForms,
     fail_on: Path | None,
+    cutover: datetime | None,
     before: Path | None,
     after: Path | None,
     svg: Path | None,
@@ -103,6 +115,9 @@ def command(
 
     A known rule, D01 to D34, explains a difference; a difference without a rule is a finding. If the capture has the
     messages on subscriber queues, they are compared too.
+
+    With --cutover, version 7 has the subscriptions and retained publications that a migration gives it at that time,
+    by strmqbrk for --old v6-broker, else by migmbbrk.
 
     With --before and --after, replay the capture through two networks of queue managers, and say who gets more, less,
     twice or later, with the traffic between queue managers. A message of a queue manager that is not in the second
@@ -115,13 +130,18 @@ def command(
     if before is not None or after is not None or svg is not None:
         if before is None or after is None:
             raise click.UsageError("--before, --after and --svg compare two networks: give --before and --after")
-        if output is not None or fail_on is not None or options.on_spark:
-            raise click.UsageError("--before and --after go without --output, --fail-on and --engine spark")
+        if output is not None or fail_on is not None or cutover is not None or options.on_spark:
+            raise click.UsageError("--before and --after go without --output, --fail-on, --cutover and --engine spark")
         return _networks(console, options, selection, (before, after), svg, forms)
     if output is not None:
         check_suffix(output)
     gate = None if fail_on is None else read_gate(fail_on)
-    report, problems = (_on_spark if options.on_spark else _here)(console, options, selection, output)
+    if options.on_spark:
+        if cutover is not None:
+            raise click.UsageError("--cutover goes without --engine spark")
+        report, problems = _on_spark(console, options, selection, output)
+    else:
+        report, problems = _here(console, options, selection, output, cutover)
     forms.show(console, report, lambda: page(report, options.label), lambda: lines_of(report))
     if gate is None:
         return ExitCode.PROBLEMS if problems or report.findings or report.not_processed else ExitCode.DONE
@@ -180,10 +200,18 @@ def read_gate(path: Path) -> Gate:
 
 
 def _here(
-    console: Console, options: ReplayOptions, selection: MessageSelection, output: Path | None
+    console: Console,
+    options: ReplayOptions,
+    selection: MessageSelection,
+    output: Path | None,
+    at: datetime | None,
 ) -> tuple[DifferenceReport, int]:
-    def compared(messages: Iterable[CapturedMessage]) -> DifferenceReport:
-        differences, choosing = LocalDifferences(options.setup, options.semantics), Choosing(selection)
+    # A package that this one must not import: found by name, as its verbs are.
+    cutover = None if at is None else Cutover(at, import_module("migrate.cli.cutover").migrated)
+
+    def compared(messages: Iterable[CapturedMessage]) -> tuple[DifferenceReport, int]:
+        differences = LocalDifferences(options.setup, options.semantics, cutover=cutover)
+        choosing = Choosing(selection)
         with ExitStack() as stack:
             advance = stack.enter_context(reader.progress("messages compared"))
             sink: _Sink | None = None
@@ -203,10 +231,15 @@ def _here(
                 sink.close()
                 file.close()
                 written.finish()
-        return differences.report()
+        return differences.report(), differences.before_cutover
 
     reader = CaptureReader(console, options)
-    return reader.in_order(compared), reader.problems
+    report, before = reader.in_order(compared)
+    if at is not None:
+        console.say(f"{counted(before, 'message')} before {at:%Y-%m-%d %H:%M:%S} UTC: version 6 alone processed them")
+        if not report.messages:
+            console.warn("--cutover: no message was compared, because none is that late")
+    return report, reader.problems
 
 
 def _on_spark(

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import threading
 import time
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from typing import Final
 
 import click
 
 from commands.config.home import Home
-from commands.options.queue_manager import QUEUE, queue_manager
+from commands.config.urls import is_mq_address
+from commands.links.ibmmq.manager import MqMessages
+from commands.options.queue_manager import QUEUE, queue_manager_or_remote
+from commands.options.remote import messages_at, refuse
 from commands.options.rows import MESSAGE_COLUMNS, RowForm, row_options, show_message
 from commands.options.verb import verb
 from commands.qmgr.store import DYNAMIC_NAME, Close, QueueManagerStore, UnknownQueueError
@@ -35,7 +38,7 @@ _CLOSE: Final = "Close a permanent dynamic queue at the end with this option: de
     "qpubsub get -m QM1 SYSTEM.JMS.TEMPQ.MODEL --dynamic 'MY.REPLY.*' --wait 30",
     prints=True,
 )
-@queue_manager
+@queue_manager_or_remote
 @click.option("--limit", "-C", type=click.IntRange(min=0), metavar="N", help="Get at most N messages.")
 @click.option("--wait", "wait_s", type=click.FloatRange(min=0), metavar="SECONDS", help=_WAIT)
 @click.option("--follow", is_flag=True, help="Wait for messages until Ctrl-C or --limit ends it.")
@@ -70,6 +73,16 @@ def command(
         raise click.UsageError("--follow and --wait exclude each other")
     option = Close.NONE if close is None else Close[close.upper()]
     stop = threading.Event()
+    patience_s = None if follow else wait_s or 0.0
+    if is_mq_address(qmgr):
+        refuse({"--dynamic": dynamic, "--close": close})
+        with (
+            closing(messages_at(qmgr, "qpubsub get")) as elsewhere,
+            stopping(stop) if follow else nullcontext(),
+        ):
+            done = _get_all(console, elsewhere, queue, rows, limit, patience_s, stop)
+        console.say(f"{counted(done, 'message')} got from {queue}")
+        return
     with (
         QueueManagerStore.open(home, qmgr) as store,
         store.connect() as connection,
@@ -80,7 +93,7 @@ def command(
             raise click.UsageError(f"--dynamic {dynamic}: {queue} is not a model queue")
         if opened.made:
             console.say(f"dynamic queue {opened.name}")
-        done = _get_all(console, store, opened.name, rows, limit, None if follow else wait_s or 0.0, stop)
+        done = _get_all(console, store, opened.name, rows, limit, patience_s, stop)
         gone = connection.close(opened, option)
     console.say(f"{counted(done, 'message')} got from {opened.name}")
     if gone:
@@ -89,7 +102,7 @@ def command(
 
 def _get_all(
     console: Console,
-    store: QueueManagerStore,
+    store: QueueManagerStore | MqMessages,
     queue: str,
     rows: RowForm | None,
     limit: int | None,
@@ -112,11 +125,16 @@ def _get_all(
                 left_s = _LOOK_S if patience_s is None else last + patience_s - time.monotonic()
                 if left_s <= 0:
                     break
-                store.wait_for_change(min(left_s, _LOOK_S))
+                if isinstance(store, MqMessages):
+                    store.wait_for_message(queue, min(left_s, _LOOK_S))
+                else:
+                    store.wait_for_change(min(left_s, _LOOK_S))
     return done
 
 
-def _batch(console: Console, store: QueueManagerStore, queue: str, rows: RowForm | None, wanted: int) -> int:
+def _batch(
+    console: Console, store: QueueManagerStore | MqMessages, queue: str, rows: RowForm | None, wanted: int
+) -> int:
     with store.unit_of_work() as unit:
         if unit.find_queue(queue) is None:
             raise UnknownQueueError(queue)

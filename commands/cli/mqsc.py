@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Final
@@ -10,9 +12,11 @@ from typing import Final
 import click
 
 from commands.config.home import Home
+from commands.config.urls import is_mq_address
 from commands.mqsc import Answer, ScriptTally, Statement, echo, statements
 from commands.mqsc.script import lines_of
 from commands.options.queue_manager import only_queue_manager, queue_manager_or_none
+from commands.options.remote import connected_to, run_mqsc
 from commands.options.verb import verb
 from commands.qmgr.store import QueueManagerStore
 from commands.running.mqsc_scripts import runner_of
@@ -39,7 +43,7 @@ def command(console: Console, qmgr: str | None, home: Home, script: Path, as_jso
 
     The output is that of runmqsc. After a command that fails, the next one runs; the last lines say how many failed.
     A change is committed before its answer is printed. You can omit -m if the home has only one queue manager
-    and SCRIPT has only DISPLAY commands.
+    and SCRIPT has only DISPLAY commands. With -m mq://..., the command server there runs them.
     """
     lines, batch = _lines(console, script)
     if qmgr is None:
@@ -48,13 +52,19 @@ def command(console: Console, qmgr: str | None, home: Home, script: Path, as_jso
             raise click.UsageError("Missing option '--qmgr' / '-m'; only DISPLAY commands need none.")
         qmgr = only_queue_manager(click.get_current_context(), home)
     tally = ScriptTally()
-    with QueueManagerStore.open(home, qmgr) as store:
+    with ExitStack() as stack:
+        run: Callable[[list[Statement]], Iterable[tuple[Statement, Answer]]]
+        if is_mq_address(qmgr):
+            elsewhere = stack.enter_context(connected_to(qmgr, "qpubsub mqsc"))
+            name, run = elsewhere.name, partial(run_mqsc, elsewhere)
+        else:
+            store = stack.enter_context(QueueManagerStore.open(home, qmgr))
+            name, run = store.name, runner_of(store, groups_of).run
         if not as_json:
-            console.data(f"Starting MQSC for queue manager {store.name}.")
-        runner = runner_of(store, groups_of)
+            console.data(f"Starting MQSC for queue manager {name}.")
         script_statements = statements(lines)
         while some := list(islice(script_statements, batch)):
-            for statement, answer in runner.run(some):
+            for statement, answer in run(some):
                 tally.count(answer)
                 _show_answer(console, statement, answer, as_json)
             console.stdout.flush()

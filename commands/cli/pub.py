@@ -9,9 +9,11 @@ import click
 
 from commands.broker.objects import DEFAULT_STREAM
 from commands.config.home import Home
+from commands.config.urls import is_mq_address
 from commands.explain.build import CommandSpec, command_message
 from commands.options.captures import say_that_stdin_is_read
-from commands.options.queue_manager import queue_manager, typed_property
+from commands.options.queue_manager import queue_manager_or_remote, typed_property
+from commands.options.remote import publish, refuse
 from commands.options.verb import json_option, verb
 from commands.qmgr.store import QueueManagerStore
 from commands.terminal.console import Console, ExitCode
@@ -30,7 +32,7 @@ _BATCH: Final = 100
     "echo Sunny | qpubsub pub -m QM1 --retain News/Weather -",
     "qpubsub pub -m QM1 --lines Log/App < browse.txt",
 )
-@queue_manager
+@queue_manager_or_remote
 @click.option("--retain", is_flag=True, help="Retain the publication: later subscribers receive it, too.")
 @click.option("--stream", default=DEFAULT_STREAM, show_default=True, metavar="QUEUE", help="The stream queue.")
 @click.option("--property", "properties", multiple=True, metavar="NAME[:TYPE]=VALUE", help="A property, for filters.")
@@ -56,7 +58,7 @@ def command(
     """Publish DATA, or standard input, on TOPIC: put a Publish command on the stream queue.
 
     The processor of qpubsub run delivers the publication to the subscribers. Until it runs, the command waits on the
-    queue.
+    queue. With -m mq://..., pub puts DATA on the topic itself.
     """
     if lines and data not in (None, "-"):
         raise click.UsageError("--lines reads standard input; it takes no DATA")
@@ -65,6 +67,14 @@ def command(
     except CommandError as error:
         raise click.UsageError(f"TOPIC {topic!r}: {error.why}") from error
     usr = dict(typed_property("--property", text) for text in properties)
+    if is_mq_address(qmgr):
+        refuse({"--stream": stream != DEFAULT_STREAM and stream})
+        texts = _texts(console, data, lines)
+        done = publish(qmgr, topic, texts, retain=retain, persistent=persistent, properties=usr)
+        console.say(f"{counted(done, 'publication')} put on topic {topic}")
+        if as_json:
+            console.json({"qmgr": qmgr, "queue": "", "topic": topic, "put": done, "processor": True})
+        return ExitCode.DONE
     done = 0
     with QueueManagerStore.open(home, qmgr) as store:
         for text in _texts(console, data, lines):

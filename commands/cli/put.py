@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from typing import Final
 
@@ -11,10 +12,14 @@ import click
 from commands.broker.objects import TEMPORARY, is_object_name
 from commands.broker.reading import natural_queue
 from commands.config.home import Home
+from commands.config.urls import is_mq_address
 from commands.explain.selection import MessageSelection
 from commands.headers.registry import other_qmgr, renamed
+from commands.links.ibmmq.manager import MqMessages
+from commands.links.ibmmq.unit import MqUnit
 from commands.options.captures import Captures, capture_files, selection_options
-from commands.options.queue_manager import batches, complete_queue, queue_manager, user_of
+from commands.options.queue_manager import batches, complete_queue, queue_manager_or_remote, user_of
+from commands.options.remote import messages_at, refuse
 from commands.options.verb import json_option, verb
 from commands.qmgr.store import MessageRefusedError, QueueError, QueueManagerStore, UnitOfWork
 from commands.terminal.console import Console, ExitCode
@@ -28,10 +33,11 @@ _DYNAMIC: Final = "Make a queue of this name from the model queue QUEUE; a * at 
 @verb(
     "qpubsub put -m QM1 SYSTEM.BROKER.CONTROL.QUEUE capture.jsonl",
     "qpubsub put -m QM1 --as-captured --as QM1 capture.jsonl",
+    "qpubsub put -m 'mq://app@mq.example.com/QM1?channel=APP.SVRCONN' ORDERS capture.jsonl",
     "qpubsub put -m QM1 --as-captured --where \"command = 'RegSub'\" capture.jsonl",
     exit_codes={1: "some messages could not be read or put, or they name another queue manager"},
 )
-@queue_manager
+@queue_manager_or_remote
 @click.option("--as-captured", is_flag=True, help="Put each message on the queue of its capture; give no QUEUE.")
 @click.option(
     "--as",
@@ -78,8 +84,8 @@ def command(
         raise click.UsageError("Missing argument 'QUEUE'; or give --as-captured.")
     default_queue = natural_queue if as_captured else ""
     captures = Captures(console, files, form, default_queue=default_queue, selection=selection)
-    with QueueManagerStore.open(home, qmgr) as store:
-        if dynamic is not None:
+    with _opened(home, qmgr, dynamic) as store:
+        if dynamic is not None and isinstance(store, QueueManagerStore):
             if queue is None:
                 raise click.UsageError("--dynamic and --as-captured exclude each other")
             queue = _made(console, store, queue, dynamic)
@@ -98,12 +104,21 @@ def command(
             console.warn(f"{counted(putting.problems, 'message')} could not be put")
         for name, count in putting.others.most_common():
             console.warn(
-                f"{count:,} of the messages name queue manager {name}, not {qmgr}: replies and publications for them "
-                f"go to transmission queue {name}. To have them here, put them with --as {qmgr}"
+                f"{count:,} of the messages name queue manager {name}, not {store.name}: replies and publications for "
+                f"them go to transmission queue {name}. To have them here, put them with --as {store.name}"
             )
         if as_json:
             console.json(putting.counts())
         return ExitCode.PROBLEMS if putting.problems or putting.others else ExitCode.DONE
+
+
+def _opened(
+    home: Home, qmgr: str, dynamic: str | None
+) -> AbstractContextManager[QueueManagerStore] | AbstractContextManager[MqMessages]:
+    if not is_mq_address(qmgr):
+        return QueueManagerStore.open(home, qmgr)
+    refuse({"--dynamic": dynamic})
+    return closing(messages_at(qmgr, _APPLICATION))
 
 
 def _made(console: Console, store: QueueManagerStore, model: str, name: str) -> str:
@@ -125,7 +140,9 @@ class _Putting:
     manager. by_queue: how many were put on each queue.
     """
 
-    def __init__(self, console: Console, store: QueueManagerStore, queue: str | None, as_qmgr: str | None) -> None:
+    def __init__(
+        self, console: Console, store: QueueManagerStore | MqMessages, queue: str | None, as_qmgr: str | None
+    ) -> None:
         self.console, self.store, self.queue, self.as_qmgr = console, store, queue, as_qmgr
         self.done = self.problems = 0
         self.others: Counter[str] = Counter()
@@ -163,7 +180,7 @@ class _Putting:
             raise refusal
         return put
 
-    def _put(self, unit: UnitOfWork, record: CaptureRecord) -> bool:
+    def _put(self, unit: UnitOfWork | MqUnit, record: CaptureRecord) -> bool:
         message = record.message
         if message is None:
             self.problems += 1

@@ -10,7 +10,7 @@ import click
 
 from commands.broker.budget import Budget
 from commands.config.home import Home
-from commands.config.settings import Config, read_config
+from commands.config.settings import NO_STANDBY, Config, read_config
 from commands.console.access import console_options
 from commands.console.source import Source, store_of_pages
 from commands.options.queue_manager import queue_manager
@@ -39,11 +39,16 @@ def _configured(ctx: click.Context, _parameter: click.Parameter, path: Path | No
     return config
 
 
+def _without_standby(_ctx: click.Context, _parameter: click.Parameter, standby: bool) -> None:
+    if standby:
+        raise click.UsageError(f"--standby: {NO_STANDBY}")
+
+
 @verb(
     "qpubsub run -m QM1",
     "qpubsub run -m QM1 --once --record puts.jsonl",
     "QPUBSUB_RUN_DURABILITY=normal qpubsub run -m QM1",
-    "qpubsub run -m QM1 --standby",
+    "qpubsub run -m QM1 --home postgresql://db/mq",
     exit_codes={
         0: "an orderly end",
         1: "an orderly end, and there are dead letters or what could not be delivered",
@@ -87,18 +92,12 @@ def _configured(ctx: click.Context, _parameter: click.Parameter, path: Path | No
     show_default=True,
     help="What a commit survives: a power failure (full), or only a crash of this program (normal).",
 )
-@click.option(
-    "--standby",
-    is_flag=True,
-    help="If another run works for this queue manager, wait, and take over when it ends or is held up.",
-)
+@click.option("--standby", is_flag=True, hidden=True, expose_value=False, callback=_without_standby)
 @click.option(
     "--lease",
     type=click.FloatRange(min=0.5),
-    default=3.0,
-    show_default=True,
     metavar="SECONDS",
-    help="Without a sign of life for this time, a standby takes over from this run.",
+    help="In PostgreSQL: without a sign of life for this time (3), another run takes over from this one.",
 )
 @click.option(
     "--command-seconds",
@@ -136,7 +135,7 @@ def _configured(ctx: click.Context, _parameter: click.Parameter, path: Path | No
 @click.option(
     "--queues",
     metavar="URL",
-    help="The queue manager that has the queues, if it is not the embedded one: ibmmq://host:1414/QMGR.",
+    help="The queue manager that has the queues, if it is not the embedded one: mq://host:1414/QMGR?channel=NAME.",
 )
 @click.option(
     "--listen",
@@ -146,7 +145,7 @@ def _configured(ctx: click.Context, _parameter: click.Parameter, path: Path | No
 @click.option(
     "--topics",
     metavar="URL",
-    help="The topic tree to link to: mqtt://host, mqtts://host, nats://host, tls://host, kafka://host, kafkas://host, ibmmq://...",
+    help="The topic tree to link to: mqtt://host, mqtts://host, nats://host, tls://host, kafka://host, kafkas://host, mq://..., ibmmq://...",
 )
 @click.option(
     "--metrics",
@@ -185,6 +184,9 @@ def command(
     lost and none is processed twice. Without --once it waits for messages until you stop it (Ctrl-C, SIGTERM). It
     reports failed commands on stderr, and puts messages that it cannot answer on the dead-letter queue.
 
+    In a home in PostgreSQL, start as many as you like, on any machines: one works, and the others wait to take over.
+    In a directory a second one is refused.
+
     With --topics, publications also go to the programs of another topic tree, and their publications go to legacy
     subscribers. With --once, run then waits until the tree has received and sent everything.
 
@@ -201,8 +203,6 @@ def command(
         **given,
     )
     bridge = Bridge(console, settings, () if console_at is None else (_console(settings, console_at),))
-    if settings.once and settings.standby:
-        raise click.UsageError("--standby waits to take over, and --once ends: give only one of them")
     if console.is_the_process:
         code = bridge.fork()
         if code is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from datetime import UTC, datetime
 from functools import partial
 from itertools import groupby
@@ -16,17 +16,17 @@ import click
 
 from commands.broker.objects import QueueManager
 from commands.broker.reading import natural_queue
-from commands.config.home import Home
+from commands.config.home import Home, PostgresqlHome
 from commands.disk.errors import MessageRefusedError
 from commands.options.captures import Captures
 from commands.options.queue_manager import HOME, batches, user_of
 from commands.options.verb import verb_group
 from commands.qmgr.store import QueueManagerStore
-from commands.qmgr.store.opening import directory_of, is_there
-from commands.running.lease import instances
+from commands.qmgr.store.opening import queue_managers
 from commands.running.shares_file import NoShareError, Share, Shares, read_shares, share_of
-from commands.running.sharing import Membership, SharingBridge, present
+from commands.running.sharing import SharingBridge
 from commands.running.status import status_of
+from commands.running.tenure import LEASE_S, instances
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
 from commands.terminal.stopping import stopping
@@ -41,8 +41,8 @@ _APPLICATION: Final = "qpubsub shares"
 def command() -> None:
     """Share one workload among several bridges: each works for some of the queue managers that a FILE names.
 
-    Start as many bridges as you like. Each takes its part of the shares, and when one ends, in any way, the others take
-    its shares over.
+    In a home in PostgreSQL, start as many bridges as you like, on any machines. Each takes its part of the shares, and
+    when one ends, in any way, the others take its shares over. In a directory, start qpubsub run for each share.
     """
 
 
@@ -50,13 +50,9 @@ _FILE: Final = click.argument("file", type=click.Path(path_type=Path, dir_okay=F
 _JSON: Final = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
 
-def _is_made(home: Home, share: Share) -> bool:
-    return is_there(home, share.qmgr)
-
-
 def _made(file: Path, home: Home) -> Shares:
-    shares = read_shares(file)
-    missing = [share.qmgr for share in shares.shares if not _is_made(home, share)]
+    shares, there = read_shares(file), queue_managers(home)
+    missing = [share.qmgr for share in shares.shares if share.qmgr not in there]
     if missing:
         how = f"make what is missing with: qpubsub shares create {file} --home {home}"
         raise click.UsageError(f"there is no queue manager {', '.join(missing)} in {home}; {how}")
@@ -69,8 +65,9 @@ def _made(file: Path, home: Home) -> Shares:
 @click.pass_obj
 def create(console: Console, file: Path, home: Home) -> None:
     """Make the queue managers of FILE that are not there."""
-    for share in read_shares(file).shares:
-        if _is_made(home, share):
+    shares, there = read_shares(file).shares, queue_managers(home)
+    for share in shares:
+        if share.qmgr in there:
             console.say(f"queue manager {share.qmgr} is there already")
             continue
         with QueueManagerStore.create(home, QueueManager(share.qmgr)) as store:
@@ -85,7 +82,7 @@ def create(console: Console, file: Path, home: Home) -> None:
     "--lease",
     "lease_s",
     type=click.FloatRange(min=0.5),
-    default=3.0,
+    default=LEASE_S,
     show_default=True,
     metavar="SECONDS",
     help="Without a sign of life for this time, a bridge is taken for dead, and the others take its shares.",
@@ -93,31 +90,32 @@ def create(console: Console, file: Path, home: Home) -> None:
 @click.pass_obj
 def run(console: Console, file: Path, options: tuple[str, ...], home: Home, lease_s: float) -> None:
     """Run one bridge, until Ctrl-C. OPTIONs after -- are options of qpubsub run for each share."""
-    shares = _made(file, home)
+    if not isinstance(home, PostgresqlHome):
+        how = "in a directory, start qpubsub run for each queue manager; qpubsub home copy takes them to PostgreSQL"
+        raise click.UsageError(f"{home}: bridges share the queue managers of a home in PostgreSQL; {how}")
     given = {word.partition("=")[0] for word in options}
-    own = given & {"-m", "--qmgr", "--home", "--once", "--standby", "--config"}
+    own = given & {"-m", "--qmgr", "--home", "--once", "--config"}
     if own:
         raise click.UsageError(f"{', '.join(sorted(own))}: shares run gives these to run itself, or cannot use them")
+    shares = _made(file, home)
+    from commands.qmgr.store.postgresql_database import Members  # noqa: PLC0415 - the driver is an extra
+
     stop = threading.Event()
-    membership = Membership(home, shares.name, lease_s)
-    try:
+    with closing(Members(home, shares.name, lease_s)) as members:
         console.say(f"bridge for {shares.name}, {counted(len(shares.shares), 'share')}; stop with Ctrl-C")
+        words = ("--home", home.url, "--lease", str(lease_s), *options)
         with stopping(stop):
-            serve = partial(_served, console, home, options)
-            SharingBridge(home, shares.shares, membership, serve, console.say).run(stop)
-    finally:
-        membership.leave()
+            serve = partial(_served, console, words)
+            SharingBridge(shares.shares, members, serve, console.say, lease_s).run(stop)
 
 
-def _served(console: Console, home: Home, options: tuple[str, ...], share: Share, as_standby: bool) -> int:
+def _served(console: Console, options: tuple[str, ...], share: Share) -> int:
     """Work for *share*, in the process of a bridge's child: as ``qpubsub run`` does."""
     from commands.cli import main  # noqa: PLC0415 - the group knows this verb
 
-    words = ["run", "-m", share.qmgr, "--home", str(home), *options]
+    words = ["run", "-m", share.qmgr, *options]
     if share.config is not None:
         words += ["--config", str(share.config)]
-    if as_standby:
-        words.append("--standby")
     try:
         main(words, obj=console)
     except SystemExit as ended:
@@ -133,19 +131,23 @@ def _served(console: Console, home: Home, options: tuple[str, ...], share: Share
 def status(console: Console, file: Path, home: Home, as_json: bool) -> ExitCode:
     """Show which bridge works for which share."""
     shares = _made(file, home)
-    bridges = present(home, shares.name)
-    by_run = {pid: bridge.pid for bridge in bridges for pid in bridge.shares.values()}
-    rows = [_row(home, share, by_run) for share in shares.shares]
+    bridges: list[str] = []
+    if isinstance(home, PostgresqlHome):
+        from commands.qmgr.store.postgresql_database import members  # noqa: PLC0415 - the driver is an extra
+
+        bridges = members(home, shares.name)
+    rows = [_row(home, share) for share in shares.shares]
     if as_json:
-        about = {"name": shares.name, "bridges": [bridge.pid for bridge in bridges], "shares": rows}
+        about = {"name": shares.name, "bridges": bridges, "shares": rows}
         console.json(about)
     else:
         console.data(f"{shares.name}: {counted(len(rows), 'share')}, {counted(len(bridges), 'bridge')}")
         console.data("")
         width = max(len("share"), *(len(row["qmgr"]) for row in rows))
-        console.data(f"{'share':<{width}}   bridge  process  waiting  queues")
+        wide = max(len("host"), *(len(row["host"] or "") for row in rows))
+        console.data(f"{'share':<{width}}  process  {'host':<{wide}}  waiting  queues")
         for row in rows:
-            held = f"{row['bridge'] or '-':>7}  {row['process'] or '-':>7}  {row['waiting']:>7}"
+            held = f"{row['process'] or '-':>7}  {row['host'] or '-':<{wide}}  {row['waiting']:>7}"
             console.data(f"{row['qmgr']:<{width}}  {held}  {' '.join(row['queues'])}")
     idle = [row["qmgr"] for row in rows if row["process"] is None]
     if idle:
@@ -153,16 +155,15 @@ def status(console: Console, file: Path, home: Home, as_json: bool) -> ExitCode:
     return ExitCode.PROBLEMS if idle else ExitCode.DONE
 
 
-def _row(home: Home, share: Share, by_run: dict[int, int]) -> dict[str, Any]:
-    """One share. bridge: None where none works for it, or a ``run`` that no bridge has started does."""
-    active = [each for each in instances(directory_of(home, share.qmgr)) if each["mode"] == "active"]
-    process = active[0]["pid"] if active else None
+def _row(home: Home, share: Share) -> dict[str, Any]:
+    """One share. process, host, epoch: of who works for it; None where nobody does."""
     with QueueManagerStore.open(home, share.qmgr) as store:
+        active = [each for each in instances(store.database) if each["mode"] == "active"]
         waiting = status_of(store, datetime.now(UTC))["input"]["waiting"]
     return {
         "qmgr": share.qmgr,
-        "bridge": None if process is None else by_run.get(process),
-        "process": process,
+        "process": active[0]["pid"] if active else None,
+        "host": active[0]["host"] if active else None,
         "epoch": active[0]["epoch"] if active else None,
         "waiting": waiting,
         "queues": list(share.queues),

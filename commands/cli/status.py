@@ -13,8 +13,10 @@ import click
 
 from commands.broker.context import not_read
 from commands.config.home import Home
+from commands.config.urls import is_mq_address
 from commands.disk import permissions
-from commands.options.queue_manager import queue_manager_to_read
+from commands.options import remote
+from commands.options.queue_manager import queue_manager_to_read_or_remote
 from commands.options.verb import verb
 from commands.qmgr.delivery import STRANDED_HELP
 from commands.qmgr.store import QueueManagerStore
@@ -41,7 +43,7 @@ _COUNTED: Final[dict[str, tuple[str, ...]]] = {
     prints=True,
     former={"--subscriptions": "--list=subscriptions", "--topics": "--list=topics"},
 )
-@queue_manager_to_read
+@queue_manager_to_read_or_remote
 @click.option(
     "--list",
     "lists",
@@ -63,6 +65,7 @@ def command(
     """Show the progress of the processor, the messages on each queue, the reasons of dead letters, and the last errors.
 
     status does not hold up the processor, and is quick on large queue managers. Lists take longer when they are long.
+    With -m mq://..., it shows the queue manager and the messages on its local queues.
     """
     show = partial(_show, console, qmgr, home, lists, as_json, is_page=watch is not None and console.stdout.isatty())
     show()
@@ -78,7 +81,22 @@ def command(
     return ExitCode.DONE
 
 
+def _show_elsewhere(console: Console, url: str, as_json: bool) -> None:
+    status = remote.status_of(url)
+    if as_json:
+        console.json(status)
+        return
+    console.data(f"Queue manager {status['qmgr']}, level {status['command_level']}, PSMODE({status['psmode']})")
+    for name, row in status["queues"].items():
+        if row["depth"]:
+            console.data(f"  {name}: {counted(row['depth'], 'message')}")
+
+
 def _show(console: Console, qmgr: str, home: Home, lists: tuple[str, ...], as_json: bool, *, is_page: bool) -> None:
+    if is_mq_address(qmgr):
+        remote.refuse({"--list": lists})
+        _show_elsewhere(console, qmgr, as_json)
+        return
     with QueueManagerStore.open(home, qmgr) as store:
         listed = activity_lists(store, "subscriptions" in lists, "topics" in lists)
         status = status_of(store, datetime.now(UTC)) | listed
@@ -125,7 +143,7 @@ def _lines(status: dict[str, Any]) -> Iterator[str]:
     yield _processor_line(processor)
     for each in processor["instances"]:
         if each["mode"] == "standby":
-            yield f"Process {each['pid']}: running as standby"
+            yield f"Process {each['pid']} on {each['host']}: running as standby"
     if processor["running"] and (stuck := processor.get("waiting")):
         yield f"Waiting since {stuck['since']}: {stuck['text']}"
     if processor["running"] and (link := processor.get("link")):
@@ -151,6 +169,9 @@ def _lines(status: dict[str, Any]) -> Iterator[str]:
     size = status["database"]
     megabytes = [f"{size[key] / 1e6:,.1f} MB" for key in ("bytes", "free_bytes", "log_bytes")]
     yield f"Database {megabytes[0]}, {megabytes[1]} of it free; write-ahead log {megabytes[2]}"
+    if size["most_sessions"]:
+        by = ", ".join(f"{count} by process {process}" for process, count in size["sessions"].items())
+        yield f"Connections to the server: {by}; it allows {size['most_sessions']} in all"
     yield ""
     yield "  depth  oldest       put       got  queue"
     for name, row in sorted(status["queues"].items(), key=lambda item: (-item[1]["depth"], item[0])):

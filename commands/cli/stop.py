@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import time
 from typing import Final
 
 import click
 
-from commands.config.home import Home
+from commands.config.home import Home, process_here
 from commands.disk.errors import QueueManagerInUseError
 from commands.options.queue_manager import queue_manager
 from commands.options.verb import json_option, verb
+from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.opening import processor_of
+from commands.running.tenure import STOP
 from commands.terminal.console import Console, ExitCode
 
 _NAP_S: Final = 0.05
@@ -37,9 +38,10 @@ _NAP_S: Final = 0.05
 @json_option
 @click.pass_obj
 def command(console: Console, qmgr: str, home: Home, wait: float, as_json: bool) -> ExitCode:
-    """End the run that works for queue manager QMGR on this machine, as endmqm -w does: SIGTERM, then wait.
+    """End the run that works for queue manager QMGR, as endmqm -w does: SIGTERM, then wait.
 
-    It ends the command under way first. A standby (run --standby) takes over; stop it before.
+    It ends the command under way first. In PostgreSQL it may be on another machine, and a run that waits takes
+    over; stop that before.
     """
     found = processor_of(home, qmgr)
     was_running = found is not None
@@ -52,11 +54,14 @@ def command(console: Console, qmgr: str, home: Home, wait: float, as_json: bool)
 
 
 def _end(home: Home, qmgr: str, holder: str, wait: float) -> None:
-    pid, _, host = holder.partition(" on ")
-    # It has begun to hold the lock and has not said who it is, or it is on another machine.
-    if not pid.isdecimal() or host not in ("", socket.gethostname()):
-        raise QueueManagerInUseError(qmgr, holder)
-    os.kill(int(pid), signal.SIGTERM)
+    pid = holder.partition(" on ")[0]
+    with QueueManagerStore.open(home, qmgr) as store:
+        is_told = store.database.ask(STOP) is not None
+    if not is_told:
+        # It has begun to hold the lock and has not said who it is, or it is on another machine, and does not answer.
+        if not pid.isdecimal() or holder not in (pid, process_here(int(pid))):
+            raise QueueManagerInUseError(qmgr, holder)
+        os.kill(int(pid), signal.SIGTERM)
     deadline = time.monotonic() + wait
     while processor_of(home, qmgr) == holder:
         if time.monotonic() >= deadline:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import asdict
 from typing import Any, Final
 
 import click
 
 from commands.config.home import Home
-from commands.options.queue_manager import queue_manager
+from commands.config.urls import is_mq_address
+from commands.options.queue_manager import queue_manager_or_remote
+from commands.options.remote import publications
 from commands.options.rows import RowForm, row_options
 from commands.options.verb import verb
 from commands.qmgr.store import QueueManagerStore
@@ -34,7 +38,7 @@ _FAREWELL_S: Final = 5
         2: "usage, or the queue manager refused the subscription",
     },
 )
-@queue_manager
+@queue_manager_or_remote
 @click.option("--limit", "-C", "count", type=click.IntRange(min=1), metavar="N", help="End after N publications.")
 @click.option(
     "--wait",
@@ -66,9 +70,14 @@ def command(
 
     TOPIC may have wildcards: # is any number of levels, + is one level. sub registers with a RegSub command, on a
     temporary dynamic queue, as a legacy program does; so qpubsub run must be running. When sub ends, the subscription
-    and the queue are deleted, even if it is killed.
+    and the queue are deleted, even if it is killed. With -m mq://..., sub subscribes by MQSUB.
     """
     stop = threading.Event()
+    if is_mq_address(qmgr):
+        with stopping(stop), closing(publications(qmgr, topics, selector, retained=not new_only)) as arriving:
+            received = _receive_elsewhere(console, arriving, topics, stop, count, wait_s, as_json, rows)
+        console.say(f"{counted(received, 'publication')} received")
+        return ExitCode.PROBLEMS if count is not None and received < count and not stop.is_set() else ExitCode.DONE
     received = 0
     with QueueManagerStore.open(home, qmgr) as store, store.connect() as connection, stopping(stop):
         if not store.has_processor():
@@ -106,14 +115,7 @@ def _receive(
 ) -> int:
     """Print publications until *count*, *stop* or *wait_s* without one; how many there were."""
 
-    def show(publication: Received) -> None:
-        if as_json:
-            console.json(_form(publication))
-        elif rows is not None:
-            rows.show(console, {"topic": publication.topic, "data": _data(publication), **asdict(publication)})
-        else:
-            console.data(_line(publication))
-
+    show = _shower(console, as_json, rows)
     done, last = 0, time.monotonic()
     while not stop.is_set() and done != count:
         if more := subscriber.take(show, console.flush, None if count is None else count - done):
@@ -122,6 +124,43 @@ def _receive(
             break
         else:
             subscriber.wait()
+    return done
+
+
+def _shower(console: Console, as_json: bool, rows: RowForm | None) -> Callable[[Received], None]:
+    def show(publication: Received) -> None:
+        if as_json:
+            console.json(_form(publication))
+        elif rows is not None:
+            rows.show(console, {"topic": publication.topic, "data": _data(publication), **asdict(publication)})
+        else:
+            console.data(_line(publication))
+
+    return show
+
+
+def _receive_elsewhere(
+    console: Console,
+    arriving: Iterator[Received | None],
+    topics: tuple[str, ...],
+    stop: threading.Event,
+    count: int | None,
+    wait_s: float | None,
+    as_json: bool,
+    rows: RowForm | None,
+) -> int:
+    """The same, from a queue manager elsewhere."""
+    next(arriving)
+    console.say(f"subscribed to {', '.join(topics)}; Ctrl-C ends it")
+    show, done, last = _shower(console, as_json, rows), 0, time.monotonic()
+    while not stop.is_set() and done != count:
+        publication = next(arriving)
+        if publication is not None:
+            show(publication)
+            console.flush()
+            done, last = done + 1, time.monotonic()
+        elif wait_s is not None and time.monotonic() - last >= wait_s:
+            break
     return done
 
 

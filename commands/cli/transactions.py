@@ -70,7 +70,7 @@ def command(
 
 
 def _end(console: Console, store: QueueManagerStore, number: int, commits: bool, as_json: bool) -> ExitCode:
-    listeners = AskedListeners(store.directory)
+    listeners = AskedListeners(store.database)
     if listeners.reports():
         # It does it: its programs may wait for the messages.
         is_done = any(each.resolved for each in listeners.obey(Order(branch=number, commits=commits)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import socket
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -11,6 +12,8 @@ from typing import Final
 from urllib.parse import urlsplit, urlunsplit
 
 _SCHEMES: Final = ("postgresql://", "postgres://")
+# A session's name has 63 characters, and ends with the queue manager.
+_LONGEST_HOST: Final = 40
 _PASSWORD: Final = re.compile(r"([?&]password=)[^&]*")
 
 
@@ -32,6 +35,11 @@ class PostgresqlHome:
         """Where this machine keeps what is its own: sockets between processes, and nothing that outlives them."""
         above = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
         return Path(above) / "qpubsub" / f".{sha256(str(self).encode()).hexdigest()[:12]}"
+
+
+def process_here(pid: int) -> str:
+    """How a process of this machine is called in a home that several machines share: ``PID on HOST``."""
+    return f"{pid} on {socket.gethostname()[:_LONGEST_HOST]}"
 
 
 Home = Path | PostgresqlHome

@@ -1,7 +1,7 @@
 """The TOML file of ``--config``: settings that do not belong on a command line, such as passwords.
 
     [queues]
-    url = "ibmmq://mq.example.com:1414/QM1?channel=QPUBSUB.SVRCONN"
+    url = "mq://mq.example.com:1414/QM1?channel=QPUBSUB.SVRCONN"
     user = "qpubsub"
     password_file = "/etc/qpubsub/mq.password"
 
@@ -50,6 +50,13 @@ class ConfigError(QPubSubError):
 
     def __str__(self) -> str:
         return f"{self.where}: {self.why}"
+
+
+NO_STANDBY: Final = (
+    "is gone; in a home in PostgreSQL every run waits to take over; in a directory, have systemd or Kubernetes start "
+    "run again"
+)
+"""What to do instead of ``run --standby``."""
 
 
 class Secret(BaseModel):
@@ -161,9 +168,10 @@ class TopicsConfig(Secret):
 
 
 class QueuesConfig(Secret):
-    """Table [queues]: where the input queues and the subscribers' queues are, when not embedded (``ibmmq://``).
+    """Table [queues]: where the input queues and the subscribers' queues are, when not embedded (``mq://``, ``ibmmq://``).
 
-    channel, ccdt, cipher, key_repository, certificate_label: the client connection, beside what the URL says. batch:
+    channel, ccdt, cipher: the client connection, beside what the URL says. key_repository, certificate_label: for TLS
+    with ibmmq://; ca_file, cert_file, key_file: the same with mq://, in PEM, each of which asks for TLS. batch:
     commands in one unit of work. record_queue: holds what SQLite does not have yet (docs/live-brokers.md, commits).
     owed_queue: holds publications that neither their queue nor the dead-letter queue takes.
     context: which message context is set on puts: ``all`` (6.7.9), ``identity`` or ``default``. reconnect_s: the
@@ -176,11 +184,19 @@ class QueuesConfig(Secret):
     cipher: str | None = None
     key_repository: str | None = None
     certificate_label: str | None = None
+    ca_file: Path | None = None
+    cert_file: Path | None = None
+    key_file: Path | None = None
     batch: Annotated[int, Field(ge=1, le=10_000)] = 200
     record_queue: str = "SYSTEM.QPUBSUB.RECORD"
     owed_queue: str = "SYSTEM.QPUBSUB.OWED"
     context: Literal["all", "identity", "default"] = "all"
     reconnect_s: Annotated[float, Field(gt=0)] = 60.0
+
+    @property
+    def secret_files(self) -> tuple[Path, ...]:
+        """The files that nobody else may read: the password, the private key."""
+        return (*super().secret_files, *(() if self.key_file is None else (self.key_file,)))
 
 
 class ChannelRule(BaseModel):
@@ -319,7 +335,6 @@ class RunConfig(BaseModel):
     log: Path | None = None
     log_format: Literal["json", "text"] | None = None
     durability: Literal["full", "normal"] | None = None
-    standby: bool | None = None
     lease: Annotated[float, Field(ge=0.5)] | None = None
     command_seconds: Annotated[float, Field(ge=0)] | None = None
     command_topics: Annotated[int, Field(ge=0)] | None = None
@@ -498,6 +513,8 @@ def config_of(path: Path) -> tuple[Config | None, tuple[ConfigFault, ...]]:
 def _fault(text: str, loc: tuple[int | str, ...], kind: str, message: str) -> ConfigFault:
     keys = [str(part) for part in loc]
     why = f"there is no such key{_suggestion(keys)}" if kind == "extra_forbidden" else message
+    if keys == ["run", "standby"]:
+        why = NO_STANDBY
     return ConfigFault(".".join(keys), why, _line_of(text, keys))
 
 

@@ -6,6 +6,8 @@
     tls://[user@]host[:4222]        the same, by TLS
     kafka://[user@]host[:9092][,host[:port]]...     Kafka
     kafkas://[user@]host[:9093][,host[:port]]...    the same, by TLS
+    mq://[user@]host[:1414][,host[:port]]/QMGR?channel=CHANNEL     IBM MQ, without its client
+    mq:///QMGR                      the same, by a CCDT in JSON
     ibmmq://host[:1414]/QMGR?channel=CHANNEL      IBM MQ by client connection, the parameters in the URL
     ibmmq:///QMGR                   IBM MQ as the environment says: MQSERVER, or a CCDT
 
@@ -21,16 +23,29 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from commands.config.settings import ConfigError
 
-PORTS: Final = {"mqtt": 1883, "mqtts": 8883, "nats": 4222, "tls": 4222, "kafka": 9092, "kafkas": 9093, "ibmmq": 1414}
+PORTS: Final = {
+    "mqtt": 1883,
+    "mqtts": 8883,
+    "nats": 4222,
+    "tls": 4222,
+    "kafka": 9092,
+    "kafkas": 9093,
+    "ibmmq": 1414,
+    "mq": 1414,
+}
 LOOPBACK: Final = "127.0.0.1"
 _BY_TLS: Final = {"mqtts": "mqtt", "tls": "nats", "kafkas": "kafka"}
+_OF_MQ: Final = ("ibmmq", "mq")
 _WITH_MORE: Final = ("kafka://", "kafkas://")
-_PARAMETERS: Final = {"ibmmq": frozenset({"channel"})}
+_PARAMETERS: Final = {"ibmmq": frozenset({"channel"}), "mq": frozenset({"channel", "cipher"})}
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where another broker is. host: "" if the environment gives it. qmgr: for IBM MQ. more: other hosts of Kafka."""
+    """Where another broker is. host: "" if the environment gives it. qmgr, channel, cipher: for IBM MQ.
+
+    more: other hosts, of Kafka or IBM MQ.
+    """
 
     scheme: str
     host: str
@@ -39,6 +54,7 @@ class Address:
     qmgr: str = ""
     channel: str | None = None
     more: tuple[str, ...] = ()
+    cipher: str | None = None
 
     @property
     def secure(self) -> bool:
@@ -47,8 +63,13 @@ class Address:
 
     @property
     def kind(self) -> str:
-        """The kind of broker: the scheme for it without TLS."""
-        return _BY_TLS.get(self.scheme, self.scheme)
+        """The kind of broker: the scheme for it without TLS; IBM MQ is one kind, whichever client reaches it."""
+        return "ibmmq" if self.scheme in _OF_MQ else _BY_TLS.get(self.scheme, self.scheme)
+
+    @property
+    def needs_library(self) -> bool:
+        """Whether IBM's client library reaches it."""
+        return self.scheme == "ibmmq"
 
     @property
     def hosts(self) -> tuple[str, ...]:
@@ -67,6 +88,10 @@ def parse_address(text: str, option: str) -> Address:
     if text.startswith(_WITH_MORE):
         text, *others = text.rstrip("/").split(",")
         more = tuple(others)
+    elif text.startswith("mq://"):
+        hosts, slash, rest = text.removeprefix("mq://").partition("/")
+        first, *others = hosts.split(",")
+        text, more = f"mq://{first}{slash}{rest}", tuple(others)
     try:
         parts = urlsplit(text)
         port = parts.port
@@ -81,9 +106,9 @@ def parse_address(text: str, option: str) -> Address:
     if unknown := sorted(set(given) - _PARAMETERS.get(parts.scheme, frozenset())):
         raise ConfigError(option, f"{parts.scheme}:// has no parameter {unknown[0]}")
     path = unquote(parts.path.strip("/"))
-    if parts.scheme == "ibmmq":
+    if parts.scheme in _OF_MQ:
         if not path or "/" in path:
-            raise ConfigError(option, "the queue manager's name is missing: ibmmq://host:1414/QMGR")
+            raise ConfigError(option, f"the queue manager's name is missing: {parts.scheme}://host:1414/QMGR")
     elif path:
         raise ConfigError(option, f"{parts.scheme}:// takes no path; the prefix of topics is a key of --config")
     elif not parts.hostname:
@@ -95,10 +120,24 @@ def parse_address(text: str, option: str) -> Address:
         host,
         port or PORTS[parts.scheme],
         user,
-        path if parts.scheme == "ibmmq" else "",
+        path if parts.scheme in _OF_MQ else "",
         given.get("channel"),
         more,
+        given.get("cipher"),
     )
+
+
+def parse_mq_address(text: str, option: str) -> Address:
+    """The queue manager of ``mq://`` or ``ibmmq://``, given to *option*. Raises ConfigError for anything else."""
+    address = parse_address(text, option)
+    if address.scheme not in _OF_MQ:
+        raise ConfigError(option, f"{address.scheme}:// has no queues; mq:// and ibmmq:// have")
+    return address
+
+
+def is_mq_address(text: str) -> bool:
+    """Whether *text* is a URL of a queue manager that is reached without IBM's client, and no name."""
+    return text.startswith("mq://")
 
 
 def is_topic_address(text: str) -> bool:

@@ -15,7 +15,7 @@ _SEARCHED: Final = ("address", "channel", "user", "asserted", "application")
 
 def connections(state: State, query: Query) -> dict[str, Any]:
     """A page of the list."""
-    reports = AskedListeners(state.store.directory).reports()
+    reports = AskedListeners(state.store.database).reports()
     wanted = query.wanted(_SORTS, "since")
     search = wanted.search.lower()
     rows: list[dict[str, Any]] = [
@@ -36,7 +36,7 @@ def connections(state: State, query: Query) -> dict[str, Any]:
 
 def stop(state: State, query: Query) -> str:
     """End the program that the form names: what was done. Raises NotThereError."""
-    listeners, wanted = AskedListeners(state.store.directory), query.text("id", 48)
+    listeners, wanted = AskedListeners(state.store.database), query.text("id", 48)
     found = next((each for each in programs(listeners.reports()) if each.id == wanted), None)
     if found is None:
         raise NotThereError("That program is not connected any more.")

@@ -11,7 +11,7 @@ from commands.console.query import ROWS, Query, pager
 from commands.console.source import LENGTHS_S, MOST_PERIODS, History, State
 from commands.pages import Series, timeline
 from commands.pages.timeline import spelt
-from commands.running.journal import last_status
+from commands.running.journal import where_it_works
 from commands.running.status import status_of
 from rfh2.reasons import reason_text
 from streams.mapping import collisions, stream_topic
@@ -94,7 +94,7 @@ _ERROR_SORTS: Final = ("count", "reason", "program", "last")
 
 def errors(state: State, query: Query) -> dict[str, Any]:
     """The table of causes since the processor was started, and the last errors."""
-    status = last_status(state.store.directory)
+    status = where_it_works(state.store.database)["status"]
     wanted = query.wanted(_ERROR_SORTS, "-count")
     search = wanted.search.lower()
     causes = [{**cause, "text": reason_text(cause["reason"])} for cause in status.get("errors_by_program") or []]

@@ -21,7 +21,7 @@ from commands.config.home import Home
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.listing import Listing, TopicLevels
 from commands.replay.step import Timeline
-from commands.running.journal import last_status
+from commands.running.journal import where_it_works
 from rfh2.errors import QPubSubError
 
 # What a queue manager did since the console was opened: increments of its totals, in periods of several lengths.
@@ -177,7 +177,7 @@ class Source:
 def sampled(state: State) -> None:
     """Add the present totals to the history."""
     seen = state.store.overview()
-    status = last_status(state.store.directory)
+    status = where_it_works(state.store.database)["status"]
     done = status.get("done") or {}
     delivered = seen.totals.delivered
     totals = {

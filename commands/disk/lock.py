@@ -92,13 +92,8 @@ class HolderLock:
     """
 
     def __init__(self, path: Path, with_directory: bool = False) -> None:
-        self._path, self._with_directory = path, with_directory
+        self.path, self._with_directory = path, with_directory
         self._held: list[int] = []
-
-    @property
-    def is_held(self) -> bool:
-        """Whether this one has it."""
-        return bool(self._held)
 
     def take(self, deadline: float = 0.0) -> bool:
         """Take it, or give up at *deadline* (``time.monotonic``); whether it is held here."""
@@ -107,8 +102,8 @@ class HolderLock:
         descriptors = []
         try:
             if self._with_directory:
-                descriptors.append(os.open(self._path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
-            descriptors.append(private(str(self._path), os.O_RDWR | os.O_CREAT))
+                descriptors.append(os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+            descriptors.append(private(str(self.path), os.O_RDWR | os.O_CREAT))
             while not all(_is_locked(each, fcntl.LOCK_EX) for each in descriptors):
                 if time.monotonic() >= deadline:
                     return False
@@ -124,7 +119,7 @@ class HolderLock:
     def holder(self) -> str:
         """The process id of the last holder, as it wrote it; "" for none."""
         try:
-            return self._path.read_bytes()[:20].decode("ascii", "replace").strip()
+            return self.path.read_bytes()[:20].decode("ascii", "replace").strip()
         except OSError:
             return ""
 

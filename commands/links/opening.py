@@ -11,7 +11,7 @@ from commands.broker.authority import GroupsOf
 from commands.broker.objects import LocalQueue, Objects, QueueManager
 from commands.config.home import Home
 from commands.config.settings import Config, ConfigError, QueuesConfig
-from commands.config.urls import Address, parse_address
+from commands.config.urls import Address, parse_address, parse_mq_address
 from commands.links.channels.channels import Channels
 from commands.links.engine.adapter import Adapter
 from commands.links.engine.inbound_writer import CommandPutter, InboundWriter
@@ -31,10 +31,7 @@ def queues_address(option: str | None, config: Config) -> Address | None:
     url = option or config.queues.url
     if url is None:
         return None
-    address = parse_address(url, "--queues")
-    if address.kind != "ibmmq":
-        raise ConfigError("--queues", f"{address.scheme}:// has no queues; ibmmq:// has")
-    return address
+    return parse_mq_address(url, "--queues")
 
 
 def leaving(objects: Objects) -> tuple[str, ...]:

@@ -11,23 +11,27 @@ from typing import Final
 
 from commands.qmgr.mqi.attributes import identifier
 from rfh2.ccsid import ByteOrder
+from rfh2.channel.initial_data import (
+    CAPABILITIES1,
+    CAPABILITIES2,
+    CCSID,
+    HIGHEST_FAP,
+    IS_CLIENT,
+    NO_HEADER_COMPRESSION,
+    NO_MESSAGE_COMPRESSION,
+    TRANSMISSION_SIZE,
+)
 from rfh2.channel.layouts import ID_BEGIN, ID_MORE, ID_PROTECTION, ID_SHARING
 from rfh2.channel.segments import ERROR, Structure
 
-CCSID: Final = 819
-HIGHEST_FAP: Final = 17
-FAP_OF_PLAIN_PASSWORDS: Final = 12
-"""The highest level at which clients send passwords as they are: above it they protect them in a way not known here."""
-_TRANSMISSION_SIZE: Final = 0x7FEC
 _PRODUCT: Final = "MQMM09040300"
-# Capability flags 1: the end is a client. Flags 2: distribution lists, fast messages, dual units of work, SPI.
 _PROTECTED, _PLAIN, _UNUSED = 1, 0, 0xFFFF
-_IS_CLIENT: Final = 0x20
-_CAPABILITIES1: Final = 0x26
-_CAPABILITIES2: Final = 0x51
 _CAPABILITIES3: Final = 0x20
 # Error flags 2, the list that is refused, and the one in its place.
-_COMPRESSION: Final = ((0x01, "HeaderCompression", b"\0\xff"), (0x02, "MessageCompression", b"\0" + b"\xff" * 15))
+_COMPRESSION: Final = (
+    (0x01, "HeaderCompression", NO_HEADER_COMPRESSION),
+    (0x02, "MessageCompression", NO_MESSAGE_COMPRESSION),
+)
 # Error flags 1.
 _BAD_FAP, _BAD_TRANSMISSION_SIZE, _BAD_MESSAGE_SIZE, _BAD_HEARTBEAT = 0x08, 0x04, 0x10, 0x80
 
@@ -84,18 +88,18 @@ def answer(offer: bytes, order: ByteOrder, qmgr: str, random: bytes, most: Most)
     fap = min(begin["FapLevel"], most.fap)
     errors = _BAD_FAP if fap < begin["FapLevel"] else 0
     begin["FapLevel"] = fap
-    size = min(begin["MaxTransmissionSize"], _TRANSMISSION_SIZE)
+    size = min(begin["MaxTransmissionSize"], TRANSMISSION_SIZE)
     longest = min(begin["MaxMessageSize"], most.longest_message)
     errors |= _BAD_TRANSMISSION_SIZE if size < begin["MaxTransmissionSize"] else 0
     errors |= _BAD_MESSAGE_SIZE if longest < begin["MaxMessageSize"] else 0
     begin["MaxTransmissionSize"], begin["MaxMessageSize"] = size, longest
-    is_client = bool(begin["CapabilityFlags1"] & _IS_CLIENT)
-    begin["CapabilityFlags1"], refused = _accepted(begin["CapabilityFlags1"], _CAPABILITIES1)
+    is_client = bool(begin["CapabilityFlags1"] & IS_CLIENT)
+    begin["CapabilityFlags1"], refused = _accepted(begin["CapabilityFlags1"], CAPABILITIES1)
     begin["NotAccepted1"] = refused
     heartbeat, conversations, trace_id, product = 0, 0, 0, ""
     if len(data) >= ID_BEGIN.size + ID_MORE.size:
         more = Structure(ID_MORE, data, ID_BEGIN.size, order)
-        more["CapabilityFlags2"], more["NotAccepted2"] = _accepted(more["CapabilityFlags2"], _CAPABILITIES2)
+        more["CapabilityFlags2"], more["NotAccepted2"] = _accepted(more["CapabilityFlags2"], CAPABILITIES2)
         refused |= more["NotAccepted2"]
         more["CodedCharSetId"] = CCSID
         more.put_text("QMgrName", qmgr)
@@ -130,21 +134,6 @@ def answer(offer: bytes, order: ByteOrder, qmgr: str, random: bytes, most: Most)
         fap, begin.text("ChannelName"), qmgr, size, longest, heartbeat, conversations, product, is_client, trace_id
     )
     return NegotiationAnswer(bytes(data), flags, terms)
-
-
-def turned(offer: bytes, order: ByteOrder, wanted: ByteOrder) -> bytes:
-    """*offer*, whose numbers are in *order*, with its numbers in *wanted*. Raises DecodeError."""
-    if order == wanted:
-        return offer
-    before, after, at = bytearray(offer), bytearray(offer), 0
-    for layout in (ID_BEGIN, ID_MORE, ID_SHARING):
-        if at > 0 and len(offer) < at + layout.size:
-            break
-        read, written = Structure(layout, before, at, order), Structure(layout, after, at, wanted)
-        for name in layout.names:
-            written[name] = read[name]
-        at += layout.size
-    return bytes(after)
 
 
 def _accepted(offered: int, known: int) -> tuple[int, int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -10,50 +9,13 @@ from commands.listener.limits import Held
 from commands.qmgr.mqi.calls import Target
 from commands.qmgr.mqi.refusals import check_destinations
 from commands.qmgr.mqi.subscription_requests import SubscriptionAnswer, SubscriptionDescriptor
-from rfh2.ccsid import UTF8_CCSID, text_codec
 from rfh2.channel.layouts import API_HEADER, MQOD, MQSD, TSH
 from rfh2.channel.segments import REPLY, WHOLE, SegmentHeader, Structure
+from rfh2.channel.strings import read_string, span, write_strings
 from rfh2.errors import DecodeError
 from rfh2.layouts import Layout
 from rfh2.mqi_constants import MQCC_OK
 from rfh2.mqmd import RawMqmd, in_form, read_mqmd
-
-
-def span(fields: Structure, name: str) -> tuple[int, int] | None:
-    """Where string *name* of a descriptor begins and ends; None where there is none. Raises DecodeError."""
-    offset, length = fields[f"{name}Offset"], fields[f"{name}Length"]
-    if offset < fields.layout.size or length <= 0:
-        return None
-    start = fields.at + offset
-    if start + length > len(fields.data):
-        raise DecodeError(fields.at, fields.layout.name, f"{name} ends after the call")
-    return start, start + length
-
-
-def read_string(fields: Structure, name: str) -> str:
-    """String *name*; "" where there is none. Raises DecodeError."""
-    found = span(fields, name)
-    if found is None:
-        return ""
-    codec = text_codec(fields[f"{name}CodedCharSetId"], 0) or fields.charset
-    return bytes(fields.data[found[0] : found[1]]).decode(codec, "replace")
-
-
-def write_strings(fields: Structure, strings: Mapping[str, str], always: Collection[str] = ()) -> bytes:
-    """The descriptor *fields* and *strings* behind it, in UTF-8.
-
-    A string for which the program has no room, or not enough, has only its length written. always: those that the
-    program gave itself, and gets back.
-    """
-    data = b""
-    for name, value in strings.items():
-        text = value.encode("utf-8")
-        fields[f"{name}CodedCharSetId"], fields[f"{name}Length"] = UTF8_CCSID, len(text)
-        fields[f"{name}Offset"] = fields.layout.size + len(data)
-        if name in always or len(text) <= fields[f"{name}BufferSize"]:
-            data += text + bytes(-len(text) % 4)
-    return bytes(fields) + data
-
 
 NO_HANDLE: Final = -1
 _HANDLE_AT: Final = API_HEADER.offset("ObjectHandle")

@@ -23,12 +23,13 @@ from commands.listener.places import Places, forget_stops, place_of
 from commands.listener.presence import Presence
 from commands.listener.security import Security
 from commands.listener.session import Bounds, Session
-from commands.listener.wire import CHANNEL_UNAVAILABLE, Wire, status
+from commands.listener.wire import Wire, status
 from commands.listener.worker import Worker
 from commands.qmgr.event_numbers import TOO_MANY_CHANNELS
 from commands.qmgr.mqi.authority import TopicDefinitions
 from commands.qmgr.store import QueueManagerStore
 from rfh2.channel.segments import CLOSE, ERROR, SegmentHeader, SegmentType
+from rfh2.channel.status_codes import CHANNEL_UNAVAILABLE
 from rfh2.errors import StoreError, system_words
 
 _log: Final = logging.getLogger("qpubsub.listener")

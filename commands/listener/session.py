@@ -25,32 +25,15 @@ from commands.listener.conversation import Attempts, Conversation, Shared
 from commands.listener.gate import Gate
 from commands.listener.limits import Held, Memory
 from commands.listener.line import MOST_WAITING, Line
-from commands.listener.negotiation import (
-    CCSID,
-    FAP_OF_PLAIN_PASSWORDS,
-    HIGHEST_FAP,
-    Most,
-    Terms,
-    answer,
-    channel_of,
-    turned,
-)
+from commands.listener.negotiation import Most, Terms, answer, channel_of
 from commands.listener.request import Request
 from commands.listener.security import Credentials, Identity, tls_refusal
-from commands.listener.wire import (
-    BAD_SEGMENT,
-    CHANNEL_UNAVAILABLE,
-    NO_SUCH_CHANNEL,
-    TERMINATING,
-    WRONG_CHANNEL_TYPE,
-    Beat,
-    Pulse,
-    Wire,
-    status,
-)
+from commands.listener.wire import Wire, status
 from commands.qmgr.event_numbers import ADDRESS_BLOCKED, CHANNEL_DISABLED, NO_CHANNEL, TOO_MANY_INSTANCES
 from commands.qmgr.mqi.refusals import MqiError
 from rfh2.ccsid import ENCODINGS, ByteOrder
+from rfh2.channel.heartbeats import Beat, Pulse
+from rfh2.channel.initial_data import CCSID, FAP_OF_PLAIN_PASSWORDS, HIGHEST_FAP, turned
 from rfh2.channel.layouts import API_HEADER, CAUT, NOTIFICATION, SOCKET_ACTION, UID, UID_LONG
 from rfh2.channel.segments import (
     ACCEPTED,
@@ -65,6 +48,14 @@ from rfh2.channel.segments import (
     Structure,
     split,
 )
+from rfh2.channel.status_codes import (
+    BAD_SEGMENT,
+    CHANNEL_UNAVAILABLE,
+    NO_SUCH_CHANNEL,
+    TERMINATING,
+    WRONG_CHANNEL_TYPE,
+)
+from rfh2.channel.streaming import CONN_STATE, Q_STATE
 from rfh2.errors import DecodeError, QPubSubError
 from rfh2.mqi_constants import MQCC_FAILED
 
@@ -434,11 +425,11 @@ class Session:
     async def _notified(self, line: Line, header: SegmentHeader, payload: bytearray) -> None:
         fields = Structure(NOTIFICATION, payload, 0, header.order)
         code, value = fields["Code"], fields["Value"]
-        if code == streaming.CONN_STATE:
+        if code == CONN_STATE:
             line.is_started = bool(value)
             for stream in line.streams.values():
                 await stream.consumer.set_open(line.is_started)
-        if header.request != 1 and code in (streaming.CONN_STATE, streaming.Q_STATE):
+        if header.request != 1 and code in (CONN_STATE, Q_STATE):
             await self._send(line, (streaming.notification(header, fields["ObjectHandle"], code + 1, value),))
 
     def _pull(self, line: Line, request: Request) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
-from typing import Final
 
 from commands.disk.errors import QueueError
 from commands.listener.conversation import Conversation
@@ -20,31 +19,18 @@ from commands.qmgr.mqi.refusals import MqiError
 from rfh2.ccsid import ENCODINGS
 from rfh2.channel.layouts import ASYNC_CONTINUED_BYTES, ASYNC_MESSAGE, NOTIFICATION, REQUEST_MSGS, SELECTION
 from rfh2.channel.segments import FIRST, LAST, WHOLE, SegmentHeader, SegmentType, Structure, padded
+from rfh2.channel.streaming import (
+    CALL,
+    CHECK_MSG,
+    CHECKS,
+    FAILURE,
+    HAS_SELECTION,
+    IDENTIFIERS,
+    QUIESCING,
+    STREAM_REQUEST,
+)
 from rfh2.errors import DecodeError
-from rfh2.mqi_constants import (
-    MQGMO_WAIT,
-    MQMO_MATCH_CORREL_ID,
-    MQMO_MATCH_GROUP_ID,
-    MQMO_MATCH_MSG_ID,
-    MQMO_MATCH_MSG_TOKEN,
-    MQRC_NO_MSG_AVAILABLE,
-    MQRC_Q_MGR_QUIESCING,
-    MQWI_UNLIMITED,
-)
-
-_HAS_SELECTION: Final = 0x10
-# The program asks for what there is now, and waits for the notification behind it.
-_CHECKS: Final = 0x02
-# A call waits for the message; else it is for a consumer, whenever it comes.
-_CALL: Final = 0x08
-_STREAM_REQUEST: Final = 1
-_IDS: Final = (
-    (MQMO_MATCH_MSG_ID, "msg_id", 24),
-    (MQMO_MATCH_CORREL_ID, "correl_id", 24),
-    (MQMO_MATCH_GROUP_ID, "group_id", 24),
-    (MQMO_MATCH_MSG_TOKEN, "token", 16),
-)
-CONN_STATE, CONN_STATE_REPLY, Q_STATE, Q_STATE_REPLY, QUIESCING, CHECK_MSG, FAILURE = 3, 4, 5, 6, 7, 11, 14
+from rfh2.mqi_constants import MQGMO_WAIT, MQRC_NO_MSG_AVAILABLE, MQRC_Q_MGR_QUIESCING, MQWI_UNLIMITED
 
 
 @dataclass(slots=True)
@@ -91,9 +77,9 @@ class Wanted:
 def read_request(request: Request) -> Wanted:
     """What a REQUEST_MSGS asks for. Raises DecodeError."""
     fields = request.structure(REQUEST_MSGS, 0)
-    selection = _selection(request, fields.end) if fields["Flags"] & _HAS_SELECTION else None
+    selection = _selection(request, fields.end) if fields["Flags"] & HAS_SELECTION else None
     longest = fields["MaxMsgLength"]
-    checks, for_call = bool(fields["Flags"] & _CHECKS), bool(fields["Flags"] & _CALL)
+    checks, for_call = bool(fields["Flags"] & CHECKS), bool(fields["Flags"] & CALL)
     waits_ms = fields["WaitInterval"] if fields["Options"] & MQGMO_WAIT else 0
     longest = None if longest < 0 else longest
     wait_ms = waits_ms if for_call else MQWI_UNLIMITED
@@ -104,7 +90,7 @@ def _selection(request: Request, at: int) -> Selection:
     fields = request.structure(SELECTION, at)
     ids: dict[str, bytes] = {}
     at = fields.end
-    for bit, name, size in _IDS:
+    for bit, name, size in IDENTIFIERS:
         if fields["MatchOptions"] & bit:
             ids[name] = bytes(request.data[at : at + size])
             if len(ids[name]) < size:
@@ -149,7 +135,7 @@ async def sent_message(
             return [notification(request.header, wanted.handle, CHECK_MSG, 0)]
         if wanted.checks:
             # What answers such a request is the notification behind it, and the failure comes as a message would.
-            header = request.header._replace(request=_STREAM_REQUEST)
+            header = request.header._replace(request=STREAM_REQUEST)
             return [
                 _failure(header, wanted.handle, error.reason),
                 notification(request.header, wanted.handle, CHECK_MSG, 0),
@@ -207,7 +193,7 @@ def _named(fixed: bytes, queue: str) -> bytes:
 
 
 def _message(request: Request, handle: int, stream: Stream, got: Got, largest: int) -> Iterator[bytes]:
-    header = _header(request.header, SegmentType.ASYNC_MESSAGE)._replace(request=_STREAM_REQUEST)
+    header = _header(request.header, SegmentType.ASYNC_MESSAGE)._replace(request=STREAM_REQUEST)
     fields = _fields(request, handle, stream, got.reason)
     # What is sent of the message, and how long it is on its queue. IBM's classes give the second to the program. They
     # ask for ever for a message that is cut (2080), if the first is more than their buffer holds.

@@ -6,13 +6,12 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from enum import Enum
 from itertools import islice
 from typing import Any, Final
 
 from commands.listener.gate import Signal, give, new_signal
 from rfh2.ccsid import ENCODINGS
+from rfh2.channel.heartbeats import heartbeat
 from rfh2.channel.segments import (
     CONFIRM,
     PREFIX_BYTES,
@@ -30,8 +29,6 @@ _log: Final = logging.getLogger("qpubsub.listener")
 _TOGETHER: Final = 32
 # Beyond this, nothing more is read before what came is taken.
 _MOST_AHEAD_BYTES: Final = 131_072
-# Codes of STATUS.
-NO_SUCH_CHANNEL, WRONG_CHANNEL_TYPE, TERMINATING, BAD_SEGMENT, CHANNEL_UNAVAILABLE = 0x01, 0x02, 0x05, 0x0D, 0x16
 
 
 class Wire(asyncio.Protocol):
@@ -173,16 +170,6 @@ class Wire(asyncio.Protocol):
         self._transport.abort()
 
 
-def heartbeat(latest: SegmentHeader, flags: int) -> bytes:
-    """A HEARTBEAT segment; it belongs to the connection, in the byte order of the client's *latest* segment."""
-    is_shared = latest.of_connection or latest.conversation is not None
-    order = latest.order
-    header = SegmentHeader(
-        SegmentType.HEARTBEAT, flags, order=order, encoding=ENCODINGS[order], of_connection=is_shared
-    )
-    return header.write(b"")
-
-
 def status(header: SegmentHeader, flags: int, code: int | None = None) -> bytes:
     """A STATUS segment that answers what came with *header*."""
     body = b"" if code is None else b"".join(n.to_bytes(4, header.order) for n in (8, code))
@@ -191,54 +178,3 @@ def status(header: SegmentHeader, flags: int, code: int | None = None) -> bytes:
         kind=int(SegmentType.STATUS), flags=flags, flags2=0, conversation=conversation, of_connection=False
     )
     return answered._replace(encoding=ENCODINGS[header.order]).write(body)
-
-
-# Heartbeats: whether the other end of a connection that is quiet is still there (HBINT).
-#
-# A client that shares its connection reads at any time, and is asked when it has sent nothing for the interval. One
-# that does not share it reads only while it waits for a reply: it is asked while a call of its waits for a message. A
-# client that is asked and sends nothing, as long again or a minute, is taken for gone.
-#
-#     quiet for HBINT: ask ──> anything received: begin anew
-#                        └──> nothing for HBINT, at most 60 s more: gone
-
-_LONGEST_PATIENCE_S: Final = 60.0
-
-
-class Beat(Enum):
-    """What is due."""
-
-    NOTHING = "nothing"
-    ASK = "ask"
-    GONE = "gone"
-
-
-@dataclass(slots=True)
-class Pulse:
-    """One connection's. interval_s: HBINT, above 0. heard_s: the clock when the client last sent something."""
-
-    interval_s: float
-    heard_s: float
-    asked_s: float | None = None
-
-    @property
-    def patience_s(self) -> float:
-        """How long a client that was asked may send nothing."""
-        return min(self.interval_s, _LONGEST_PATIENCE_S)
-
-    def hear(self, now_s: float) -> None:
-        """The client has sent something."""
-        self.heard_s, self.asked_s = now_s, None
-
-    def beat(self, now_s: float, reads: bool) -> tuple[Beat, float]:
-        """What is due, and when to look again. reads: whether the client would read a heartbeat now."""
-        if self.asked_s is not None:
-            gone_s = self.asked_s + self.patience_s
-            return (Beat.GONE, gone_s) if now_s >= gone_s else (Beat.NOTHING, gone_s)
-        due_s = self.heard_s + self.interval_s
-        if now_s < due_s:
-            return Beat.NOTHING, due_s
-        if not reads:
-            return Beat.NOTHING, now_s + self.interval_s / 2
-        self.asked_s = now_s
-        return Beat.ASK, now_s + self.patience_s

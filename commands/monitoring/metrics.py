@@ -239,7 +239,7 @@ class StateCollector(Collector):
         now, choice = datetime.now(UTC), self._chosen
         try:
             with self._open() as store:
-                seen, reports = store.overview(), AskedListeners(store.directory).reports()
+                seen, reports = store.overview(), AskedListeners(store.database).reports()
                 overview(families, seen, choice, now)
                 connected(families, reports, choice)
                 channels(families, seen.objects.server_channels, reports)

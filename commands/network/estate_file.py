@@ -112,13 +112,13 @@ class EstateMigration(Table):
 
     name_separator: between a subscription's name and the name of its stream. config: the file with users, passwords and
     certificates of live queue managers that name none of their own. sources_within_hours: ``estate apply`` refuses a
-    plan whose sources end earlier; None for no bound.
+    plan whose sources end earlier; 0 for no bound.
     """
 
     prefixes: dict[str, str] = {}
     name_separator: str = NAME_SEPARATOR
     config: Path | None = None
-    sources_within_hours: Annotated[float | None, Field(gt=0)] = None
+    sources_within_hours: Annotated[float, Field(ge=0)] = 24
 
 
 class Estate(Table):

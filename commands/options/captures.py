@@ -233,7 +233,9 @@ class _WhereType(click.ParamType[Where]):
             self.fail(error.pointed, param, ctx)
 
 
-class _MomentType(click.ParamType[datetime]):
+class MomentType(click.ParamType[datetime]):
+    """A time, UTC."""
+
     name = "time"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
@@ -272,11 +274,11 @@ def _selection_options(what: str, limit: str) -> tuple[Callable[[_Verb], _Verb],
         ),
         click.option(
             "--since",
-            type=_MomentType(),
+            type=MomentType(),
             metavar="TIME",
             help=f"{what} messages of this time or later, UTC: 2009-01-28T11:43.",
         ),
-        click.option("--until", type=_MomentType(), metavar="TIME", help=f"{what} messages earlier than this time."),
+        click.option("--until", type=MomentType(), metavar="TIME", help=f"{what} messages earlier than this time."),
         click.option(
             "--limit",
             "-C",

@@ -103,7 +103,7 @@ FORMS: Final[dict[str, Object]] = {
     "home copy": _of(str, "qmgr to") | _of(bool, "was_there"),
     "transactions": _of(str, "transaction xid?") | _of(int, "put? got?") | _of(bool, "committed? done?"),
     "passwd": _of(str, "user") | _of(Text, "hash users_file"),
-    "shares status": _of(str, "name") | _of(list[int], "bridges") | _of(Rows, "shares"),
+    "shares status": _of(str, "name") | _of(Names, "bridges") | _of(Rows, "shares"),
     "shares where": _of(dict[str, str], "queues"),
     "shares put": _of(Count, "put") | _of(int, "problems"),
     "cleanup": _of(str, "qmgr level")

@@ -13,6 +13,7 @@ import click
 
 from commands.broker.objects import is_object_name
 from commands.config.home import Home, parse_home
+from commands.config.urls import is_mq_address
 from commands.qmgr.store.opening import queue_managers
 from commands.terminal.console import Console
 from rfh2.captured import CapturedMessage
@@ -76,6 +77,13 @@ HOME: Final = click.option(
 )
 
 
+def _at_home(ctx: click.Context, _parameter: click.Parameter, given: str | None) -> str | None:
+    if given is not None and is_mq_address(given):
+        why = "put, get, browse, pub, sub, mqsc, status and check work at mq://..."
+        raise click.UsageError(f"-m {given}: {ctx.info_name} works with a queue manager of the home; {why}", ctx)
+    return given
+
+
 def _option(help_text: str, callback: Callable[..., Any] | None, *, required: bool) -> Callable[[F], F]:
     return click.option(
         "--qmgr",
@@ -105,7 +113,8 @@ def complete_queue(ctx: click.Context, _parameter: click.Parameter, incomplete: 
 
 
 QUEUE: Final = click.argument("queue", shell_complete=complete_queue)
-QMGR: Final = _option("The queue manager.", None, required=True)
+QMGR: Final = _option("The queue manager.", _at_home, required=True)
+_AND_ELSEWHERE: Final = "The queue manager, or mq://[USER@]HOST/QMGR?channel=NAME for one elsewhere."
 
 
 def only_queue_manager(ctx: click.Context, home: Home) -> str:
@@ -131,10 +140,24 @@ def queue_manager(function: F) -> F:
     return QMGR(HOME(function))
 
 
-def queue_manager_to_read(function: F) -> F:
+def queue_manager_or_remote(function: F) -> F:
+    """The same for a verb that works at a queue manager elsewhere too (``commands.options.remote``)."""
+    return _option(_AND_ELSEWHERE, None, required=True)(HOME(function))
+
+
+def queue_manager_to_read(function: F, *, remote: bool = False) -> F:
     """The same for a verb that changes nothing: without ``-m`` it takes the only queue manager in the home."""
-    text = "The queue manager. You can omit it if the home has only one."
-    return _option(text, _given_or_only, required=False)(HOME(function))
+    text = f"{_AND_ELSEWHERE if remote else 'The queue manager.'} You can omit it if the home has only one."
+
+    def chosen(ctx: click.Context, parameter: click.Parameter, given: str | None) -> str | None:
+        return _given_or_only(ctx, parameter, given if remote else _at_home(ctx, parameter, given))
+
+    return _option(text, chosen, required=False)(HOME(function))
+
+
+def queue_manager_to_read_or_remote(function: F) -> F:
+    """The same, at a queue manager elsewhere too."""
+    return queue_manager_to_read(function, remote=True)
 
 
 def queue_manager_or_none(when: str) -> Callable[[F], F]:

@@ -41,6 +41,7 @@ from commands.qmgr.store.port import CountsMessages, QueueManagerPort, StoredMes
 from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
 from commands.qmgr.tally import ProcessorTally
 from commands.qmgr.watchdog import ApartError, CommandLimits, NoWatchdog, Watchdog
+from commands.terminal.counted import counted
 from rfh2.errors import StoreError
 
 _log = logging.getLogger("qpubsub.processor")
@@ -154,7 +155,7 @@ class Processor:
         with self._store.unit_of_work() as unit:
             gone = unit.discard_nonpersistent_retained()
         if gone:
-            _log.info("%d non-persistent retained publications were discarded at the restart", gone)
+            _log.info("discarded at the restart: %s", counted(gone, "non-persistent retained publication"))
         try:
             with self._store.unit_of_work() as unit:
                 self._execution.end_subscriptions(unit)

@@ -26,8 +26,8 @@ from typing import Any, Final, Self
 
 from commands.broker.authority import GroupsOf
 from commands.broker.budget import Budget
-from commands.config.home import Home
-from commands.config.settings import Config, exposed_secrets
+from commands.config.home import Home, PostgresqlHome
+from commands.config.settings import Config, ConfigError, exposed_secrets
 from commands.disk import permissions
 from commands.disk.errors import SupersededError
 from commands.links.opening import Places
@@ -51,6 +51,7 @@ from commands.running.publish_exits import PublishExits
 from commands.running.recorder import Recorder
 from commands.running.service_manager import notify
 from commands.running.supervisor import SupervisedWatchdog
+from commands.running.tenure import LEASE_S
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
 from commands.terminal.stopping import stopping
@@ -75,8 +76,7 @@ class RunSettings:
     log: Path | None = None  # ``-`` for stderr
     log_format: LogFormat = LogFormat.JSON
     durability: Durability = Durability.FULL
-    standby: bool = False  # wait while another instance is active
-    lease: float = 3.0  # seconds without a renewal after which a standby takes over
+    lease: float | None = None  # in PostgreSQL: seconds without a sign of life after which another run takes over
     budget: Budget = field(default_factory=Budget)  # of one command
     queues: str | None = None  # URL of the queue manager that has the queues
     topics: str | None = None  # URL of the topic tree
@@ -102,6 +102,9 @@ class Bridge:
         self._servers = tuple(replace(each, reported=reported) for each in beside)
         self._monitoring = Monitoring.of(config, given.metrics, given.tracing)
         self._places = Places.of(given.home, given.qmgr, config, given.queues, given.topics, given.durability)
+        self._waits = isinstance(given.home, PostgresqlHome) and not given.once
+        if given.lease is not None and not isinstance(given.home, PostgresqlHome):
+            raise ConfigError("--lease", "it needs a home in PostgreSQL; in a directory no other run takes over")
         self._worker: Worker | None = None
         self._opened = ExitStack()
         self._is_unsettled = False  # the topic tree had time, and did not give and take all
@@ -114,18 +117,15 @@ class Bridge:
         Raises QueueManagerInUseError, SupersededError, StoreError, ListenError (``instances.instance``).
         """
         given = self._settings
-        monitored = self._monitoring.where is not None
         plan = Plan(
             home=given.home,
             qmgr=given.qmgr,
             durability=given.durability,
-            standby=given.standby,
-            lease_s=given.lease,
+            lease_s=given.lease or LEASE_S,
             time_s=given.budget.time_s,
             takes_hangup=given.log is not None,
             servers=self._servers,
-            takes_places=bool(self._servers) or monitored or self._places.queues is not None,
-            waiting=partial(self._monitoring.standing_by, given.qmgr, self._console),
+            waiting=partial(self._monitoring.standing_by, given.qmgr, self._console) if self._waits else None,
             lost=self._log_lost_ownership,
         )
         begun = instance(self._console, plan)
@@ -204,8 +204,6 @@ class Bridge:
         self._start_link(stack)
         if watchdog is not None:
             stack.enter_context(watchdog.watched())
-        if self._worker is not None and self._worker.took_over:
-            _log.warning("took over from %s", self._worker.took_over)
         if ended_on is not None:
             _log.error("%s", ended_on)
         self._processor.start()
@@ -311,8 +309,8 @@ class Bridge:
         given = self._settings
         file = None if given.log is None else LogFile(given.log, given.log_format, self._console.lines)
         events = Events(self._console, file)
-        # Without --standby the program ends with this error, which says it to people.
-        about = {"numbers": (LOST_OWNERSHIP,), "is_told": not given.standby}
+        # One that does not wait again ends with this error, which says it to people.
+        about = {"numbers": (LOST_OWNERSHIP,), "is_told": not self._waits}
         events.emit(_log.makeRecord(_log.name, logging.ERROR, __file__, 0, "%s", (error,), None, extra=about))
         if file is not None:
             file.close()

@@ -7,6 +7,7 @@ processor, which must not stop because its reports fail.
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import time
@@ -19,9 +20,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from commands.qmgr.link_port import ManagedLink
+from commands.qmgr.store.database import Database
 from commands.qmgr.tally import ProcessorTally
 from commands.running.fixed_file import FixedFile, read_fixed
 from commands.running.log_file import LogFile, LogFormat
+from commands.running.work_page import being_worked_on
 from commands.terminal.console import Console
 from rfh2.captured import iso
 from rfh2.errors import system_words
@@ -271,5 +274,21 @@ def _stack(record: logging.LogRecord) -> dict[str, str]:
 
 
 def last_status(directory: Path) -> dict[str, Any]:
-    """The status that the last processor of this queue manager wrote; empty if there is none."""
+    """The status that the last processor on this machine wrote; empty if there is none."""
     return read_fixed(directory / STATUS_FILE, ROOM)
+
+
+STATUS: Final = "status"
+"""The question that asks for ``here`` of another machine."""
+
+
+def here(directory: Path) -> dict[str, Any]:
+    """What the processor on this machine does: ``status`` (``last_status``), ``working`` (``being_worked_on``)."""
+    return {"status": last_status(directory), "working": being_worked_on(directory)}
+
+
+def where_it_works(database: Database) -> dict[str, Any]:
+    """``here`` of the machine whose processor works."""
+    told = database.ask(STATUS)
+    found: dict[str, Any] = here(database.directory) if told is None else json.loads(told)
+    return found

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from pathlib import Path
 from typing import Any, Final
 
 from commands.broker.connections import ListenerReport, programs
@@ -17,11 +16,9 @@ from commands.qmgr.delivery import is_stranding
 from commands.qmgr.store import QueueManagerStore, QueueOverview
 from commands.qmgr.store.listeners import AskedListeners
 from commands.qmgr.store.overview import Overview, Totals
-from commands.running import database_tenure
-from commands.running.journal import last_status
-from commands.running.lease import instances
+from commands.running.journal import where_it_works
 from commands.running.mqsc_scripts import definitions_as_files
-from commands.running.work_page import being_worked_on
+from commands.running.tenure import instances
 from rfh2.constants import MQAT_BROKER
 from rfh2.dlh import decode_dlh
 from rfh2.errors import DecodeError, QPubSubError
@@ -148,6 +145,7 @@ def status_of(store: QueueManagerStore, now: datetime) -> dict[str, Any]:
     objects = seen.objects
     inputs = [queue for queue in seen.queues if queue.definition.name in _inputs(objects)]
     oldest = [queue.oldest for queue in inputs if queue.oldest is not None]
+    sessions, most = store.database.sessions()
     return {
         "qmgr": store.name,
         "psmode": objects.qmgr.psmode,
@@ -167,9 +165,15 @@ def status_of(store: QueueManagerStore, now: datetime) -> dict[str, Any]:
             for name, count, since in seen.owed
         ],
         "neighbours": _neighbours(seen, now),
-        "connections": connected(AskedListeners(store.directory).reports()),
+        "connections": connected(AskedListeners(store.database).reports()),
         "dead_letters": _dead_letters(store, objects.qmgr.deadq),
-        "database": {"bytes": seen.file_bytes, "free_bytes": seen.free_bytes, "log_bytes": seen.log_bytes},
+        "database": {
+            "bytes": seen.file_bytes,
+            "free_bytes": seen.free_bytes,
+            "log_bytes": seen.log_bytes,
+            "sessions": sessions,
+            "most_sessions": most or None,
+        },
         "definitions": definitions_as_files(store.directory, objects, now),
         "processor": _processor(store, now),
     }
@@ -187,13 +191,13 @@ def connected(reports: Sequence[ListenerReport]) -> dict[str, Any]:
 
 def _processor(store: QueueManagerStore, now: datetime) -> dict[str, Any]:
     running = store.has_processor()
-    working = being_worked_on(store.directory) if running else None
-    status: dict[str, Any] = {**last_status(store.directory), "running": running, "working_on": None}
+    found = where_it_works(store.database)
+    working = found["working"] if running else None
+    status: dict[str, Any] = {**found["status"], "running": running, "working_on": None}
     if working is not None and not working["died"]:
         for_s = _age_s(datetime.fromisoformat(working["since"]), now)
         status["working_on"] = {**working["message"], "seq": working["seq"], "since": working["since"], "for_s": for_s}
-    here = isinstance(store.home, Path)
-    status["instances"] = instances(store.directory) if here else database_tenure.instances(store.database)
+    status["instances"] = instances(store.database)
     return status
 
 

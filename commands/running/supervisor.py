@@ -29,10 +29,9 @@ from commands.disk.errors import SupersededError
 from commands.qmgr.store.port import StoredMessage
 from commands.qmgr.watchdog import BACKOUT_THRESHOLD, WAITS, EndedProcessors, OverdueError
 from commands.running.child_processes import MOST_CRASHES, Crashes, die_with
-from commands.running.database_tenure import DatabaseTenure
 from commands.running.fixed_file import FixedFile
-from commands.running.lease import Tenure
 from commands.running.service_manager import Heartbeat, notify
+from commands.running.tenure import Tenure
 from commands.running.work_page import (
     ROOM,
     WORKING_FILE,
@@ -47,7 +46,7 @@ from commands.terminal.console import Console, ExitCode
 from rfh2.captured import iso
 
 SUPERSEDED: Final = 75
-"""The worker's exit code where another instance has taken over: EX_TEMPFAIL, for this one may be the standby now."""
+"""The worker's exit code where another instance has taken over: EX_TEMPFAIL, for this one may wait now."""
 GRACE_S: Final = 0.7
 ENDING_S: Final = 10.0
 HELD_S: Final = 1.0
@@ -69,7 +68,7 @@ def supervised(
     directory: Path,
     time_s: float,
     takes_hangup: bool,
-    tenure: Tenure | DatabaseTenure,
+    tenure: Tenure,
 ) -> WorkPage | int:
     """Fork a worker: the shared page in the worker, the exit code in the supervisor once there is no worker any more.
 
@@ -81,9 +80,7 @@ def supervised(
 
 
 class _Supervisor:
-    def __init__(
-        self, console: Console, directory: Path, time_s: float, takes_hangup: bool, tenure: Tenure | DatabaseTenure
-    ) -> None:
+    def __init__(self, console: Console, directory: Path, time_s: float, takes_hangup: bool, tenure: Tenure) -> None:
         self._console, self._directory, self._time_s, self._tenure = console, directory, time_s, tenure
         self._takes_hangup, self._worker = takes_hangup, 0
         self._page = WorkPage()

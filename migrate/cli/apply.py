@@ -9,20 +9,19 @@ from typing import Any
 
 import click
 
-from commands.config.home import Home
 from commands.options.verb import verb
 from commands.terminal.console import Console, ExitCode
 from migrate.cli import live_options
+from migrate.cli.live_options import Reached
 from migrate.live.applying import Applier, advance, wanted_checkpoints
 from migrate.live.checkpoints import Checkpoint
 from migrate.live.journal import JOURNAL, Journal
 from migrate.live.undoing import Undoing
 from migrate.log import changed_since
-from migrate.planned_state import read_planned
 
 
 @verb(
-    "qpubsub apply -m QM1 migration --admin https://mq:9443 --queues 'ibmmq://mq/QM1?channel=A' --rehearse",
+    "qpubsub apply -m QM1 migration --admin https://mq:9443 --queues 'mq://mq/QM1?channel=A' --rehearse",
     "qpubsub apply -m QM1 migration --config live.toml",
     "qpubsub apply -m QM1 migration --config live.toml --all --confirm stopped",
     "qpubsub apply -m QM1 migration --config live.toml --undo",
@@ -60,11 +59,7 @@ from migrate.planned_state import read_planned
 @click.pass_obj
 def command(
     console: Console,
-    qmgr: str,
-    home: Home,
-    admin: str | None,
-    queues: str | None,
-    config: Path | None,
+    reached: Reached,
     every: bool,
     until: str | None,
     confirm: tuple[str, ...],
@@ -84,11 +79,9 @@ def command(
     """
     if force and not undo:
         raise click.UsageError("--force goes with --undo alone")
-    heading, planned = read_planned(live_options.planned_file(directory))
-    if heading.qmgr != qmgr:
-        raise click.UsageError(f"{directory} is the plan for queue manager {heading.qmgr}, not {qmgr}")
+    heading, planned = reached.planned(directory)
     path = journal_file or directory / JOURNAL
-    with live_options.opened(console, home, qmgr, admin, queues, config) as live:
+    with reached.opened(console) as live:
         administrator = live.administrator
         applier = Applier(administrator, live.messages, directory, heading, planned, wait_s, frozenset(confirm))
         known = [each.name for each in applier.checkpoints]

@@ -32,7 +32,7 @@ from commands.qmgr.store import QueueManagerStore
 from commands.terminal.console import Console, ExitCode
 from migrate import embedded
 from migrate.legacy_state import ITEM_FIELDS, Item, LegacyState, Product
-from migrate.plan import MigrationPlan, Outcome
+from migrate.plan import MigrationPlan, Outcome, PlanOptions
 from migrate.racf import FILE_NAME, HIGH_LEVEL_QUALIFIER, racf_commands
 from migrate.readers import KINDS, read_others, read_sources
 from migrate.readers.text import decoded
@@ -261,6 +261,17 @@ class MigrationOptions:
     def prefixes(self) -> dict[str, str]:
         """The topic string of each stream whose own name will not do. Raises UsageError."""
         return pairs("--prefix", self.prefix, "STREAM=TOPICSTR")
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """All as the log lists them."""
+        raise NotImplementedError
+
+    def of_plan(self) -> PlanOptions:
+        """Those that the plan depends on. Raises UsageError."""
+        return PlanOptions(
+            prefixes=self.prefixes, shown=self.shown, accept_unread=self.accept_unread, from_qmgr=self.from_qmgr
+        )
 
     @property
     def trust_shown(self) -> tuple[str, ...]:

@@ -138,7 +138,9 @@ def rehearse(asked: Asked) -> ExitCode:
     metavar="CHECKPOINT",
     help="A person has done what this checkpoint needs, on all chosen queue managers; you can repeat it.",
 )
-@click.option("--accept-old", is_flag=True, help="Also plans whose sources are older than estate.toml allows.")
+@click.option(
+    "--accept-old", is_flag=True, help="Also plans whose sources are older than a day, or than estate.toml allows."
+)
 @live_options.wait
 def apply(asked: Asked, confirmed: tuple[str, ...], until: str | None, **given: Any) -> ExitCode:
     """Carry the plans out, wave after wave; a wave begins when all brokers of the wave before are done."""

@@ -9,11 +9,11 @@ from typing import Final
 
 import click
 
-from commands.config.home import Home
 from commands.options.verb import verb
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
 from migrate.cli import live_options
+from migrate.cli.live_options import Reached
 from migrate.extract import REPLY_QUEUE
 from migrate.fingerprint import fingerprint
 from migrate.legacy_state import LegacyState
@@ -27,7 +27,7 @@ from rfh2.captures import write_captures
 
 @verb(
     "qpubsub extract -m QM1 --admin https://mq:9443 --config admin.toml -o state.json --objects existing.mqsc",
-    "qpubsub extract -m QM1 --queues 'ibmmq://mq/QM1?channel=ADMIN' --metatopics -o extract.jsonl",
+    "qpubsub extract -m QM1 --queues 'mq://mq/QM1?channel=ADMIN' --metatopics -o extract.jsonl",
     exit_codes={
         0: "done",
         1: "done; what no command shows is missing from the state, and is named",
@@ -75,11 +75,7 @@ from rfh2.captures import write_captures
 @click.pass_obj
 def command(
     console: Console,
-    qmgr: str,
-    home: Home,
-    admin: str | None,
-    queues: str | None,
-    config: Path | None,
+    reached: Reached,
     metatopics: bool,
     stream: tuple[str, ...],
     reply_queue: str,
@@ -101,10 +97,11 @@ def command(
         raise click.UsageError("--stream and --work go with --metatopics")
     if as_json and str(output) == "-":
         raise click.UsageError("--json needs --output FILE")
-    with live_options.opened(console, home, qmgr, admin, queues, config) as live:
+    qmgr = reached.qmgr
+    with reached.opened(console) as live:
         if metatopics:
             if live.messages is None:
-                raise click.UsageError("--metatopics puts commands on queues: give --queues ibmmq://...")
+                raise click.UsageError("--metatopics puts commands on queues: give --queues mq://...")
             asking = Interrogation(
                 live.messages,
                 qmgr,

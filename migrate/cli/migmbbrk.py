@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -132,15 +132,8 @@ class _Options(MigrationOptions):
         return (*shown, *(f"--prefix {one}" for one in self.prefix), *self.trust_shown, *changed)
 
     def of_plan(self) -> PlanOptions:
-        """Those that the plan depends on. Raises UsageError."""
-        return PlanOptions(
-            overwrite=self.overwrite,
-            prefixes=self.prefixes,
-            shown=self.shown,
-            accept_unread=self.accept_unread,
-            from_qmgr=self.from_qmgr,
-            accept_changed=self.accept_changed,
-        )
+        own = MigrationOptions.of_plan(self)
+        return replace(own, overwrite=self.overwrite, accept_changed=self.accept_changed)
 
     def runbooks(self, broker: str) -> dict[str, str]:
         """The runbook for a collective, by file name; none without ``--cluster``. Raises UsageError."""

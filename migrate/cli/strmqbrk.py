@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -43,16 +43,8 @@ class _Options(MigrationOptions):
         return (*shown, *(f"--source {one}" for one in self.given), *self.trust_shown)
 
     def of_plan(self) -> PlanOptions:
-        """Those that the plan depends on. Raises UsageError."""
-        return PlanOptions(
-            parent=self.parent,
-            overwrite=self.force,
-            separator=self.name_separator,
-            prefixes=self.prefixes,
-            shown=self.shown,
-            accept_unread=self.accept_unread,
-            from_qmgr=self.from_qmgr,
-        )
+        own = MigrationOptions.of_plan(self)
+        return replace(own, parent=self.parent, overwrite=self.force, separator=self.name_separator)
 
 
 @verb(

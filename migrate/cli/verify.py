@@ -8,15 +8,15 @@ from typing import Any, Final
 
 import click
 
-from commands.config.home import Home
 from commands.options.verb import verb
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
 from migrate.cli import live_options
+from migrate.cli.live_options import Reached
 from migrate.live.differences import Comparison, compare
 from migrate.live.separator import NameProbe, planned_separator, probe_names
 from migrate.live.snapshot import read_live
-from migrate.planned_state import Kind, PlannedHeading, by_kind, read_planned
+from migrate.planned_state import Kind, PlannedHeading, by_kind
 
 _OBJECTS: Final[dict[Kind, str]] = {
     "QMGR": "queue manager",
@@ -29,10 +29,13 @@ _OBJECTS: Final[dict[Kind, str]] = {
 }
 
 
+_TOLD: Final = ("how", "kind", "what", "attribute", "planned", "live", "todo")
+
+
 @verb(
     "qpubsub verify -m QM1 migration",
     "qpubsub verify -m QM1 migration --admin https://mq.example.com:9443 --config admin.toml --json",
-    "qpubsub verify -m QM1 migration --queues 'ibmmq://mq/QM1?channel=ADMIN' --probe-names",
+    "qpubsub verify -m QM1 migration --queues 'mq://mq/QM1?channel=ADMIN' --probe-names",
     prints=True,
     exit_codes={
         0: "what is planned is live",
@@ -53,11 +56,7 @@ _OBJECTS: Final[dict[Kind, str]] = {
 @click.pass_obj
 def command(
     console: Console,
-    qmgr: str,
-    home: Home,
-    admin: str | None,
-    queues: str | None,
-    config: Path | None,
+    reached: Reached,
     probe_names: bool,
     stream: str | None,
     wait_s: float,
@@ -70,18 +69,16 @@ def command(
     topic objects, namelists, authority records, subscriptions and retained publications, and prints each difference. It
     changes nothing, except with --probe-names, which removes what it made.
     """
-    heading, planned = read_planned(live_options.planned_file(directory))
-    if heading.qmgr != qmgr:
-        raise click.UsageError(f"{directory} is the plan for queue manager {heading.qmgr}, not {qmgr}")
+    heading, planned = reached.planned(directory)
     if stream is not None and not probe_names:
         raise click.UsageError("--stream goes with --probe-names")
-    with live_options.opened(console, home, qmgr, admin, queues, config) as live:
+    with reached.opened(console) as live:
         state = read_live(live.administrator, ("QMGR", *by_kind(planned)))
         found = compare(heading, planned, state, datetime.now(UTC))
         probe = None
         if probe_names:
             if live.messages is None:
-                raise click.UsageError("--probe-names puts commands on queues: give --queues ibmmq://... too")
+                raise click.UsageError("--probe-names puts commands on queues: give --queues mq://... too")
             separator = planned_separator(planned)
             probe = _probe(live.administrator, live.messages, stream, separator, wait_s)
         where = live.administrator.where
@@ -123,18 +120,7 @@ def _as_json(heading: PlannedHeading, where: str, found: Comparison, probe: Name
         "plan": {"tool": heading.tool, "broker": heading.broker, "fingerprint": heading.fingerprint},
         "same": not found.differences,
         "compared": found.compared,
-        "differences": [
-            {
-                "how": each.how,
-                "kind": each.kind,
-                "what": each.what,
-                "attribute": each.attribute,
-                "planned": each.planned,
-                "live": each.live,
-                "todo": each.todo,
-            }
-            for each in found.differences
-        ],
+        "differences": [{word: getattr(each, word) for word in _TOLD} for each in found.differences],
         "other_subscriptions": found.others,
         "expired": found.expired,
         "names": None

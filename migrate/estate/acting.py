@@ -15,113 +15,96 @@ from typing import Final
 
 from commands.disk.permissions import make_directory
 from commands.qmgr.store import QueueManagerStore
-from migrate import embedded, state_rows as wanted
+from commands.qmgr.store.copying import copy_of
+from migrate import embedded
 from migrate.contents import encoded_lines
 from migrate.estate import item_rows
 from migrate.estate.jobs import (
     BrokerJob,
     BrokerResult,
-    acted_on,
+    action,
     create,
-    current,
     digest_of_sources,
+    done,
     inputs_of,
     kept_state,
-    measured,
     plan_of,
     recorded,
+    rehearsal,
 )
 from migrate.estate.planning import plan_broker
-from migrate.estate.records import DONE, WANTED, BrokerState, Record
+from migrate.estate.records import DONE, BrokerState, Record
+from migrate.live.administrator import EmbeddedAdministrator
+from migrate.live.differences import compare
+from migrate.live.snapshot import read_live
 from migrate.log import applying, changed_since, closing, reading
 from migrate.marker import marker_of
 from migrate.plan import MigrationPlan, Outcome, Phase, Tool
+from migrate.planned_state import FILE_NAME, by_kind, read_planned
 from migrate.report import facts
 from migrate.report.outputs import json_lines
-from migrate.target import Target
-from rfh2.captured import iso
+from migrate.target import Target, same_state
 
 LOG_NAME: Final = "psmigr.log"
 
 
-def rehearse_broker(job: BrokerJob) -> BrokerResult:
+@rehearsal
+def rehearse_broker(job: BrokerJob, record: Record) -> Record | BrokerResult:
     """Carry the plan out on a copy of the queue manager, compare, take it back, compare again; discard the copy."""
-    with measured() as with_figures:
-        record = current(job)
-        if record.state in DONE:
-            return BrokerResult(job.qmgr, record)
-        refused = why_not(job, record)
-        if refused:
-            return BrokerResult(job.qmgr, record, refused=refused)
-        make_directory(job.files.directory)
-        with tempfile.TemporaryDirectory(prefix=".rehearsal-", dir=job.files.directory) as place:
-            said = tuple(tried(job, record, Path(place)))
-        state = BrokerState.PLANNED if said else BrokerState.REHEARSED
-        made = rehearsed(with_figures(record.model_copy(update={"state": state, "at": iso(job.now), "said": said})))
-    return acted_on(job, made)
+    if record.state in DONE:
+        return BrokerResult(job.qmgr, record)
+    if refused := why_not(job, record):
+        return BrokerResult(job.qmgr, record, refused=refused)
+    return rehearsed(job, record)
 
 
-def apply_broker(job: BrokerJob) -> BrokerResult:
+@action
+def apply_broker(job: BrokerJob, record: Record) -> Record | BrokerResult:
     """Carry the plan out on the queue manager, in one transaction; nothing if it has been done."""
-    with measured() as with_figures:
-        record = current(job)
-        if record.state in DONE:
-            remember(job, record)
-            return BrokerResult(job.qmgr, record)
-        refused = why_not(job, record) or why_too_old(job, record)
-        if not refused and not job.exists and job.create:
-            create(job, job.home)
-        if not refused and not job.exists:
-            refused = f"there is no queue manager {job.qmgr} in {job.home}: qpubsub create makes it, or --create"
-        if refused:
-            return BrokerResult(job.qmgr, record, refused=refused)
-        refused = _carried_out(job, record)
-        if refused:
-            return BrokerResult(job.qmgr, record, refused=refused)
-        if job.initial:
-            # The topic objects are there now: what was planned without them is planned again.
-            again = plan_broker(replace(job, again=True))
-            return replace(again, acted=True)
-        update = {"state": BrokerState.APPLIED, "at": iso(job.now), "said": ()}
-        made = with_figures(record.model_copy(update=update))
-    return acted_on(job, made)
+    if record.state in DONE:
+        remember(job, record)
+        return BrokerResult(job.qmgr, record)
+    refused = why_not(job, record) or why_too_old(job, record)
+    if not refused and not job.exists and job.create:
+        create(job, job.home)
+    if not refused and not job.exists:
+        refused = f"there is no queue manager {job.qmgr} in {job.home}: qpubsub create makes it, or --create"
+    if refused := refused or _carried_out(job, record):
+        return BrokerResult(job.qmgr, record, refused=refused)
+    if job.initial:
+        # The topic objects are there now: what was planned without them is planned again.
+        return replace(plan_broker(replace(job, again=True)), acted=True)
+    return done(job, record, BrokerState.APPLIED)
 
 
-def verify_broker(job: BrokerJob) -> BrokerResult:
+@action
+def verify_broker(job: BrokerJob, record: Record) -> Record | BrokerResult:
     """Compare the queue manager with what was planned; every difference has a line."""
-    with measured() as with_figures:
-        record = current(job)
-        if record.state not in DONE:
-            return BrokerResult(job.qmgr, record, refused=f"it is {record.state}: there is nothing to compare")
-        with QueueManagerStore.open(job.home, job.qmgr) as store:
-            live = embedded.load(store)
-            said = tuple(wanted.differences(wanted.unpacked(job.files.plan(record.plan) / WANTED), live))
-        state = BrokerState.APPLIED if said else BrokerState.VERIFIED
-        made = with_figures(record.model_copy(update={"state": state, "at": iso(job.now), "said": said}))
-    return acted_on(job, made)
+    if record.state not in DONE:
+        return BrokerResult(job.qmgr, record, refused=f"it is {record.state}: there is nothing to compare")
+    with QueueManagerStore.open(job.home, job.qmgr) as store:
+        said = tuple(_differences(job, record, store))
+    return done(job, record, BrokerState.APPLIED if said else BrokerState.VERIFIED, said)
 
 
-def undo_broker(job: BrokerJob) -> BrokerResult:
+@action
+def undo_broker(job: BrokerJob, record: Record) -> Record | BrokerResult:
     """Restore what the migration changed, every phase of it; nothing if there was none."""
     left: list[str] = []
-    with measured() as with_figures:
-        record = current(job)
-        if not job.exists or job.files.record() is None:
+    if not job.exists or job.files.record() is None:
+        return BrokerResult(job.qmgr, record)
+    with QueueManagerStore.open(job.home, job.qmgr) as store:
+        marker = recorded(store, job.tool)
+        if marker is None:
+            remember(job, record)
             return BrokerResult(job.qmgr, record)
-        with QueueManagerStore.open(job.home, job.qmgr) as store:
-            marker = recorded(store, job.tool)
-            if marker is None:
-                remember(job, record)
-                return BrokerResult(job.qmgr, record)
-            if record.fingerprint != marker.fingerprint:
-                why = "it was migrated from another state than was planned here: undo it with its own verb"
-                return BrokerResult(job.qmgr, record, refused=why)
-            while recorded(store, job.tool) is not None:
-                undone = embedded.undo(store, job.tool, force=job.force)
-                left += (*undone.left, *(changed_since(each, force=job.force) for each in undone.others))
-        update = {"state": BrokerState.UNDONE, "at": iso(job.now), "said": tuple(left)}
-        made = with_figures(record.model_copy(update=update))
-    return acted_on(job, made)
+        if record.fingerprint != marker.fingerprint:
+            why = "it was migrated from another state than was planned here: undo it with its own verb"
+            return BrokerResult(job.qmgr, record, refused=why)
+        while recorded(store, job.tool) is not None:
+            undone = embedded.undo(store, job.tool, force=job.force)
+            left += (*undone.left, *(changed_since(each, force=job.force) for each in undone.others))
+    return done(job, record, BrokerState.UNDONE, tuple(left))
 
 
 def _carried_out(job: BrokerJob, record: Record) -> str:
@@ -147,16 +130,15 @@ def _log(plan: MigrationPlan) -> Iterator[bytes]:
     return encoded_lines(f"{line}\n" for line in (*reading(plan), *applying(plan), *closing(plan)))
 
 
-def tried(job: BrokerJob, record: Record, place: Path) -> Iterator[str]:
+def _tried(job: BrokerJob, record: Record, place: Path) -> Iterator[str]:
     """What is otherwise than planned when the plan is carried out on a copy and taken back."""
     if job.exists:
         with QueueManagerStore.open(job.home, job.qmgr) as store:
-            embedded.back_up(store, place)
+            copy_of(store.database, place, job.qmgr)
     else:
         create(job, place)
     with QueueManagerStore.open(place, job.qmgr) as copy:
-        target = embedded.load(copy)
-        before = list(wanted.rows_of(target))
+        before = target = embedded.load(copy)
         state = kept_state(job, record)
         is_initial_done = marker_of(target.objects, job.tool) is not None
         if job.tool is Tool.MIGMBBRK and not is_initial_done:
@@ -167,18 +149,27 @@ def tried(job: BrokerJob, record: Record, place: Path) -> Iterator[str]:
             yield why
         embedded.apply(copy, plan)
         del plan, state, target
-        rows = wanted.unpacked(job.files.plan(record.plan) / WANTED)
-        yield from (f"applied to a copy: {said}" for said in wanted.differences(rows, embedded.load(copy)))
+        yield from (f"applied to a copy: {said}" for said in _differences(job, record, copy))
         while recorded(copy, job.tool) is not None:
             yield from (f"undone on a copy: {said}" for said in embedded.undo(copy, job.tool).left)
-        yield from (
-            f"undone on a copy: {said}" for said in wanted.differences(before, embedded.load(copy), exactly=True)
-        )
+        yield from (f"undone on a copy: {said}" for said in same_state(before, embedded.load(copy)))
 
 
-def rehearsed(record: Record) -> Record:
-    """*record* that remembers how long its last action, the rehearsal, took."""
-    return record.model_copy(update={"rehearsed_seconds": record.seconds})
+def _differences(job: BrokerJob, record: Record, store: QueueManagerStore) -> Iterator[str]:
+    """What the queue manager has otherwise than planned."""
+    heading, planned = read_planned(job.files.plan(record.plan) / FILE_NAME)
+    # A person enables queued publish/subscribe behind migmbbrk (guide 8.2, step 9).
+    heading = heading.model_copy(update={"is_complete": job.tool is Tool.STRMQBRK})
+    live = read_live(EmbeddedAdministrator(store), ("QMGR", *by_kind(planned)))
+    yield from map(str, compare(heading, planned, live, job.now).differences)
+
+
+def rehearsed(job: BrokerJob, record: Record, said: tuple[str, ...] = ()) -> Record:
+    """*record* after the plan was carried out on a copy. said: what was found before that."""
+    make_directory(job.files.directory)
+    with tempfile.TemporaryDirectory(prefix=".rehearsal-", dir=job.files.directory) as place:
+        said += tuple(_tried(job, record, Path(place)))
+    return done(job, record, BrokerState.PLANNED if said else BrokerState.REHEARSED, said)
 
 
 def remember(job: BrokerJob, record: Record) -> None:
@@ -202,14 +193,15 @@ def why_not(job: BrokerJob, record: Record) -> str:
 
 def why_too_old(job: BrokerJob, record: Record) -> str:
     """Why the sources of *record* are too old for the cutover; "" if they are not, or there is no bound."""
-    if job.within_hours is None or not record.until:
+    if not job.within_hours or not record.until:
         return ""
     hours = (job.now - datetime.fromisoformat(record.until)).total_seconds() / 3600
     if hours <= job.within_hours:
         return ""
     return (
-        f"its sources end at {record.until}, {hours:,.0f} hours ago, and estate.toml allows {job.within_hours:g}: take "
-        "them again, plan, and see estate diff; --accept-old applies it all the same"
+        f"its sources end at {record.until}, {hours:,.0f} hours ago, and {job.within_hours:g} are allowed: take "
+        "them again, plan, and see estate diff; --accept-old applies it all the same. sources_within_hours in "
+        "estate.toml is the bound"
     )
 
 

@@ -11,17 +11,16 @@ sources has changed, there is no difference.
 
 from __future__ import annotations
 
-import gzip
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
+from migrate import contents
 from migrate.fingerprint import digest
-from migrate.ledger import Reason, Result, Severity
+from migrate.ledger import Reason, Result, Severity, worst
 from migrate.legacy_state import (
     AclEntry,
     FlowInput,
@@ -33,10 +32,8 @@ from migrate.legacy_state import (
     Publisher,
 )
 from migrate.plan import MigrationPlan
-from rfh2.errors import DecodeError, MigrationError
+from rfh2.errors import DecodeError
 from rfh2.mqmd import Mqmd
-
-_LEVEL: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +62,7 @@ class ItemRow:
     @property
     def severity(self) -> Severity:
         """The worst of its reasons."""
-        found = {reason.severity for reason in self.reasons}
-        return next((each for each in (Severity.ERROR, Severity.WARNING) if each in found), Severity.INFO)
+        return worst(self.reasons)
 
     @property
     def decision(self) -> tuple[object, ...]:
@@ -124,29 +120,14 @@ def decided(rows: Iterable[ItemRow]) -> str:
 
 def packed(rows: Iterable[ItemRow]) -> bytes:
     """*rows* as they are kept in a file."""
-    lines = (json.dumps(_as_list(row), ensure_ascii=False, separators=(",", ":")) for row in rows)
-    return gzip.compress("".join(f"{line}\n" for line in lines).encode("utf-8", "surrogatepass"), _LEVEL, mtime=0)
+    return contents.packed(map(_as_list, rows))
 
 
 def unpacked(path: Path) -> Iterator[ItemRow]:
     """The rows in the file at *path*, one by one. Raises MigrationError if it is missing or damaged."""
-    try:
-        with gzip.open(path, "rt", encoding="utf-8", errors="surrogatepass") as file:
-            for line in file:
-                kind, number, label, own, source, result, becomes, reasons, owner = json.loads(line)
-                yield ItemRow(
-                    kind,
-                    number,
-                    label,
-                    own,
-                    source,
-                    Result(result),
-                    becomes,
-                    tuple(Reason(text, Severity(severity), tuple(ids)) for severity, text, ids in reasons),
-                    Owner(*owner),
-                )
-    except (OSError, EOFError, ValueError) as error:
-        raise MigrationError(f"{path}: cannot be read: {error}; plan the broker again") from error
+    for kind, number, label, own, source, result, becomes, reasons, owner in contents.unpacked(path):
+        found = tuple(Reason(text, Severity(severity), tuple(ids)) for severity, text, ids in reasons)
+        yield ItemRow(kind, number, label, own, source, Result(result), becomes, found, Owner(*owner))
 
 
 def _as_list(row: ItemRow) -> list[object]:

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial, wraps
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
@@ -47,6 +47,7 @@ from migrate.plan import MigrationPlan, Outcome, Phase, PlanOptions, Tool
 from migrate.planned_state import FILE_NAME, read_heading
 from migrate.readers import files_of, state_json
 from migrate.target import Target, existing_target
+from rfh2.captured import iso
 from rfh2.distribution import VERSION
 from rfh2.errors import MigrationError, StoreError, system_words
 from streams.operations import RetainedStored, SubscriptionAdded
@@ -113,7 +114,7 @@ class BrokerJob:
     until: str | None = None
     confirmed: frozenset[str] = frozenset()
     wait_s: float = 60.0
-    within_hours: float | None = None  # apply: how old the sources may be
+    within_hours: float = 0  # apply: how old the sources may be; 0 for no bound
     force: bool = False  # with undo: take back also what others have changed since
 
     @property
@@ -175,7 +176,7 @@ def job_of(estate: Estate, definition: EstateQueueManager, home: Home, now: date
             estate.migration.prefixes,
             estate.migration.name_separator,
             now,
-            within_hours=None if options.pop("accept_old", False) else estate.migration.sources_within_hours,
+            within_hours=0 if options.pop("accept_old", False) else estate.migration.sources_within_hours,
             config=estate.config_of(definition),
             source_config=estate.source_config_of(definition),
             **options,
@@ -314,23 +315,41 @@ def recorded(store: QueueManagerStore, tool: Tool) -> Marker | None:
     return read_marker(store.find_namelist(name_of(tool)), tool)
 
 
-def acted_on(job: BrokerJob, record: Record) -> BrokerResult:
-    """Keep *record* of an action that was carried out; its remarks are those of the action."""
-    job.files.write_record(record)
-    return BrokerResult(job.qmgr, record, acted=True, said=record.said)
+def action(
+    work: Callable[[BrokerJob, Record], Record | BrokerResult], *, is_rehearsal: bool = False
+) -> Callable[[BrokerJob], BrokerResult]:
+    """What is done to one broker, with how long it took, and the memory of this process, in its record.
 
+    work: gets the record, and gives that of what was done, or a result. The record is written if something was done.
+    """
 
-@contextmanager
-def measured() -> Iterator[Callable[[Record], Record]]:
-    """Gives the function that adds to a record how long the block has taken, and the memory of this process."""
-    began = time.monotonic()
-
-    def add(record: Record) -> Record:
+    @wraps(work)
+    def act(job: BrokerJob) -> BrokerResult:
+        began = time.monotonic()
+        before = current(job)
+        found = work(job, before)
+        if isinstance(found, Record):
+            found = BrokerResult(job.qmgr, found, acted=True, said=found.said)
+        if not found.acted or found.record is None or found.record is before:
+            return found
         # In KiB on Linux, in bytes on macOS; there a record shows a thousand times as much.
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024 if _HAS_USAGE else 0
-        return record.model_copy(update={"seconds": round(time.monotonic() - began, 3), "peak_mib": peak})
+        figures = {"seconds": round(time.monotonic() - began, 3), "peak_mib": peak}
+        figures |= {"rehearsed_seconds": figures["seconds"]} if is_rehearsal else {}
+        made = found.record.model_copy(update=figures)
+        job.files.write_record(made)
+        job.files.shorten_earlier(made.plan)
+        return replace(found, record=made)
 
-    yield add
+    return act
+
+
+rehearsal = partial(action, is_rehearsal=True)
+
+
+def done(job: BrokerJob, record: Record, state: BrokerState, said: tuple[str, ...] = ()) -> Record:
+    """*record* of a broker that has reached *state* now. said: remarks."""
+    return record.model_copy(update={"state": state, "at": iso(job.now), "said": said, "checkpoint": ""})
 
 
 def _new_target(job: BrokerJob) -> Target:

@@ -15,7 +15,6 @@ a live queue manager     its objects, which the plan counts with; a version 6 br
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
@@ -23,10 +22,9 @@ from io import BytesIO
 from pathlib import Path
 
 from commands.config.settings import ConfigError, read_config
-from commands.disk.permissions import make_directory
 from commands.terminal.counted import counted
-from migrate.estate.acting import rehearsed, remember, tried, why_not, why_too_old
-from migrate.estate.jobs import BrokerJob, BrokerResult, acted_on, current, measured, reached, with_extracted
+from migrate.estate.acting import rehearsed, remember, why_not, why_too_old
+from migrate.estate.jobs import BrokerJob, BrokerResult, action, current, done, reached, rehearsal, with_extracted
 from migrate.estate.records import ANSWERS, BEGUN, DONE, LIVE_STATE, OBJECTS, SCRIPTS, BrokerState, Record
 from migrate.extract import REPLY_QUEUE
 from migrate.live.applying import Applier, advance, wanted_checkpoints, would_stop
@@ -49,27 +47,27 @@ from rfh2.errors import MigrationError
 _WORK = "extract.work"
 
 
-def extract_broker(job: BrokerJob) -> BrokerResult:
+@action
+def extract_broker(job: BrokerJob, record: Record) -> BrokerResult:
     """Read the queue managers; nothing if that was done, unless the job says so again. Nothing is changed there.
 
     Answers of a version 6 broker are kept until all are there: after an interruption only what is missing is asked.
     """
-    with measured() as with_figures:
-        record = current(job)
-        waiting = [name for name in _wanted(job) if job.again or not job.files.extracted(name).is_file()]
-        if record.state in BEGUN or not waiting:
-            return BrokerResult(job.qmgr, record)
-        said: tuple[str, ...] = ()
-        if waiting[0] != OBJECTS:
-            with source_queue_manager(job) as live:
-                said = _asked(job, live) if waiting[0] == ANSWERS else _displayed(job, live)
-        if OBJECTS in waiting:
-            with queue_manager(job) as live:
-                lines = script_of(read_live(live.administrator, KINDS), job.qmgr)
-                script = "".join(f"{line}\n" for line in lines)
-            job.files.write_extracted(OBJECTS, script.encode("utf-8", "surrogatepass"))
-        made = with_figures(_with(current(with_extracted(job)), job, said))
-    job.files.write_record(made)
+    waiting = [name for name in _wanted(job) if job.again or not job.files.extracted(name).is_file()]
+    if record.state in BEGUN or not waiting:
+        return BrokerResult(job.qmgr, record)
+    said: tuple[str, ...] = ()
+    if waiting[0] != OBJECTS:
+        with source_queue_manager(job) as live:
+            said = _asked(job, live) if waiting[0] == ANSWERS else _displayed(job, live)
+    if OBJECTS in waiting:
+        with queue_manager(job) as live:
+            lines = script_of(read_live(live.administrator, KINDS), job.qmgr)
+            script = "".join(f"{line}\n" for line in lines)
+        job.files.write_extracted(OBJECTS, script.encode("utf-8", "surrogatepass"))
+    made = current(with_extracted(job))
+    # A plan that was made keeps its own remarks.
+    made = made if made.plan else made.model_copy(update={"at": iso(job.now), "said": said})
     return BrokerResult(job.qmgr, made, acted=True, said=said)
 
 
@@ -79,11 +77,6 @@ def _wanted(job: BrokerJob) -> list[str]:
     source = [] if extract is None else [ANSWERS if extract.by == "metatopics" else LIVE_STATE]
     is_version_6 = extract is not None and not extract.is_elsewhere
     return [*source, OBJECTS] if job.is_live and not is_version_6 else source
-
-
-def _with(record: Record, job: BrokerJob, said: tuple[str, ...]) -> Record:
-    """A plan that was made keeps its own remarks."""
-    return record if record.plan else record.model_copy(update={"at": iso(job.now), "said": said})
 
 
 def _asked(job: BrokerJob, live: LiveQueueManager) -> tuple[str, ...]:
@@ -147,94 +140,77 @@ def _opened(
     settings = read_config(config)
     if not (admin or queues or settings.admin.url or settings.queues.url):
         raise ConfigError(str(config), "it has no url in [admin] or [queues]: give it one, or estate.toml has it")
-    live = open_live(job.home, qmgr, settings, admin, queues, (called.format("admin"), called.format("queues")))
-    try:
+    names = called.format("admin"), called.format("queues")
+    with closing(open_live(job.home, qmgr, settings, admin, queues, names)) as live:
         yield live
-    finally:
-        live.close()
 
 
-def rehearse_broker(job: BrokerJob) -> BrokerResult:
+@rehearsal
+def rehearse_broker(job: BrokerJob, record: Record) -> Record | BrokerResult:
     """Look where the live queue manager would refuse the plan; carry it out on an embedded copy, and take it back."""
-    with measured() as with_figures:
-        record = current(job)
-        if record.state in DONE:
-            return BrokerResult(job.qmgr, record)
-        if record.state not in BEGUN and (refused := why_not(job, record)):
-            return BrokerResult(job.qmgr, record, refused=refused)
-        heading, planned = read_planned(_scripts(job, record) / FILE_NAME)
-        with queue_manager(job) as live:
-            said = tuple(would_stop(_applier(job, record, live, heading, planned), None))
-        if record.state in BEGUN:
-            return BrokerResult(job.qmgr, record, acted=True, said=said)
-        make_directory(job.files.directory)
-        with tempfile.TemporaryDirectory(prefix=".rehearsal-", dir=job.files.directory) as place:
-            said += tuple(tried(job, record, Path(place)))
-        state = BrokerState.PLANNED if said else BrokerState.REHEARSED
-        made = rehearsed(with_figures(record.model_copy(update={"state": state, "at": iso(job.now), "said": said})))
-    return acted_on(job, made)
+    if record.state in DONE:
+        return BrokerResult(job.qmgr, record)
+    if record.state not in BEGUN and (refused := why_not(job, record)):
+        return BrokerResult(job.qmgr, record, refused=refused)
+    heading, planned = read_planned(_scripts(job, record) / FILE_NAME)
+    with queue_manager(job) as live:
+        said = tuple(would_stop(_applier(job, record, live, heading, planned), None))
+    if record.state in BEGUN:
+        return BrokerResult(job.qmgr, record, acted=True, said=said)
+    return rehearsed(job, record, said)
 
 
-def apply_broker(job: BrokerJob) -> BrokerResult:
+@action
+def apply_broker(job: BrokerJob, record: Record) -> Record | BrokerResult:
     """Carry out the next checkpoint of the plan, or those that the job names."""
-    with measured() as with_figures:
-        record = current(job)
-        if record.state in DONE:
-            remember(job, record)
-            return BrokerResult(job.qmgr, record)
-        if job.initial:
-            why = "--initial is for embedded queue managers; here the checkpoints before security are the initial phase"
-            return BrokerResult(job.qmgr, record, refused=why)
-        # What has begun goes on with the plan that it began with.
-        if record.state not in BEGUN and (refused := why_not(job, record) or why_too_old(job, record)):
-            return BrokerResult(job.qmgr, record, refused=refused)
-        with _begun(job, record) as (applier, journal):
-            remaining = applier.remaining(journal)
-            wanted = wanted_checkpoints(remaining, every=job.every, until=job.until)
-            found = advance(applier, journal, wanted)
-        after = reached(record, _scripts(job, record))
-        stopped = () if found.stopped is None else (str(found.stopped),)
-        if not found.has_changed and after.state == record.state:
-            return BrokerResult(job.qmgr, record, refused="".join(stopped))
-        made = with_figures(after.model_copy(update={"at": iso(job.now), "said": stopped}))
-    return acted_on(job, made)
+    if record.state in DONE:
+        remember(job, record)
+        return BrokerResult(job.qmgr, record)
+    if job.initial:
+        why = "--initial is for embedded queue managers; here the checkpoints before security are the initial phase"
+        return BrokerResult(job.qmgr, record, refused=why)
+    # What has begun goes on with the plan that it began with.
+    if record.state not in BEGUN and (refused := why_not(job, record) or why_too_old(job, record)):
+        return BrokerResult(job.qmgr, record, refused=refused)
+    with _begun(job, record) as (applier, journal):
+        wanted = wanted_checkpoints(applier.remaining(journal), every=job.every, until=job.until)
+        found = advance(applier, journal, wanted)
+    after = reached(record, _scripts(job, record))
+    stopped = () if found.stopped is None else (str(found.stopped),)
+    if not found.has_changed and after.state == record.state:
+        return BrokerResult(job.qmgr, record, refused="".join(stopped))
+    return after.model_copy(update={"at": iso(job.now), "said": stopped})
 
 
-def verify_broker(job: BrokerJob) -> BrokerResult:
+@action
+def verify_broker(job: BrokerJob, record: Record) -> Record | BrokerResult:
     """Compare the queue manager with what was planned; every difference has a line."""
-    with measured() as with_figures:
-        record = current(job)
-        if record.state not in DONE:
-            follows = f", and checkpoint {record.checkpoint} follows" if record.checkpoint else ""
-            return BrokerResult(job.qmgr, record, refused=f"it is {record.state}{follows}: there is nothing to compare")
-        heading, planned = read_planned(_scripts(job, record) / FILE_NAME)
-        with queue_manager(job) as live:
-            state = read_live(live.administrator, ("QMGR", *by_kind(planned)))
-        said = tuple(map(str, compare(heading, planned, state, job.now).differences))
-        reached_state = BrokerState.APPLIED if said else BrokerState.VERIFIED
-        made = with_figures(record.model_copy(update={"state": reached_state, "at": iso(job.now), "said": said}))
-    return acted_on(job, made)
+    if record.state not in DONE:
+        follows = f", and checkpoint {record.checkpoint} follows" if record.checkpoint else ""
+        return BrokerResult(job.qmgr, record, refused=f"it is {record.state}{follows}: there is nothing to compare")
+    heading, planned = read_planned(_scripts(job, record) / FILE_NAME)
+    with queue_manager(job) as live:
+        state = read_live(live.administrator, ("QMGR", *by_kind(planned)))
+    said = tuple(map(str, compare(heading, planned, state, job.now).differences))
+    return done(job, record, BrokerState.APPLIED if said else BrokerState.VERIFIED, said)
 
 
-def undo_broker(job: BrokerJob) -> BrokerResult:
+@action
+def undo_broker(job: BrokerJob, record: Record) -> Record | BrokerResult:
     """Take back what the journal has, the last first; nothing if nothing was applied."""
-    with measured() as with_figures:
-        record = current(job)
-        scripts = _scripts(job, record)
-        if not record.plan or not (scripts / JOURNAL).exists():
-            if job.files.record() is not None:
-                remember(job, record)
-            return BrokerResult(job.qmgr, record)
-        heading, planned = read_planned(scripts / FILE_NAME)
-        with queue_manager(job) as live:
-            undoing = Undoing(live.administrator, heading, planned, live.retained_data, job.force)
-            with closing(Journal.open(scripts / JOURNAL, heading, live.administrator.where)) as journal:
-                undoing.carry_out(journal)
-                journal.set_aside()
-        left = (*undoing.left, *(changed_since(each, force=job.force) for each in undoing.others))
-        update = {"state": BrokerState.UNDONE, "at": iso(job.now), "said": left, "checkpoint": ""}
-        made = with_figures(record.model_copy(update=update))
-    return acted_on(job, made)
+    scripts = _scripts(job, record)
+    if not record.plan or not (scripts / JOURNAL).exists():
+        if job.files.record() is not None:
+            remember(job, record)
+        return BrokerResult(job.qmgr, record)
+    heading, planned = read_planned(scripts / FILE_NAME)
+    with queue_manager(job) as live:
+        undoing = Undoing(live.administrator, heading, planned, live.retained_data, job.force)
+        with closing(Journal.open(scripts / JOURNAL, heading, live.administrator.where)) as journal:
+            undoing.carry_out(journal)
+            journal.set_aside()
+    left = (*undoing.left, *(changed_since(each, force=job.force) for each in undoing.others))
+    return done(job, record, BrokerState.UNDONE, left)
 
 
 def checkpoints_of(job: BrokerJob, record: Record) -> list[str]:

@@ -5,21 +5,19 @@ The estate for a terminal: a line for each broker, the sums, and what collides.
 
 from __future__ import annotations
 
-import gzip
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
 from commands.network.estate_file import Estate, EstateQueueManager
+from migrate.contents import unpacked
 from migrate.estate.collisions import Crossing, EstateFinding, estate_findings, prefixes_in_use, proposed_prefixes
 from migrate.estate.jobs import BrokerResult
 from migrate.estate.records import PLANS, TOPICS, WORK, BrokerFiles, BrokerState, Record
 from migrate.ledger import Severity, Sums, total
 from migrate.log import one_line, printable
 from migrate.plan import Outcome
-from rfh2.errors import MigrationError
 
 _OF_CONCERN = frozenset({Outcome.LOST, Outcome.CHANGED, Outcome.REFUSED})
 
@@ -66,7 +64,7 @@ def overview(estate: Estate, records: Iterable[Record]) -> EstateOverview:
 
     @lru_cache(maxsize=4)
     def topics(qmgr: str) -> tuple[str, ...]:
-        return _default_topics(BrokerFiles(estate.directory, qmgr), known[qmgr])
+        return tuple(unpacked(BrokerFiles(estate.directory, qmgr).plan(known[qmgr].plan) / TOPICS))
 
     crossing = Crossing(
         {record.qmgr: record.survey for record in ordered if record.plan},
@@ -117,18 +115,8 @@ def finding_json(finding: EstateFinding) -> dict[str, Any]:
     }
 
 
-def _default_topics(files: BrokerFiles, record: Record) -> tuple[str, ...]:
-    path = files.plan(record.plan) / TOPICS
-    try:
-        with gzip.open(path, "rt", encoding="utf-8") as file:
-            return tuple(json.loads(line) for line in file)
-    except (OSError, EOFError, ValueError) as error:
-        raise MigrationError(f"{path}: cannot be read: {error}; plan the broker again") from error
-
-
 _SHOWN_FINDINGS: Final = 40
 _SHOWN_LINES: Final = 10
-_SHOWN_NAMES: Final = 5
 _COLUMNS: Final = ("items", "migrated", "changed", "refused", "left")
 _TO_LOOK_AT: Final = {
     Outcome.REFUSED: "refused",
@@ -175,10 +163,10 @@ def of_checkpoints(records: Iterable[Record], names: set[str]) -> Iterator[str]:
     yield from (f"next: checkpoint {checkpoint} of {some(qmgrs)}" for checkpoint, qmgrs in following.items())
 
 
-def some(names: Sequence[str]) -> str:
+def some(names: Sequence[str], most: int = 5) -> str:
     """The first few names, and how many more there are."""
-    more = f" and {len(names) - _SHOWN_NAMES} more" if len(names) > _SHOWN_NAMES else ""
-    return ", ".join(names[:_SHOWN_NAMES]) + more
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def _of_overview(found: EstateOverview, names: set[str], with_collisions: bool) -> Iterator[str]:

@@ -2,62 +2,52 @@
 
 from __future__ import annotations
 
-import gzip
-import json
-from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from migrate import state_rows as wanted
 from migrate.acl import FILE_NAME as SECURITY_COMMANDS
 from migrate.assemble import of_product
-from migrate.contents import Content
+from migrate.contents import Content, encoded_lines, packed
 from migrate.estate import item_rows
 from migrate.estate.jobs import (
     BrokerJob,
     BrokerResult,
-    acted_on,
-    current,
+    action,
     digest_of_sources,
     inputs_of,
-    measured,
     plan_of,
     target_of,
 )
-from migrate.estate.records import BEGUN, FATES, SCRIPTS, STATE, TOPICS, WANTED, BrokerState, Record, Survey
+from migrate.estate.records import BEGUN, FATES, SCRIPTS, STATE, TOPICS, BrokerState, Record, Survey
 from migrate.ledger import Sums
 from migrate.legacy_state import LegacyState, Product
 from migrate.marker import marker_of
 from migrate.plan import MigrationPlan, Phase, outcome_of
 from migrate.plan_files import plan_files
+from migrate.planned_state import FILE_NAME as PLANNED, planned_lines
 from migrate.readers import read_sources, state_json
 from migrate.readers.sources import files_of
 from migrate.report import encoded, facts, report_contents
 from migrate.target import Target, copied
 from rfh2.captured import iso
 from rfh2.errors import MigrationError
-from streams.topic_objects import DEFAULT_STREAM
 
 
-def plan_broker(job: BrokerJob) -> BrokerResult:
+@action
+def plan_broker(job: BrokerJob, record: Record) -> Record | BrokerResult:
     """Read the sources and plan; nothing is done if neither they nor the options have changed, or it was applied."""
-    with measured() as with_figures:
-        record = current(job)
-        if record.state in BEGUN:
-            return BrokerResult(job.qmgr, record)
-        if not job.sources:
-            why = "it has no source in estate.toml: give it source = [...], or leave it out with --only"
-            if job.definition.extract is not None:
-                why = "nothing was taken from it yet: run estate extract first"
-            return BrokerResult(job.qmgr, record, refused=why)
-        sources = digest_of_sources(job)
-        inputs = inputs_of(job, sources, record.survey.named)
-        is_known = record.plan and record.inputs == inputs and record.state is not BrokerState.UNDONE
-        if is_known and not job.again and job.files.plan(record.plan).is_dir():
-            return BrokerResult(job.qmgr, record)
-        made = with_figures(_planned(job, record, sources))
-    result = acted_on(job, made)
-    job.files.shorten_earlier(made.plan)
-    return result
+    if record.state in BEGUN:
+        return BrokerResult(job.qmgr, record)
+    if not job.sources:
+        why = "it has no source in estate.toml: give it source = [...], or leave it out with --only"
+        if job.definition.extract is not None:
+            why = "nothing was taken from it yet: run estate extract first"
+        return BrokerResult(job.qmgr, record, refused=why)
+    sources = digest_of_sources(job)
+    inputs = inputs_of(job, sources, record.survey.named)
+    is_known = record.plan and record.inputs == inputs and record.state is not BrokerState.UNDONE
+    if is_known and not job.again and job.files.plan(record.plan).is_dir():
+        return BrokerResult(job.qmgr, record)
+    return _planned(job, record, sources)
 
 
 def _planned(job: BrokerJob, record: Record, sources: str) -> Record:
@@ -90,8 +80,9 @@ def _planned(job: BrokerJob, record: Record, sources: str) -> Record:
     contents: dict[str, Content] = {
         STATE: state_json.write([state]).encode("utf-8", "surrogatepass"),
         FATES: item_rows.packed(rows),
-        WANTED: wanted.packed(wanted.wanted_of(plan)),
-        TOPICS: _default_topics(state),
+        PLANNED: lambda: encoded_lines(f"{line}\n" for line in planned_lines(plan, target, {})),
+        # To compare with the topic strings of other brokers' streams.
+        TOPICS: packed(sorted(set(state.default_topics()))),
         **report_contents(facts(plan, target)),
     }
     if plan.security:
@@ -123,7 +114,7 @@ def _survey(plan: MigrationPlan, target: Target) -> Survey:
         objects.put(step.definition)
     state = plan.state
     named = {stream.name for stream in state.streams}
-    levels = {topic.split("/", 1)[0] for topic in _topics(state)}
+    levels = {topic.split("/", 1)[0] for topic in state.default_topics()}
     return Survey(
         named=tuple(sorted(named)),
         streams={name: found.topic_string for name in sorted(named) if (found := objects.topics.get(name)) is not None},
@@ -133,15 +124,3 @@ def _survey(plan: MigrationPlan, target: Target) -> Survey:
         children=tuple(each.qmgr for each in state.relations if each.role == "child"),
         levels=tuple(sorted(levels)),
     )
-
-
-def _topics(state: LegacyState) -> Iterator[str]:
-    """The topics that programs used on the default stream, wildcards included."""
-    for items in (state.subscriptions, state.retained, state.publishers):
-        yield from (item.topic for item in items if item.stream == DEFAULT_STREAM)
-
-
-def _default_topics(state: LegacyState) -> bytes:
-    """These topics, a line each, compressed: to compare with the topic strings of other brokers' streams."""
-    lines = "".join(f"{json.dumps(topic)}\n" for topic in sorted(set(_topics(state))))
-    return gzip.compress(lines.encode(), 5, mtime=0)

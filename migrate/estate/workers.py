@@ -9,14 +9,14 @@ What each verb does to one broker: on an embedded queue manager, or on one that 
 
 from __future__ import annotations
 
+import multiprocessing
 import os
-import pickle
-import selectors
 import signal
 import threading
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
 from typing import Final, NoReturn
 
 from migrate.estate import acting, live_acting
@@ -28,20 +28,9 @@ from rfh2.errors import MigrationError, QPubSubError, system_words
 
 Action = Callable[[BrokerJob], BrokerResult]
 
-_READ_BYTES: Final = 1 << 16
-
 
 class WorkerFaultError(Exception):
     """A fault of this program in a worker; its text is the traceback."""
-
-
-@dataclass(slots=True)
-class _Worker:
-    """A process at work on *job*. received: what it has sent of its result."""
-
-    job: BrokerJob
-    process: int
-    received: bytearray
 
 
 def default_processes() -> int:
@@ -58,84 +47,69 @@ def results(action: Action, jobs: Sequence[BrokerJob], processes: int) -> Iterat
     A broker whose action fails, or whose process is killed, is refused with the reason. Raises WorkerFaultError.
     """
     ordered = sorted(jobs, key=_size, reverse=True)
-    if not hasattr(os, "fork"):
+    if "fork" not in multiprocessing.get_all_start_methods():
         yield from (_guarded(action, job) for job in ordered)
         return
-    waiting = iter(ordered)
-    # The parent alone holds the end that is written to: workers read the end of the file when the parent ends.
-    lifeline, held = os.pipe()
-    selector = selectors.DefaultSelector()
+    forking, waiting = multiprocessing.get_context("fork"), iter(ordered)
+    working: dict[Connection, tuple[BrokerJob, BaseProcess]] = {}
     try:
         while True:
-            while len(selector.get_map()) < processes and (job := next(waiting, None)) is not None:
-                pipe, worker = _started(action, job, lifeline, held)
-                selector.register(pipe, selectors.EVENT_READ, worker)
-            if not selector.get_map():
+            while len(working) < processes and (job := next(waiting, None)) is not None:
+                receiving, sending = multiprocessing.Pipe(duplex=False)
+                process = forking.Process(target=_work, args=(action, job, sending))
+                process.start()
+                sending.close()
+                working[receiving] = job, process
+            if not working:
                 return
-            for key, _ in selector.select():
-                data = os.read(key.fd, _READ_BYTES)
-                if data:
-                    key.data.received += data
-                    continue
-                selector.unregister(key.fd)
-                os.close(key.fd)
-                yield _ended(key.data)
+            for pipe in wait(working):
+                assert isinstance(pipe, Connection)
+                yield _ended(pipe, *working.pop(pipe))
     finally:
-        os.close(held)
-        os.close(lifeline)
-        for key in list(selector.get_map().values()):
-            os.close(key.fd)
-            os.waitpid(key.data.process, 0)
-        selector.close()
+        for _, process in working.values():
+            process.kill()
+            process.join()
 
 
-def _started(action: Action, job: BrokerJob, lifeline: int, held: int) -> tuple[int, _Worker]:
-    receiving, sending = os.pipe()
-    process = os.fork()
-    if process == 0:
-        os.close(held)
-        os.close(receiving)
-        _work(action, job, lifeline, sending)
-    os.close(sending)
-    return receiving, _Worker(job, process, bytearray())
-
-
-def _work(action: Action, job: BrokerJob, lifeline: int, sending: int) -> NoReturn:
+def _work(action: Action, job: BrokerJob, sending: Connection) -> NoReturn:
     """In the worker: Ctrl-C is the parent's, which then ends this process by its own end."""
     status = 1
     try:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        threading.Thread(target=_end_with_parent, args=(lifeline,), daemon=True).start()
+        threading.Thread(target=_end_with_parent, daemon=True).start()
         try:
             answer: BrokerResult | str = _guarded(action, job)
         except Exception:
             answer = traceback.format_exc()
-        with os.fdopen(sending, "wb") as stream:
-            pickle.dump(answer, stream)
+        sending.send(answer)
         status = 0
     finally:
         # Without the clean-up of the parent, whose files and buffers this process has too.
         os._exit(status)
 
 
-def _end_with_parent(lifeline: int) -> None:
-    os.read(lifeline, 1)
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
     os._exit(1)
 
 
-def _ended(worker: _Worker) -> BrokerResult:
-    _, status = os.waitpid(worker.process, 0)
-    if status:
-        how = (
-            f"its process was killed (signal {os.WTERMSIG(status)})" if os.WIFSIGNALED(status) else "its process ended"
-        )
-        why = f"{how}; is there enough memory? --jobs 1 needs least. Run the same command again"
-        return BrokerResult(worker.job.qmgr, None, refused=why)
-    answer = pickle.loads(bytes(worker.received))
+def _ended(pipe: Connection, job: BrokerJob, process: BaseProcess) -> BrokerResult:
+    with pipe:
+        try:
+            answer = pipe.recv()
+        except EOFError:
+            answer = None
+    process.join()
     if isinstance(answer, str):
-        raise WorkerFaultError(f"broker of {worker.job.qmgr}:\n{answer}")
-    assert isinstance(answer, BrokerResult)
-    return answer
+        raise WorkerFaultError(f"broker of {job.qmgr}:\n{answer}")
+    if isinstance(answer, BrokerResult):
+        return answer
+    code = process.exitcode or 0
+    how = f"its process was killed (signal {-code})" if code < 0 else "its process ended"
+    why = f"{how}; is there enough memory? --jobs 1 needs least. Run the same command again"
+    return BrokerResult(job.qmgr, None, refused=why)
 
 
 def _guarded(action: Action, job: BrokerJob) -> BrokerResult:

@@ -3,7 +3,6 @@
 Adapters: an embedded queue manager (below), the REST interface of IBM MQ 9 (``rest``), PCF (``pcf``). They
 give the same rows: keywords as DISPLAY prints them, in capitals; text, whole numbers, and tuples of text.
 
-Administration of an embedded queue manager, or of one that is only in memory.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from datetime import UTC, datetime
 from typing import Final, Protocol
 
 from commands.broker.attribute_kinds import Shown
-from commands.mqsc import Administration, Answer, execute, parse
+from commands.mqsc import Answer, parse
 from commands.mqsc.model import Command, Keyword, Statement, Value
 from commands.qmgr.admin.runner import StatementRunner
 from commands.qmgr.store import QueueManagerStore
@@ -144,10 +143,10 @@ class EmbeddedAdministrator:
 
     def display(self, target: str, name: str | None = None, **scope: str) -> list[Row]:
         statement = Statement(1, 1, (), f"DISPLAY {target}", display_command(target, name, scope))
-        return _rows(self._answer(statement), self.where)
+        return rows_of(self._answer(statement), self.where)
 
     def run(self, statement: Statement) -> Outcome:
-        return _outcome(self._answer(statement))
+        return outcome_of(self._answer(statement))
 
     def close(self) -> None:
         self._store.close()
@@ -157,34 +156,11 @@ class EmbeddedAdministrator:
         return answer
 
 
-class MemoryAdministrator:
-    """Runs MQSC in memory: what is planned is looked at as what is live."""
-
-    def __init__(self, administration: Administration) -> None:
-        self._administration = administration
-
-    @property
-    def qmgr(self) -> str:
-        return self._administration.objects.qmgr.name
-
-    @property
-    def where(self) -> str:
-        return f"queue manager {self.qmgr} in memory"
-
-    def display(self, target: str, name: str | None = None, **scope: str) -> list[Row]:
-        statement = Statement(1, 1, (), f"DISPLAY {target}", display_command(target, name, scope))
-        return _rows(execute(statement, self._administration), self.where)
-
-    def run(self, statement: Statement) -> Outcome:
-        return _outcome(execute(statement, self._administration))
-
-    def close(self) -> None:
-        return
-
-
-def _outcome(answer: Answer) -> Outcome:
+def outcome_of(answer: Answer) -> Outcome:
+    """What became of a statement that an embedded queue manager has answered."""
     return Outcome(answer.ok, answer.amq or "", " ".join(answer.lines))
 
 
-def _rows(answer: Answer, asked: str) -> list[Row]:
-    return whole(list(answer.objects), [] if answer.ok else [_outcome(answer)], asked)
+def rows_of(answer: Answer, asked: str) -> list[Row]:
+    """The rows of such an answer, as ``whole`` gives them."""
+    return whole(list(answer.objects), [] if answer.ok else [outcome_of(answer)], asked)

@@ -19,13 +19,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from commands.broker.attribute_kinds import Choice, Number, Shown
+from commands.broker.attribute_kinds import Shown
 from commands.mqsc import attributes as mqsc_kinds
 from commands.mqsc.model import Command, Keyword, Statement
-from commands.mqsc.script import NoMqscFormError, Word, keyword, quoted
+from commands.mqsc.script import NoMqscFormError, keyword, quoted
 from migrate.live.administrator import Row
 from migrate.live.snapshot import LiveState, authorities, is_alike, names, record_key, text
 from migrate.marker import PREFIX as MARKER
+from migrate.planned_state import in_script
 
 QUEUES: Final = ("QLOCAL", "QALIAS", "QMODEL")
 """MQSC's words for queues that a plan makes."""
@@ -249,18 +250,8 @@ def defined(target: str, name: str, row: Row) -> str:
 
 def _restored(target: str, word: str, row: Row) -> str:
     """``KEYWORD(value)`` with the value that *row* shows."""
-    if word == "NAMES":
-        return f"NAMES({', '.join(quoted(each) for each in names(row, word)) or quoted_blank()})"
     attribute = _KINDS[target].attribute(word) if target in _KINDS else None
-    value = text(row, word)
-    if attribute is not None and isinstance(attribute.kind, Choice | Number):
-        return keyword(word, Word(value))
-    return keyword(word, value) if value else f"{word}({quoted_blank()})"
-
-
-def quoted_blank() -> str:
-    """The value that stands for none."""
-    return "' '"
+    return keyword(word, in_script(attribute, names(row, word) if word == "NAMES" else text(row, word)))
 
 
 def _name(name: str) -> str:

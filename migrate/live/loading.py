@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager
-from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -34,25 +33,6 @@ PROGRESS_QUEUE: Final = "QPUBSUB.APPLY.PROGRESS"
 DELETE_PROGRESS: Final = f"DELETE QLOCAL('{PROGRESS_QUEUE}') PURGE"
 _BATCH: Final = 100
 _FORMAT: Final = "MQSTR"
-
-
-class MessageUnit(Protocol):
-    """A unit of work, as far as loading needs it."""
-
-    def get(self, queue: str) -> StoredMessage | None: ...
-
-    def browse(self, queue: str) -> Iterator[StoredMessage]: ...
-
-    def put(
-        self,
-        queue: str,
-        md: bytes | None,
-        body: bytes,
-        *,
-        time: datetime | None = None,
-        user: str | None = None,
-        application: str = "",
-    ) -> int: ...
 
 
 class Messages(Protocol):

@@ -6,17 +6,16 @@ subscriptions with names. Objects that every queue manager has are altered, othe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
-from commands.broker.attribute_kinds import Choice, Number
 from commands.broker.objects import TEMPORARY
 from commands.mqsc import attributes as mqsc_kinds
 from commands.mqsc.attributes import ObjectKind
-from commands.mqsc.script import Attribute, NoMqscFormError, Word, comment, quoted, statement
+from commands.mqsc.script import Attribute, NoMqscFormError, Word, comment, keyword, statement
 from migrate.live.administrator import Row
 from migrate.live.snapshot import LiveState, names, text, word
-from migrate.planned_state import Kind
+from migrate.planned_state import Kind, in_script
 from migrate.target import Target
 
 KINDS: Final[tuple[Kind, ...]] = ("QMGR", "QUEUE", "TOPIC", "NAMELIST", "AUTHREC", "SUB")
@@ -69,45 +68,28 @@ def _records(live: LiveState) -> Iterator[str]:
             yield from _written("SET AUTHREC", given)
 
 
-def _given(kind: ObjectKind, row: Row, without: Iterable[str] = ()) -> list[Attribute]:
+def _given(kind: ObjectKind, row: Row, without: Collection[str] = ()) -> Iterator[Attribute]:
     """The attributes that a plan knows, as *row* shows them."""
-    left_out = frozenset(without)
-    given: list[Attribute] = []
-    for attribute in kind.attributes:
-        if attribute.keyword not in row or attribute.keyword in left_out:
-            continue
-        value = text(row, attribute.keyword)
-        if attribute.keyword == "NAMES":
-            listed = ", ".join(_quoted(name) for name in names(row, "NAMES"))
-            given.append(("NAMES", Word(listed or "' '")))
-        elif isinstance(attribute.kind, Choice | Number):
-            given.append((attribute.keyword, Word(value)))
-        else:
-            given.append((attribute.keyword, value or Word("' '")))
-    return given
+    for each in kind.attributes:
+        if each.keyword in row and each.keyword not in without:
+            is_list = each.keyword == "NAMES"
+            yield each.keyword, in_script(each, names(row, "NAMES") if is_list else text(row, each.keyword))
 
 
-def _quoted(name: str) -> str:
-    try:
-        return quoted(name)
-    except NoMqscFormError:
-        return "' '"
-
-
-def _defined(word_: str, name: str, given: list[Attribute]) -> Iterator[str]:
-    lines = list(_written(f"DEFINE {word_}({_quoted(name)})", given))
+def _defined(word_: str, name: str, given: Iterable[Attribute]) -> Iterator[str]:
+    lines = list(_written("DEFINE", given, word_, name))
     if lines and not lines[-1].startswith("*"):
         lines[-1] += " +"
         lines.append("  REPLACE")
     yield from lines
 
 
-def _altered(word_: str, name: str, given: list[Attribute]) -> Iterator[str]:
-    yield from _written(f"ALTER {word_}({_quoted(name)})", given)
+def _altered(word_: str, name: str, given: Iterable[Attribute]) -> Iterator[str]:
+    yield from _written("ALTER", given, word_, name)
 
 
-def _written(head: str, given: list[Attribute]) -> Iterator[str]:
+def _written(head: str, given: Iterable[Attribute], word_: str = "", name: str = "") -> Iterator[str]:
     try:
-        yield from statement(head, given)
+        yield from statement(f"{head} {keyword(word_, name)}" if word_ else head, given)
     except NoMqscFormError as error:
-        yield comment(f"{head}: {error}")
+        yield comment(f"{head} {word_} {name}: {error}")

@@ -2,7 +2,7 @@
 
     nothing                       the embedded queue manager of -m
     --admin https://host[:9443]   IBM MQ's REST interface
-    --queues ibmmq://...          PCF on the command queue of IBM MQ, and its queues for messages
+    --queues mq://...             PCF on the command queue of IBM MQ, and its queues for messages; ibmmq:// likewise
 
 With both of the latter, commands go by REST and messages through the connection. The file of ``--config`` has user and
 password: a command line never does.
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from commands.config.home import Home
 from commands.config.settings import Config, ConfigError
-from commands.config.urls import Address, parse_address
+from commands.config.urls import Address, parse_mq_address
 from commands.links.ibmmq.manager import MqMessages
 from commands.qmgr.store import QueueManagerStore
 from migrate.live.administrator import Administrator, EmbeddedAdministrator
@@ -81,9 +81,7 @@ def open_live(
 
 
 def _address(url: str, qmgr: str, called: str) -> Address:
-    address = parse_address(url, called)
-    if address.scheme != "ibmmq":
-        raise ConfigError(called, f"{address.scheme}:// has no queues; ibmmq:// has")
+    address = parse_mq_address(url, called)
     if address.qmgr != qmgr:
         raise ConfigError(called, f"the URL names queue manager {address.qmgr}, not {qmgr}")
     return address

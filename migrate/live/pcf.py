@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from typing import Any, Final, Protocol
 
 from commands.broker.objects import ADMIN_COMMAND_QUEUE
+from commands.client.errors import MqError
 from commands.config.settings import QueuesConfig
 from commands.config.urls import Address
-from commands.links.ibmmq.connection import Connection
-from commands.links.ibmmq.reasons import MqError
+from commands.links.ibmmq.connection import connection_to
 from commands.mqsc.model import Command, Statement
 from commands.mqsc.pcf.client import Replies, replies, request
 from migrate.live.administrator import AdministrationError, Outcome, Row, display_command, judged, whole
@@ -92,7 +92,7 @@ class CommandQueue:
     """The command server of IBM MQ behind a connection. Raises AdministrationError, ConfigError."""
 
     def __init__(self, address: Address, config: QueuesConfig) -> None:
-        self._connection = Connection(address, config, "qpubsub administration")
+        self._connection = connection_to(address, config, "qpubsub administration")
         self._address = address
         self._replies: tuple[Any, str] | None = None
 

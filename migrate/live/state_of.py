@@ -28,12 +28,12 @@ from typing import Any, Final
 from commands.broker.objects import ADMIN_STREAM
 from commands.broker.stream_names import name_without_stream
 from commands.broker.subscription_attributes import OPTIONS
+from commands.client.errors import MqError
 from commands.headers.registry import parse
 from commands.links.engine.command_from_native import command_for, why_not_command
 from commands.links.ibmmq.connection import Connection
 from commands.links.ibmmq.manager import MqMessages
 from commands.links.ibmmq.publications import native_of
-from commands.links.ibmmq.reasons import MqError
 from commands.model import Publish
 from migrate.assemble import assemble
 from migrate.legacy_state import (
@@ -52,9 +52,17 @@ from migrate.legacy_state import (
 )
 from migrate.live.administrator import Administrator, Row
 from migrate.live.snapshot import LiveState, authorities, names, read_live, text, word
+from migrate.readers.captures import retained_item
 from rfh2.errors import DecodeError, MigrationError, QPubSubError
 from rfh2.message import encode
-from rfh2.mqi_constants import MQRC_NO_RETAINED_MSG
+from rfh2.mqi_constants import (
+    MQGMO_NO_SYNCPOINT,
+    MQRC_NO_RETAINED_MSG,
+    MQSO_CREATE,
+    MQSO_MANAGED,
+    MQSO_PUBLICATIONS_ON_REQUEST,
+    MQSO_WILDCARD_TOPIC,
+)
 from rfh2.mqmd import Mqmd, name_of
 from streams.operations import RetainedPublication
 from streams.patterns import add_pattern_prefix, remove_pattern_prefix
@@ -73,14 +81,13 @@ def retained_copies(messages: MqMessages) -> Copies:
     connection = messages.connection
     if not connection.is_up:
         connection.connect()
-    cmqc = connection.mq.CMQC
-    options = cmqc.MQSO_CREATE | cmqc.MQSO_NON_DURABLE | cmqc.MQSO_MANAGED | cmqc.MQSO_PUBLICATIONS_ON_REQUEST
-    asked = connection.subscribe("#", "", options | cmqc.MQSO_WILDCARD_TOPIC, None)
+    options = MQSO_CREATE | MQSO_MANAGED | MQSO_PUBLICATIONS_ON_REQUEST
+    asked = connection.subscribe("#", "", options | MQSO_WILDCARD_TOPIC, None)
     found: Copies = {}
     try:
-        queue = asked.subscription.get_sub_queue()
+        queue = asked.queue
         for _ in range(_requested(connection, asked)):
-            got = connection.get(queue, cmqc.MQGMO_NO_SYNCPOINT, wait_ms=_ANSWER_MS)
+            got = connection.get(queue, MQGMO_NO_SYNCPOINT, wait_ms=_ANSWER_MS)
             if got is None:
                 raise MigrationError("IBM MQ has not sent all that it retains; run the same command again")
             with suppress(DecodeError):
@@ -88,7 +95,7 @@ def retained_copies(messages: MqMessages) -> Copies:
                 found[topic] = copy
     finally:
         with suppress(MqError):
-            connection.close_subscription(asked, cmqc.MQCO_NONE, queue_too=True)
+            connection.close_subscription(asked, 0, queue_too=True)
     return found
 
 
@@ -283,7 +290,7 @@ class _Reading:
             )
 
     def _publication(self, retained: RetainedPublication) -> LegacyRetained:
-        publication, message = retained.publication, retained.publication.message
+        message = retained.publication.message
         stream, rest = self._stream_of(retained.topic_string)
         point = None
         with suppress(QPubSubError):
@@ -292,17 +299,8 @@ class _Reading:
                 if rest not in command.topics and retained.topic_string in command.topics:
                     stream, rest = DEFAULT_STREAM, retained.topic_string
                 point = command.sub_point
-        return LegacyRetained(
-            source=self._source("TPSTATUS"),
-            topic=remove_prefix(point or "", rest),
-            stream=stream,
-            sub_point=point,
-            md_hex=message.mqmd.encode().hex(),
-            body_hex=encode(message).hex(),
-            published_at=publication.published_at,
-            expires_at=publication.expires_at,
-            local=publication.local,
-        )
+        texts = message.mqmd.encode().hex(), encode(message).hex()
+        return retained_item(retained, self._source("TPSTATUS"), stream, rest, point, texts)
 
     def _stream_of(self, topic: str) -> tuple[str, str]:
         for name, prefix in sorted(self._streams.items(), key=lambda place: -len(place[1])):

@@ -1,4 +1,4 @@
-"""Authorities: scripts of setmqaut and SET AUTHREC, and listings of dmpmqaut.
+"""Authorities: scripts of setmqaut and SET AUTHREC, and listings of dmpmqaut and dspmqaut.
 
     /opt/mqm/bin/setmqaut -m QM1 -t queue -n Sport -p fred +put +browse
     SET AUTHREC PROFILE('Sport') OBJTYPE(QUEUE) PRINCIPAL('fred') AUTHADD(PUT,BROWSE)
@@ -14,6 +14,11 @@
     entity:      readers
     entity type: group
     authority:   get browse
+
+    $ dspmqaut -m QM1 -t queue -n Sport -p fred
+    Entity fred has the following authorizations for object Sport:
+        get
+        browse
 
 One file may hold all of them: setmqaut is what ``amqoamd -s`` and ``dmpmqaut -a`` print too, and SET AUTHREC stands
 among DEFINE commands in a script of dmpmqcfg or saveqmgr. Authorities on objects that are no part of publish/subscribe,
@@ -75,6 +80,8 @@ _DEFINITION = re.compile(
 )
 _CLASS: Final = "@class"
 _AUTHORITY: Final = re.compile(r"[a-z]+")
+_DSPMQAUT: Final = re.compile(r"(?:\S*[$#>]\s*)?(?:\S*[/\\])?dspmqaut(?:\.exe)?\s+(.*)", re.IGNORECASE)
+_DISPLAYED: Final = re.compile(r"Entity \S+ has the following authorizations for object .*", re.IGNORECASE)
 _ENTITY_TYPES: Final[dict[str, Entity]] = {"principal": "PRINCIPAL", "user": "PRINCIPAL", "group": "GROUP"}
 
 
@@ -85,6 +92,7 @@ def looks_like(text: str) -> bool:
         or _COMMENTED.match(line.text)
         or _SET_AUTHREC.match(line.text)
         or _DEFINITION.match(line.text)
+        or _DISPLAYED.match(line.text)
         or line.text.lower().startswith("profile:")
         for line in lines_of(text)
     )
@@ -95,8 +103,22 @@ def read(text: str, file: str) -> Iterator[Item]:
     passed_over = _PassedOver(file)
     mqsc, commands = _mqsc(text, file, passed_over)
     dumped: dict[str, tuple[str, SourceLine]] = {}
+    asked: str | None = None
+    displayed: list[SourceLine] = []
     for each in lines_of(text):
         line = each._replace(text=_COMMENTED.sub("", each.text))
+        if displayed:
+            if _AUTHORITY.fullmatch(line.text):
+                displayed.append(line)
+                continue
+            yield from _of_dspmqaut(asked, displayed, file, passed_over)
+            asked, displayed = None, []
+        if (command := _DSPMQAUT.fullmatch(line.text)) is not None:
+            asked = command[1]
+            continue
+        if _DISPLAYED.fullmatch(line.text):
+            displayed = [line]
+            continue
         if line.number in mqsc or _COMMENT.match(line.text):
             continue
         found = _DUMPED.fullmatch(line.text)
@@ -110,6 +132,8 @@ def read(text: str, file: str) -> Iterator[Item]:
             yield from _setmqaut(line, file, passed_over)
         else:
             yield unread(file, line.number, line.text, "it neither sets nor lists an authority")
+    if displayed:
+        yield from _of_dspmqaut(asked, displayed, file, passed_over)
     if dumped:
         yield from _record(dumped, file, passed_over)
     yield from commands
@@ -195,7 +219,7 @@ def _authrec(command: Command, text: str, source: Source, passed_over: _PassedOv
             object_type=object_type[0].upper(),
             profile=profile[0] if profile else "",
             entity_type=entity_type,
-            entity=_without_domain(entities[0]),
+            entity=entities[0],
             authorities=tuple(word.upper() for word in values("AUTHADD")),
             removed=tuple(word.upper() for word in values("AUTHRMV")),
         )
@@ -243,12 +267,26 @@ def _setmqaut(line: SourceLine, file: str, passed_over: _PassedOver) -> Iterator
             object_type=object_type,
             profile=values.get("-n", ""),
             entity_type=entity_type,
-            entity=_without_domain(entity),
+            entity=entity,
             authorities=tuple(added),
             removed=tuple(removed),
             # A variable of a script names whichever queue manager the script was run for.
             qmgr="" if "$" in values.get("-m", "") or "%" in values.get("-m", "") else values.get("-m", ""),
         )
+
+
+def _of_dspmqaut(asked: str | None, displayed: list[SourceLine], file: str, passed_over: _PassedOver) -> Iterator[Item]:
+    """What dspmqaut printed, as the command that grants it. asked: the parameters of dspmqaut, which say of what."""
+    first, *words = displayed
+    if asked is None:
+        why = (
+            "dspmqaut prints neither the type of the object nor whether the entity is a user or a group: keep the "
+            "command on the line before its output, or give the output of amqoamd -s or dmpmqaut"
+        )
+        yield unread(file, first.number, first.text, why)
+        return
+    granted = " ".join(f"+{word.text}" for word in words)
+    yield from _setmqaut(first._replace(text=f"setmqaut {asked} {granted}"), file, passed_over)
 
 
 def _record(dumped: dict[str, tuple[str, SourceLine]], file: str, passed_over: _PassedOver) -> Iterator[Item]:
@@ -283,11 +321,6 @@ def _record(dumped: dict[str, tuple[str, SourceLine]], file: str, passed_over: _
         object_type=object_type,
         profile=value("profile"),
         entity_type=entity_type,
-        entity=_without_domain(value("entity")),
+        entity=value("entity"),
         authorities=tuple(word.upper() for word in words if word != "none"),
     )
-
-
-def _without_domain(entity: str) -> str:
-    """The user or group alone: Windows names its domain behind @."""
-    return entity.partition("@")[0]

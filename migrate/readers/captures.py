@@ -262,22 +262,38 @@ def state_of(legacy: Legacy, *, is_last: bool = False) -> Iterator[Item]:
         yield SubPoint(source=source, name=point)
     subscriptions = [(s, stream) for stream, broker in legacy.brokers.items() for s in broker.space.subscriptions()]
     subscriptions.sort(key=lambda found: found[0].sub_id, reverse=True)
-    kept = [(stream, broker.space.retained_publications()) for stream, broker in legacy.brokers.items()]
+    kept = [
+        (retained, stream, legacy.retained_sources[stream, retained.topic_string])
+        for stream, broker in legacy.brokers.items()
+        for retained in broker.space.retained_publications()
+    ]
     if is_last:
         legacy.brokers.clear()
     while subscriptions:
         subscription, stream = subscriptions.pop()
         yield _subscription(subscription, stream, legacy.subscription_sources[stream][subscription.sub_id])
     yield from legacy.long_topics.items()
-    for stream, publications in kept:
-        # Topics that retain the same publication share its text.
-        texts: dict[int, tuple[str, str]] = {}
-        for retained in publications:
-            message = retained.publication.message
-            md_hex, body_hex = texts.get(id(message)) or (message.mqmd.encode().hex(), encode(message).hex())
-            texts[id(message)] = md_hex, body_hex
-            source = legacy.retained_sources[stream, retained.topic_string]
-            yield _retained(retained, stream, source, md_hex, body_hex)
+    yield from _all_retained(kept)
+
+
+def state_of_broker(broker: Broker, source: Source) -> Iterator[Item]:
+    """The items of a broker with version 6 semantics that has all its streams in one topic space."""
+    for stream in broker.objects.namelists[QUEUE_NAMELIST].names:
+        yield Stream(source=source, name=stream)
+    for subscription in broker.space.subscriptions():
+        yield _subscription(subscription, subscription.stream or DEFAULT_STREAM, source)
+    kept = broker.space.retained_publications()
+    yield from _all_retained([(each, each.publication.stream or DEFAULT_STREAM, source) for each in kept])
+
+
+def _all_retained(kept: Iterable[tuple[RetainedPublication, str, Source]]) -> Iterator[LegacyRetained]:
+    """Publications with their streams. Topics that retain the same publication share its text."""
+    texts: dict[int, tuple[str, str]] = {}
+    for retained, stream, source in kept:
+        message = retained.publication.message
+        md_hex, body_hex = texts.get(id(message)) or (message.mqmd.encode().hex(), encode(message).hex())
+        texts[id(message)] = md_hex, body_hex
+        yield _retained(retained, stream, source, md_hex, body_hex)
 
 
 def _ordered(traffic: list[_Traffic], numbered: bool) -> list[_Traffic]:
@@ -471,13 +487,21 @@ def _retained(retained: RetainedPublication, stream: str, source: Source, md_hex
     except QPubSubError:
         point = None
     own = remove_prefix("" if stream == DEFAULT_STREAM else stream, retained.topic_string)
+    return retained_item(retained, source, stream, own, point, (md_hex, body_hex))
+
+
+def retained_item(
+    retained: RetainedPublication, source: Source, stream: str, topic: str, point: str | None, texts: tuple[str, str]
+) -> LegacyRetained:
+    """What a topic keeps, as an item. topic: below its stream. texts: MQMD and body in hexadecimal."""
+    publication = retained.publication
     return LegacyRetained(
         source=source,
-        topic=remove_prefix(point or "", own),
+        topic=remove_prefix(point or "", topic),
         stream=stream,
         sub_point=point,
-        md_hex=md_hex,
-        body_hex=body_hex,
+        md_hex=texts[0],
+        body_hex=texts[1],
         published_at=publication.published_at,
         expires_at=publication.expires_at,
         local=publication.local,

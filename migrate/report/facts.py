@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from typing import Any, Final, overload
+from typing import Any, Final
 
 from migrate.known_problems import CARED_FOR, KNOWN
 from migrate.ledger import Fate, Reason, Verdict
@@ -151,7 +151,7 @@ EXAMPLES = 20
 
 
 def facts(plan: MigrationPlan, target: Target) -> dict[str, Any]:
-    """Everything that a report says of *plan*: values of JSON, ``fates`` as a sequence of such."""
+    """Everything that a report says of *plan*: values of JSON, ``fates`` as ``FateFacts``."""
     sums = plan.sums
     by_kind: dict[str, dict[str, int]] = defaultdict(lambda: dict.fromkeys(map(str, Verdict), 0))
     for fate in plan.fates:
@@ -198,7 +198,7 @@ def facts(plan: MigrationPlan, target: Target) -> dict[str, Any]:
     }
 
 
-class FateFacts(Sequence[dict[str, Any]]):
+class FateFacts:
     """The fates as data, each made when it is asked for: all of them at once would need several times the memory."""
 
     def __init__(self, fates: Sequence[Fate]) -> None:
@@ -206,17 +206,6 @@ class FateFacts(Sequence[dict[str, Any]]):
 
     def __len__(self) -> int:
         return len(self._fates)
-
-    @overload
-    def __getitem__(self, index: int) -> dict[str, Any]: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> FateFacts: ...
-
-    def __getitem__(self, index: int | slice) -> dict[str, Any] | FateFacts:
-        if isinstance(index, slice):
-            return FateFacts(self._fates[index])
-        return _fate(self._fates[index])
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return map(_fate, self._fates)

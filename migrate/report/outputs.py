@@ -20,12 +20,10 @@ from itertools import islice
 from typing import Any, Final
 
 from commands.terminal.counted import counted
-from migrate.contents import Content, content_bytes, encoded_lines
+from migrate.contents import Content, encoded_lines
 from migrate.log import one_line, printable
-from migrate.plan import MigrationPlan
-from migrate.plan_files import PlanFiles, plan_files
+from migrate.plan_files import PlanFiles
 from migrate.report.html import page
-from migrate.target import Target
 
 _SHOWN_ITEMS = 40
 _SHOWN_LINES = 60
@@ -220,17 +218,6 @@ def report_contents(facts: dict[str, Any]) -> dict[str, Content]:
         "report.html": page(facts).encode(),
         "items.csv": lambda: encoded_lines(items_csv(facts), errors="backslashreplace"),
     }
-
-
-def report_files(facts: dict[str, Any]) -> dict[str, bytes]:
-    """The same, all in memory."""
-    return {name: content_bytes(content) for name, content in report_contents(facts).items()}
-
-
-def output_files(plan: MigrationPlan, target: Target, runbooks: Mapping[str, str]) -> dict[str, bytes]:
-    """Scripts, messages, checklist and *runbooks*, by file name. target: the queue manager as it was before."""
-    contents = encoded(plan_files(plan, target), runbooks)
-    return {name: content_bytes(content) for name, content in contents.items()}
 
 
 def encoded(files: PlanFiles, runbooks: Mapping[str, str]) -> dict[str, Content]:

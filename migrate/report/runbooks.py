@@ -23,11 +23,14 @@ _SIGNIFICANT = 12
 
 @dataclass(frozen=True, slots=True)
 class Topology:
-    """parents: each queue manager with its parent, "" for the root. streams: which named streams each has."""
+    """parents: each queue manager with its parent, "" for the root. streams: which named streams each has.
+    claims: all parents that the states name. levels: the first levels of the topics of each default stream.
+    """
 
     parents: dict[str, str] = field(default_factory=dict)
     streams: dict[str, tuple[str, ...]] = field(default_factory=dict)
     claims: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    levels: dict[str, frozenset[str]] = field(default_factory=dict)
 
     @property
     def roots(self) -> tuple[str, ...]:
@@ -65,10 +68,12 @@ def topology_of(states: Iterable[LegacyState]) -> Topology:
     parents: dict[str, str] = {}
     streams: dict[str, tuple[str, ...]] = {}
     claims: dict[str, list[str]] = {}
+    levels: dict[str, frozenset[str]] = {}
     for state in states:
         parents.setdefault(state.qmgr, "")
         own = [s.name for s in state.streams if s.name not in (DEFAULT_STREAM, ADMIN_STREAM)]
         streams[state.qmgr] = tuple(dict.fromkeys(own))
+        levels[state.qmgr] = frozenset(topic.partition("/")[0] for topic in state.default_topics())
         for relation in state.relations:
             child, parent = (state.qmgr, relation.qmgr) if relation.role == "parent" else (relation.qmgr, state.qmgr)
             parents.setdefault(parent, "")
@@ -77,7 +82,7 @@ def topology_of(states: Iterable[LegacyState]) -> Topology:
                 claims[child].append(parent)
     for child, named in claims.items():
         parents[child] = named[0]
-    return Topology(parents, streams, {child: tuple(named) for child, named in claims.items()})
+    return Topology(parents, streams, {child: tuple(named) for child, named in claims.items()}, levels)
 
 
 def check_topology(topology: Topology) -> list[TopologyProblem]:
@@ -130,9 +135,12 @@ def _lines(topology: Topology) -> Iterator[str]:
         yield ""
         yield f"## {plain(qmgr)}"
         yield ""
-        yield f"1. `strmqm {in_code(qmgr)}` (upgraded; PSMODE is COMPAT)"
-        yield f"2. `qpubsub strmqbrk -m {in_code(qmgr)} --rehearse --source ...`, and read its report"
-        yield f"3. `qpubsub strmqbrk -m {in_code(qmgr)} --source ...`"
+        name = in_code(qmgr)
+        yield f"1. `strmqm {name}`: IBM MQ's queue manager, upgraded; PSMODE is COMPAT"
+        yield f"2. `qpubsub strmqbrk -m {name} --rehearse --source ...`, and read its report"
+        yield f"3. `qpubsub strmqbrk -m {name} --target files --out {name} -l psmigr.log --source ...`, then follow its"
+        yield "   `checklist.md`, or send the files with `qpubsub apply`. An embedded queue manager in the place of IBM"
+        yield f"   MQ's needs no files: `qpubsub strmqbrk -m {name} -l psmigr.log --source ...`, and no step 1"
         yield "4. read `psmigr.log`"
         yield "5. `DISPLAY QMGR PSMODE PARENT`: PSMODE(ENABLED)" + (
             f", PARENT({plain(parent)})" if parent else ", no parent"
@@ -239,10 +247,13 @@ def _stream_topics(topology: Topology, order: list[str], cluster: str) -> Iterat
         for stream in streams:
             if stream in have:
                 yield f"    {qmgr}: ALTER TOPIC('{stream}') CLUSTER('{cluster}')"
+            elif stream in topology.levels.get(qmgr, ()):
+                yield f"    {qmgr}: its default stream has topics below {stream}, which would be the stream's (P09)."
+                yield f"    {qmgr}: Plan all again with another topic string for the stream: --prefix {stream}=..."
             else:
                 yield f"    {qmgr}: DEFINE QLOCAL('{stream}') DEFPSIST(YES)"
                 yield f"    {qmgr}: DEFINE TOPIC('{stream}') TOPICSTR('{stream}') WILDCARD(BLOCK) CLUSTER('{cluster}')"
-        missing = [stream for stream in streams if stream not in have]
+        missing = [each for each in streams if each not in have and each not in topology.levels.get(qmgr, ())]
         if missing:
             names = ["SYSTEM.BROKER.DEFAULT.STREAM", "SYSTEM.BROKER.ADMIN.STREAM", *have, *missing]
             listed = ", ".join(f"'{name}'" for name in names)

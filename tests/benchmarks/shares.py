@@ -3,7 +3,8 @@
 ``python -m tests.benchmarks.shares [--publications N] [--bridges N ...] [--durability full]``
 
 Each publication is for one subscriber. Each bridge may use one processor only, as in a container with one: so the table
-says what a bridge more brings, until the machine has no processor left. The publications are put on the stream queues
+says what a bridge more brings, until the machine has no processor left. The home is in PostgreSQL on the same machine,
+whose processes may use all processors. The publications are put on the stream queues
 while the bridges have their shares and wait (PSMODE(DISABLED)). The time is from PSMODE(ENABLED) until all of them are
 delivered.
 First, for comparison: all publications in one queue manager, which one ``run`` works for, on one processor too.
@@ -23,7 +24,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from commands.broker.objects import CONTROL_QUEUE
+from commands.config.home import PostgresqlHome
 from commands.qmgr.store import Durability, QueueManagerStore
+from tests.postgresql import empty, postgresql_server
 from tests.reliability.workload import put
 from tests.shared_workload import BridgeProcess, active_in, board_of, bridge_of, make_workload, stream_of
 from tests.waiting import until
@@ -33,7 +36,7 @@ TOPICS = 500
 _BATCH = 1_000
 
 
-def published(home: Path, names: Sequence[str], publications: int) -> None:
+def published(home: PostgresqlHome, names: Sequence[str], publications: int) -> None:
     """Put *publications* on the stream queues of *names*, as many on each."""
     each = publications // len(names)
     for name in names:
@@ -45,7 +48,7 @@ def published(home: Path, names: Sequence[str], publications: int) -> None:
                         put(unit, stream_of(name), psc, b"x" * 200, priority=0)
 
 
-def rate(home: Path, names: Sequence[str], publications: int, is_spread: Callable[[], bool]) -> float:
+def rate(home: PostgresqlHome, names: Sequence[str], publications: int, is_spread: Callable[[], bool]) -> float:
     """Publications a second, once *is_spread* says that the bridges have their parts."""
     with ExitStack() as stack:
         stores = {name: stack.enter_context(QueueManagerStore.open(home, name)) for name in names}
@@ -69,36 +72,33 @@ def set_psmode(store: QueueManagerStore, psmode: str) -> None:
         unit.save_definition(replace(unit.queue_manager(), psmode=psmode))
 
 
-def alone(publications: int, durability: str) -> float:
+def alone(home: PostgresqlHome, place: Path, publications: int, durability: str) -> float:
     """The same of one queue manager and one ``run``."""
-    with tempfile.TemporaryDirectory() as home:
-        names = make_workload(Path(home), 1)
-        words = [sys.executable, "-m", "commands.cli", "-q", "run", "-m", names[0], "--home", home]
-        limit = lambda: os.sched_setaffinity(0, {_cpu(0)})  # noqa: E731
-        process = subprocess.Popen([*words, "--durability", durability], preexec_fn=limit)  # noqa: PLW1509 - no threads
-        try:
-            return rate(Path(home), names, publications, lambda: active_in(Path(home), names[0]) is not None)
-        finally:
-            process.terminate()
-            process.wait()
+    names = make_workload(home, place, 1)
+    words = [sys.executable, "-m", "commands.cli", "-q", "run", "-m", names[0], "--home", home.url]
+    limit = lambda: os.sched_setaffinity(0, {_cpu(0)})  # noqa: E731
+    process = subprocess.Popen([*words, "--durability", durability], preexec_fn=limit)  # noqa: PLW1509 - no threads
+    try:
+        return rate(home, names, publications, lambda: active_in(home, names[0]) is not None)
+    finally:
+        process.terminate()
+        process.wait()
 
 
-def shared(publications: int, bridges: int, durability: str) -> float:
+def shared(home: PostgresqlHome, place: Path, publications: int, bridges: int, durability: str) -> float:
     """Of four shares, for which *bridges* work."""
-    with tempfile.TemporaryDirectory() as home:
-        names = make_workload(Path(home), SHARES)
-        options = ("--durability", durability)
-        started = [BridgeProcess(Path(home), *options, cpu=_cpu(n)) for n in range(bridges)]
+    names = make_workload(home, place, SHARES)
+    started = [BridgeProcess(home, place, "--durability", durability, cpu=_cpu(n)) for n in range(bridges)]
 
-        def is_spread() -> bool:
-            held = [bridge_of(active_in(Path(home), name)) for name in names]
-            return all(held.count(each.pid) == SHARES // bridges for each in started)
+    def is_spread() -> bool:
+        held = [bridge_of(active_in(home, name)) for name in names]
+        return all(held.count(each.pid) == SHARES // bridges for each in started)
 
-        try:
-            return rate(Path(home), names, publications, is_spread)
-        finally:
-            for each in started:
-                each.end()
+    try:
+        return rate(home, names, publications, is_spread)
+    finally:
+        for each in started:
+            each.end()
 
 
 def _cpu(number: int) -> int:
@@ -117,14 +117,19 @@ def main() -> None:
     print(f"{processors} processors, load {os.getloadavg()[0]:.1f}, commits {asked.durability}")
     print("| | publications/s | times one bridge |")
     print("|---|---|---|")
-    figure = alone(asked.publications, asked.durability)
-    print(f"| one queue manager, one `run` | {figure:,.0f} | |", flush=True)
-    first = 0.0
-    for bridges in asked.bridges:
-        figure = shared(asked.publications, bridges, asked.durability)
-        first = first or figure
-        name = f"{bridges} bridge{'s' if bridges > 1 else ''}"
-        print(f"| {SHARES} shares, {name} | {figure:,.0f} | {figure / first:.2f} |", flush=True)
+    settings = {"fsync": "on"} if asked.durability == "full" else {}
+    with postgresql_server(**settings) as server, tempfile.TemporaryDirectory() as directory:
+        os.environ["XDG_STATE_HOME"] = directory
+        home, place = server.home(), Path(directory)
+        figure = alone(home, place, asked.publications, asked.durability)
+        print(f"| one queue manager, one `run` | {figure:,.0f} | |", flush=True)
+        first = 0.0
+        for bridges in asked.bridges:
+            empty(home)
+            figure = shared(home, place, asked.publications, bridges, asked.durability)
+            first = first or figure
+            name = f"{bridges} bridge{'s' if bridges > 1 else ''}"
+            print(f"| {SHARES} shares, {name} | {figure:,.0f} | {figure / first:.2f} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -9,15 +9,7 @@ import pytest
 
 from commands.config.home import Home
 from tests.commands.scenario import Scenario
-from tests.postgresql import PostgresqlServer, empty, needs_postgresql, postgresql_server
-
-
-@pytest.fixture(scope="session")
-def postgresql(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresqlServer]:
-    """A server for all tests of the session; each leaves it empty."""
-    with postgresql_server() as server, pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
-        yield server
+from tests.postgresql import needs_postgresql
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=needs_postgresql)])
@@ -26,9 +18,7 @@ def home(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Home]:
     if request.param == "sqlite":
         yield tmp_path
         return
-    place = request.getfixturevalue("postgresql").home()
-    yield place
-    empty(place)
+    yield request.getfixturevalue("postgresql_home")
 
 
 @pytest.fixture

@@ -1,24 +1,18 @@
 """Mutated messages, and what has to hold of each: it decodes exactly, or is refused inside, and nothing else.
 
-A mutant is made from a seed by a random generator that its batch number seeds: the same number makes the same mutants
-on every machine. Half of them have the text of a folder, a string or a parameter changed and lengths that fit it, so
+Half of the mutants have the text of a folder, a string or a parameter changed and lengths that fit it, so
 that what reads text is reached; the others have their bytes changed, lengths included.
 """
 
 from __future__ import annotations
 
-import json
-import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Any, Final
 
-from commands.explain.reading import explained
 from commands.headers.registry import parse
 from rfh2 import (
-    CapturedMessage,
     CommandError,
     DecodeError,
     EncodeError,
@@ -31,13 +25,7 @@ from rfh2 import (
     decode_pcf,
     encode,
 )
-from rfh2.explain.form import json_line
 from rfh2.pcf import FORMATS
-
-# What a mutant may cost, in seconds of this thread: some thousand times what one does cost.
-LONGEST_S: Final = 1.0
-# Describing a message for people takes longer than all the rest.
-EXPLAIN_EVERY: Final = 40
 
 BYTES: Final = (0, 1, 2, 3, 4, 9, 10, 13, 0x20, 0x22, 0x26, 0x3B, 0x3C, 0x3E, 0x40, 0x7F, 0x80, 0xC0, 0xD8, 0xED, 0xFF)
 LONGS: Final = (
@@ -77,88 +65,26 @@ class Mutant:
     body: bytes
     mqmd: bytes | Mqmd | None
 
-    def __str__(self) -> str:
-        md = self.mqmd.encode() if isinstance(self.mqmd, Mqmd) else self.mqmd
-        captured = {"seq": 0, "queue": "Q", "md_hex": None if md is None else md.hex(), "body_hex": self.body.hex()}
-        return json.dumps(captured | {"case": "what broke"})
 
-
-@dataclass
-class Tally:
-    """What became of a batch. failures: mutants that broke a rule, as lines for ``found.jsonl``, with the rule."""
-
-    mutants: int = 0
-    decoded: int = 0
-    commands: int = 0
-    refused_commands: int = 0
-    slowest_s: float = 0.0
-    failures: list[str] = field(default_factory=list)
-
-    def __add__(self, other: Tally) -> Tally:
-        return Tally(
-            self.mutants + other.mutants,
-            self.decoded + other.decoded,
-            self.commands + other.commands,
-            self.refused_commands + other.refused_commands,
-            max(self.slowest_s, other.slowest_s),
-            self.failures + other.failures,
-        )
-
-
-def corpus(*files: Path) -> list[Mutant]:
-    """The seeds in *files*, as they are."""
-    lines = [json.loads(line) for file in files for line in file.read_text().splitlines()]
-    return [
-        Mutant(bytes.fromhex(line["body_hex"]), None if line["md_hex"] is None else bytes.fromhex(line["md_hex"]))
-        for line in lines
-    ]
-
-
-def hunt(seeds: Sequence[Mutant], batch: int, count: int) -> Tally:
-    """Try *count* mutants of *seeds*; batch: seeds the random generator."""
-    random, tally = Random(batch), Tally()
-    for number in range(count):
-        try_one(mutate(random, seeds), tally, in_words=number % EXPLAIN_EVERY == 0)
-    return tally
-
-
-def try_one(mutant: Mutant, tally: Tally, in_words: bool = True) -> None:
-    """Count what becomes of *mutant*, and note each rule that it breaks."""
-    start = time.thread_time()
+def check_message(body: bytes, mqmd: bytes | Mqmd | None) -> str:
+    """Decode and parse a message, and say what came of it. Raises AssertionError for a rule that is broken."""
+    size = len(body)
     try:
-        check_message(mutant, tally)
-        if in_words:
-            explain(mutant)
-    except Exception as error:  # whatever it is: it is what is looked for
-        tally.failures.append(f"{type(error).__name__}: {error}\n{mutant}")
-    took = time.thread_time() - start
-    tally.mutants += 1
-    tally.slowest_s = max(tally.slowest_s, took)
-    if took > LONGEST_S:
-        tally.failures.append(f"took {took:.1f} s\n{mutant}")
-
-
-def check_message(mutant: Mutant, tally: Tally) -> None:
-    """Decode and parse *mutant*, and count what comes of it. Raises AssertionError for a rule that is broken."""
-    body, size = mutant.body, len(mutant.body)
-    try:
-        message = decode(body, mutant.mqmd)
+        message = decode(body, mqmd)
     except DecodeError as error:
-        in_descriptor = error.header == "MQMD" and isinstance(mutant.mqmd, bytes)
-        _inside(error, max(size, len(mutant.mqmd)) if in_descriptor and isinstance(mutant.mqmd, bytes) else size)
-        return
-    tally.decoded += 1
+        in_descriptor = error.header == "MQMD" and isinstance(mqmd, bytes)
+        _inside(error, max(size, len(mqmd)) if in_descriptor and isinstance(mqmd, bytes) else size)
+        return "not decoded"
     assert encode(message) == body, "encode is not the inverse of decode"
     _read_everything(message, size)
     try:
         parse(message)
     except DecodeError as error:
         _inside(error, size)
-    except CommandError as error:
-        _answerable(error)
-        tally.refused_commands += 1
-    else:
-        tally.commands += 1
+        return "no command"
+    except CommandError:
+        return "command refused"
+    return "command"
 
 
 def _read_everything(message: Message, size: int) -> None:
@@ -192,19 +118,8 @@ def _pcf(data: bytes, ccsid: int, offset: int) -> None:
                     _inside(error, offset + len(data))
 
 
-def explain(mutant: Mutant) -> None:
-    """Describe *mutant* in words and as JSON."""
-    md = mutant.mqmd.encode() if isinstance(mutant.mqmd, Mqmd) else mutant.mqmd
-    hexes = {"md_hex": None if md is None else md.hex(), "body_hex": mutant.body.hex()}
-    json_line(explained(CapturedMessage(seq=1, queue="SYSTEM.BROKER.CONTROL.QUEUE", **hexes)).form("fuzz", 0))
-
-
 def _inside(error: DecodeError, size: int) -> None:
     assert 0 <= error.offset <= size, f"offset {error.offset} is outside of {size} bytes: {error}"
-
-
-def _answerable(error: CommandError) -> None:
-    assert error.reason > 0, f"no reason: {error}"
 
 
 def mutate(random: Random, seeds: Sequence[Mutant]) -> Mutant:

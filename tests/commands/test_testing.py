@@ -133,7 +133,7 @@ def _junit(made: Path, programs: Sequence[str], jars: Sequence[Path]) -> str:
     return ran.stdout + ran.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @needs_ibm_java
 @needs_junit
 def test_plain_java_with_junit(tmp_path: Path) -> None:

@@ -12,15 +12,17 @@ from commands.broker.objects import state_of
 from commands.broker.state import subscription_state
 from migrate import log, migmbbrk, strmqbrk
 from migrate.assemble import of_product
+from migrate.cli.cutover import applied
+from migrate.contents import content_bytes
 from migrate.fingerprint import fingerprint
 from migrate.legacy_state import LegacyState, Product
 from migrate.marker import Marker
 from migrate.plan import MigrationPlan, Phase, PlanOptions, Tool
-from migrate.plan_files import scripts
+from migrate.plan_files import plan_files
 from migrate.readers import read_sources
+from migrate.report import encoded, report_contents
 from migrate.target import Target
 from rfh2.message import encode
-from tests.migrate.in_memory import applied
 from tests.migrate.legacy_messages import NOW
 
 LEGACY = Path(__file__).parents[2] / "fixtures" / "legacy"
@@ -103,3 +105,19 @@ def told(target: Target) -> dict[str, Any]:
 def _is_born_with(name: str, value: dict[str, Any]) -> bool:
     fresh = {f"{kind} {name}": json.loads(state_of(d)) for (kind, name), d in Target.fresh("X").definitions.items()}
     return fresh.get(name) == value
+
+
+def report_files(found: dict[str, Any]) -> dict[str, bytes]:
+    """The report in all its forms, in memory."""
+    return {name: content_bytes(content) for name, content in report_contents(found).items()}
+
+
+def output_files(plan: MigrationPlan, target: Target) -> dict[str, bytes]:
+    """Scripts, messages and checklist, in memory."""
+    return {name: content_bytes(content) for name, content in encoded(plan_files(plan, target), {}).items()}
+
+
+def scripts(plan: MigrationPlan, target: Target) -> dict[str, str | bytes]:
+    """The same, texts as texts."""
+    contents = plan_files(plan, target).contents
+    return {name: each if isinstance(each, str) else content_bytes(each) for name, each in contents.items()}

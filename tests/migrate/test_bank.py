@@ -13,17 +13,16 @@ from commands.broker.objects import QueueManager
 from commands.qmgr.store import QueueManagerStore
 from migrate import embedded, migmbbrk, strmqbrk
 from migrate.assemble import of_product
+from migrate.cli.cutover import applied
 from migrate.ledger import Verdict
 from migrate.legacy_state import LegacyState, Product
 from migrate.plan import MigrationPlan, Phase, PlanOptions
-from migrate.plan_files import scripts
 from migrate.readers import read_sources
 from migrate.report.facts import facts
 from migrate.target import Target
 from streams.subscriptions import PublicationFormat
 from tests.migrate import bank
-from tests.migrate.cases import told
-from tests.migrate.in_memory import applied
+from tests.migrate.cases import scripts, told
 from tests.migrate.legacy_messages import NOW
 from tests.migrate.test_files import by_hand, comparable, run_files
 

@@ -448,7 +448,7 @@ def test_written_unloads_are_read_back(tmp_path: Path) -> None:
 def test_the_runbooks_of_a_topology(home: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     Ran("strmqbrk", home, "--rehearse", "--cluster", "DEMO", "--out", str(out), "--source", *SOURCES)
-    assert "`qpubsub strmqbrk -m BRANCH1 --source ...`" in (out / "runbook-hierarchy.md").read_text()
+    assert "`qpubsub strmqbrk -m BRANCH1 --rehearse --source ...`" in (out / "runbook-hierarchy.md").read_text()
     assert "QM1: ALTER TOPIC('Sport') CLUSTER('DEMO')" in (out / "runbook-cluster.md").read_text()
 
 

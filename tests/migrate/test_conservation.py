@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from migrate import log, migmbbrk, strmqbrk
+from migrate.cli.cutover import applied, broker_of
 from migrate.ledger import Severity, Verdict
 from migrate.legacy_state import LegacyState
 from migrate.marker import Marker
@@ -19,11 +20,11 @@ from migrate.plan import MigrationPlan, Phase, PlanOptions, Tool
 from migrate.plan_files import plan_files
 from migrate.report.facts import facts
 from migrate.report.html import page
-from migrate.report.outputs import report_files, text
+from migrate.report.outputs import text
 from migrate.target import Target, existing_target
 from rfh2.errors import MigrationError
 from tests.html_pages import check_page
-from tests.migrate.in_memory import applied, broker_of
+from tests.migrate.cases import report_files
 from tests.migrate.legacy_messages import NOW
 from tests.migrate.strategies import states
 

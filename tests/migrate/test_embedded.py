@@ -17,18 +17,17 @@ from commands.broker.objects import LocalQueue, QueueManager
 from commands.mqsc import parse
 from commands.qmgr.store import QueueManagerInUseError, QueueManagerStore
 from migrate import embedded, strmqbrk
+from migrate.cli.cutover import applied
 from migrate.contents import StagedFiles
 from migrate.legacy_state import LegacyRetained, LegacyState, LegacySubscription, Source, Stream
 from migrate.live.administrator import EmbeddedAdministrator
 from migrate.plan import MigrationPlan, PlanOptions, Tool
 from migrate.report.facts import facts
-from migrate.report.outputs import output_files, report_files
 from migrate.target import Target
 from rfh2 import Folder, Mqmd, Rfh2
 from rfh2.errors import MigrationError
 from streams.operations import RetainedStored
-from tests.migrate.cases import Case, told
-from tests.migrate.in_memory import applied
+from tests.migrate.cases import Case, output_files, report_files, told
 from tests.migrate.legacy_messages import NOW
 from tests.postgresql import needs_postgresql, postgresql_server
 
@@ -98,6 +97,13 @@ def test_undo_keeps_messages_that_have_come_since(store: QueueManagerStore) -> N
     assert [left.split(":")[0] for left in undone.left] == ["qlocal RESULTS.Q"]
     assert [message.body for message in store.browse("RESULTS.Q")] == [b"a publication"]
     assert [message.body for message in store.browse("OTHER.Q")] == [b"not of the migration"]
+
+
+def test_undo_names_the_transmission_queue_that_its_parent_needed(store: QueueManagerStore) -> None:
+    embedded.apply(store, planned(store)[0])
+    mqsc(store, "DEFINE QLOCAL(HQ)")
+    (line,) = (line for line in embedded.undo(store, Tool.STRMQBRK).left if "HQ" in line)
+    assert line.startswith("qlocal HQ: it was made after the migration, and holds 0 messages for a parent")
 
 
 def test_undo_names_what_others_have_changed_since(store: QueueManagerStore) -> None:
@@ -213,7 +219,7 @@ def test_backup_journal_and_outputs_are_their_owners(store: QueueManagerStore, t
     before = os.umask(mask)
     try:
         directory = embedded.apply(store, plan)
-        files = report_files(facts(plan, target)) | output_files(plan, target, {"runbook.md": "text"})
+        files = report_files(facts(plan, target)) | output_files(plan, target)
         StagedFiles(tmp_path / "out", files).publish()
     finally:
         os.umask(before)

@@ -21,13 +21,13 @@ from commands.broker.puts import PutKind
 from commands.mqsc.broker import Broker
 from migrate import strmqbrk, visibility
 from migrate.assemble import assemble
+from migrate.cli.cutover import applied, broker_of
 from migrate.plan import MigrationPlan, PlanOptions
 from migrate.readers import captures
 from migrate.target import Target
 from rfh2.captured import CapturedMessage
 from rfh2.captures import CaptureRecord
 from rfh2.message import decode
-from tests.migrate.in_memory import applied, broker_of
 from tests.migrate.legacy_messages import psc, publish, register, rfh1
 
 STREAMS = (DEFAULT_STREAM, "Sport", "Business")

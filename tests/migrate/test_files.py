@@ -13,9 +13,9 @@ from commands.mqsc import Administration, execute, parse
 from commands.mqsc.broker import Broker
 from commands.mqsc.equivalents import OperationContext
 from migrate import strmqbrk
+from migrate.cli.cutover import applied
 from migrate.legacy_state import LegacyState
 from migrate.plan import MigrationPlan, PlanOptions, Store
-from migrate.plan_files import scripts
 from migrate.subscription_files import define_sub, is_carried
 from migrate.target import Target
 from rfh2.captures import read_captures
@@ -28,8 +28,7 @@ from streams.subscriptions import (
     SubscriptionOptions,
     WildcardScheme,
 )
-from tests.migrate.cases import Case, told
-from tests.migrate.in_memory import applied
+from tests.migrate.cases import Case, scripts, told
 from tests.migrate.legacy_messages import NOW
 from tests.migrate.strategies import states
 

@@ -13,6 +13,7 @@ import pytest
 from commands.broker.objects import DEFAULT_STREAM
 from migrate import migmbbrk, strmqbrk
 from migrate.assemble import assemble, of_product
+from migrate.cli.cutover import applied, broker_of
 from migrate.legacy_state import Item, LegacyState, LegacySubscription, Product, Source
 from migrate.marker import Marker
 from migrate.plan import MigrationPlan, Phase, PlanOptions, Tool
@@ -21,7 +22,6 @@ from migrate.target import Target
 from rfh2.captured import CapturedMessage
 from rfh2.captures import CaptureRecord, write_captures
 from streams.subscriptions import PublicationFormat, WildcardScheme
-from tests.migrate.in_memory import applied, broker_of
 from tests.migrate.legacy_messages import NOW, psc, publish, register
 
 CHAR, TOPIC = WildcardScheme.CHAR, WildcardScheme.TOPIC

@@ -11,13 +11,17 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
+from migrate.assemble import assemble
 from migrate.legacy_state import (
     Access,
+    AclEntry,
     Item,
     LegacyAuthority,
     LegacyState,
     LegacySubscription,
+    Principal,
     Relation,
+    Source,
     StanzaAttribute,
     Unread,
 )
@@ -32,6 +36,7 @@ from rfh2.pcf_parameters import Cfin, Cfst, Parameter
 from streams.subscriptions import PublicationFormat, WildcardScheme
 from tests.migrate.legacy_messages import metatopic, psc, publish, register, rfh1
 
+SOURCE = Source(file="x")
 QMGR48 = "QM1".ljust(48)
 CORREL_ID = bytes.fromhex("414D5120514D31202020202020202020AABBCCDD20000101")
 
@@ -484,8 +489,8 @@ class TestAuthorities:
             "rem saveqmgr\n@rem authorities\n@echo off\n*setmqaut -m ${QM} -n Sport -t queue -p fred@dom +put\n"
             "setmqaut -m %QM% -n Sport -t queue -p fred@dom +put\n"
         )
-        found = list(authorities.read(text, "x"))
-        assert [(item.label, item.qmgr) for item in found] == [  # type: ignore[attr-defined]
+        found = assemble(authorities.read(text, "x"), "QM1").authorities
+        assert [(item.label, item.qmgr) for item in found] == [
             ("authority of principal fred on queue Sport", ""),
             ("authority of principal fred on queue Sport", ""),
         ]
@@ -496,10 +501,10 @@ class TestAuthorities:
             "SET AUTHREC PROFILE('Sport') OBJTYPE(QUEUE) +\n  PRINCIPAL('fred') AUTHADD(PUT,BROWSE) AUTHRMV(GET)\n",
             "profile:     Sport\nobject type: queue\nentity:      fred@box\ntype: principal\nauthority: put browse\n",
         ]
-        found = [item for text in texts for item in authorities.read(text, "x")]
+        found = assemble((item for text in texts for item in authorities.read(text, "x")), "QM1").authorities
         assert [item.label for item in found] == ["authority of principal fred on queue Sport"] * 3
-        assert {item.authorities for item in found} == {("PUT", "BROWSE")}  # type: ignore[attr-defined]
-        assert [item.removed for item in found] == [("GET",), ("GET",), ()]  # type: ignore[attr-defined]
+        assert {item.authorities for item in found} == {("PUT", "BROWSE")}
+        assert [item.removed for item in found] == [("GET",), ("GET",), ()]
 
     @pytest.mark.parametrize(
         ("record", "wanted"),
@@ -547,6 +552,36 @@ class TestAuthorities:
         assert authorities.looks_like(text)
         (found,) = authorities.read(text, "x")
         assert found.label == "authority of group readers on queue Sport"
+
+    @pytest.mark.parametrize("prompt", ["", "$ ", "C:\\>", "# /opt/mqm/bin/"])
+    def test_what_dspmqaut_printed_behind_its_command(self, prompt: str) -> None:
+        said = "Entity {} has the following authorizations for object {}:\n"
+        text = f"{prompt}dspmqaut -m QM1 -t queue -n Sport -g readers@dom\n"
+        text += f"{said.format('readers', 'Sport')}\tget\n\tbrowse\n"
+        text += f"{prompt}dspmqaut -m QM1 -t channel -n X -p fred\n{said.format('fred', 'X')}\tchg\n"
+        text += f"{prompt}dspmqaut -m QM1 -t qmgr -p fred\n{said.format('fred', 'QM1')}"
+        assert authorities.looks_like(text)
+        state = assemble(authorities.read(text, "x"), "QM1")
+        assert [(a.label, a.authorities) for a in state.authorities] == [
+            ("authority of group readers on queue Sport", ("GET", "BROWSE")),
+            ("authority of principal fred on qmgr ", ()),
+        ]
+        assert [(item.text, item.is_state) for item in state.unread] == [("authority on channel", False)]
+
+    def test_what_dspmqaut_printed_alone_does_not_say_of_what_it_is(self) -> None:
+        text = "Entity fred has the following authorizations for object Sport:\n\tget\nsetmqaut -n Q -t q -p one +put\n"
+        (cut, _) = authorities.read(text, "x")
+        assert isinstance(cut, Unread)
+        assert (cut.is_state, "amqoamd -s" in cut.why) == (True, True)
+
+    def test_whoever_has_authority_is_named_without_a_domain(self) -> None:
+        acl = AclEntry(source=SOURCE, topic="t", principal="DOM\\fred", subscribe=Access.ALLOW)
+        state = assemble([acl, Principal(source=SOURCE, name="fred@DOM", type="user", groups=("DOM\\g",))], "QM1")
+        assert (state.acl[0].principal, state.principals[0].name, state.principals[0].groups) == (
+            "fred",
+            "fred",
+            ("g",),
+        )
 
     def test_a_script_of_dmpmqcfg_whole(self) -> None:
         """Comments between continued lines, and commands about everything else, as dmpmqcfg -a writes them."""

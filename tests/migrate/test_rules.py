@@ -12,6 +12,7 @@ import pytest
 from commands.mqsc.attributes import QMGR
 from migrate import log, migmbbrk, strmqbrk
 from migrate.attributes import non_persistent_response
+from migrate.cli.cutover import applied
 from migrate.fingerprint import difference, fingerprint, labelled
 from migrate.known_problems import KNOWN
 from migrate.ledger import Fate, Result, Severity, Verdict
@@ -34,7 +35,6 @@ from migrate.plan import MigrationPlan, Phase, PlanOptions
 from migrate.target import Target, existing_target
 from streams.subscriptions import PublicationFormat, WildcardScheme
 from streams.topic_objects import DEFAULT_STREAM, QUEUE_NAMELIST, SUB_POINT_NAMELIST
-from tests.migrate.in_memory import applied
 from tests.migrate.legacy_messages import NOW, psc, publish
 
 MADE = Source(file="made", position=1)

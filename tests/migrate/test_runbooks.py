@@ -9,7 +9,7 @@ import pytest
 
 from migrate.checklist import checklist, plain
 from migrate.ledger import Fate, Reason, Severity, Verdict
-from migrate.legacy_state import LegacyState, Relation, Source, Stream
+from migrate.legacy_state import LegacyState, Publisher, Relation, Source, Stream
 from migrate.report.runbooks import check_topology, cluster_runbook, collective_runbook, hierarchy_runbook, topology_of
 from tests.migrate.cases import Case
 
@@ -60,7 +60,7 @@ def test_what_is_wrong_with_a_topology(states: list[LegacyState], ids: list[str]
 def test_7_4_1_the_runbook_of_a_hierarchy() -> None:
     text = hierarchy_runbook(topology_of(BANK))
     assert re.findall(r"^## (\w+)$", text, re.MULTILINE) == ["HQ", "LONDON", "PARIS", "LYON"]
-    assert "`qpubsub strmqbrk -m LONDON --source ...`" in text
+    assert "`qpubsub strmqbrk -m LONDON --target files --out LONDON -l psmigr.log --source ...`" in text
     assert "PSMODE(ENABLED), PARENT(PARIS)" in text
     assert "ACTIVE for HQ, LYON" in text
 
@@ -108,6 +108,17 @@ def test_8_6_the_runbook_of_a_collective() -> None:
     assert "QM3: DEFINE CHANNEL('TO.QM1') CHLTYPE(CLUSSDR)" in text
     assert all(f"{qmgr}: ALTER TOPIC(SYSTEM.BASE.TOPIC) CLUSTER('DEMO')" in text for qmgr in brokers.values())
     assert text.index("migmbbrk -c -o -b BRK3") < text.index("REFRESH QMGR TYPE(PROXYSUB)")
+
+
+def test_a_stream_that_a_default_stream_has_topics_below_is_not_made_there() -> None:
+    """P09: GLAS01's topics CB.RATES/... would become those of stream CB.RATES."""
+    taken = Publisher(source=MADE, topic="Rates/Libor")
+    paris = broker("PARIS", parent="HQ", streams=()).model_copy(update={"publishers": (taken,)})
+    text = cluster_runbook(topology_of([*BANK[:2], paris]), "DEMO")
+    assert "PARIS: its default stream has topics below Rates, which would be the stream's (P09)." in text
+    assert "PARIS: DEFINE TOPIC('Rates')" not in text
+    assert "PARIS: DEFINE TOPIC('News')" in text
+    assert "'SYSTEM.BROKER.ADMIN.STREAM', 'News')" in text
 
 
 def test_no_neighbours_no_plumbing() -> None:

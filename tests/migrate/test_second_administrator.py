@@ -30,9 +30,9 @@ from migrate.live.snapshot import LiveState, names, read_live, text
 from migrate.live.undoing import Undoing
 from migrate.plan import MigrationPlan, PlanOptions, Tool
 from migrate.planned_state import read_planned
-from migrate.report.outputs import output_files
 from rfh2 import Folder, Mqmd, Rfh2
 from streams.operations import Publication, RetainedStored
+from tests.migrate.cases import output_files
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 LIST = "SYSTEM.QPUBSUB.QUEUE.NAMELIST"
@@ -253,7 +253,7 @@ def _carried_out(live: LiveQueueManager, directory: Path, journal: Journal, seco
 def test_a_live_queue_manager(seed: int, tmp_path: Path) -> None:
     """By MQSC and loads; he acts between plan and apply too, which has to leave what he did to a list."""
     with _histories(tmp_path, seed) as (store, second):
-        files = output_files(_plan(store, rehearse=True), embedded.load(store), {})
+        files = output_files(_plan(store, rehearse=True), embedded.load(store))
         StagedFiles(tmp_path / "plan", files).publish()
         second.number = 50
         second.acts(second.random.randrange(2))

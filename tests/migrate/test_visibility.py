@@ -8,13 +8,13 @@ from unittest.mock import patch
 from hypothesis import given, strategies as st
 
 from migrate import strmqbrk, visibility
+from migrate.cli.cutover import applied
 from migrate.legacy_state import LegacyState, LegacySubscription, Publisher, Source, Stream, SubPoint
 from migrate.plan import MigrationPlan, PlanOptions
 from migrate.target import Target
 from streams.patterns import parse_pattern
 from streams.subscriptions import PublicationFormat, WildcardScheme
 from streams.topic_objects import DEFAULT_STREAM
-from tests.migrate.in_memory import applied
 from tests.migrate.legacy_messages import NOW
 
 MADE = Source(file="made.txt")

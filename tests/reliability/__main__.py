@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from runpy import run_module
 
-from tests.reliability import hostile, large, situations, transports
+from tests.reliability import hostile, situations, transports
 from tests.reliability.disk import disk
 from tests.reliability.figures import Table
 from tests.reliability.fuzz import FUZZ, TARGETS, kept, known, tried
@@ -46,10 +46,6 @@ def _hostile(options: argparse.Namespace) -> Sequence[Table]:
 
 def _fuzz(options: argparse.Namespace) -> Sequence[Table]:
     return [tried("Generated", _chosen(options, FUZZ), options.seed, _scale(options), options.found)]
-
-
-def _large(options: argparse.Namespace) -> Sequence[Table]:
-    return [large.all_recipes()]
 
 
 def _situations(options: argparse.Namespace) -> Sequence[Table]:
@@ -96,11 +92,12 @@ ATTACKS: dict[str, Attack] = {
     "disk": _disk,
     "hostile": _hostile,
     "fuzz": _fuzz,
-    "large": _large,
     "situations": _situations,
     "transports": _transports,
     "listener": _elsewhere({"listener_kills": ("--kills", "3", "--clients", "8")}),
-    "restarts": _elsewhere({"restarts": ("--restarts", "3", "--messages", "600")}),
+    "network": _elsewhere({"network_kills": ("--kills", "4")}),
+    "shared_tree": _elsewhere({"shared_tree_kills": ("--kills", "3")}),
+    "dynamic": _elsewhere({"dynamic": ("300",)}),
     "nats": _elsewhere({"nats_cuts": ("10",)}),
     "kafka": _elsewhere({"kafka_cuts": ("10",)}),
     "growth": _elsewhere({"growth": ("--largest-kib", "64"), "growth_streams": ()}),

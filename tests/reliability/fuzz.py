@@ -5,18 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from tests.reliability import fuzz_headers, fuzz_links, fuzz_stores, fuzz_topics, hostile, large
+from tests.reliability import fuzz_links, fuzz_stores, hostile
 from tests.reliability.corpus import HOSTILE
 from tests.reliability.figures import Table, counted
 from tests.reliability.trials import Tally, Target, again, hunt
 
-FUZZ: Final[tuple[Target, ...]] = (
-    *fuzz_headers.TARGETS,
-    *fuzz_topics.TARGETS,
-    *fuzz_stores.TARGETS,
-    *fuzz_links.TARGETS,
-)
-TARGETS: Final = {target.name: target for target in (*FUZZ, *hostile.TARGETS, *large.TARGETS)}
+FUZZ: Final[tuple[Target, ...]] = (*fuzz_stores.TARGETS, *fuzz_links.TARGETS)
+TARGETS: Final = {target.name: target for target in (*FUZZ, *hostile.TARGETS)}
 COLUMNS: Final = ("target", "what holds", "cases", "what came of them", "slowest")
 
 

@@ -1,26 +1,19 @@
-"""The queue store, with a clock that jumps and with damage; captured messages through every file format; MQSC."""
+"""The queue store, with a clock that jumps and with damage."""
 
 from __future__ import annotations
 
 import contextlib
-import io
 import sqlite3
 import tempfile
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
-from typing import Any, Final
+from typing import Final
 
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM, QueueManager
-from commands.mqsc.attributes import NAMELIST, QALIAS, QLOCAL, QMGR, SUB, TOPIC
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore
-from rfh2 import CapturedMessage, Mqmd, QPubSubError
-from rfh2.captures import FORMATS, read_captures, write_captures
-from rfh2.errors import CaptureError
-from tests.reliability import corpus
-from tests.reliability.hostile import run_script
+from rfh2 import QPubSubError
 from tests.reliability.trials import Json, Target
 from tests.reliability.workload import put
 
@@ -73,147 +66,6 @@ def _jumps(case: Json) -> str:
             assert len(there or []) == lasting, "a message that never expires is gone"
             store.load_state()
     return "held"
-
-
-def _messages(random: Random) -> Json:
-    found = []
-    for mutant in random.choices(corpus.commands(), k=random.randint(1, 4)):
-        md, body = mutant.mqmd, mutant.body
-        if random.random() < 0.3:
-            body = random.choice(
-                (b"", b"\n\n", b"#@#@#", b"A 00\n", body + b"\r\n", random.randbytes(20), b"* comment")
-            )
-        if isinstance(md, bytes) and random.random() < 0.2:
-            # A descriptor that is one, with other text in its fields.
-            md = md[:48] + random.choice((b"\xff", b"\0", b"\n", b"\x7f", b"'", b"\x85")) * 8 + md[56:]
-        names = ("Q", "A.B", "", "q q", "é", "x" * 48, "'", '"', "*", "\n")
-        found.append(
-            [
-                random.choice(names),
-                random.choice(names[:4]),
-                None if md is None or isinstance(md, Mqmd) else md.hex(),
-                body.hex(),
-            ]
-        )
-    return {
-        "format": random.choice([name for name, form in FORMATS.items() if form.writer is not None]),
-        "messages": found,
-    }
-
-
-def _through_files(case: Json) -> str:
-    """What a format says that it keeps is read as it was written; what it cannot hold is refused, not spoiled."""
-    form = FORMATS[case["format"]]
-    given = [
-        CapturedMessage(seq=seq, queue=queue, qmgr=qmgr or None, md_hex=md, body_hex=body)
-        for seq, (queue, qmgr, md, body) in enumerate(case["messages"], 1)
-    ][: 1 if form.name == "raw" else None]
-    refused: list[int] = []
-    target = io.BytesIO()
-
-    def refuse(message: CapturedMessage, _error: CaptureError) -> None:
-        refused.append(message.seq)
-
-    written = write_captures(given, target, form.name, refused=refuse)
-    kept = [message for message in given if message.seq not in refused]
-    assert written == len(kept)
-    target.seek(0)
-    back = [record.message for record in read_captures(target, form.name, name="case")]
-    fields = [name for name in ("queue", "qmgr", "body") if name in form.keeps]
-    assert [_kept(message, fields) for message in back] == [_kept(message, fields) for message in kept]
-    for before, after in zip(kept, back, strict=True):
-        # Formats other than these write the default descriptor where there is none.
-        if "md" in form.keeps and after is not None and (before.md is not None or form.name in ("jsonl", "parquet")):
-            same = _same_numbers if form.name == "qload" else bytes.__eq__
-            assert before.md == after.md or same(before.md, after.md), f"the descriptor of message {before.seq}"
-    return "all refused" if not kept else "some refused" if refused else "all kept"
-
-
-def _same_numbers(one: bytes, other: bytes) -> bool:
-    """Whether two descriptors differ in byte order and code page alone: an unload file has neither."""
-    plain = [replace(Mqmd.decode(md), order="little", charset="latin-1") for md in (one, other)]
-    return plain[0] == plain[1]
-
-
-def _kept(message: CapturedMessage | None, fields: list[str]) -> dict[str, Any]:
-    assert message is not None, "a record that was written cannot be read"
-    return {name: getattr(message, name) for name in fields}
-
-
-_KINDS: Final = {kind.word: kind for kind in (TOPIC, QLOCAL, QALIAS, NAMELIST, QMGR, SUB)}
-_VERBS: Final = ("DEFINE", "ALTER", "DELETE", "DISPLAY", "DIS", "CLEAR", "SET", "START", "REFRESH", "define", "*", "")
-_TARGETS: Final = (
-    *_KINDS,
-    "SBSTATUS",
-    "TPSTATUS",
-    "TOPICSTR",
-    "PUBSUB",
-    "AUTHREC",
-    "QUEUE",
-    "CHANNEL",
-    "NL",
-    "QL",
-    "é",
-)
-_TEXTS: Final = (
-    "A",
-    "'a b'",
-    "''",
-    "'it''s'",
-    "'",
-    "a/#",
-    "'#'",
-    "'+'",
-    "*",
-    "A*",
-    "YES",
-    "NO",
-    "0",
-    "-1",
-    "99999999999",
-    "ALL",
-    "'\n'",
-    "'x' 'y'",
-    "(",
-    "A, B",
-    "A,B,C",
-    ",",
-    "'é'",
-    "\0",
-    "UNLIMITED",
-    "ASPARENT",
-    "(A)",
-    "'%'",
-    "'a = 1'",
-    "'a ='",
-)
-_JOINS: Final = (" ", " ", " ", "  ", " +\n   ", " -\n", "\n", "\t", "", " * ", ";")
-
-
-_NEEDED: Final = {"TOPIC": ["TOPICSTR('a/b')"], "SUB": ["TOPICSTR('a')", "DEST(Q)"], "QALIAS": ["TARGET(Q)"]}
-
-
-def _soup(random: Random) -> Json:
-    lines = []
-    for _ in range(random.randint(1, 6)):
-        target = random.choice(_TARGETS if random.random() < 0.3 else tuple(_KINDS))
-        words = [
-            random.choice(_VERBS[:4] if random.random() < 0.9 else _VERBS),
-            f"{target}({random.choice(_TEXTS[:12])})",
-        ]
-        keywords = (
-            [attribute.keyword for attribute in _KINDS[target].attributes] if target in _KINDS else ["ALL", "TYPE"]
-        )
-        for keyword in random.sample(keywords, min(len(keywords), random.randrange(4))):
-            words.append(keyword if random.random() < 0.1 else f"{keyword}({random.choice(_TEXTS)})")
-        if random.random() < 0.2:
-            operator = random.choice(("LT", "EQ", "LK", "CT", "XX"))
-            words.append(f"WHERE({random.choice(keywords)} {operator} {random.choice(_TEXTS)})")
-        if words[0] == "DEFINE":
-            words += _NEEDED.get(target, [])
-        join = random.choice(_JOINS[:5] if random.random() < 0.9 else _JOINS)
-        lines.append(join.join(words))
-    return "\n".join(lines)
 
 
 _TABLES: Final = (
@@ -299,7 +151,5 @@ def _database(home: Path) -> Path:
 
 TARGETS: Final = (
     Target("clock", "a clock that jumps: no verb fails, nothing lasting is gone", _clock, _jumps, 600, 5.0),
-    Target("files", "every format gives back what it says that it keeps", _messages, _through_files, 8_000),
-    Target("mqsc", "any MQSC: every command is answered", _soup, run_script, 4_000),
     Target("damage", "a damaged database: read, or an error of the project's own", _damage, _damaged, 300, 5.0),
 )

@@ -73,7 +73,6 @@ BOUND: Final = 11.0
 FLOOR_S: Final = 0.04
 """Shorter times say more of the machine than of the reader."""
 SMALLEST: Final = 4096
-FAST_LARGEST: Final = 32 * 1024
 LARGEST: Final = 512 * 1024
 PATIENCE_S: Final = 2.0
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
 import signal
 import sys
@@ -29,7 +30,9 @@ from itertools import cycle, islice, pairwise
 from pathlib import Path
 from typing import Final
 
+from commands.config.home import PostgresqlHome
 from commands.qmgr.store import Durability, QueueManagerStore, StoreBusyError
+from tests.postgresql import postgresql_server
 from tests.reliability.figures import median_and_longest
 from tests.reliability.workload import put
 from tests.shared_workload import BridgeProcess, active_in, board_of, bridge_of, make_workload, stream_of
@@ -61,7 +64,7 @@ class Figures:
 class Publisher(threading.Thread):
     """Publishes numbers in one share, one in a unit of work, until it is stopped. published: how many are committed."""
 
-    def __init__(self, home: Path, qmgr: str, pause_s: float) -> None:
+    def __init__(self, home: PostgresqlHome, qmgr: str, pause_s: float) -> None:
         super().__init__(daemon=True)
         self._home, self._qmgr, self._pause_s = home, qmgr, pause_s
         self.ended, self.published = threading.Event(), 0
@@ -81,9 +84,9 @@ class Publisher(threading.Thread):
 class Trial:
     """The bridges, and what is published meanwhile."""
 
-    def __init__(self, home: Path, lease_s: float, pause_s: float) -> None:
-        self.home, self._lease_s = home, lease_s
-        self.names = make_workload(home, SHARES)
+    def __init__(self, home: PostgresqlHome, place: Path, lease_s: float, pause_s: float) -> None:
+        self.home, self._place, self._lease_s = home, place, lease_s
+        self.names = make_workload(home, place, SHARES)
         self.publishers = {name: Publisher(home, name, pause_s) for name in self.names}
         self.bridges = [self._begin() for _ in range(BRIDGES)]
         self._stack = ExitStack()
@@ -146,15 +149,16 @@ class Trial:
         return self._stores[name].depth(board_of(name))
 
     def _begin(self) -> BridgeProcess:
-        options = ("--durability", "normal", "--lease", str(self._lease_s))
-        return BridgeProcess(self.home, *options, lease_s=self._lease_s)
+        return BridgeProcess(self.home, self._place, "--durability", "normal", lease_s=self._lease_s)
 
 
-def trial(home: Path, takeovers: int, lease_s: float, seed: int = 1, pause_s: float = 0.02) -> Figures:
+def trial(
+    home: PostgresqlHome, place: Path, takeovers: int, lease_s: float, seed: int = 1, pause_s: float = 0.02
+) -> Figures:
     """Take a bridge out of service *takeovers* times. pause_s: between two publications in a share."""
     began, chance, moved = time.monotonic(), random.Random(seed), 0
     took: dict[str, list[float]] = {"kill": [], "stop": [], "end": []}
-    bridges = Trial(home, lease_s, pause_s)
+    bridges = Trial(home, place, lease_s, pause_s)
     try:
         until(bridges.is_spread, "each bridge to have its part")
         for publisher in bridges.publishers.values():
@@ -199,8 +203,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--lease", type=float, default=3.0)
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args(arguments)
-    with tempfile.TemporaryDirectory() as home:
-        seen = trial(Path(home), asked.takeovers, asked.lease, asked.seed)
+    with postgresql_server() as server, tempfile.TemporaryDirectory() as place:
+        os.environ["XDG_STATE_HOME"] = place
+        seen = trial(server.home(), Path(place), asked.takeovers, asked.lease, asked.seed)
     print(json.dumps(asdict(seen)))
     return int(bool(seen.lost or seen.twice or seen.out_of_order))
 

@@ -1,7 +1,6 @@
 """Situations that are large but allowed: each is caused, its result is checked, and what it costs is measured.
 
     python -m tests.reliability situations
-    python -m tests.reliability.situations --only fan-out --scale 0.1
 
 Each runs in a process of its own. Time is processor time. Memory is the most that the process had during the step, log
 the size of the write-ahead log after it. Commands are processed as ``qpubsub run`` does it, in the same process as the
@@ -10,9 +9,7 @@ programs that put and get.
 
 from __future__ import annotations
 
-import argparse
 import gc
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -379,19 +376,3 @@ def situations(scale: float = 1.0, names: Sequence[str] = tuple(SITUATIONS)) -> 
 def _row(name: str, step: Measured) -> tuple[str, ...]:
     sizes = (f"{size / 1e6:.0f} MB" for size in (step.memory_bytes, step.log_bytes))
     return (name, step.step, step.result, f"{step.seconds:.2f} s", *sizes)
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m tests.reliability.situations", description=(__doc__ or "").splitlines()[0]
-    )
-    parser.add_argument("--only", action="append", choices=list(SITUATIONS), help="this one, and others so named")
-    parser.add_argument("--scale", type=float, default=1.0, help="of the sizes (1)")
-    options = parser.parse_args()
-    table = situations(options.scale, options.only or tuple(SITUATIONS))
-    print(table.markdown())
-    return int(bool(table.broken))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -10,18 +10,10 @@ import pytest
 from tests.reliability.dynamic import come_and_go
 
 
-@pytest.mark.parametrize(
-    "count",
-    [pytest.param(300, id="a-few"), pytest.param(4_000, id="many", marks=pytest.mark.nightly)],
-)
-def test_nothing_is_left_of_those_who_came_and_went(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, count: int
-) -> None:
+def test_nothing_is_left_of_those_who_came_and_went(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     # pytest keeps each record of the log in memory, and each subscription that ends makes one.
     caplog.set_level(logging.WARNING, "qpubsub")
-    found = come_and_go(tmp_path, count)
+    found = come_and_go(tmp_path, 300)
     assert (found.missed, found.dead_letters, found.left) == (0, 0, {})
     assert list((tmp_path / "QM1").glob("connection-*")) == []
     assert found.during_calls < 1.1 * found.before_calls, found
-    if count >= 4_000:
-        assert found.grown_bytes < 10_000_000, found

@@ -9,16 +9,14 @@ from random import Random
 
 import pytest
 
-from tests.reliability import __main__ as program, hostile, kills, large
+from tests.reliability import __main__ as program, hostile
 from tests.reliability.corpus import HOSTILE, captures, commands, legacy, messages, scripts
-from tests.reliability.disk import disk
 from tests.reliability.fuzz import FUZZ, TARGETS, kept
-from tests.reliability.kills import Size
 from tests.reliability.trials import Tally, Target, again, attempt, hunt
 
 SEED = 20261122
 BOTH = (*FUZZ, *hostile.TARGETS)
-ROUNDS, MANY = 0.005, 0.03
+ROUNDS = 0.005
 
 
 def test_there_is_something_to_make_mutants_of() -> None:
@@ -37,59 +35,14 @@ def test_what_once_broke_something_does_not_break_it_again(path: Path) -> None:
 
 
 def test_what_is_kept_is_all_that_is_there() -> None:
-    assert len(kept()) > 30
+    assert len(kept()) > 20
     assert {path.suffix for path in HOSTILE.iterdir()} == {".json", ".md"}
 
 
 @pytest.mark.parametrize("target", BOTH, ids=lambda target: target.name)
 def test_some_cases(target: Target, tmp_path: Path) -> None:
-    _judge(hunt(target, SEED, max(1, int(target.rounds * ROUNDS)), tmp_path))
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("target", BOTH, ids=lambda target: target.name)
-def test_many_cases(target: Target, tmp_path: Path) -> None:
-    tally = hunt(target, SEED + 1, max(1, int(target.rounds * MANY)), tmp_path)
-    print(f"\n{target.name}: {tally.cases} cases, {dict(tally.outcomes)}, slowest {tally.slowest_s:.2f} s")
-    _judge(tally)
-    # A rule of which every case comes to the same says little; those that may, have one outcome only.
-    assert len(tally.outcomes) > 1 or target.name in ("exact", "clock", "put-run")
-
-
-def _judge(tally: Tally) -> None:
+    tally = hunt(target, SEED, max(1, int(target.rounds * ROUNDS)), tmp_path)
     assert not tally.broken, "\n".join(tally.broken)
-
-
-def test_large_inputs_are_all_kept() -> None:
-    names = {path.stem.removeprefix("large-") for path in kept() if path.stem.startswith("large-")}
-    assert names <= set(large.RECIPES)
-    assert len(names) >= 10
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize(
-    ("attack", "size"),
-    [
-        (kills.of_the_processor, Size(30, 3_600)),
-        (kills.of_run, Size(25, 5_000)),
-        (kills.of_put, Size(25, 5_000)),
-        (kills.of_get, Size(60, 20_000)),
-    ],
-    ids=["processor", "run", "put", "get"],
-)
-def test_many_kills(tmp_path: Path, attack: object, size: Size) -> None:
-    table = attack(tmp_path, size, SEED + 1)  # type: ignore[operator]
-    print(f"\n{table.markdown()}")
-    assert not table.broken
-
-
-@pytest.mark.nightly
-def test_a_disk_that_is_full_again_and_again() -> None:
-    table = disk(SEED, 0.3)
-    print(f"\n{table.markdown()}")
-    if "passed over" in table.rows[0][0]:
-        pytest.skip(table.rows[0][0])
-    assert not table.broken
 
 
 def _no_seven(case: int) -> str:
@@ -139,29 +92,24 @@ def test_what_takes_too_long_is_ended() -> None:
 
 def test_mutants_reach_what_they_are_for() -> None:
     """Were they all refused at the door, nothing behind it would be tried."""
-    decode = hunt(TARGETS["decode"], SEED, 1_000)
-    assert decode.outcomes["command"] > 50
-    assert decode.outcomes["command refused"] > 100
-    broker = hunt(TARGETS["broker"], SEED, 300)
-    assert broker.outcomes["ok"] >= 5
+    decode = hunt(TARGETS["decode"], SEED, 200)
+    assert decode.outcomes["command"] > 10
+    assert decode.outcomes["command refused"] > 20
+    broker = hunt(TARGETS["broker"], SEED, 100)
+    assert broker.outcomes["ok"] >= 1
 
 
 def test_the_program_prints_tables(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    arguments = ["fuzz", "--only", "topics", "--quick", "--found", str(tmp_path)]
+    arguments = ["fuzz", "--only", "nats-in", "--quick", "--found", str(tmp_path)]
     assert program.main(arguments) == 0
     printed = capsys.readouterr().out
-    assert "| topics |" in printed
+    assert "| nats-in |" in printed
     assert "seed 1" in printed
 
 
 def test_the_document_names_every_attack() -> None:
     text = (Path(__file__).parents[2] / "docs" / "reliability.md").read_text()
     assert [name for name in program.ATTACKS if not re.search(rf"tests\.reliability[ .]{name}", text)] == []
-
-
-def test_the_program_names_what_it_does_not_know() -> None:
-    with pytest.raises(SystemExit):
-        program.main(["nonsense"])
 
 
 def test_a_seeded_generator_makes_the_same_case_everywhere() -> None:

@@ -1,7 +1,6 @@
 """``qpubsub run`` killed again and again under a mixed load, over each transport: its own queues, MQTT, IBM MQ.
 
     python -m tests.reliability transports
-    python -m tests.reliability.transports --kills 1000
 
 Before each kill, programs put a burst of registrations, publications and requests; every publication has a number. The
 kill (SIGKILL) comes at a random moment of the work, at any time from the start of the process on. Every third time it
@@ -12,7 +11,6 @@ costs less than a second. At the end a subscriber must have seen every number on
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import random
@@ -275,20 +273,3 @@ def transports(kills: int, seed: int, names: Sequence[str] = tuple(TRANSPORTS)) 
                 if lost or (flow.once and (seen.twice or seen.late)):
                     broken.append(f"{transport.name}, {flow.name}: {lost} lost, {seen.twice} twice, {seen.late} late")
     return Table("Kills over all transports", COLUMNS, rows, broken)
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m tests.reliability.transports", description=(__doc__ or "").splitlines()[0]
-    )
-    parser.add_argument("--kills", type=int, default=1_000, help="in all (1,000)")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", action="append", choices=list(TRANSPORTS), help="this one, and others so named")
-    options = parser.parse_args()
-    table = transports(options.kills, options.seed, options.only or tuple(TRANSPORTS))
-    print(table.markdown())
-    return int(bool(table.broken))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -231,7 +231,6 @@ PIECES = [
 
 
 @given(path=st.sampled_from(PAGES), data=st.data())
-@settings(max_examples=4 * settings().max_examples)
 def test_a_damaged_page_gives_records_that_can_be_shown(path: Path, data: st.DataObject) -> None:
     page = bytearray(path.read_bytes())
     for _ in range(data.draw(st.integers(1, 4))):

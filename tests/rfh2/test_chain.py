@@ -1,4 +1,4 @@
-"""Header chains (wire formats, section 0): each header describes the next. Rows of docs/conformance.md: LSN-35."""
+"""Header chains (wire formats, section 0): each header describes the next."""
 
 from __future__ import annotations
 
@@ -39,7 +39,6 @@ def test_a_format_is_its_name_without_padding(fmt: str) -> None:
     assert kinds(raw + b"body", fmt) == (["MQRFH2"], len(raw))
 
 
-# docs/conformance.md: HDR-3
 @pytest.mark.rule("HDR-3")
 def test_several_mqrfh2s_and_a_dead_letter_header() -> None:
     parts: list[Header] = [Dlh(2053, format="MQHRF2"), Rfh2((PSC,), format="MQHRF2"), Rfh2(format="MQSTR")]

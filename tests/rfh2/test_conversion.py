@@ -1,7 +1,4 @@
-"""Data conversion: what MQGET with MQGMO_CONVERT makes of a message (rfh2.conversion).
-
-Rows of docs/conformance.md: LSN-30, LSN-31.
-"""
+"""Data conversion: what MQGET with MQGMO_CONVERT makes of a message (rfh2.conversion)."""
 
 from __future__ import annotations
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, strategies as st
 
 from rfh2 import decode, encode
 from rfh2.ccsid import ByteOrder
@@ -121,24 +120,6 @@ def test_what_is_no_such_header_is_refused_at_its_fault(decoder: Any, raw: bytes
 def test_a_value_that_does_not_fit_is_an_encode_error(header: Mde | Xqh) -> None:
     with pytest.raises(EncodeError):
         header.encode()
-
-
-@given(
-    data=st.data(),
-    order=st.sampled_from(["big", "little"]),
-    charset=st.sampled_from(["ascii", "cp500"]),
-    ccsid=st.sampled_from([0, 37, 500, 819, 1200, 1208]),
-)
-def test_any_bytes_in_the_fields_come_back(data: st.DataObject, order: ByteOrder, charset: str, ccsid: int) -> None:
-    def some(size: int) -> bytes:
-        return data.draw(st.binary(min_size=size, max_size=size))
-
-    raw = "XQH ".encode(charset) + (1).to_bytes(4, order) + some(96)
-    md_order: ByteOrder = data.draw(st.sampled_from(["big", "little"]))
-    raw += "MD  ".encode(data.draw(st.sampled_from(["ascii", "cp500"]))) + (1).to_bytes(4, md_order) + some(316)
-    assert decode_xqh(raw, 0, ccsid).encode() == raw
-    raw = "MDE ".encode(charset) + (2).to_bytes(4, order) + (72).to_bytes(4, order) + some(60)
-    assert decode_mde(raw, 0, ccsid).encode() == raw
 
 
 @pytest.mark.parametrize(

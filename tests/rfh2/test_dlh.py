@@ -6,7 +6,6 @@ import struct
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, strategies as st
 
 from rfh2.ccsid import ByteOrder
 from rfh2.dlh import Dlh, decode_dlh
@@ -64,10 +63,3 @@ def test_what_is_no_dead_letter_header_is_refused_at_its_fault(raw: bytes, offse
 def test_a_value_that_does_not_fit_is_an_encode_error(change: dict[str, object]) -> None:
     with pytest.raises(EncodeError):
         replace(Dlh(2053), **change).encode()  # type: ignore[arg-type]
-
-
-@given(st.binary(min_size=164, max_size=164), st.sampled_from(["big", "little"]), st.sampled_from([0, 37, 819, 1208]))
-def test_any_bytes_in_the_fields_come_back(rest: bytes, order: ByteOrder, ccsid: int) -> None:
-    for struc_id in (b"DLH ", "DLH ".encode("cp500")):
-        raw = struc_id + (1).to_bytes(4, order) + rest
-        assert decode_dlh(raw, 0, ccsid).encode() == raw

@@ -42,9 +42,8 @@ def edited(given: CapturedMessage, edit: Callable[[Json], object]) -> Message:
     return back(form).decode()
 
 
-@pytest.mark.parametrize(("source", "given"), [pytest.param(s, m, id=s) for s, m in fixture_messages()])
-def test_every_fixture_comes_back(source: str, given: CapturedMessage) -> None:
-    assert back(shown(given)) == given, source
+def test_every_fixture_comes_back() -> None:
+    assert [source for source, given in fixture_messages() if back(shown(given)) != given] == []
 
 
 @given(messages())

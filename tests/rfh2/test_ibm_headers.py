@@ -2,8 +2,6 @@
 
 One Java program answers all questions. Messages are generated: chains of headers in mixed encodings and code pages,
 and PCF with every kind of parameter.
-
-Rows of docs/conformance.md: LSN-32, LSN-33, LSN-37.
 """
 
 from __future__ import annotations

@@ -43,7 +43,6 @@ def ccsids_of(made: Message) -> tuple[int, ...]:
     return (made.mqmd.coded_char_set_id, *(header.coded_char_set_id for header in made.headers))
 
 
-# docs/conformance.md: HDR-15
 @pytest.mark.rule("HDR-15")
 @pytest.mark.parametrize(("before", "after"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
 def test_what_becomes_of_ccsids(before: tuple[int, ...], after: tuple[int, ...]) -> None:

@@ -7,11 +7,9 @@ from dataclasses import fields, replace
 from typing import Any
 
 import pytest
-from hypothesis import given, strategies as st
 
-from rfh2.ccsid import ByteOrder
 from rfh2.errors import DecodeError, EncodeError
-from rfh2.layouts import MQMD1, MQMD2
+from rfh2.layouts import MQMD2
 from rfh2.mqmd import Mqmd, decode_mqmd, name_of
 
 
@@ -136,27 +134,6 @@ def test_what_is_no_descriptor_is_refused_at_its_fault(raw: bytes, offset: int, 
 def test_a_value_that_does_not_fit_is_an_encode_error_and_never_cut(change: dict[str, Any]) -> None:
     with pytest.raises(EncodeError):
         replace(Mqmd(), **change).encode()
-
-
-@given(data=st.data(), order=st.sampled_from(["big", "little"]), ebcdic=st.booleans(), version=st.sampled_from([1, 2]))
-def test_any_bytes_in_the_fields_come_back(data: st.DataObject, order: ByteOrder, ebcdic: bool, version: int) -> None:
-    size = MQMD1.size if version == 1 else MQMD2.size
-    struc_id = "MD  ".encode("cp500" if ebcdic else "ascii")
-    raw = struc_id + version.to_bytes(4, order) + data.draw(st.binary(min_size=size - 8, max_size=size - 8))
-    md = Mqmd.decode(raw)
-    assert md.encode() == raw
-    assert Mqmd.decode(md.encode()) == md
-
-
-@given(raw=st.binary(max_size=400) | st.binary(max_size=400).map(lambda tail: b"MD  \1\0\0\0" + tail))
-def test_any_bytes_give_a_descriptor_or_a_decode_error_inside_them(raw: bytes) -> None:
-    offset, again = 0, raw
-    try:
-        again = Mqmd.decode(raw).encode()
-    except DecodeError as error:
-        offset = error.offset
-    assert 0 <= offset <= len(raw)
-    assert raw.startswith(again)
 
 
 def test_every_field_of_ibms_is_a_field_here() -> None:

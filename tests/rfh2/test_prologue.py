@@ -5,7 +5,6 @@ from __future__ import annotations
 import struct
 
 import pytest
-from hypothesis import given, strategies as st
 
 from rfh2.ccsid import ByteOrder
 from rfh2.chain import DECODERS
@@ -97,14 +96,3 @@ def test_what_is_no_such_header_is_refused_at_its_fault(kind: HeaderKind, versio
 def test_a_value_that_does_not_fit_is_an_encode_error(header: SteppedHeader) -> None:
     with pytest.raises(EncodeError):
         header.encode()
-
-
-@given(
-    kind=st.sampled_from(STEPPED_OVER), data=st.data(), order=st.sampled_from(["big", "little"]), ccsid=st.integers()
-)
-def test_any_bytes_in_the_fields_come_back(kind: HeaderKind, data: st.DataObject, order: ByteOrder, ccsid: int) -> None:
-    version = data.draw(st.sampled_from(sorted(kind.sizes)))
-    rest = data.draw(st.binary(min_size=kind.sizes[version] - 12))
-    for charset in ("ascii", "cp500"):
-        front = kind.struc_id.encode(charset) + version.to_bytes(4, order) + (12 + len(rest)).to_bytes(4, order)
-        assert decode_stepped(kind, front + rest, 0, ccsid).encode() == front + rest

@@ -281,58 +281,6 @@ def test_a_condition_is_true_false_or_unknown_as_it_means(piece: Piece[Truth], l
         assert compile_condition(condition, wanted)(lookup) is (piece.meaning(lookup) is wanted)
 
 
-OUTCOMES = st.fixed_dictionaries({name: st.sampled_from([True, False, None]) for name in "abc"}).map(lookup_of)
-EQUIVALENT = st.sampled_from(
-    [
-        ("double-negation", "NOT NOT a", "a"),
-        ("de-morgan-and", "NOT (a AND b)", "NOT a OR NOT b"),
-        ("de-morgan-or", "NOT (a OR b)", "NOT a AND NOT b"),
-        ("commutative-and", "a AND b", "b AND a"),
-        ("commutative-or", "a OR b", "b OR a"),
-        ("associative-and", "a AND (b AND c)", "(a AND b) AND c"),
-        ("associative-or", "a OR (b OR c)", "(a OR b) OR c"),
-        ("distributive-and", "a AND (b OR c)", "a AND b OR a AND c"),
-        ("distributive-or", "a OR b AND c", "(a OR b) AND (a OR c)"),
-        ("idempotent", "a AND a", "a OR a"),
-        ("identity", "a AND TRUE", "a OR FALSE"),
-        ("annihilator", "a AND FALSE", "FALSE AND a"),
-        ("absorption", "a OR a AND b", "a AND (a OR b)"),
-        ("equal", "a = TRUE", "NOT a <> TRUE"),
-        ("is-null", "NOT a IS NULL", "a IS NOT NULL"),
-        ("not-in", "a NOT IN ('x')", "NOT a IN ('x')"),
-    ]
-)
-
-
-@given(EQUIVALENT, OUTCOMES)
-def test_laws(law: tuple[str, str, str], lookup: Lookup) -> None:
-    """Equal in both directions: where the two are TRUE, and, negated, where they are FALSE."""
-    _, left, right = law
-    for wrapped in ("a = TRUE AND a = FALSE OR ({})", "a = TRUE AND a = FALSE OR NOT ({})"):
-        assert compile_selector(wrapped.format(left)).matches(lookup) is compile_selector(
-            wrapped.format(right)
-        ).matches(lookup)
-
-
-@given(numeric, numeric, numeric, PROPERTIES)
-def test_between_is_two_comparisons(
-    subject: Piece[Value | None], low: Piece[Value | None], high: Piece[Value | None], lookup: Lookup
-) -> None:
-    anchor = "a IS NULL AND a IS NOT NULL OR "
-    pairs = [
-        (
-            f"{subject.text} BETWEEN {low.text} AND {high.text}",
-            f"{subject.text} >= {low.text} AND {subject.text} <= {high.text}",
-        ),
-        (
-            f"{subject.text} NOT BETWEEN {low.text} AND {high.text}",
-            f"{subject.text} < {low.text} OR {subject.text} > {high.text}",
-        ),
-    ]
-    for short, long in pairs:
-        assert compile_selector(anchor + short).matches(lookup) is compile_selector(anchor + long).matches(lookup)
-
-
 @given(st.text(alphabet="ab_%\n", max_size=12), patterns)
 def test_like_is_what_it_says(value: str, pattern: str) -> None:
     selector = compile_selector(f"a LIKE {quoted(pattern)} ESCAPE '!'")

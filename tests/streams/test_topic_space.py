@@ -248,7 +248,6 @@ def test_scope(
     assert bool(receivers(space.apply(Subscribe(again, send_retained=True), now))) is delivered
 
 
-# docs/conformance.md: DIS-30
 @pytest.mark.rule("DIS-30")
 @pytest.mark.parametrize("by", ["Local", "SUBSCOPE(QMGR)", "scope ALL"])
 @pytest.mark.parametrize("foreign", [True, False])
@@ -531,7 +530,6 @@ def test_renewing_again_and_again_does_not_grow(space: TopicSpace, subscription:
     assert space.expire(now + timedelta(seconds=999)) == [SubscriptionRemoved(one)]
 
 
-# docs/conformance.md: PS-5
 @pytest.mark.rule("PS-5")
 def test_a_restart_restores_what_was_kept(
     space: TopicSpace, subscription: Make, publication: Publish, now: datetime

@@ -9,7 +9,7 @@ from commands.cli import main
 from tests.tour.pages import joined
 
 NOT_RUN = {
-    r"ibmmq://": "needs IBM MQ",
+    r"\b(ibm)?mq://": "needs IBM MQ",
     r"(mqtts?|nats|kafka)://broker": "needs a broker of that name",
     r"qpubsub sub ": "needs a processor that runs beside it",
     r"qpubsub estate (?!\\w+ missing)": "needs an estate, which docs/estate.md makes",

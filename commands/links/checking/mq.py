@@ -9,14 +9,35 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
+from commands.client.errors import MqError
 from commands.config.settings import QueuesConfig, TopicsConfig
 from commands.config.urls import Address
 from commands.links.checking.trees import CheckResult
-from commands.links.ibmmq.connection import Connection
-from commands.links.ibmmq.reasons import MqError
+from commands.links.ibmmq.connection import connection_to
 from rfh2.constants import MQPER_PERSISTENT, MQRC_NOT_AUTHORIZED, MQRC_UNKNOWN_OBJECT_NAME
-from rfh2.mqi_constants import MQRC_NO_RETAINED_MSG, MQRC_OBJECT_IN_USE, MQRC_SELECTOR_ERROR
+from rfh2.mqi_constants import (
+    MQOO_BROWSE,
+    MQOO_INPUT_EXCLUSIVE,
+    MQOO_INPUT_SHARED,
+    MQOO_INQUIRE,
+    MQRC_NO_RETAINED_MSG,
+    MQRC_OBJECT_IN_USE,
+    MQRC_SELECTOR_ERROR,
+    MQSO_CREATE,
+    MQSO_MANAGED,
+    MQSO_PUBLICATIONS_ON_REQUEST,
+    MQSO_WILDCARD_TOPIC,
+)
 from rfh2.mqmd import Mqmd
+from rfh2.pcf_admin_names import (
+    MQCA_DEAD_LETTER_Q_NAME,
+    MQCLRT_RETAINED,
+    MQIA_CURRENT_Q_DEPTH,
+    MQIA_INHIBIT_GET,
+    MQIACF_CLEAR_SCOPE,
+    MQIACF_CLEAR_TYPE,
+)
+from rfh2.pcf_names import MQCA_TOPIC_STRING
 
 _SYNCPOINT, _SET_ALL = 0x0002, 0x0800
 _MODEL_QUEUE: Final = "SYSTEM.DEFAULT.MODEL.QUEUE"
@@ -29,7 +50,7 @@ class MqCheck:
 
     def __init__(self, address: Address, config: QueuesConfig, user: str) -> None:
         self._qmgr, self._user, self._config, self._address = address.qmgr, user, config, address
-        self._connection = Connection(address, config, "qpubsub check")
+        self._connection = connection_to(address, config, "qpubsub check")
 
     def connect(self) -> CheckResult:
         """Whether there is a connection; every other test needs one. Raises ConfigError."""
@@ -93,16 +114,15 @@ class MqCheck:
         return CheckResult(subject, False, str(error), mend)
 
     def _input(self, name: str) -> CheckResult:
-        cmqc = self._connection.mq.CMQC
 
         def attempt() -> str:
-            handle = self._connection.queue(name, cmqc.MQOO_INPUT_SHARED | cmqc.MQOO_BROWSE | cmqc.MQOO_INQUIRE)
-            found = self._connection.inquire(handle, [cmqc.MQIA_INHIBIT_GET, cmqc.MQIA_CURRENT_Q_DEPTH])
+            handle = self._connection.queue(name, MQOO_INPUT_SHARED | MQOO_BROWSE | MQOO_INQUIRE)
+            found = self._connection.inquire(handle, [MQIA_INHIBIT_GET, MQIA_CURRENT_Q_DEPTH])
             self._connection.glance(handle, first=True)
-            self._connection.close_queue(name, cmqc.MQOO_INPUT_SHARED | cmqc.MQOO_BROWSE | cmqc.MQOO_INQUIRE)
-            if found[cmqc.MQIA_INHIBIT_GET]:
+            self._connection.close_queue(name, MQOO_INPUT_SHARED | MQOO_BROWSE | MQOO_INQUIRE)
+            if found[MQIA_INHIBIT_GET]:
                 raise MqError(f"MQGET from {name}", 2016, "GET_INHIBITED")
-            return f"{found[cmqc.MQIA_CURRENT_Q_DEPTH]} messages wait"
+            return f"{found[MQIA_CURRENT_Q_DEPTH]} messages wait"
 
         mends = {
             MQRC_UNKNOWN_OBJECT_NAME: (f"DEFINE QLOCAL('{name}') DEFPSIST(YES) SHARE",),
@@ -112,8 +132,8 @@ class MqCheck:
         return self._by_reason(f"queue {name}, for input", attempt, mends)
 
     def _record(self) -> CheckResult:
-        cmqc, name = self._connection.mq.CMQC, self._config.record_queue
-        options = cmqc.MQOO_INPUT_EXCLUSIVE | cmqc.MQOO_BROWSE
+        name = self._config.record_queue
+        options = MQOO_INPUT_EXCLUSIVE | MQOO_BROWSE
 
         def attempt() -> str:
             self._connection.queue(name, options)
@@ -129,8 +149,8 @@ class MqCheck:
         return self._by_reason(f"record queue {name}", attempt, mends)
 
     def _owed(self) -> CheckResult:
-        cmqc, name = self._connection.mq.CMQC, self._config.owed_queue
-        options = cmqc.MQOO_INPUT_SHARED | cmqc.MQOO_BROWSE
+        name = self._config.owed_queue
+        options = MQOO_INPUT_SHARED | MQOO_BROWSE
 
         def attempt() -> str:
             handle = self._connection.queue(name, options)
@@ -151,7 +171,7 @@ class MqCheck:
         return self._by_reason(f"queue {name}, for what cannot be delivered yet", attempt, mends)
 
     def _dead_letters(self) -> CheckResult:
-        selector = self._connection.mq.CMQC.MQCA_DEAD_LETTER_Q_NAME
+        selector = MQCA_DEAD_LETTER_Q_NAME
         try:
             name = str(self._connection.inquire_qmgr([selector])[selector])
         except MqError as error:
@@ -196,16 +216,16 @@ class MqCheck:
             self._connection.backout()
 
     def _subscribe(self, topic: str) -> str:
-        connection, cmqc = self._connection, self._connection.mq.CMQC
-        options = cmqc.MQSO_CREATE | cmqc.MQSO_NON_DURABLE | cmqc.MQSO_MANAGED | cmqc.MQSO_PUBLICATIONS_ON_REQUEST
-        made = connection.subscribe(topic, "", options | cmqc.MQSO_WILDCARD_TOPIC, None)
+        connection = self._connection
+        options = MQSO_CREATE | MQSO_MANAGED | MQSO_PUBLICATIONS_ON_REQUEST
+        made = connection.subscribe(topic, "", options | MQSO_WILDCARD_TOPIC, None)
         try:
             connection.request(made)
         except MqError as error:
             if error.reason != MQRC_NO_RETAINED_MSG:
                 raise
         finally:
-            connection.close_subscription(made, cmqc.MQCO_NONE, queue_too=True)
+            connection.close_subscription(made, 0, queue_too=True)
         return "allowed"
 
     def _publish(self, topic: str) -> str:
@@ -216,9 +236,8 @@ class MqCheck:
         return "allowed"
 
     def _clear(self, topic: str) -> str:
-        mq = self._connection.mq
-        parameters = {mq.CMQC.MQCA_TOPIC_STRING: topic, mq.CMQCFC.MQIACF_CLEAR_TYPE: mq.CMQCFC.MQCLRT_RETAINED}
-        self._connection.pcf("MQCMD_CLEAR_TOPIC_STRING", {**parameters, mq.CMQCFC.MQIACF_CLEAR_SCOPE: 1})
+        parameters = {MQCA_TOPIC_STRING: topic, MQIACF_CLEAR_TYPE: MQCLRT_RETAINED}
+        self._connection.pcf("MQCMD_CLEAR_TOPIC_STRING", {**parameters, MQIACF_CLEAR_SCOPE: 1})
         return "allowed"
 
     # What is found

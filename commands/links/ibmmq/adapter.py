@@ -15,6 +15,7 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Final
 
+from commands.client.errors import ConnectionLostError, MqError
 from commands.config.settings import TopicsConfig
 from commands.links.engine.adapter import (
     Engine,
@@ -34,7 +35,7 @@ from commands.links.engine.retained import TreeRetained
 from commands.links.engine.spool import Spool
 from commands.links.ibmmq.manager import MqMessages
 from commands.links.ibmmq.publications import native_of, put_for
-from commands.links.ibmmq.reasons import REFUSED, ConnectionLostError, MqError
+from commands.links.ibmmq.reasons import REFUSED
 from commands.links.ibmmq.spool import MqSpool
 from commands.links.ibmmq.tree import Selection, Tree
 from commands.links.ibmmq.unit import MqUnit

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from commands.client.errors import MqError
 from commands.config.settings import QueuesConfig
 from commands.config.urls import Address
-from commands.links.ibmmq.connection import Connection, Got
+from commands.links.ibmmq.connection import Got, connection_to
 from commands.links.ibmmq.input_queues import InputQueues
-from commands.links.ibmmq.reasons import MqError
 from rfh2.captured import CapturedMessage
 from rfh2.captures import put_time
-from rfh2.mqi_constants import MQRC_SYNCPOINT_LIMIT_REACHED
+from rfh2.mqi_constants import MQGMO_BROWSE_FIRST, MQOO_BROWSE, MQOO_INPUT_SHARED, MQRC_SYNCPOINT_LIMIT_REACHED
 from rfh2.mqmd import Mqmd, name_of
 
 _NO_TIME: Final = datetime.min.replace(tzinfo=UTC)
@@ -28,7 +28,7 @@ class MqCapture:
     """
 
     def __init__(self, address: Address, config: QueuesConfig, queues: Mapping[str, str], *, takes: bool) -> None:
-        self._connection = Connection(address, config, "qpubsub capture")
+        self._connection = connection_to(address, config, "qpubsub capture")
         self._qmgr, self._names, self._takes = address.qmgr, dict(queues), takes
         self._handles: list[tuple[str, Any]] = []
         # What was seen and may be there: the queue, the message's token there, and its descriptor.
@@ -42,8 +42,7 @@ class MqCapture:
     def connect(self) -> None:
         """Connect and open the queues."""
         self._connection.connect()
-        cmqc = self._connection.mq.CMQC
-        options = cmqc.MQOO_BROWSE | (cmqc.MQOO_INPUT_SHARED if self._takes else 0)
+        options = MQOO_BROWSE | (MQOO_INPUT_SHARED if self._takes else 0)
         self._handles = [(queue, self._connection.queue(queue, options)) for queue in self._names]
 
     def disconnect(self) -> None:
@@ -63,7 +62,7 @@ class MqCapture:
 
     def _look_at(self, queue: str, handle: Any, there: set[tuple[str, bytes, bytes]]) -> Iterator[CapturedMessage]:
         connection, first = self._connection, True
-        option = connection.mq.CMQC.MQGMO_BROWSE_FIRST
+        option = MQGMO_BROWSE_FIRST
         while (glance := connection.glance(handle, first)) is not None:
             first = False
             found = (queue, glance.token, glance.md)

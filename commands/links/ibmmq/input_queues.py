@@ -20,6 +20,7 @@ from typing import Any, Final
 
 from commands.links.ibmmq.connection import Connection, Got
 from rfh2.layouts import MQMD1
+from rfh2.mqi_constants import MQGMO_SYNCPOINT
 
 _PUT: Final = {name: slice(at, at + size) for name, at, size in MQMD1.spans() if name in ("PutDate", "PutTime")}
 
@@ -46,10 +47,9 @@ class InputQueues:
 
     def take(self) -> tuple[str, Got] | None:
         """The next message, got under syncpoint, and its queue; None where there is none."""
-        cmqc = self._connection.mq.CMQC
         begun = self._looks
         while (queue := self._first(begun)) is not None:
-            got = self._connection.get(queue.handle, cmqc.MQGMO_SYNCPOINT, token=queue.token)
+            got = self._connection.get(queue.handle, MQGMO_SYNCPOINT, token=queue.token)
             queue.looked = -1  # it has another first message now, whether this one was got or has expired
             if got is not None:
                 return queue.name, got

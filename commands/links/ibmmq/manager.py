@@ -13,18 +13,25 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Final, Self
 
+from commands.client.errors import ConnectionLostError, MqError
 from commands.config.settings import ConfigError, QueuesConfig
 from commands.config.urls import Address
 from commands.disk.errors import QueueManagerInUseError
 from commands.links.ibmmq.attributes import AttributeCache
-from commands.links.ibmmq.connection import Connection
-from commands.links.ibmmq.reasons import ConnectionLostError, MqError
+from commands.links.ibmmq.connection import Connection, connection_to
 from commands.links.ibmmq.record import LiveState, RecordError, UnitRecord, read_record
 from commands.links.ibmmq.undelivered import UndeliveredBefore
 from commands.links.ibmmq.unit import MqUnit, MqWorkUnit, put_record
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.undelivered import note_undelivered_elsewhere
-from rfh2.mqi_constants import MQRC_OBJECT_IN_USE
+from rfh2.mqi_constants import (
+    MQGMO_BROWSE_FIRST,
+    MQGMO_BROWSE_NEXT,
+    MQOO_BROWSE,
+    MQOO_INPUT_EXCLUSIVE,
+    MQOO_INPUT_SHARED,
+    MQRC_OBJECT_IN_USE,
+)
 from streams.operations import Effect
 
 _log = logging.getLogger("qpubsub.mq")
@@ -38,7 +45,7 @@ class MqMessages:
     """The messages of IBM MQ alone, for links: units of work without state. Not to be shared between threads."""
 
     def __init__(self, address: Address, config: QueuesConfig, application: str = "qpubsub") -> None:
-        self._connection = Connection(address, config, application)
+        self._connection = connection_to(address, config, application)
         self._queues = AttributeCache(self._connection)
         self._config, self._address = config, address
         self._unit: MqUnit | None = None
@@ -66,11 +73,10 @@ class MqMessages:
         """Wait until there is one on *queue*; whether there is. No unit of work may be open. Raises MqError."""
         if not self._connection.is_up:
             self.unit_of_work().commit()
-        cmqc = self._connection.mq.CMQC
         try:
-            handle = self._connection.queue(queue, cmqc.MQOO_INPUT_SHARED | cmqc.MQOO_BROWSE)
+            handle = self._connection.queue(queue, MQOO_INPUT_SHARED | MQOO_BROWSE)
             wait_ms = max(1, int(timeout_s * 1000))
-            return self._connection.get(handle, cmqc.MQGMO_BROWSE_FIRST, wait_ms=wait_ms) is not None
+            return self._connection.get(handle, MQGMO_BROWSE_FIRST, wait_ms=wait_ms) is not None
         except ConnectionLostError:
             self._connection.disconnect()
             raise
@@ -96,7 +102,7 @@ class MqQueueManager:
             why = f"the URL names queue manager {address.qmgr}, not {store.name}"
             raise ConfigError("--queues", why)
         self._store, self._address, self._config = store, address, config
-        self._connection = Connection(address, config)
+        self._connection = connection_to(address, config)
         self._queues = AttributeCache(self._connection)
         self._state = LiveState(store.database)
         self._owed = UndeliveredBefore(config.owed_queue)
@@ -168,7 +174,7 @@ class MqQueueManager:
                     return True
                 if handles:
                     wait_ms = max(1, int(min(left_s, _NAP_S) * 1000))
-                    option = self._connection.mq.CMQC.MQGMO_BROWSE_FIRST
+                    option = MQGMO_BROWSE_FIRST
                     if self._connection.get(handles[-1], option, wait_ms=wait_ms) is not None:
                         return True
                 else:
@@ -240,18 +246,18 @@ class MqQueueManager:
                 note_undelivered_elsewhere(unit.database, rows)
 
     def _read_record(self) -> UnitRecord | None:
-        cmqc, queue = self._connection.mq.CMQC, self._config.record_queue
+        queue = self._config.record_queue
         try:
-            handle = self._connection.queue(queue, cmqc.MQOO_INPUT_EXCLUSIVE | cmqc.MQOO_BROWSE)
+            handle = self._connection.queue(queue, MQOO_INPUT_EXCLUSIVE | MQOO_BROWSE)
         except MqError as error:
             if error.reason == MQRC_OBJECT_IN_USE:
                 raise QueueManagerInUseError(self.name, f"that has {queue} open") from error
             raise
         bodies: list[bytes] = []
-        option = cmqc.MQGMO_BROWSE_FIRST
+        option = MQGMO_BROWSE_FIRST
         while (got := self._connection.get(handle, option)) is not None:
             bodies.append(got.body)
-            option = cmqc.MQGMO_BROWSE_NEXT
+            option = MQGMO_BROWSE_NEXT
         return read_record(bodies)
 
 

@@ -1,44 +1,12 @@
-"""Reason codes of the MQI, grouped by what the bridge does about them."""
+"""Which of IBM MQ's reasons refuse one put, so that the dead-letter queue may take the message instead."""
 
 from __future__ import annotations
 
 from typing import Final
 
+from commands.client.errors import MqError
 from commands.disk.errors import MessageRefusedError, QueueError
 from rfh2.constants import MQRC_NOT_AUTHORIZED, MQRC_UNKNOWN_OBJECT_NAME
-from rfh2.errors import StoreError
-from rfh2.mqi_constants import (
-    MQRC_BACKED_OUT,
-    MQRC_CONNECTION_BROKEN,
-    MQRC_HCONN_ERROR,
-    MQRC_Q_MGR_NOT_AVAILABLE,
-    MQRC_UNEXPECTED_ERROR,
-)
-
-CONNECT: Final = "MQCONNX"
-
-
-# The connection cannot be used any more, or not for long: end it and make another one.
-BROKEN: Final = frozenset(
-    {
-        MQRC_CONNECTION_BROKEN,
-        MQRC_HCONN_ERROR,
-        MQRC_Q_MGR_NOT_AVAILABLE,
-        2161,  # Q_MGR_QUIESCING
-        2162,  # Q_MGR_STOPPING
-        MQRC_UNEXPECTED_ERROR,
-        2202,  # CONNECTION_QUIESCING
-        2203,  # CONNECTION_STOPPING
-        2223,  # Q_MGR_NOT_ACTIVE
-        2273,  # CONNECTION_ERROR
-        2537,  # CHANNEL_NOT_AVAILABLE
-        2538,  # HOST_NOT_AVAILABLE
-        2539,  # CHANNEL_CONFIG_ERROR
-        2548,  # RECONNECT_FAILED
-        2009,
-        2279,  # CHANNEL_STOPPED_BY_USER
-    }
-)
 
 # The put failed because of the queue or this message: the dead-letter queue may take the message instead.
 REFUSED: Final = {
@@ -80,48 +48,7 @@ REFUSED: Final = {
 }
 
 
-# The usual causes of a failed MQCONNX.
-CONNECTING: Final = {
-    2035: "user, password or channel authentication (CHLAUTH); AMQERR01.LOG says which",
-    2058: "the queue manager at that address has another name",
-    2059: "nothing listens there, or the queue manager is not running",
-    2085: "the queue manager's name is unknown to the client",
-    2393: "TLS: key repository, cipher or certificate",
-    2397: "TLS: the handshake failed",
-    2537: "the channel is stopped or in use to its limit",
-    2538: "the host does not answer",
-    2539: "the channel's definition does not fit, or there is none",
-    2540: "there is no such channel at the queue manager",
-}
-
 _OF_THE_MESSAGE: Final = frozenset({2005, 2010, 2013, 2026, 2027, 2029, 2030, 2031, 2047, 2048, 2050, 2149})
-
-
-class MqError(StoreError):
-    """IBM MQ refuses a call. reason: MQRC_*. what: the call and its object."""
-
-    def __init__(self, what: str, reason: int, name: str) -> None:
-        super().__init__(what, reason, name)
-        self.what, self.reason, self.name = what, reason, name
-
-    def __str__(self) -> str:
-        hint = CONNECTING.get(self.reason) if self.what.startswith(CONNECT) else None
-        return f"{self.what}: reason {self.reason} ({self.name})" + (f"; {hint}" if hint else "")
-
-
-class ConnectionLostError(MqError):
-    """The connection to the queue manager is lost, or must be ended; what was not committed is backed out."""
-
-
-class BackedOutError(MqError):
-    """MQCMIT backed out instead: nothing of the unit of work happened."""
-
-
-def failure(what: str, reason: int, name: str) -> MqError:
-    """The exception for a call that ended with *reason*, whose name is MQRC_ *name*."""
-    if reason in BROKEN:
-        return ConnectionLostError(what, reason, name)
-    return BackedOutError(what, reason, name) if reason == MQRC_BACKED_OUT else MqError(what, reason, name)
 
 
 def refusal(queue: str, error: MqError) -> QueueError | None:

@@ -20,15 +20,43 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
+from commands.client.errors import ConnectionLostError, MqError
 from commands.config.settings import TopicsConfig
 from commands.links.engine.command_from_native import NativePublication
 from commands.links.engine.retained import TreeRetained
 from commands.links.ibmmq.connection import Connection
 from commands.links.ibmmq.manager import MqMessages
 from commands.links.ibmmq.publications import MARK, native_of
-from commands.links.ibmmq.reasons import ConnectionLostError, MqError
 from rfh2.errors import DecodeError, StoreError
-from rfh2.mqi_constants import MQRC_NO_RETAINED_MSG, MQRC_NO_SUBSCRIPTION
+from rfh2.mqi_constants import (
+    MQCO_KEEP_SUB,
+    MQCO_REMOVE_SUB,
+    MQGMO_NO_SYNCPOINT,
+    MQOO_BROWSE,
+    MQOO_INPUT_SHARED,
+    MQRC_NO_RETAINED_MSG,
+    MQRC_NO_SUBSCRIPTION,
+    MQSO_CREATE,
+    MQSO_DURABLE,
+    MQSO_GROUP_SUB,
+    MQSO_MANAGED,
+    MQSO_NEW_PUBLICATIONS_ONLY,
+    MQSO_PUBLICATIONS_ON_REQUEST,
+    MQSO_RESUME,
+    MQSO_SET_CORREL_ID,
+    MQSO_WILDCARD_CHAR,
+    MQSO_WILDCARD_TOPIC,
+)
+from rfh2.pcf_admin_names import (
+    MQCACF_DESTINATION,
+    MQCACF_SUB_NAME,
+    MQCLRS_GLOBAL,
+    MQCLRS_LOCAL,
+    MQCLRT_RETAINED,
+    MQIACF_CLEAR_SCOPE,
+    MQIACF_CLEAR_TYPE,
+)
+from rfh2.pcf_names import MQCA_TOPIC_STRING
 from streams.subscriptions import WildcardScheme
 
 _log = logging.getLogger("qpubsub.mq")
@@ -79,13 +107,12 @@ class Tree:
     def subscribe(self, selection: Selection) -> None:
         """Subscribe to it at the tree."""
         with self._connected() as connection:
-            cmqc = connection.mq.CMQC
-            options = cmqc.MQSO_CREATE | cmqc.MQSO_RESUME | cmqc.MQSO_DURABLE | cmqc.MQSO_GROUP_SUB
-            options |= cmqc.MQSO_SET_CORREL_ID | cmqc.MQSO_NEW_PUBLICATIONS_ONLY | _wildcard(connection, selection)
+            options = MQSO_CREATE | MQSO_RESUME | MQSO_DURABLE | MQSO_GROUP_SUB
+            options |= MQSO_SET_CORREL_ID | MQSO_NEW_PUBLICATIONS_ONLY | _wildcard(selection)
             name, selector = selection.name(self.bridge), f"{MARK} IS NULL OR {MARK} <> '{self.bridge}'"
             queue = self._incoming(connection)
             made = connection.subscribe(selection.topic_string, name, options, queue, selector, _GROUP)
-            connection.close_subscription(made, cmqc.MQCO_KEEP_SUB)
+            connection.close_subscription(made, MQCO_KEEP_SUB)
 
     def existing(self) -> list[str]:
         """The names of the subscriptions of this link that the queue manager has.
@@ -94,16 +121,15 @@ class Tree:
         publication first would keep it from the other one.
         """
         with self._connected() as connection:
-            cfc = connection.mq.CMQCFC
             try:
-                found = connection.pcf("MQCMD_INQUIRE_SUBSCRIPTION", {cfc.MQCACF_SUB_NAME: f"{_OURS} *"})
+                found = connection.pcf("MQCMD_INQUIRE_SUBSCRIPTION", {MQCACF_SUB_NAME: f"{_OURS} *"})
             except MqError as error:
                 if error.reason == MQRC_NO_SUBSCRIPTION:
                     return []
                 raise
             names = []
             for each in found:
-                name, queue = (_text(each.get(key)) for key in (cfc.MQCACF_SUB_NAME, cfc.MQCACF_DESTINATION))
+                name, queue = (_text(each.get(key)) for key in (MQCACF_SUB_NAME, MQCACF_DESTINATION))
                 if name.startswith(f"{_OURS} {self.bridge} "):
                     names.append(name)
                 elif queue == self._config.in_queue:
@@ -113,30 +139,28 @@ class Tree:
     def unsubscribe(self, name: str) -> None:
         """End the subscription of this name; do nothing if there is none."""
         with self._connected() as connection:
-            cmqc = connection.mq.CMQC
             try:
-                options = cmqc.MQSO_RESUME | cmqc.MQSO_DURABLE
+                options = MQSO_RESUME | MQSO_DURABLE
                 resumed = connection.subscribe("", name, options, self._incoming(connection))
-                connection.close_subscription(resumed, cmqc.MQCO_REMOVE_SUB)
+                connection.close_subscription(resumed, MQCO_REMOVE_SUB)
             except ConnectionLostError:
                 raise
             except MqError as error:
                 if error.reason == MQRC_NO_SUBSCRIPTION:
                     return
-                connection.pcf("MQCMD_DELETE_SUBSCRIPTION", {connection.mq.CMQCFC.MQCACF_SUB_NAME: name})
+                connection.pcf("MQCMD_DELETE_SUBSCRIPTION", {MQCACF_SUB_NAME: name})
 
     def retained(self, selection: Selection) -> TreeRetained:
         """What is retained under it now."""
         with self._connected() as connection:
-            cmqc = connection.mq.CMQC
-            options = cmqc.MQSO_CREATE | cmqc.MQSO_NON_DURABLE | cmqc.MQSO_MANAGED | cmqc.MQSO_PUBLICATIONS_ON_REQUEST
-            asked = connection.subscribe(selection.topic_string, "", options | _wildcard(connection, selection), None)
+            options = MQSO_CREATE | MQSO_MANAGED | MQSO_PUBLICATIONS_ON_REQUEST
+            asked = connection.subscribe(selection.topic_string, "", options | _wildcard(selection), None)
             natives: list[NativePublication] = []
             topics: set[str] = set()
             try:
                 for _ in range(_requested(connection, asked)):
-                    queue = asked.subscription.get_sub_queue()
-                    got = connection.get(queue, cmqc.MQGMO_NO_SYNCPOINT, wait_ms=_ANSWER_MS)
+                    queue = asked.queue
+                    got = connection.get(queue, MQGMO_NO_SYNCPOINT, wait_ms=_ANSWER_MS)
                     if got is None:
                         raise StoreError("IBM MQ has not sent all that it retains")
                     # What cannot be read is passed over, and logged: no RegSub may fail because of it.
@@ -147,16 +171,15 @@ class Tree:
                             natives.append(native)
             finally:
                 with suppress(MqError):
-                    connection.close_subscription(asked, cmqc.MQCO_NONE, queue_too=True)
+                    connection.close_subscription(asked, 0, queue_too=True)
             return TreeRetained(tuple(natives), frozenset(topics))
 
     def clear(self, topic_string: str, local: bool) -> None:
         """Clear what is retained there, in this queue manager alone or in its network too."""
         with self._connected() as connection:
-            cmqc, cfc = connection.mq.CMQC, connection.mq.CMQCFC
-            scope = cfc.MQCLRS_LOCAL if local else cfc.MQCLRS_GLOBAL
-            parameters = {cmqc.MQCA_TOPIC_STRING: topic_string, cfc.MQIACF_CLEAR_TYPE: cfc.MQCLRT_RETAINED}
-            connection.pcf("MQCMD_CLEAR_TOPIC_STRING", {**parameters, cfc.MQIACF_CLEAR_SCOPE: scope})
+            scope = MQCLRS_LOCAL if local else MQCLRS_GLOBAL
+            parameters = {MQCA_TOPIC_STRING: topic_string, MQIACF_CLEAR_TYPE: MQCLRT_RETAINED}
+            connection.pcf("MQCMD_CLEAR_TOPIC_STRING", {**parameters, MQIACF_CLEAR_SCOPE: scope})
 
     def call(self) -> None:
         """Have the queue manager answer something that changes nothing (MQCMIT)."""
@@ -168,8 +191,7 @@ class Tree:
         self._messages.close()
 
     def _incoming(self, connection: Connection) -> Any:
-        cmqc = connection.mq.CMQC
-        return connection.queue(self._config.in_queue, cmqc.MQOO_INPUT_SHARED | cmqc.MQOO_BROWSE)
+        return connection.queue(self._config.in_queue, MQOO_INPUT_SHARED | MQOO_BROWSE)
 
     @contextmanager
     def _connected(self) -> Iterator[Connection]:
@@ -206,7 +228,6 @@ def _requested(connection: Connection, asked: Any) -> int:
         raise
 
 
-def _wildcard(connection: Connection, selection: Selection) -> int:
-    cmqc = connection.mq.CMQC
+def _wildcard(selection: Selection) -> int:
     by_characters = selection.wildcard is WildcardScheme.CHAR
-    return int(cmqc.MQSO_WILDCARD_CHAR if by_characters else cmqc.MQSO_WILDCARD_TOPIC)
+    return int(MQSO_WILDCARD_CHAR if by_characters else MQSO_WILDCARD_TOPIC)

@@ -28,14 +28,22 @@ from datetime import UTC, datetime
 from struct import Struct
 from typing import Any, Final
 
+from commands.client.errors import MqError
 from commands.disk.errors import QueueError, UndeliverableError
 from commands.links.ibmmq.connection import Connection, Got
-from commands.links.ibmmq.reasons import MqError
 from commands.qmgr.backlog import destination, lane_of
 from commands.qmgr.store.port import StoredMessage
 from rfh2.constants import MQPER_NOT_PERSISTENT, MQPER_PERSISTENT, MQRC_UNKNOWN_OBJECT_NAME
 from rfh2.errors import StoreError
-from rfh2.mqi_constants import MQRC_GET_INHIBITED, MQRC_SYNCPOINT_LIMIT_REACHED
+from rfh2.mqi_constants import (
+    MQGMO_BROWSE_FIRST,
+    MQGMO_BROWSE_NEXT,
+    MQGMO_SYNCPOINT,
+    MQOO_BROWSE,
+    MQOO_INPUT_SHARED,
+    MQRC_GET_INHIBITED,
+    MQRC_SYNCPOINT_LIMIT_REACHED,
+)
 from rfh2.mqmd import Mqmd, decode_mqmd, name_of
 
 _log = logging.getLogger("qpubsub.mq")
@@ -170,9 +178,9 @@ class UndeliveredOnQueue:
 
     def first(self, queue: str, limit: int, now: datetime) -> Iterator[StoredMessage]:
         del now  # the queue manager's clock
-        cmqc, correl_id = self._connection.mq.CMQC, _correl_id(queue)
+        correl_id = _correl_id(queue)
         for seq in range(limit):
-            option = cmqc.MQGMO_BROWSE_NEXT if seq else cmqc.MQGMO_BROWSE_FIRST
+            option = MQGMO_BROWSE_NEXT if seq else MQGMO_BROWSE_FIRST
             with self._reading():
                 got = self._connection.get(self._handle(), option, correl_id=correl_id)
             if got is None:
@@ -223,10 +231,9 @@ class UndeliveredOnQueue:
                 count += 1
 
     def _take(self, token: bytes) -> None:
-        cmqc = self._connection.mq.CMQC
         try:
             with self._calling(self._before.queue):
-                self._connection.get(self._handle(), cmqc.MQGMO_SYNCPOINT, token=token)
+                self._connection.get(self._handle(), MQGMO_SYNCPOINT, token=token)
         except MqError as error:
             if error.reason == MQRC_SYNCPOINT_LIMIT_REACHED:
                 raise UndeliverableError(f"{error}: MAXUMSGS is too low for all that is to be delivered") from error
@@ -260,8 +267,7 @@ class UndeliveredOnQueue:
 
 def opened(connection: Connection, queue: str) -> Any:
     """The queue that keeps what is undelivered. Raises MqError."""
-    cmqc = connection.mq.CMQC
-    return connection.queue(queue, cmqc.MQOO_INPUT_SHARED | cmqc.MQOO_BROWSE)
+    return connection.queue(queue, MQOO_INPUT_SHARED | MQOO_BROWSE)
 
 
 def _correl_id(queue: str) -> bytes:

@@ -16,12 +16,13 @@ from typing import Any, Final, Self
 from commands.broker.counts import Counting
 from commands.broker.descriptor import default_descriptor
 from commands.broker.objects import Definition, LocalQueue
+from commands.client.errors import BackedOutError, ConnectionLostError, MqError
 from commands.config.settings import QueuesConfig
 from commands.disk.errors import UndeliverableError, UnitOfWorkFullError, UnknownQueueError
 from commands.links.ibmmq.attributes import AttributeCache, QueueAttributes
 from commands.links.ibmmq.connection import Connection, Got
 from commands.links.ibmmq.input_queues import InputQueues
-from commands.links.ibmmq.reasons import BackedOutError, ConnectionLostError, MqError, refusal
+from commands.links.ibmmq.reasons import refusal
 from commands.links.ibmmq.record import FORMAT, LiveState, UnitRecord
 from commands.links.ibmmq.undelivered import UndeliveredBefore, UndeliveredOnQueue, put_at
 from commands.qmgr.store.port import LoadedState, StoredMessage
@@ -29,8 +30,18 @@ from commands.qmgr.store.undelivered import note_undelivered_elsewhere
 from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
 from rfh2.constants import MQPER_PERSISTENT, MQRC_UNKNOWN_OBJECT_NAME
 from rfh2.errors import StoreError
-from rfh2.mqi_constants import MQRC_SYNCPOINT_LIMIT_REACHED
+from rfh2.mqi_constants import (
+    MQGMO_BROWSE_FIRST,
+    MQGMO_BROWSE_NEXT,
+    MQGMO_SYNCPOINT,
+    MQOO_BROWSE,
+    MQOO_INPUT_EXCLUSIVE,
+    MQOO_INPUT_SHARED,
+    MQOO_INQUIRE,
+    MQRC_SYNCPOINT_LIMIT_REACHED,
+)
 from rfh2.mqmd import Mqmd, name_of
+from rfh2.pcf_admin_names import MQIA_CURRENT_Q_DEPTH
 from streams.operations import Delivery, Effect, RetainedPublication
 
 _log = logging.getLogger("qpubsub.mq")
@@ -55,7 +66,6 @@ class MqUnit:
     ) -> None:
         self._connection, self._queues, self._config = connection, queues, config
         self._numbers, self._end = numbers, end
-        self._cmqc = connection.mq.CMQC
         self._inputs: tuple[tuple[str, ...], InputQueues] | None = None
         self._is_open, self._failed = True, False
 
@@ -63,7 +73,7 @@ class MqUnit:
 
     def get(self, queue: str) -> StoredMessage | None:
         with self._calling(queue):
-            got = self._connection.get(self._input(queue), self._cmqc.MQGMO_SYNCPOINT)
+            got = self._connection.get(self._input(queue), MQGMO_SYNCPOINT)
             return None if got is None else self._stored(queue, got)
 
     def get_next(self, queues: Sequence[str]) -> StoredMessage | None:
@@ -113,11 +123,11 @@ class MqUnit:
 
     def browse(self, queue: str) -> Iterator[StoredMessage]:
         with self._calling(queue):
-            handle = self._connection.queue(queue, self._cmqc.MQOO_BROWSE)
+            handle = self._connection.queue(queue, MQOO_BROWSE)
         first = True
         while True:
             with self._calling(queue):
-                option = self._cmqc.MQGMO_BROWSE_FIRST if first else self._cmqc.MQGMO_BROWSE_NEXT
+                option = MQGMO_BROWSE_FIRST if first else MQGMO_BROWSE_NEXT
                 got = self._connection.get(handle, option)
             if got is None:
                 return
@@ -129,8 +139,8 @@ class MqUnit:
         if found is None:
             raise UnknownQueueError(queue)
         with self._calling(queue):
-            handle = self._connection.queue(queue, self._cmqc.MQOO_INQUIRE)
-            depth = self._cmqc.MQIA_CURRENT_Q_DEPTH
+            handle = self._connection.queue(queue, MQOO_INQUIRE)
+            depth = MQIA_CURRENT_Q_DEPTH
             return int(self._connection.inquire(handle, [depth])[depth])
 
     def clear_queue(self, queue: str) -> int:
@@ -236,7 +246,7 @@ class MqUnit:
         return [] if self._inputs is None else [handle for _, handle in self._inputs[1].handles]
 
     def _input(self, queue: str) -> Any:
-        return self._connection.queue(queue, self._cmqc.MQOO_INPUT_SHARED | self._cmqc.MQOO_BROWSE)
+        return self._connection.queue(queue, MQOO_INPUT_SHARED | MQOO_BROWSE)
 
     def _readable(self, queues: Sequence[str]) -> Iterator[tuple[str, Any]]:
         for queue in queues:
@@ -398,9 +408,9 @@ class MqWorkUnit(MqUnit):
         return found is not None and found.is_temporary
 
     def _put_record(self) -> None:
-        cmqc, queue = self._cmqc, self._config.record_queue
-        handle = self._connection.queue(queue, cmqc.MQOO_INPUT_EXCLUSIVE | cmqc.MQOO_BROWSE)
-        while self._connection.get(handle, cmqc.MQGMO_SYNCPOINT) is not None:
+        queue = self._config.record_queue
+        handle = self._connection.queue(queue, MQOO_INPUT_EXCLUSIVE | MQOO_BROWSE)
+        while self._connection.get(handle, MQGMO_SYNCPOINT) is not None:
             pass
         record = UnitRecord(self._state.store, self._state.applied + 1, tuple(self._effects))
         try:

@@ -35,9 +35,10 @@ from commands.qmgr.backlog import Backlog
 from commands.qmgr.delivery import Cause, Deliverer
 from commands.qmgr.processor import LONGEST_PAUSE_S
 from commands.qmgr.store import QueueManagerStore
+from commands.qmgr.store.database import HasDatabase
 from commands.qmgr.store.listeners import AskedListeners
 from commands.qmgr.store.neighbours import NeighbourRecord, NeighbourRecords
-from commands.qmgr.store.port import CountsMessages, HasDirectory, HasPrograms, KnowsNeighbours, UnitOfWork
+from commands.qmgr.store.port import CountsMessages, HasPrograms, KnowsNeighbours, UnitOfWork
 from rfh2.errors import CommandError, StoreError
 from streams.operations import Delivery
 from streams.topic_space import TopicSpace
@@ -120,7 +121,7 @@ def neighbours_of(unit: UnitOfWork) -> Neighbours:
 
 def listeners_of(unit: UnitOfWork) -> Listeners:
     """Those of the queue manager that *unit* works on."""
-    return AskedListeners(unit.directory) if isinstance(unit, HasDirectory) else NoListeners()
+    return AskedListeners(unit.database) if isinstance(unit, HasDatabase) else NoListeners()
 
 
 def recorded(qmgr: QueueManager, records: Iterable[NeighbourRecord]) -> tuple[Neighbour, ...]:

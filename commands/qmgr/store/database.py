@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from enum import StrEnum
 from functools import wraps
 from pathlib import Path
-from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar, runtime_checkable
 
 from rfh2.errors import StoreError
 
@@ -38,6 +38,10 @@ R = TypeVar("R")
 
 MANY: Final = 50
 """The rows that ``Database.write`` writes with one statement: so many that the statement itself costs little."""
+
+
+PROCESSOR: Final = 0
+"""The number of the command processor's lock; those of connections are above it."""
 
 
 class Durability(StrEnum):
@@ -146,6 +150,18 @@ class Database(Protocol):
     def sizes(self) -> tuple[int, int, int]:
         """Bytes of the database; of these, what new messages fill before it grows; and of its write-ahead log."""
 
+    def sessions(self) -> tuple[dict[str, int], int]:
+        """How many connections to the server each process has for this queue manager; and how many the server allows.
+
+        None, and 0, where there is no server.
+        """
+
+    def ask(self, question: str) -> str | None:
+        """What the instance of ``run`` that works on another machine answers (``running.tenure``).
+
+        None where none does so in time, or it has the ``directory`` of this machine.
+        """
+
     def change(self) -> int:
         """A number that differs once another connection has committed."""
 
@@ -176,6 +192,12 @@ class Database(Protocol):
 
     def has_processor(self) -> bool:
         """Whether there is one."""
+
+    def instances(self) -> list[tuple[int, str]]:
+        """The instances of ``run``: PROCESSOR for the one that works, other numbers for those that wait.
+
+        With each its process; in PostgreSQL with its machine: ``PID on HOST``.
+        """
 
     @property
     def newest(self) -> int:
@@ -213,6 +235,7 @@ class Database(Protocol):
         """Give back the connection."""
 
 
+@runtime_checkable
 class HasDatabase(Protocol):
     @property
     def database(self) -> Database: ...

@@ -2,10 +2,12 @@
 
 Each listener answers on a socket in the queue manager's directory, out of its memory. So nothing is written while
 programs work, and nothing is left that says something false: where the socket's listener has died, nobody answers.
+Those of another machine are asked through the database (``Database.ask``).
 """
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 from collections.abc import Iterator, Sequence
@@ -16,7 +18,10 @@ from typing import Final, TypeVar
 from pydantic import ValidationError
 
 from commands.broker.connections import ListenerReport, Obeyed, Order
+from commands.qmgr.store.database import Database
 
+LISTENERS: Final = "listeners "
+"""How a question to listeners of another machine begins."""
 SOCKETS: Final = "listener-{}.sock"
 # Whoever asks may hold a unit of work open.
 _ANSWERED_S: Final = 1.0
@@ -25,23 +30,34 @@ _Told = TypeVar("_Told", ListenerReport, Obeyed)
 
 
 class AskedListeners:
-    """``Listeners`` of the queue manager in *directory*."""
+    """``Listeners`` of the queue manager in *database*."""
 
-    def __init__(self, directory: Path) -> None:
-        self._directory = directory
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     def reports(self) -> Sequence[ListenerReport]:
-        return self._asked(b"", ListenerReport)
+        return self._asked("", ListenerReport)
 
     def obey(self, order: Order) -> Sequence[Obeyed]:
-        return self._asked(order.model_dump_json().encode(), Obeyed)
+        return self._asked(order.model_dump_json(), Obeyed)
 
-    def _asked(self, question: bytes, kind: type[_Told]) -> list[_Told]:
-        answers = []
-        for path in sorted(self._directory.glob(SOCKETS.format("*"))):
-            with suppress(OSError, ValidationError):  # of a listener that has died, or dies
-                answers.append(kind.model_validate_json(answer(path, question)))
-        return answers
+    def _asked(self, question: str, kind: type[_Told]) -> list[_Told]:
+        elsewhere = self._database.ask(LISTENERS + question)
+        told = answers(self._database.directory, question) if elsewhere is None else json.loads(elsewhere)
+        found = []
+        for each in told:
+            with suppress(ValidationError):  # of a listener that dies
+                found.append(kind.model_validate_json(each))
+        return found
+
+
+def answers(directory: Path, question: str) -> list[str]:
+    """What the listeners of this machine answer."""
+    found = []
+    for path in sorted(directory.glob(SOCKETS.format("*"))):
+        with suppress(OSError):  # of a listener that has died, or dies
+            found.append(answer(path, question.encode()).decode())
+    return found
 
 
 def answer(path: Path, question: bytes) -> bytes:

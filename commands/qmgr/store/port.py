@@ -14,7 +14,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self, runtime_checkable
 
@@ -257,14 +256,6 @@ class HasPrograms(Protocol):
 
     def in_doubt(self) -> list[tuple[int, bytes]]:
         """Those that are prepared branches of global transactions: numbers and XIDs."""
-
-
-@runtime_checkable
-class HasDirectory(Protocol):
-    """A unit of work of a queue manager in a directory, where its listeners can be asked."""
-
-    @property
-    def directory(self) -> Path: ...
 
 
 @runtime_checkable

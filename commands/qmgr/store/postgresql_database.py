@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import os
 import re
-import socket
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -23,7 +22,7 @@ from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
 
-from commands.config.home import PostgresqlHome
+from commands.config.home import PostgresqlHome, process_here
 from commands.disk.errors import (
     QueueManagerInUseError,
     QueueManagerNotFoundError,
@@ -32,8 +31,9 @@ from commands.disk.errors import (
     StoreFullError,
     SupersededError,
 )
+from commands.disk.lock import PROCESSOR_LOCK, HolderLock, is_held
 from commands.disk.permissions import make_directory
-from commands.qmgr.store.database import Cursor, Durability, EngineError, Values
+from commands.qmgr.store.database import PROCESSOR, Cursor, Durability, EngineError, Values
 from commands.qmgr.store.postgresql_schema import FIRST_VERSION, NUMBERED, script
 from rfh2.distribution import how_to_install
 from rfh2.errors import StoreError, system_words
@@ -73,12 +73,27 @@ _IS_HELD_HERE: Final = """SELECT EXISTS (SELECT 1 FROM pg_locks WHERE locktype =
     AND classid = CAST(? AS BIGINT)::oid AND objid = CAST(? AS BIGINT)::oid AND pid = pg_backend_pid())"""
 _END_IDLE: Final = """SELECT pg_terminate_backend(pid) FROM pg_stat_activity AS a JOIN pg_locks AS l USING (pid)
     WHERE l.relation = to_regclass(format('%%I.state', %s::text)) AND l.mode = 'RowShareLock'
-    AND a.state LIKE 'idle in transaction%%' AND a.state_change < now() - make_interval(secs => %s)
-    AND pid <> pg_backend_pid()"""
+    AND (a.state LIKE 'idle in transaction%%' OR a.wait_event_type = 'Client')
+    AND a.state_change < now() - make_interval(secs => %s) AND pid <> pg_backend_pid()"""
+_JOIN: Final = "SELECT pg_advisory_lock_shared(%s::integer, hashtext(%s))"
+_MEMBERS: Final = """SELECT a.pid, a.application_name FROM pg_locks AS l JOIN pg_stat_activity AS a USING (pid)
+    WHERE l.locktype = 'advisory' AND l.classid = %s::oid AND l.objid = (hashtext(%s)::bigint & 4294967295)::oid
+    AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()) ORDER BY 1"""
+_PROCESSORS: Final = """SELECT n.nspname, a.application_name FROM pg_namespace AS n
+    JOIN pg_locks AS l ON l.classid::bigint = n.oid::bigint & 2147483647 JOIN pg_stat_activity AS a USING (pid)
+    WHERE starts_with(n.nspname, %s) AND l.locktype = 'advisory' AND l.objid = 0 AND l.objsubid = 2 AND l.granted
+    AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())"""
+_SEARCH_PATH: Final = sql.SQL("SET search_path = {}")
+_ASK: Final = "INSERT INTO questions (question) VALUES (%s) RETURNING number"
+_ANSWERED_S: Final = 3.0
+_SESSIONS: Final = """SELECT application_name, count(*), current_setting('max_connections')::bigint
+    FROM pg_stat_activity WHERE starts_with(application_name, 'qpubsub ') AND datname = current_database()
+    AND split_part(application_name, ' for ', 2) = split_part(?, ' for ', 2) GROUP BY 1 ORDER BY 1"""
 _LOCK_NAME: Final = "SELECT pg_advisory_xact_lock(CAST(? AS INTEGER), hashtext(?))"
 _UNLOCK: Final = "SELECT pg_advisory_unlock(CAST(? AS INTEGER), CAST(? AS INTEGER))"
-_HOLDER: Final = """SELECT a.application_name FROM pg_locks AS l JOIN pg_stat_activity AS a USING (pid)
-    WHERE l.locktype = 'advisory' AND l.classid = $1::bigint::oid AND l.objid = $2::bigint::oid AND l.granted
+_HOLDERS: Final = """SELECT l.objid::bigint, a.application_name
+    FROM pg_locks AS l JOIN pg_stat_activity AS a USING (pid)
+    WHERE l.locktype = 'advisory' AND l.classid = CAST(? AS BIGINT)::oid AND l.granted
     AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())"""
 
 _LOST: Final = ("", "08", "57")
@@ -188,6 +203,7 @@ class PostgresqlDatabase:
         self._numbers_before: dict[str, int] = {}
         self._idle_s: float | None = None
         self._locks: set[int] = set()  # the numbers of the session's locks
+        self._here = HolderLock(directory / PROCESSOR_LOCK)  # says on this machine that the processor is here
         _own_directory(home.directory, directory)
         self.connection = _Connection(self._connected())
         if not create and not self._namespace():
@@ -197,7 +213,7 @@ class PostgresqlDatabase:
     def _connected(self) -> psycopg.Connection[Any]:
         session = _session(self._home, self._name)
         schema = sql.Identifier(self._schema)
-        session.execute(sql.SQL("SET search_path = {}").format(schema))
+        session.execute(_SEARCH_PATH.format(schema))
         self._settings = None
         return session
 
@@ -390,6 +406,37 @@ class PostgresqlDatabase:
         ).fetchone()
         return int(found[0]), 0, 0
 
+    def sessions(self) -> tuple[dict[str, int], int]:
+        found = self.connection.execute(_SESSIONS, (self.connection.session.info.parameter_status("application_name"),))
+        rows = [(_process(program), count, most) for program, count, most in found]
+        return {process: count for process, count, _ in rows}, rows[0][2] if rows else 0
+
+    # Questions of other machines, in sessions of their own: who asks or answers may have a unit of work open.
+
+    def ask(self, question: str) -> str | None:
+        if is_held(self.directory / PROCESSOR_LOCK) or not self.has_processor():
+            return None
+        deadline = time.monotonic() + _ANSWERED_S
+        with _session(self._home, self._name) as session:
+            session.execute(_SEARCH_PATH.format(sql.Identifier(self._schema)))
+            (number,) = session.execute(_ASK, (question,)).fetchone() or (0,)
+            answer = None
+            while answer is None and time.monotonic() < deadline:
+                time.sleep(_NAP_S)
+                found = session.execute("SELECT answer FROM questions WHERE number = %s", (number,)).fetchone()
+                answer = None if found is None else found[0]
+            session.execute("DELETE FROM questions WHERE number = %s", (number,))
+        return answer
+
+    def questions(self) -> list[tuple[int, str]]:
+        """What is not answered yet."""
+        return self.connection.execute("SELECT number, question FROM questions WHERE answer IS NULL").fetchall()
+
+    def answer(self, number: int, answer: str) -> None:
+        """Answer a question; those that nobody waits for any more are deleted."""
+        self.connection.execute("UPDATE questions SET answer = ? WHERE number = ?", (answer, number))
+        self.connection.execute("DELETE FROM questions WHERE asked_at < now() - interval '1 minute'")
+
     def heard(self, timeout_s: float) -> bool:
         time.sleep(timeout_s)
         return False
@@ -405,29 +452,44 @@ class PostgresqlDatabase:
 
     @contextmanager
     def processor(self, name: str) -> Iterator[None]:
-        if not self.try_lock(0):
-            raise QueueManagerInUseError(name, self.holder())
+        if not self.try_lock(PROCESSOR):
+            raise QueueManagerInUseError(name, self.holder(PROCESSOR))
         try:
             yield
         finally:
-            self.unlock(0)
+            self.unlock(PROCESSOR)
 
     def has_processor(self) -> bool:
-        return bool(self.holder())
+        return self.is_locked(PROCESSOR)
 
-    def holder(self, number: int = 0) -> str:
-        """Which program holds lock *number*; "" for none."""
-        try:
-            found = self.connection.session.execute(_HOLDER_SQL, (self._lock_class(), number)).fetchone()
-        except psycopg.Error as error:
-            raise _failure(error) from error
-        return "" if found is None else str(found[0]).removeprefix("qpubsub ").partition(" for ")[0]
+    def instances(self) -> list[tuple[int, str]]:
+        found = sorted(self._holders().items(), reverse=True)
+        return [(number, holder) for number, holder in found if number <= PROCESSOR]
+
+    def holder(self, number: int) -> str:
+        """Which program has lock *number*, as ``PID on HOST``; "" for none."""
+        return self._holders().get(number, "")
+
+    def _holders(self) -> dict[int, str]:
+        if self._row is None:
+            self._again_where_lost()
+        found = self.connection.execute(_HOLDERS, (self._lock_class(),))
+        return {number - (number >> 31 << 32): _process(program) for number, program in found}
+
+    def wait_in_line(self) -> None:
+        """Be an instance that waits: by a lock below PROCESSOR, which is its session's own."""
+        self.try_lock(-self.connection.session.info.backend_pid)
+
+    def leave_line(self) -> None:
+        """Wait no more."""
+        for number in [each for each in self._locks if each < PROCESSOR]:
+            self.unlock(number)
 
     def lock(self, number: int) -> None:
         self.try_lock(number)  # nobody else knows of it yet
 
     def is_locked(self, number: int) -> bool:
-        return bool(self.holder(number))
+        return number in self._holders()
 
     def try_lock(self, number: int) -> bool:
         """Have lock *number* of the queue manager, as long as the connection lasts; whether nobody else has it."""
@@ -435,6 +497,8 @@ class PostgresqlDatabase:
         taken = self.connection.execute(_LOCK, (self._lock_class(), number)).fetchone()
         if taken[0]:
             self._locks.add(number)
+            if number == PROCESSOR:
+                self._here.take()
         return bool(taken[0])
 
     def has_lock(self, number: int) -> bool:
@@ -448,7 +512,10 @@ class PostgresqlDatabase:
         self.connection.session.execute(f"SET idle_session_timeout = {max(1, int(within_s * 1000))}")
 
     def end_idle(self, for_s: float) -> None:
-        """Have the server end the sessions that keep a unit of work open and have done nothing for so long."""
+        """Have the server end the sessions that keep a unit of work open and have done nothing for so long.
+
+        One that is stopped in the middle of a batch is busy for the server, and waits for its client.
+        """
         try:
             self.connection.session.execute(_END_IDLE, (self._schema, for_s))
         except psycopg.Error as error:
@@ -457,6 +524,8 @@ class PostgresqlDatabase:
     def unlock(self, number: int) -> None:
         """Release a lock; it is no error if the connection has ended."""
         self._locks.discard(number)
+        if number == PROCESSOR:
+            self._here.release()
         with suppress(EngineError):
             self.connection.execute(_UNLOCK, (self._lock_class(), number))
 
@@ -533,6 +602,7 @@ class PostgresqlDatabase:
         return StoreError(f"{self.path}: {error}")
 
     def close(self) -> None:
+        self._here.release()
         session = self.connection.session
         if self._own and not session.broken and not session.closed:
             with suppress(psycopg.Error):
@@ -541,7 +611,6 @@ class PostgresqlDatabase:
 
 
 _UNKNOWN: Final = "08007"
-_HOLDER_SQL: Final = _HOLDER.replace("$1", "%s").replace("$2", "%s")
 
 
 def _is_lost(error: EngineError) -> bool:
@@ -558,11 +627,65 @@ def names(home: PostgresqlHome) -> tuple[str, ...]:
     return tuple(sorted(name.removeprefix(_PREFIX) for (name,) in found))
 
 
+class Members:
+    """The bridges that share *workload*, of which this program is one, until ``close`` or the end of its session.
+
+    silent_s: the server ends a session that asks nothing for so long. Raises StoreError.
+    """
+
+    def __init__(self, home: PostgresqlHome, workload: str, silent_s: float) -> None:
+        self._home, self._key, self._silent_s = home, (_LOCK_CLASS, f"workload {workload}"), silent_s
+        self._session = self._joined()
+
+    def _joined(self) -> psycopg.Connection[Any]:
+        session = _session(self._home, "")
+        session.execute(f"SET idle_session_timeout = {max(1, int(self._silent_s * 1000))}")
+        session.execute(_JOIN, self._key)
+        return session
+
+    @property
+    def me(self) -> int:
+        """This one among those of ``look``."""
+        return self._session.info.backend_pid
+
+    def look(self) -> tuple[list[int], dict[str, str]]:
+        """Who is there, in the same order for each, and the command processors (``processors``). Raises StoreError."""
+        try:
+            if self._session.closed:
+                self._session = self._joined()
+            found = self._session.execute(_MEMBERS, self._key).fetchall()
+            return [pid for pid, _ in found], _processors(self._session)
+        except psycopg.Error as error:
+            self._session.close()
+            raise StoreError(_unreachable(self._home, error)) from error
+
+    def close(self) -> None:
+        """Be no member any more."""
+        self._session.close()
+
+
+def members(home: PostgresqlHome, workload: str) -> list[str]:
+    """The bridges that share *workload*, each as ``PID on HOST``. Raises StoreError."""
+    with _session(home, "") as session:
+        found = session.execute(_MEMBERS, (_LOCK_CLASS, f"workload {workload}")).fetchall()
+    return [_process(program) for _, program in found]
+
+
+def _processors(session: psycopg.Connection[Any]) -> dict[str, str]:
+    """The command processor of each queue manager that has one, as ``PID on HOST``."""
+    found = session.execute(_PROCESSORS, (_PREFIX,)).fetchall()
+    return {name.removeprefix(_PREFIX): _process(program) for name, program in found}
+
+
+def _process(program: str) -> str:
+    return program.removeprefix("qpubsub ").partition(" for ")[0]
+
+
 def processor_of(home: PostgresqlHome, name: str, directory: Path) -> str:
     """The command processor of queue manager *name*, as ``PID on HOST``; "" for none. Raises StoreError."""
     database = PostgresqlDatabase(home, name, directory, Durability.FULL, 1.0)
     try:
-        return database.holder()
+        return database.holder(PROCESSOR)
     except EngineError as error:
         raise database.translated(error) from error
     finally:
@@ -586,7 +709,7 @@ def delete(home: PostgresqlHome, name: str, directory: Path, require: Callable[[
 
 def _session(home: PostgresqlHome, qmgr: str) -> psycopg.Connection[Any]:
     """A session of the server. Raises StoreError."""
-    program = f"qpubsub {os.getpid()} on {socket.gethostname()}{f' for {qmgr}' if qmgr else ''}"[:63]
+    program = f"qpubsub {process_here(os.getpid())}{f' for {qmgr}' if qmgr else ''}"[:63]
     try:
         session = psycopg.connect(
             home.url,

@@ -7,6 +7,7 @@ by itself.
 unit          how many units of work were committed; messages, publications ... the highest number that a table has had
 writers       of each connection that has committed, the number of its last unit of work: who lost its connection in a
               commit finds out here whether that was done
+questions     what programs of other machines ask the instance of run that works (``running.tenure``)
 """
 
 from __future__ import annotations
@@ -101,6 +102,12 @@ CREATE TABLE arrived (sender TEXT NOT NULL, seq BIGINT NOT NULL, time BIGINT NOT
 CREATE TABLE sequences (qmgr TEXT PRIMARY KEY, sent BIGINT NOT NULL DEFAULT 0, received BIGINT NOT NULL DEFAULT 0);
 CREATE TABLE prepared (number BIGINT PRIMARY KEY, xid BYTEA NOT NULL UNIQUE);
 CREATE TABLE writers (name TEXT PRIMARY KEY, unit BIGINT NOT NULL);
+CREATE UNLOGGED TABLE questions (
+    number BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    asked_at TIMESTAMPTZ NOT NULL DEFAULT now(),
+    question TEXT NOT NULL,
+    answer TEXT
+);
 CREATE TABLE state (
     version BIGINT NOT NULL,
     definitions BIGINT NOT NULL,

@@ -20,10 +20,10 @@ from commands.disk.errors import (
     readable,
 )
 from commands.disk.files import directory_to_disk
-from commands.disk.lock import NAP_S, PROCESSOR_LOCK, WriteTurn, exclusive, is_held
+from commands.disk.lock import NAP_S, PROCESSOR_LOCK, HolderLock, WriteTurn, exclusive, is_held
 from commands.disk.permissions import private
 from commands.qmgr.store import schema
-from commands.qmgr.store.database import FAILURES, MANY, Durability
+from commands.qmgr.store.database import FAILURES, MANY, PROCESSOR, Durability
 from rfh2.errors import StoreError, system_words
 
 with suppress(ImportError):  # Windows has none, and no queue manager (``lock.require_locks``).
@@ -228,8 +228,17 @@ class SqliteDatabase:
     def _lock_file(self, number: int) -> Path:
         return self.directory / _CONNECTION_LOCK.format(number)
 
+    def ask(self, question: str) -> None: ...
+
+    def sessions(self) -> tuple[dict[str, int], int]:
+        return {}, 0
+
     def has_processor(self) -> bool:
         return is_held(Path(self.path).parent)
+
+    def instances(self) -> list[tuple[int, str]]:
+        holder = HolderLock(Path(self.path).with_name(PROCESSOR_LOCK)).holder()
+        return [(PROCESSOR, holder)] if self.has_processor() else []
 
     @property
     def newest(self) -> int:

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from datetime import datetime
 from functools import wraps
-from pathlib import Path
 from types import TracebackType
 from typing import Concatenate, ParamSpec, Self, TypeVar
 
@@ -172,11 +171,6 @@ class EmbeddedUnitOfWork:
 
     save_definition = _of("state", StateTable.save_definition)
     delete_definition = _of("state", StateTable.delete_definition)
-
-    @property
-    def directory(self) -> Path:
-        """That of the queue manager."""
-        return self.database.directory
 
     @property
     def counters(self) -> Counters:

@@ -7,7 +7,7 @@ has signs, though no put differs in a replay: a person has to check them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -55,9 +55,9 @@ Explained = tuple[str, str] | None
 def of_command(step: ComparedMessage) -> Explained:
     """The rule that applies to the command by the names in it; None if none of these applies."""
     command = step.new.outcome.command or step.old.outcome.command
-    if command is None or isinstance(command, DeletePublication):
+    if command is None:
         return None
-    if (unlisted := of_unlisted_stream(step)) is not None:
+    if (unlisted := of_unlisted_stream(step)) is not None or isinstance(command, DeletePublication):
         return unlisted
     found = _of_sub_point(command, step)
     if isinstance(command, Publish):
@@ -162,6 +162,12 @@ class Causes:
         """Start from what the setup defined."""
         self._old = {key_of(subscription): subscription for subscription in old}
         self._new = {key_of(subscription): subscription for subscription in new}
+
+    def migrated(self, left: Mapping[Key, tuple[str, str]], since: int) -> None:
+        """After ``begin``: version 7 began with what was migrated. left: why some were not. since: the last message."""
+        for key in self._old.keys() | self._new.keys():
+            if not same(self._old.get(key), self._new.get(key)):
+                self.known[key] = Cause(*left.get(key, NO_RULE), since)
 
     def learn(self, step: ComparedMessage) -> list[tuple[Key, Cause | None]]:
         """Note what a command did to subscriptions. Returns the new causes; None where there is no longer one.

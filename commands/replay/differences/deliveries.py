@@ -20,7 +20,7 @@ from commands.replay.arrivals import Arrivals
 from commands.replay.differences.causes import signs_of
 from commands.replay.differences.explain import Explainer
 from commands.replay.differences.model import PutDifference
-from commands.replay.differences.observe import BothVersions, ComparedMessage, Observed
+from commands.replay.differences.observe import BothVersions, ComparedMessage, Cutover, Observed
 from commands.replay.differences.report import DeliveryLine, DifferenceReport, DifferenceTally
 from rfh2.captured import CapturedMessage
 from rfh2.constants import MQAT_BROKER, MQRCCF_UNKNOWN_STREAM
@@ -150,15 +150,20 @@ def _digest(topics: Iterable[str], message: Message) -> bytes:
 
 @dataclass(slots=True)
 class _QueueManager:
+    """is_migrated: whether version 7 has begun. last: the number of the last message before that."""
+
     pair: BothVersions
     explainer: Explainer
+    is_migrated: bool
+    last: int = 0
 
 
 class LocalDifferences:
     """Compares captured messages. setup: MQSC that every queue manager starts with, in both versions.
 
     old: which broker of version 6, ``v6`` or ``v6-broker``. watch: called with each message that is reported, and what
-    differs in what it leads to.
+    differs in what it leads to. cutover: when version 7 begins with what version 6 has; None, both begin with nothing.
+    ``before_cutover`` counts the messages that version 6 alone processed.
     """
 
     def __init__(
@@ -166,8 +171,10 @@ class LocalDifferences:
         setup: str = "",
         old: str = "v6",
         watch: Callable[[ComparedMessage, Sequence[PutDifference]], None] | None = None,
+        cutover: Cutover | None = None,
     ) -> None:
-        self._setup, self._old, self._watch = setup, old, watch
+        self._setup, self._old, self._watch, self._cutover = setup, old, watch, cutover
+        self.before_cutover = 0
         self._qmgrs: dict[str, _QueueManager] = {}
         self._arrivals = Arrivals()
         self._tally, self._deliveries = DifferenceTally(), Deliveries()
@@ -184,8 +191,19 @@ class LocalDifferences:
         """The same for what ``Arrivals`` made of a message; the order is not checked again."""
         known = self._qmgrs.get(qmgr)
         if known is None:
-            known = self._qmgrs[qmgr] = _QueueManager(BothVersions(qmgr, self._setup, self._old), Explainer())
+            pair = BothVersions(qmgr, self._setup, self._old)
+            known = self._qmgrs[qmgr] = _QueueManager(pair, Explainer(), self._cutover is None)
             known.explainer.causes.begin(*known.pair.subscriptions())
+        if self._cutover is not None and not known.is_migrated:
+            if arrival.now < self._cutover.at:
+                known.pair.before_cutover(arrival)
+                known.last = arrival.seq
+                self.before_cutover += 1
+                return []
+            left = known.pair.cut_over(self._cutover)
+            known.explainer.causes.begin(*known.pair.subscriptions())
+            known.explainer.causes.migrated(left, known.last)
+            known.is_migrated = True
         step, explainer = known.pair.step(arrival), known.explainer
         if not counted:
             explainer.causes.learn(step)

@@ -4,7 +4,7 @@ places in the topic space and their sub_ids may differ.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypeAlias
@@ -14,10 +14,11 @@ from commands.broker.copies import Copies
 from commands.broker.objects import DEFAULT_STREAM
 from commands.broker.outcome import Arrival, Outcome
 from commands.broker.puts import Outgoing, PutKind
-from commands.broker.stream_names import name_in_stream
+from commands.broker.stream_names import name_in_stream, name_without_stream
 from commands.broker.trace import Trace
 from commands.model import DeregisterSubscriber, RegisterSubscriber, RegOpt, RequestUpdate
 from commands.mqsc.broker import Broker
+from commands.replay.differences.model import FINDING
 from rfh2.errors import DecodeError
 from rfh2.mqi_constants import MQCI_NONE
 from rfh2.mqmd import Mqmd, name_of
@@ -40,14 +41,18 @@ Key = tuple[str, str, bytes, str, str, str | None, str | None, str | None, str |
 
 
 def key_of(subscription: Subscription) -> Key:
-    """Traditional identity, user, topic as the subscriber wrote it, stream, subscription point, filter and name."""
+    """Traditional identity, user, topic as the subscriber wrote it, stream, subscription point, filter and name.
+
+    The name is that of version 6, which a migration appends the stream's to.
+    """
     s = subscription
-    return (*s.traditional_identity, s.user, written_topic(s), s.stream, s.sub_point, s.selector, s.name)
+    name = s.name and name_without_stream(s.name, s.stream)
+    return (*s.traditional_identity, s.user, written_topic(s), s.stream, s.sub_point, s.selector, name)
 
 
 def same(one: Subscription | None, other: Subscription | None) -> bool:
     """Whether a subscription is the same in both versions, apart from its place, the kind of its wildcards
-    (``explain`` has a rule for them), and the command that made it."""
+    (``explain`` has a rule for them), what a migration appends to its name, and the command that made it."""
     if one is None or other is None:
         return one is other
     placed = replace(
@@ -57,6 +62,7 @@ def same(one: Subscription | None, other: Subscription | None) -> bool:
         topic_string=one.topic_string,
         prefix=one.prefix,
         wildcard=one.wildcard,
+        name=one.name if key_of(one) == key_of(other) else other.name,
     )
     return one == placed
 
@@ -184,6 +190,21 @@ class ComparedMessage:
     by_character: bool = False
 
 
+Migrate: TypeAlias = Callable[[Broker, Broker, datetime], tuple[Broker, Iterable[tuple[Subscription, str, str]]]]
+"""A migration: of a broker of version 6, to what ``--setup`` made, at a time (UTC).
+
+It gives the queue manager afterwards and, of each subscription that it did not migrate, the rule, "" for none, and why.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Cutover:
+    """When a queue manager is migrated, and how: messages before it are version 6's alone."""
+
+    at: datetime
+    migrate: Migrate
+
+
 class BothVersions:
     """A queue manager in both versions. setup: MQSC for both. old: ``v6`` or ``v6-broker``.
 
@@ -197,6 +218,15 @@ class BothVersions:
     def subscriptions(self) -> tuple[tuple[Subscription, ...], tuple[Subscription, ...]]:
         """Those of version 6, and those of version 7."""
         return self._old.space.subscriptions(), self._new.space.subscriptions()
+
+    def before_cutover(self, arrival: Arrival) -> None:
+        """Process one message in version 6 alone."""
+        self._old.process(arrival)
+
+    def cut_over(self, cutover: Cutover) -> dict[Key, tuple[str, str]]:
+        """Begin version 7 with what version 6 has now. Returns the rule, and why, of what was not migrated."""
+        self._new, left = cutover.migrate(self._old, self._new, cutover.at)
+        return {key_of(each): (rule or FINDING, f"it is not migrated: {why}") for each, rule, why in left}
 
     def step(self, arrival: Arrival) -> ComparedMessage:
         """Process one message in both versions."""

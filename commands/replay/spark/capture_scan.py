@@ -189,7 +189,18 @@ def surveyed(
     exact, expiry_begins = expiry_of(expiring, clocks, count)
     controlling = sum(facts["controlling"] for facts in facts_of_parts)
     return PreparedInFiles(
-        messages, control, retaining, starts, files.count, exact, setting, expiry_begins, controlling, cores, in_files
+        messages,
+        control,
+        retaining,
+        starts,
+        files.count,
+        exact,
+        setting,
+        expiry_begins,
+        controlling,
+        cores,
+        count,
+        in_files,
     )
 
 

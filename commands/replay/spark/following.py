@@ -56,6 +56,9 @@ _MARK: Final = "_qpubsub.json"
 _FILES: Final = "_files"
 _LOCK: Final = "_lock"
 _VERSION: Final = 2
+_READ: Final = (_VERSION,)
+"""The formats of checkpoints that a replay goes on with; it writes the newest. fixtures/checkpoints has one of each. A
+format stays here until the release after the one that replaced it."""
 _BATCH_BYTES: Final = 256 << 20
 _REPORT: Final = StructType([StructField("report", StringType())])
 _ARROW_REPORT: Final = arrow_schema(_REPORT)
@@ -119,7 +122,11 @@ class Following:
                 )
             if _holds_anything(self.checkpoint):
                 raise FollowError(f"{self.checkpoint} is not empty, and is not the checkpoint of a replay")
-            return {"id": uuid.uuid4().hex, **self._parameters()}
+            return {"version": _VERSION, "id": uuid.uuid4().hex, **self._parameters()}
+        if mine.get("version") not in _READ:
+            raise FollowError(
+                f"{self.checkpoint} was written by another version of qpubsub: use that one, or another checkpoint"
+            )
         for name, value in self._parameters().items():
             if mine.get(name) != value:
                 why = f"{self.checkpoint} {_WHY[name]}"
@@ -129,7 +136,7 @@ class Following:
             raise FollowError(f"{self.target} is not the output that {self.checkpoint} belongs to")
         if theirs is not None and theirs.get("id") != mine["id"]:
             raise FollowError(f"{self.target} is the output of a replay other than that of {self.checkpoint}")
-        return mine
+        return {**mine, "version": _VERSION}
 
     def claim(self) -> str:
         """Mark checkpoint and output as belonging together: what the two are marked with.
@@ -144,7 +151,6 @@ class Following:
 
     def _parameters(self) -> dict[str, Any]:
         return {
-            "version": _VERSION,
             "source": str(self.source.resolve() if isinstance(self.source, Path) else self.source),
             "format": self.form,
             "suffix": self.target.suffix,
@@ -307,7 +313,6 @@ def _captured(named: dict[str, Any]) -> bytes:
 
 
 _WHY: Final = {
-    "version": "was written by another version of qpubsub",
     "source": "belongs to a replay of another directory",
     "format": "belongs to a replay of captures in another format",
     "suffix": "belongs to a replay with another kind of output",

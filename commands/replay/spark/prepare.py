@@ -216,7 +216,8 @@ class Prepared:
     ends. exact: queue managers on which the clock goes back and something expires, with how often. count: how many
     messages there are. setting: with what the messages add. begins: by queue manager and range, the last moment before
     it, in microseconds since 1970, where something expires and no clock goes back. control_count: how many messages are
-    on the control queue, at least. cores: how many tasks may run at a time.
+    on the control queue, at least. cores: how many tasks may run at a time. fewest: into how many tasks the second pass
+    divides the ranges at least, where neighbouring ones share a task.
     """
 
     messages: DataFrame
@@ -229,6 +230,7 @@ class Prepared:
     begins: dict[str, dict[int, int]]
     control_count: int
     cores: int
+    fewest: int
 
     @property
     def ranges(self) -> int:
@@ -299,7 +301,7 @@ def prepared(
     wanted = ranges or max(cores, -(-count // _MESSAGES_PER_RANGE))
     if count == 0:
         moments = moments_of(messages.withColumn("range", F.lit(0)), {}, 1)
-        return Prepared(moments, moments, moments, (0, 1), 0, {}, setting, {}, 0, cores)
+        return Prepared(moments, moments, moments, (0, 1), 0, {}, setting, {}, 0, cores, 1)
     ranged, starts = _ranged(messages, least, most, count, wanted)
     expiring = _expiring(ranged, setting)
     clocks = _clocks(ranged) if timeless or expiring or setting.monotonic_clock else {}
@@ -319,7 +321,8 @@ def prepared(
     if selection.limit is not None and (last := last_place(moments.where(CHOSEN), selection.limit)) is not None:
         moments = moments.where(is_up_to(last))
     exact, begins = expiry_of(expiring, clocks, len(starts) - 1)
-    return Prepared(moments, control, retaining, starts, count, exact, setting, begins, controlling, cores)
+    fewest = ranges or cores
+    return Prepared(moments, control, retaining, starts, count, exact, setting, begins, controlling, cores, fewest)
 
 
 def _ranged(messages: DataFrame, least: int, most: int, count: int, ranges: int) -> tuple[DataFrame, tuple[int, ...]]:

@@ -95,16 +95,21 @@ def second_pass(ready: Prepared, lanes: Sequence[Lane], keeper: Callable[[], Kee
     messages = ready.messages.withColumn("at", F.col("seq")).withColumn("topic", F.lit(None).cast("string"))
     choice = (CHOSEN,) if CHOSEN in messages.columns else ()
     names = (*COLUMNS, "topic", "lane", "until", *choice)
+    together = _together(ready, lanes)
+    task = (F.col("range") / together).cast("int")
     work = (
         messages.withColumn("lane", F.lit(None).cast("int"))
         .withColumn("until", F.lit(None).cast("long"))
         .select(*WORK, *choice)
     )
-    for other in (*intervals_of(lanes), *looked_up(ready, lanes)):
+    work = work.withColumn("range", task)
+    places = F.sequence((F.col("first") / together).cast("int"), (F.col("last") / together).cast("int"))
+    found = (frame.withColumn("range", task) for frame in looked_up(ready, lanes))
+    for other in (*intervals_of(lanes, places), *found):
         work = work.union(other.withColumn(CHOSEN, F.lit(False)) if choice else other)
     # Intervals come before all messages, and what a message finds just before it.
     order = ("at", "qmgr", F.col("topic").asc_nulls_last())
-    in_order = work.repartitionById(ready.ranges, "range").sortWithinPartitions(*order)
+    in_order = work.repartitionById(-(-ready.ranges // together), "range").sortWithinPartitions(*order)
     settings = [(lane.setting, lane.controlled) for lane in lanes]
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -114,12 +119,24 @@ def second_pass(ready: Prepared, lanes: Sequence[Lane], keeper: Callable[[], Kee
     return in_order.select(*names).mapInArrow(run, schema)
 
 
-def intervals_of(lanes: Sequence[Lane], places: Column | None = None) -> Iterator[DataFrame]:
+def _together(ready: Prepared, lanes: Sequence[Lane]) -> int:
+    """How many ranges, side by side, share a task: more than one where intervals would be more rows than messages.
+
+    A subscription goes to each task in which it lives, and a million of them to thousands.
+    """
+    most = ready.ranges // ready.fewest
+    if most < 2:
+        return 1
+    copies = F.sum(F.col("last") - F.col("first") + 1)
+    rows = sum(lane.notes.where(F.col("kind") == INTERVAL).agg(copies).collect()[0][0] or 0 for lane in lanes)
+    return min(most, max(1, -(-rows // ready.count)))
+
+
+def intervals_of(lanes: Sequence[Lane], places: Column) -> Iterator[DataFrame]:
     """The intervals of each lane: the columns WORK.
 
-    places: where each goes, a list of numbers made of the first and the last range that needs it; None for each range.
+    places: where each goes, a list of numbers made of the first and the last range that needs it.
     """
-    where = F.sequence("first", "last") if places is None else places
     nothing = {name: F.lit(None).cast(kind) for name, kind in _NOTHING.items()}
     for number, lane in enumerate(lanes):
         rows = lane.notes.where(F.col("kind") == INTERVAL).select(
@@ -129,7 +146,7 @@ def intervals_of(lanes: Sequence[Lane], places: Column | None = None) -> Iterato
             "until",
             F.encode("text", "UTF-8").alias("body"),
             F.lit(number).alias("lane"),
-            F.explode(where).alias("range"),
+            F.explode(places).alias("range"),
         )
         yield rows.withColumns(nothing).select(*WORK)
 

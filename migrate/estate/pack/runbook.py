@@ -17,7 +17,9 @@ from typing import Final
 from commands.broker.objects import CONTROL_QUEUE
 from commands.config.home import Home
 from commands.network.estate_file import Estate
+from commands.terminal.counted import counted
 from migrate.checklist import document, in_code, plain
+from migrate.estate.overview import some
 from migrate.estate.pack.collecting import THE_REST, ApplicationImpact, Impact
 from migrate.estate.records import DONE, SCRIPTS, BrokerFiles, Record
 from migrate.ledger import Result, Severity
@@ -41,7 +43,7 @@ def rollback_criteria(impact: Impact) -> list[str]:
         "A publication for an application of the wave is on the dead-letter queue.",
         "An application of the wave does not receive what its owner expects, in the test that its owner has named.",
         "A loss appears that is not in this pack"
-        + (f"; the pack has losses on {_brokers(lost)}, which were accepted." if lost else "."),
+        + (f"; the pack has losses on {counted(lost, 'broker')}, which were accepted." if lost else "."),
         "The time of the change ends before `qpubsub estate verify` has ended with exit code 0.",
     ]
 
@@ -68,12 +70,12 @@ def _lines(impact: Impact, estate: Estate, place: str) -> Iterator[str]:
     yield "# Runbook of the migration"
     yield ""
     yield (
-        f"{_brokers(len(planned))} in {len({found.waves[record.qmgr] for record in planned})} waves. Each broker on an "
-        "embedded queue manager is migrated as a whole or not at all, each on a live one checkpoint by checkpoint. The "
-        "plans are those listed at the end; `estate apply` refuses any other."
+        f"{counted(len(planned), 'broker')} in {len({found.waves[record.qmgr] for record in planned})} waves. Each "
+        "broker on an embedded queue manager is migrated as a whole or not at all, each on a live one checkpoint by "
+        "checkpoint. The plans are those listed at the end; `estate apply` refuses any other."
     )
     if impact.without_plan:
-        yield f"Without a plan, and not part of this: {plain(_some(impact.without_plan))}."
+        yield f"Without a plan, and not part of this: {plain(some(impact.without_plan, _SHOWN))}."
     errors = [finding for finding in found.findings if finding.severity is Severity.ERROR]
     if errors:
         yield ""
@@ -145,7 +147,7 @@ def _steps(impact: Impact, estate: Estate, place: str) -> Iterator[str]:
         )
         yield f"`qpubsub estate plan {place} {only}`. A broker whose sources are as before keeps its plan."
         yield f"See that `qpubsub estate diff {place} {only}` shows nothing new for a broker with another plan."
-        yield f"Stop the brokers of wave {wave}: {plain(_some([record.qmgr for record in records]))}."
+        yield f"Stop the brokers of wave {wave}: {plain(some([record.qmgr for record in records], _SHOWN))}."
         confirmed = ["stopped"] if live else []
         if any(record.tool is Tool.MIGMBBRK for record in live):
             yield (
@@ -209,16 +211,7 @@ def _has_scripts(estate: Path, record: Record) -> bool:
 def _applications(impact: Impact, records: Sequence[Record]) -> str:
     names = {record.qmgr for record in records}
     there = [each.name for each in impact.applications if names & each.qmgrs.keys() and each.name != THE_REST]
-    return _some(there) or "none"
-
-
-def _brokers(count: int) -> str:
-    return "1 broker" if count == 1 else f"{count} brokers"
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return ", ".join(names[:_SHOWN]) + more
+    return some(there, _SHOWN) or "none"
 
 
 _REASONS: Final = 15
@@ -247,18 +240,18 @@ def _summary_lines(application: ApplicationImpact, impact: Impact, csv_name: str
     losses = application.losses
     if not losses:
         yield "Nothing."
-    for key, counted in losses[:_REASONS]:
-        yield f"- {counted.count:,} {plain(key.kind)}, {key.result}: {plain(_short(key.why))}"
+    for key, found in losses[:_REASONS]:
+        yield f"- {found.count:,} {plain(key.kind)}, {key.result}: {plain(_short(key.why))}"
     if len(losses) > _REASONS:
-        rest = sum(counted.count for _, counted in losses[_REASONS:])
+        rest = sum(found.count for _, found in losses[_REASONS:])
         yield f"- {rest:,} items for {len(losses) - _REASONS} more reasons: see {plain(csv_name)}"
     others = [each for each in application.ranked if each[0].result is Result.CHANGED and each not in losses]
     if others:
         yield ""
         yield "## What has another name or place, with no effect on programs"
         yield ""
-        for key, counted in others[:_REASONS]:
-            yield f"- {counted.count:,} {plain(key.kind)}: {plain(_short(key.why))}"
+        for key, found in others[:_REASONS]:
+            yield f"- {found.count:,} {plain(key.kind)}: {plain(_short(key.why))}"
     yield ""
     yield "## Where and when"
     yield ""

@@ -165,7 +165,6 @@ def _answers(
     return [(put.completion, put.reason, bytes.fromhex(put.body_hex)) for put in puts]
 
 
-# docs/conformance.md: SEC-6
 @pytest.mark.rule("SEC-6")
 def test_6_7_6_unauthorized_topics_among_others_are_warnings() -> None:
     psc = "<Command>RegSub</Command><Topic>Price</Topic><Topic>Price/Fruit/#</Topic><Topic>Price/Fish</Topic>"
@@ -190,7 +189,6 @@ def test_2_5_4_a_wildcard_is_checked_where_it_begins() -> None:
     assert (completion, reason) == ("error", 3081)
 
 
-# docs/conformance.md: SEC-7, REG-32
 @pytest.mark.rule("SEC-7", "REG-32")
 def test_a_subscriber_needs_put_on_its_queue() -> None:
     psc = "<Command>RegSub</Command><Topic>Price/Fruit</Topic>"

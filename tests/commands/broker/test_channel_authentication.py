@@ -1,7 +1,4 @@
-"""Which channel authentication record counts for a client: IBM's order of precedence, case by case.
-
-Rows of docs/conformance.md: LSN-60.
-"""
+"""Which channel authentication record counts for a client: IBM's order of precedence, case by case."""
 
 from __future__ import annotations
 

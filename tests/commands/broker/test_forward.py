@@ -133,7 +133,6 @@ PERSISTENCE = [
 ]
 
 
-# docs/conformance.md: APP-7
 @pytest.mark.rule("APP-7", "REG-16", "FWD-5")
 @pytest.mark.parametrize(
     ("option", "published", "queue_default", "delivered"), [r[1:] for r in PERSISTENCE], ids=[r[0] for r in PERSISTENCE]

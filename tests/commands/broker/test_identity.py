@@ -280,7 +280,6 @@ def test_6_7_2_suitable_authority_is_needed_without_a_name_too(world: Scenario) 
     refused(world.deregister("a", options=VARIABLE, user="app2"), 3081, ("Topic", "a"))
 
 
-# docs/conformance.md: SEC-8
 @pytest.mark.rule("SEC-8", "REG-18")
 def test_6_7_4_variableuserid_of_another_user_alters_and_takes_over(world: Scenario) -> None:
     register_variable(world)

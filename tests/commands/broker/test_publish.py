@@ -121,7 +121,6 @@ SCOPES = [
 ]
 
 
-# docs/conformance.md: DIS-5, REG-12
 @pytest.mark.rule("DIS-5", "PUB-9", "REG-12", "V7-1")
 @pytest.mark.parametrize(
     ("published", "subscribed", "in_v7", "in_v6"), [row[1:] for row in SCOPES], ids=[row[0] for row in SCOPES]

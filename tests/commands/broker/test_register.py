@@ -14,7 +14,6 @@ from tests.commands.scenario import CORREL_ID, KICK_OFF, Answer, Scenario, done,
 DEFAULTS = SubscriptionOptions()
 
 
-# docs/conformance.md: V7-7
 @pytest.mark.rule("REG-4", "V7-7")
 def test_6_7_4_a_registration_takes_its_defaults_from_the_descriptor(world: Scenario) -> None:
     done(world.register("Sport/#", reply_to="SUB.Q", correl_id=CORREL_ID))
@@ -163,7 +162,6 @@ def test_2_3_2_a_new_subscriber_receives_what_is_retained(world: Scenario) -> No
     assert result.puts[-1].put.kind == "response"
 
 
-# docs/conformance.md: PUB-8
 @pytest.mark.rule("PUB-8", "REG-10")
 def test_6_7_4_informifret_tells_old_from_new(world: Scenario) -> None:
     world.publish("a", options=["RetainPub"], data=b"old")
@@ -245,7 +243,6 @@ def test_6_7_4_of_the_persistence_options_the_last_one_wins(
     assert world.subscriptions[0].options.persistence is persistence
 
 
-# docs/conformance.md: DEREG-18
 @pytest.mark.rule("DEREG-18", "REG-15")
 @pytest.mark.parametrize("options", [["None", "Local"], ["Local", "None"]], ids="-".join)
 def test_6_7_4_none_beside_others_is_ignored(world: Scenario, options: list[str]) -> None:

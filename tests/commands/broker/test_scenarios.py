@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping
-from pathlib import Path
 
 import pytest
 
 from commands.broker.attribute_kinds import Shown
-from commands.cli import main
 from commands.mqsc.broker import Broker
-from commands.terminal.console import Console
 from rfh2.captured import CapturedMessage
 from tests.commands.guide_scenarios import Came, GuideScenario, scenarios, told_topic
 
@@ -49,18 +45,6 @@ def test_messages_and_puts_are_the_ones_on_disk(scenario: GuideScenario) -> None
     """Byte for byte; ``python tests/commands/guide_scenarios.py`` writes them again."""
     for name, content in scenario.files.items():
         assert (scenario.path / name).read_bytes() == content, name
-
-
-@pytest.mark.parametrize("scenario", [each for each in ALL if each.is_replay], ids=_id)
-def test_replay_gives_the_same(scenario: GuideScenario, tmp_path: Path) -> None:
-    target = tmp_path / "puts.jsonl"
-    words = ["replay", "--input", str(scenario.path / "capture.jsonl"), "--output", str(target)]
-    words += ["--semantics", scenario.semantics]
-    if scenario.setup:
-        words += ["--setup", str(scenario.path / "setup.mqsc")]
-    with pytest.raises(SystemExit):
-        main.main(words, obj=Console(io.BytesIO(), io.StringIO()))
-    assert target.read_bytes() == (scenario.path / "puts.jsonl").read_bytes()
 
 
 def test_every_section_with_tables_or_examples_is_there() -> None:

@@ -40,7 +40,6 @@ PREFIXES = [
 ]
 
 
-# docs/conformance.md: DEL-2
 @pytest.mark.rule("DEL-2", "STR-1", "STR-2")
 @pytest.mark.parametrize(("queue", "topic"), [row[1:] for row in PREFIXES], ids=[row[0] for row in PREFIXES])
 def test_6_1_where_a_publication_lies(sport: Scenario, queue: str, topic: str) -> None:
@@ -84,7 +83,6 @@ def test_6_7_7_3079_not_on_the_control_queue(sport: Scenario, word: str) -> None
     refused(sport.command(word, ("Topic", "a"), queue=CONTROL_QUEUE), 3079, ("Command", word))
 
 
-# docs/conformance.md: DEREG-1
 @pytest.mark.rule("DEREG-1")
 @pytest.mark.parametrize("queue", [DEFAULT_STREAM, "Sport"])
 @pytest.mark.parametrize("word", ["RegSub", "DeregSub", "ReqUpdate"])

@@ -22,7 +22,6 @@ def exchange(world: Scenario) -> Scenario:
     return world
 
 
-# docs/conformance.md: MB-5
 @pytest.mark.rule("REG-5", "SP-1", "MB-5")
 def test_6_2_a_publication_reaches_its_own_point_alone(exchange: Scenario) -> None:
     exchange.register(SPOT, tags=[USD], reply_to="USD.Q")
@@ -62,7 +61,6 @@ def test_6_5_6_wildcards_from_outside_are_blocked(exchange: Scenario) -> None:
     assert exchange.publish(SPOT, tags=[USD]).queues == ["USD.Q"]
 
 
-# docs/conformance.md: REG-5, MB-4
 @pytest.mark.rule("DEREG-8", "PUB-5", "REG-5", "MB-4")
 @pytest.mark.parametrize("point", ["EUR", "usd", "SUBPOINT.2", DEFAULT_SUB_POINT])
 def test_6_2_3072_the_name_has_to_match_a_point(exchange: Scenario, point: str) -> None:

@@ -155,7 +155,6 @@ OPTIONS: list[tuple[str, str, str, object]] = [
     ("--log", "run.log", "-", Path("-")),
     ("--log-format", "run.log_format", "text", "text"),
     ("--durability", "run.durability", "normal", "normal"),
-    ("--standby", "run.standby", "true", True),
     ("--lease", "run.lease", "1.5", 1.5),
     ("--console", "run.console", "8414", "8414"),
     ("--command-seconds", "run.command_seconds", "2.5", 2.5),
@@ -169,7 +168,7 @@ OPTIONS: list[tuple[str, str, str, object]] = [
     ("--tracing", "tracing.endpoint", "console", "console"),
 ]
 # How the program talks, and the file itself.
-WITHOUT_A_KEY = {"--quiet", "--debug", "--color", "--config"}
+WITHOUT_A_KEY = {"--quiet", "--debug", "--color", "--config", "--standby"}
 TABLES_OF_THEIR_OWN = {"--queues", "--listen", "--topics", "--metrics", "--tracing"}
 
 

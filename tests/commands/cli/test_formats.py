@@ -6,6 +6,7 @@ has no place in the format is said.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +21,10 @@ from commands.headers.registry import content_of, render
 from rfh2.ccsid import ByteOrder, text_codec
 from rfh2.chain import describing
 from rfh2.constants import MQRC_RFH_STRING_ERROR
+from rfh2.dlh import Dlh
+from rfh2.eph import Eph
 from rfh2.folders import Folder
+from rfh2.mde import Mde
 from rfh2.message import Message, decode, encode
 from rfh2.mqmd import Mqmd
 from rfh2.pcf import Pcf, decode_pcf
@@ -36,12 +40,12 @@ from rfh2.pcf_names import (
     MQIACF_SEQUENCE_NUMBER,
 )
 from rfh2.pcf_parameters import Cfbs, Cfin, Cfst, Parameter
-from rfh2.prologue import SteppedHeader
+from rfh2.prologue import STEPPED_OVER, SteppedHeader
 from rfh2.rfh1 import Rfh1, write as name_value_string
 from rfh2.rfh2 import Rfh2
+from rfh2.xqh import Xqh
 from streams.operations import Delivery, Subscribe
 from streams.subscriptions import PublicationFormat, Subscription, WildcardScheme
-from tests.commands.fuzz_seeds import other_headers
 from tests.commands.headers.rfh1_pcf_table import (
     SPORT,
     OlderScenario,
@@ -700,6 +704,18 @@ def test_a_pcf_command_behind_properties_is_one(world: OlderScenario) -> None:
     got = at(result, "RFH1.Q")
     assert [each.kind for each in got.message.headers] == ["MQRFH2", "MQRFH"]
     assert nvs(got) == "MQPSCommand Publish MQPSTopic a MQPSIntData 5"
+
+
+def other_headers(order: ByteOrder, charset: str) -> Iterator[Any]:
+    """One of each kind but MQRFH and MQRFH2."""
+    how: dict[str, Any] = {"order": order, "charset": charset}
+    yield Dlh(2085, "DEAD.Q", "QM1", put_appl_name="amqrmppa", put_date="20090128", put_time="11435418", **how)
+    yield Xqh(Mqmd(user_identifier="app1", reply_to_q="R", **how), "REMOTE.Q", "QM2", order, charset)
+    yield Mde(bytes(range(24)), 3, 8, 1, 400, **how)
+    yield Eph(Pcf(1, (Cfin(1, 2), Cfst.of(2, "abc")), order=order).encode(), **how)
+    for kind in STEPPED_OVER:
+        for version, size in kind.sizes.items():
+            yield SteppedHeader(kind.name, bytes(size - 32), version, **how)
 
 
 BEFORE = [

@@ -116,7 +116,6 @@ def test_a_missing_library_is_named_with_how_to_install_it(
     assert (result.exit_code, f"[{extra}]" in result.stderr) == (ExitCode.USAGE, True)
 
 
-# docs/conformance.md: QM-12
 @pytest.mark.rule("QM-12")
 def test_a_second_processor_is_refused_by_name(home: Path) -> None:
     with QueueManagerStore.open(home, "QM1") as store, store.processor_lock():

@@ -17,15 +17,15 @@ from rfh2.rfh1 import COMMANDS, Rfh1
 from tests.commands.cli_runs import run
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
-CAPTURES = [path for path in sorted(FIXTURES.rglob("*.jsonl")) if "md_hex" in path.read_text(encoding="utf-8")[:5000]]
 
 
 def captures(path: Path) -> list[CapturedMessage]:
     return [record.message for record in read_captures(path) if record.message is not None]
 
 
-@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: str(path.relative_to(FIXTURES)))
-def test_decode_and_encode_give_a_capture_back(path: Path) -> None:
+@pytest.mark.parametrize("name", ["results-service/capture.jsonl", "jms/v1.jsonl", "fuzz/seeds.jsonl"])
+def test_decode_and_encode_give_a_capture_back(name: str) -> None:
+    path = FIXTURES / name
     back = run("encode", stdin=run("decode", "--json", str(path)).out)
     messages = [CapturedMessage.model_validate_json(text) for text in back.lines]
     assert messages == captures(path)

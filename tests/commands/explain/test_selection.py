@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import pickle
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -14,7 +13,6 @@ import pytest
 from hypothesis import given, strategies as st
 
 from commands.explain.build import CommandSpec, command_message
-from commands.explain.reading import explained
 from commands.explain.selection import (
     NAMES,
     Choosing,
@@ -29,7 +27,6 @@ from rfh2 import Mqmd
 from rfh2.captured import CapturedMessage
 from rfh2.captures import CaptureRecord, read_captures
 from rfh2.errors import CaptureError
-from rfh2.explain.form import json_line
 
 FIXTURES: Final = Path(__file__).parents[3] / "fixtures"
 NINE: Final = datetime(2009, 1, 28, 9, 0, tzinfo=UTC)
@@ -173,95 +170,14 @@ def test_what_is_refused_and_where(condition: str, at: int, said: str) -> None:
 
 
 @cache
-def messages() -> tuple[tuple[CapturedMessage, dict[str, Any]], ...]:
-    """Messages of all kinds, each with what ``decode --json`` prints of it."""
+def messages() -> tuple[CapturedMessage, ...]:
+    """Messages of all kinds."""
     found: list[CapturedMessage] = [SOCCER, dead_letter(), answer("DeregSub", "a/b"), report()]
     for path in sorted(FIXTURES.glob("*/*.jsonl")):
         if "captur" in path.name:
             found += [record.message for record in read_captures(path) if record.message is not None][:40]
     assert len(found) > 70
-    return tuple((each, json.loads(json_line(explained(each).form("x", 0)))) for each in found)
-
-
-def _mqmd(name: str) -> Callable[[dict[str, Any], str | None], Any]:
-    return lambda form, topic: ((form["mqmd"] or {}).get(name) or "").strip() or None
-
-
-def _user(form: dict[str, Any], topic: str | None) -> Any:
-    given = form["captured"].get("user")
-    return given if given is not None else _mqmd("UserIdentifier")(form, topic)
-
-
-def _word(form: dict[str, Any], topic: str | None) -> Any:
-    return None if form["command"] is None else form["command"]["word"]
-
-
-def _is(read: Callable[[dict[str, Any], str | None], Any], holds: Callable[[Any], bool]) -> Any:
-    def truth(form: dict[str, Any], topic: str | None) -> bool | None:
-        value = read(form, topic)
-        return None if value is None else holds(value)
-
-    return truth
-
-
-def _size(form: dict[str, Any], _topic: str | None) -> int:
-    return len(form["captured"]["body_hex"]) // 2
-
-
-# a condition, and the same as a function of decode's JSON and one of the topics: TRUE, FALSE or UNKNOWN
-ATOMS: Final[list[tuple[str, Callable[[dict[str, Any], str | None], bool | None]]]] = [
-    ("command = 'RegSub'", _is(_word, lambda word: word == "RegSub")),
-    ("command in ('Publish', 'DeletePub')", _is(_word, lambda word: word in ("Publish", "DeletePub"))),
-    ("topic like 'Sport/%'", _is(lambda form, topic: topic, lambda topic: topic.startswith("Sport/"))),
-    ("topic like '%/Score'", _is(lambda form, topic: topic, lambda topic: topic.endswith("/Score"))),
-    ("topic is null", lambda form, topic: topic is None),
-    ("queue like 'SYSTEM.%'", _is(lambda f, t: f["captured"]["queue"] or None, lambda q: q.startswith("SYSTEM."))),
-    ("user <> 'fred'", _is(_user, lambda user: user != "fred")),
-    ("program is not null", lambda form, topic: _mqmd("PutApplName")(form, topic) is not None),
-    ("size > 300", lambda form, topic: _size(form, topic) > 300),
-    ("size between 200 and 400", lambda form, topic: 200 <= _size(form, topic) <= 400),
-    ("seq < 7", lambda form, topic: form["captured"]["seq"] < 7),
-]
-Form = tuple[str, Callable[[dict[str, Any], str | None], bool | None]]
-
-
-def _not(a: Form) -> Form:
-    def truth(form: dict[str, Any], topic: str | None) -> bool | None:
-        inner = a[1](form, topic)
-        return None if inner is None else not inner
-
-    return f"not ({a[0]})", truth
-
-
-def _both(a: Form, b: Form, word: str) -> Form:
-    decides = word == "or"
-
-    def truth(form: dict[str, Any], topic: str | None) -> bool | None:
-        found = {a[1](form, topic), b[1](form, topic)}
-        return decides if decides in found else None if None in found else not decides
-
-    return f"({a[0]}) {word} ({b[0]})", truth
-
-
-FORMS: Final[st.SearchStrategy[Form]] = st.recursive(
-    st.sampled_from(ATOMS),
-    lambda inner: st.one_of(
-        inner.map(_not), st.tuples(inner, inner, st.sampled_from(["and", "or"])).map(lambda t: _both(*t))
-    ),
-    max_leaves=6,
-)
-
-
-@given(FORMS)
-def test_a_condition_selects_what_a_filter_of_decodes_json_selects(form: Form) -> None:
-    text, truth = form
-    where = compile_where(text)
-    for message, decoded in messages():
-        if MessageValues(message)("command") != _word(decoded, None):
-            continue  # refused by a broker: decode's JSON has no command
-        topics = (decoded["command"] or {}).get("topics") or [None]
-        expected = any(truth(decoded, topic) is True for topic in topics)
-        assert where.selects(message) is expected, (text, decoded)
+    return tuple(found)
 
 
 def test_only_what_is_named_is_worked_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -281,7 +197,7 @@ def test_any_message_has_a_value_of_the_kind_or_null(name: str) -> None:
         for body in ("", "00", "52464820")
         for md in (None, "00")
     ]
-    for message in [*odd, *(each for each, _ in messages())]:
+    for message in [*odd, *messages()]:
         value = MessageValues(message)(name)
         kind = {"number": (int, float), "string": (str,)}[NAMES[name].kind.value]
         assert value is None or isinstance(value, kind)

@@ -233,7 +233,6 @@ def test_what_the_program_puts_is_described_and_has_its_properties() -> None:
         assert line in text
 
 
-# docs/conformance.md: MIG-20
 @pytest.mark.rule("MIG-20")
 def test_7_2_4_integer_and_string_data_become_a_property() -> None:
     """MQPSIntData and MQPSStringData: "replaced with the message property ... MQPubStrIntData"."""
@@ -276,7 +275,6 @@ def subscriptions(draw: st.DrawFn) -> Subscription:
     )
 
 
-# docs/conformance.md: MIG-7
 @pytest.mark.rule("MIG-7")
 @given(subscriptions())
 def test_a_script_of_define_sub_makes_the_subscription(subscription: Subscription) -> None:
@@ -392,7 +390,6 @@ def words_taken(word: str) -> set[str]:
     ) - {"None"}
 
 
-# docs/conformance.md: APP-6, MIG-5
 @pytest.mark.rule("APP-6", "MIG-5")
 @pytest.mark.parametrize("word", COMMANDS)
 def test_every_option_has_its_row(word: str) -> None:
@@ -417,7 +414,6 @@ PRINTED: dict[str, dict[int, int | None]] = {
 }
 
 
-# docs/conformance.md: MIG-6
 @pytest.mark.rule("MIG-6")
 @pytest.mark.parametrize("word", PRINTED)
 def test_reasons_are_those_that_the_guide_prints(word: str) -> None:

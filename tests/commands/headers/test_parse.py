@@ -360,7 +360,6 @@ def test_broken_text_is_a_decode_error_at_its_place(text: str, offset: int, code
     assert (caught.value.offset, caught.value.code, caught.value.reason) == (offset, code, reason)
 
 
-# docs/conformance.md: HDR-4
 @pytest.mark.rule("HDR-4")
 def test_a_message_without_mqrfh2_holds_no_command() -> None:
     with pytest.raises(DecodeError) as caught:

@@ -174,7 +174,6 @@ REASONS: list[tuple[int, str, Provoke, Pairs]] = [
 ]
 
 
-# docs/conformance.md: OLD-15
 @pytest.mark.rule("OLD-8", "RC-3071", "RC-3075", "RC-3078", "RC-3082", "OLD-15")
 @pytest.mark.parametrize(
     ("reason", "provoke", "details"),

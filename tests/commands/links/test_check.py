@@ -12,10 +12,10 @@ from click.testing import CliRunner, Result
 
 from commands.broker.objects import QueueManager
 from commands.cli import main
+from commands.client.errors import MqError
 from commands.config.settings import QueuesConfig
 from commands.config.urls import Address
 from commands.links.checking.mq import MqCheck
-from commands.links.ibmmq.reasons import MqError
 from commands.qmgr.store import QueueManagerStore
 from rfh2 import Folder, Mqmd, Rfh2
 from tests.commands.links.mosquitto import mosquitto, needs_mosquitto

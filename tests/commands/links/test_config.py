@@ -21,6 +21,9 @@ GOOD = [
     ("ibmmq://host/QM1", Address("ibmmq", "host", 1414, qmgr="QM1")),
     ("ibmmq://me@host:1415/QM1?channel=C", Address("ibmmq", "host", 1415, "me", "QM1", "C")),
     ("ibmmq:///QM1", Address("ibmmq", "", 1414, qmgr="QM1")),
+    ("mq://me@host/QM1?channel=C&cipher=ANY", Address("mq", "host", 1414, "me", "QM1", "C", cipher="ANY")),
+    ("mq://a:1,b,c:3/QM1?channel=C", Address("mq", "a", 1, None, "QM1", "C", ("b", "c:3"))),
+    ("mq:///QM1", Address("mq", "", 1414, qmgr="QM1")),
 ]
 
 
@@ -30,12 +33,14 @@ def test_urls(text: str, wanted: Address) -> None:
 
 
 BAD = [
-    ("broker", "a bare word is none of mqtt://, mqtts://, nats://, tls://, kafka://, kafkas://, ibmmq://"),
+    ("broker", "a bare word is none of mqtt://, mqtts://, nats://, tls://, kafka://, kafkas://, ibmmq://, mq://"),
     ("amqp://broker", "amqp is none of"),
     ("mqtt://", "the host is missing"),
     ("mqtt://broker/topic", "takes no path"),
     ("mqtt://broker:port", "no URL"),
     ("mqtt://broker?client_id=x", "has no parameter client_id"),
+    ("mq://a,b", "the queue manager's name is missing: mq://host"),
+    ("mqtt://broker?cipher=x", "has no parameter cipher"),
     ("ibmmq://host", "the queue manager's name is missing"),
     ("ibmmq://host/QM1/more", "the queue manager's name is missing"),
 ]
@@ -49,6 +54,7 @@ BAD = [
         ("kafka://[::1],b,c:1", "kafka", ("[::1]:9092", "b", "c:1")),
         ("kafkas://a", "kafka", ("a:9093",)),
         ("ibmmq:///QM1", "ibmmq", ()),
+        ("mq://a:1,b/QM1", "ibmmq", ("a:1", "b")),
     ],
 )
 def test_the_kind_and_the_hosts_of_an_address(text: str, kind: str, hosts: tuple[str, ...]) -> None:

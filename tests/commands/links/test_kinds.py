@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from commands.broker.objects import DEAD_LETTER_QUEUE, QueueManager
+from commands.client.errors import MqError, failure
 from commands.config.settings import Config, TopicsConfig
 from commands.config.urls import PORTS, parse_address
 from commands.links.engine.adapter import Adapter, Sent, Waiting, carries, how
 from commands.links.engine.message_for_tree import ForTree
 from commands.links.ibmmq.adapter import MqSender
-from commands.links.ibmmq.reasons import MqError, failure
 from commands.links.opening import Places
 from commands.qmgr.link_port import Feature, How
 from commands.qmgr.store import QueueManagerStore
@@ -32,7 +32,7 @@ DOC = (Path(__file__).parents[3] / "docs" / "live-brokers.md").read_text()
 def adapter(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Adapter[Any, Any]:
     home = tmp_path_factory.mktemp("qmgrs")
     QueueManagerStore.create(home, QueueManager("QM1")).close()
-    url = f"{request.param}://localhost/" + ("QM1" if request.param == "ibmmq" else "")
+    url = f"{request.param}://localhost/" + ("QM1" if request.param in ("ibmmq", "mq") else "")
     places = Places.of(home, "QM1", Config(topics=TopicsConfig(prefix="")), None, url)
     return places.adapter(parse_address(url, "--topics"), places.stores(DEAD_LETTER_QUEUE))
 

@@ -21,23 +21,19 @@ from commands.links.ibmmq.manager import MqMessages
 from rfh2.captured import CapturedMessage
 from rfh2.captures import read_captures
 from rfh2.mqmd import Mqmd
-from tests.commands.links.mqi.harness import StandIn, needs_mqi, stand_in
+from tests.commands.links.mqi.listening import Running, queue_manager
 from tests.waiting import until
-
-pytestmark = needs_mqi
-
-URL = "ibmmq://127.0.0.1:1414/QM1?channel=C"
 
 
 @pytest.fixture
-def mq(tmp_path: Path) -> Iterator[StandIn]:
-    with stand_in(tmp_path / "mq", {"S": {}, "T": {}}) as running:
+def mq(tmp_path: Path, kind: str) -> Iterator[Running]:
+    with queue_manager(kind, tmp_path / "mq", {"S": {}, "T": {}}) as running:
         yield running
 
 
 @pytest.fixture
-def programs(mq: StandIn) -> Iterator[MqMessages]:
-    made = MqMessages(parse_address(URL, "--queues"), QueuesConfig())
+def programs(mq: Running) -> Iterator[MqMessages]:
+    made = MqMessages(parse_address(mq.url, "--queues"), QueuesConfig())
     yield made
     made.close()
 
@@ -57,16 +53,16 @@ def data(directory: Path) -> list[str]:
     return [message.body.decode() for message in captured(directory)]
 
 
-def capture(directory: Path, *arguments: str) -> Result:
-    return CliRunner().invoke(main, ["capture", "--queues", URL, "--to", str(directory), *arguments])
+def capture(mq: Running, directory: Path, *arguments: str) -> Result:
+    return CliRunner().invoke(main, ["capture", "--queues", mq.url, "--to", str(directory), *arguments])
 
 
-def test_a_look_leaves_the_messages_on_the_queues(tmp_path: Path, mq: StandIn, programs: MqMessages) -> None:
+def test_a_look_leaves_the_messages_on_the_queues(tmp_path: Path, mq: Running, programs: MqMessages) -> None:
     put(programs, "S", "1")
     put(programs, "T", "2")
     time.sleep(0.02)  # PutTime has hundredths of a second
     put(programs, "S", "3")
-    done = capture(tmp_path / "day", "S", "T=SPORT")
+    done = capture(mq, tmp_path / "day", "S", "T=SPORT")
     assert done.exit_code == 0, done.stderr
     assert "3 messages captured" in done.stderr
     found = captured(tmp_path / "day")
@@ -79,20 +75,20 @@ def test_a_look_leaves_the_messages_on_the_queues(tmp_path: Path, mq: StandIn, p
     assert (mq.depth("S"), mq.depth("T")) == (2, 1)
 
 
-def test_a_second_look_would_capture_messages_again(tmp_path: Path, programs: MqMessages) -> None:
+def test_a_second_look_would_capture_messages_again(tmp_path: Path, mq: Running, programs: MqMessages) -> None:
     put(programs, "S", "1")
-    assert capture(tmp_path / "day", "S").exit_code == 0
-    again = capture(tmp_path / "day", "S")
+    assert capture(mq, tmp_path / "day", "S").exit_code == 0
+    again = capture(mq, tmp_path / "day", "S")
     assert again.exit_code == 2
     assert "give another directory" in again.stderr
     assert data(tmp_path / "day") == ["1"]
 
 
-def test_what_is_taken_is_gone_and_a_capture_goes_on(tmp_path: Path, mq: StandIn, programs: MqMessages) -> None:
+def test_what_is_taken_is_gone_and_a_capture_goes_on(tmp_path: Path, mq: Running, programs: MqMessages) -> None:
     put(programs, "S", *"12345")
-    assert capture(tmp_path / "day", "--take", "--limit", "3", "--per-file", "2", "S").exit_code == 0
+    assert capture(mq, tmp_path / "day", "--take", "--limit", "3", "--per-file", "2", "S").exit_code == 0
     assert mq.depth("S") == 2
-    assert capture(tmp_path / "day", "--take", "--per-file", "2", "--format", "parquet", "S").exit_code == 0
+    assert capture(mq, tmp_path / "day", "--take", "--per-file", "2", "--format", "parquet", "S").exit_code == 0
     assert mq.depth("S") == 0
     assert [(message.seq, message.body) for message in captured(tmp_path / "day")] == [
         (n, b"%d" % n) for n in range(1, 6)
@@ -110,9 +106,8 @@ def test_what_is_taken_is_gone_and_a_capture_goes_on(tmp_path: Path, mq: StandIn
         (("NONE",), "2085"),
     ],
 )
-def test_what_cannot_be_captured(tmp_path: Path, mq: StandIn, arguments: tuple[str, ...], why: str | None) -> None:
-    del mq
-    done = capture(tmp_path / "day", *arguments)
+def test_what_cannot_be_captured(tmp_path: Path, mq: Running, arguments: tuple[str, ...], why: str | None) -> None:
+    done = capture(mq, tmp_path / "day", *arguments)
     assert (done.exit_code, why is None or why in done.stderr) == (0 if why is None else 2, True), done.stderr
 
 
@@ -129,11 +124,11 @@ def test_what_cannot_be_captured(tmp_path: Path, mq: StandIn, arguments: tuple[s
     ids=["backed out", "commit not done", "commit done", "get not done", "get done"],
 )
 def test_nothing_is_lost_or_twice_when_a_call_fails(
-    tmp_path: Path, mq: StandIn, programs: MqMessages, op: str, how: dict[str, Any]
+    tmp_path: Path, mq: Running, programs: MqMessages, op: str, how: dict[str, Any]
 ) -> None:
     put(programs, "S", *"123")
     mq.fault(op, **how)
-    done = capture(tmp_path / "day", "--take", "--follow", "--every", "0.05", "--limit", "3", "S")
+    done = capture(mq, tmp_path / "day", "--take", "--follow", "--every", "0.05", "--limit", "3", "S")
     assert ("getting the messages again" if "reason" in how else "connecting again") in done.stderr
     assert done.exit_code == 0, done.stderr
     assert data(tmp_path / "day") == ["1", "2", "3"]
@@ -141,7 +136,7 @@ def test_nothing_is_lost_or_twice_when_a_call_fails(
 
 
 @pytest.mark.faults
-def test_looks_go_on_after_a_lost_connection(tmp_path: Path, mq: StandIn, programs: MqMessages) -> None:
+def test_looks_go_on_after_a_lost_connection(tmp_path: Path, mq: Running, programs: MqMessages) -> None:
     put(programs, "S", *"12")
     process = _started(mq, tmp_path / "day", "--follow", "--every", "0.05", "S")
     partial = tmp_path / "day" / ".capture-000001.jsonl.partial"
@@ -158,7 +153,7 @@ def test_looks_go_on_after_a_lost_connection(tmp_path: Path, mq: StandIn, progra
 
 @pytest.mark.faults
 @pytest.mark.nightly
-def test_a_killed_capture_goes_on(tmp_path: Path, mq: StandIn, programs: MqMessages) -> None:
+def test_a_killed_capture_goes_on(tmp_path: Path, mq: Running, programs: MqMessages) -> None:
     directory, expected = tmp_path / "day", [str(number) for number in range(200)]
     for first in range(0, 200, 20):
         put(programs, "S", *expected[first : first + 20])
@@ -166,12 +161,12 @@ def test_a_killed_capture_goes_on(tmp_path: Path, mq: StandIn, programs: MqMessa
         until(lambda: mq.depth("S") < 20, "messages to be taken")
         process.send_signal(signal.SIGKILL)
         process.communicate(timeout=60)
-    until(lambda: capture(directory, "--take", "S").exit_code == 0 and mq.depth("S") == 0, "the rest")
+    until(lambda: capture(mq, directory, "--take", "S").exit_code == 0 and mq.depth("S") == 0, "the rest")
     assert data(directory) == expected
     assert [message.seq for message in captured(directory)] == list(range(1, 201))
 
 
-def _started(mq: StandIn, directory: Path, *arguments: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "commands.cli", "capture", "--queues", URL, "--to", str(directory), *arguments]
+def _started(mq: Running, directory: Path, *arguments: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "commands.cli", "capture", "--queues", mq.url, "--to", str(directory), *arguments]
     environment = dict(os.environ) | mq.environment
     return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)

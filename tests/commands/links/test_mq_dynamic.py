@@ -9,18 +9,17 @@ from typing import Any
 import pytest
 
 from commands.qmgr.store import QueueManagerStore
-from tests.commands.links.mqi.harness import CONTROL, DEAD, StandIn, needs_mqi, stand_in
+from tests.commands.links.mqi.harness import CONTROL, DEAD
+from tests.commands.links.mqi.listening import Running, queue_manager
 from tests.commands.links.test_mq_queues import World
-
-pytestmark = needs_mqi
 
 TEMPORARY = "AMQ.6921F3A520000B02"
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
+def world(tmp_path: Path, kind: str) -> Iterator[World]:
     queues: dict[str, dict[str, Any]] = {"S": {}, "REPLY": {}, TEMPORARY: {"kind": "dynamic"}, DEAD: {"max_depth": 0}}
-    with stand_in(tmp_path / "mq", queues) as running:
+    with queue_manager(kind, tmp_path / "mq", queues) as running:
         made = World(tmp_path / "qmgrs", running)
         yield made
         made.close()
@@ -37,7 +36,7 @@ def subscribers(home: Path) -> list[str]:
         return [subscription.dest_queue for subscription in store.load_state()[1]]
 
 
-def delete(mq: StandIn, queue: str) -> None:
+def delete(mq: Running, queue: str) -> None:
     """As a queue manager does when the program ends that had made the queue."""
     mq.tell(delete=[queue])
 

@@ -18,20 +18,21 @@ import pytest
 from commands.disk.errors import UndeliverableError
 from commands.qmgr.processor import Processor, ProcessorSettings
 from rfh2.errors import StoreError
-from tests.commands.links.mqi.harness import CONTROL, DEAD, OWED, STREAM, StandIn, needs_mqi, stand_in
+from tests.commands.links.mqi.harness import CONTROL, DEAD, OWED, STREAM
+from tests.commands.links.mqi.listening import Running, queue_manager
 from tests.commands.links.test_mq_queues import World, _everything, _scenario
 from tests.waiting import until
 
-pytestmark = [needs_mqi, pytest.mark.faults]
+pytestmark = pytest.mark.faults
 
 QUEUES: dict[str, dict[str, Any]] = {name: {} for name in ("S", "T", "REPLY", "BACK")}
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def undisturbed(tmp_path_factory: pytest.TempPathFactory, kind: str) -> dict[str, Any]:
     """What the scenario comes to."""
     directory = tmp_path_factory.mktemp("undisturbed")
-    with stand_in(directory / "mq", QUEUES) as mq:
+    with queue_manager(kind, directory / "mq", QUEUES) as mq:
         world = World(directory / "qmgrs", mq)
         _scenario(world)
         world.processor().drain()
@@ -41,13 +42,13 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 @pytest.fixture
-def mq(tmp_path: Path) -> Iterator[StandIn]:
-    with stand_in(tmp_path / "mq", QUEUES) as running:
+def mq(tmp_path: Path, kind: str) -> Iterator[Running]:
+    with queue_manager(kind, tmp_path / "mq", QUEUES) as running:
         yield running
 
 
 @pytest.fixture
-def world(tmp_path: Path, mq: StandIn) -> Iterator[World]:
+def world(tmp_path: Path, mq: Running) -> Iterator[World]:
     made = World(tmp_path / "qmgrs", mq)
     yield made
     made.close()

@@ -16,10 +16,11 @@ from typing import Any
 
 import pytest
 
+from commands.client.errors import ConnectionLostError
 from commands.disk.errors import QueueManagerInUseError, UndeliverableError
-from commands.links.ibmmq.connection import Connection
+from commands.links.ibmmq.channel import ChannelConnection
+from commands.links.ibmmq.library import LibraryConnection
 from commands.links.ibmmq.manager import MqQueueManager
-from commands.links.ibmmq.reasons import ConnectionLostError
 from commands.links.ibmmq.record import RecordError
 from commands.qmgr.backlog import Backlog
 from commands.qmgr.processor import Processor, ProcessorSettings
@@ -29,23 +30,22 @@ from commands.running.journal import Journal
 from commands.terminal.console import Console
 from rfh2.errors import StoreError
 from tests.commands.cli_runs import run
-from tests.commands.links.mqi.harness import CONTROL, DEAD, OWED, RECORD, STREAM, StandIn, needs_mqi, stand_in
-from tests.commands.links.test_mq_queues import ADDRESS, World
-
-pytestmark = needs_mqi
+from tests.commands.links.mqi.harness import CONTROL, DEAD, OWED, RECORD, STREAM
+from tests.commands.links.mqi.listening import Running, queue_manager
+from tests.commands.links.test_mq_queues import World
 
 TEMPORARY = "AMQ.6921F3A520000B02"
 
 
 @pytest.fixture
-def mq(tmp_path: Path) -> Iterator[StandIn]:
+def mq(tmp_path: Path, kind: str) -> Iterator[Running]:
     queues: dict[str, dict[str, Any]] = {"S": {}, "T": {}, "REPLY": {}, TEMPORARY: {"kind": "dynamic"}}
-    with stand_in(tmp_path / "mq", queues) as running:
+    with queue_manager(kind, tmp_path / "mq", queues) as running:
         yield running
 
 
 @pytest.fixture
-def world(tmp_path: Path, mq: StandIn) -> Iterator[World]:
+def world(tmp_path: Path, mq: Running) -> Iterator[World]:
     """S and T subscribe to topic a; S and the dead-letter queue take nothing."""
     made = World(tmp_path / "qmgrs", mq)
     made.register("S")
@@ -57,11 +57,11 @@ def world(tmp_path: Path, mq: StandIn) -> Iterator[World]:
     made.programs.close()
 
 
-def refuse(mq: StandIn, *queues: str) -> None:
+def refuse(mq: Running, *queues: str) -> None:
     mq.tell(alter={queue: {"put_inhibited": 1} for queue in queues})
 
 
-def accept(mq: StandIn, *queues: str) -> None:
+def accept(mq: Running, *queues: str) -> None:
     mq.tell(alter={queue: {"put_inhibited": 0, "max_depth": 5_000} for queue in queues})
 
 
@@ -432,10 +432,10 @@ def _ended_at(world: World, monkeypatch: pytest.MonkeyPatch, where: type, name: 
 
 
 @pytest.mark.faults
-@pytest.mark.parametrize("where", [Connection, EmbeddedUnitOfWork], ids=["before MQCMIT", "between MQCMIT and SQLite"])
+@pytest.mark.parametrize("moment", ["before MQCMIT", "between MQCMIT and SQLite"])
 @pytest.mark.parametrize("paying", [False, True], ids=["undelivered", "paying"])
 def test_the_bridge_ends_on_either_side_of_mqcmit(
-    world: World, monkeypatch: pytest.MonkeyPatch, where: type, paying: bool
+    world: World, monkeypatch: pytest.MonkeyPatch, kind: str, moment: str, paying: bool
 ) -> None:
     publish(world, b"1", b"2")
     if paying:
@@ -443,6 +443,8 @@ def test_the_bridge_ends_on_either_side_of_mqcmit(
         accept(world.mq, "S")
     with world.open().unit_of_work():
         pass
+    connection = LibraryConnection if kind == "ibmmq" else ChannelConnection
+    where = connection if moment == "before MQCMIT" else EmbeddedUnitOfWork
     _ended_at(world, monkeypatch, where, "commit")
     if not paying:
         drain(world)
@@ -537,7 +539,7 @@ def test_killed_again_and_again_each_subscriber_gets_all_in_order_and_once(world
         if child == 0:
             try:
                 store = QueueManagerStore.open(world.home, "QM1")
-                with MqQueueManager(store, ADDRESS, world.config) as manager:
+                with MqQueueManager(store, world.address, world.config) as manager:
                     Processor(manager, lambda: datetime.now(UTC), settings=ProcessorSettings(batch=7)).drain()
                 os._exit(0)
             except BaseException:

@@ -22,33 +22,39 @@ from commands.qmgr.processor import Processor
 from commands.qmgr.store import Durability, QueueManagerStore
 from rfh2 import Folder, Mqmd, Rfh2, decode
 from rfh2.message import Message
-from tests.commands.links.mqi.harness import CONTROL, DEAD, INCOMING, OUTGOING, STREAM, StandIn, needs_mqi, stand_in
+from rfh2.mqi_constants import (
+    MQCO_KEEP_SUB,
+    MQOO_BROWSE,
+    MQOO_INPUT_SHARED,
+    MQSO_CREATE,
+    MQSO_DURABLE,
+    MQSO_WILDCARD_TOPIC,
+)
+from tests.commands.links.mqi.harness import CONTROL, DEAD, INCOMING, OUTGOING, STREAM
+from tests.commands.links.mqi.listening import Running, queue_manager
 from tests.waiting import until
 
-pytestmark = needs_mqi
-
-URL = "ibmmq://127.0.0.1:1414/QM1?channel=C"
 NATIVE = "NATIVE"
 
 
 class World:
     """A bridge between IBM MQ's topic tree and legacy programs, whose queues are embedded or IBM MQ's too."""
 
-    def __init__(self, home: Path, mq: StandIn, queues: str | None, qmgr: str = "QM1") -> None:
+    def __init__(self, home: Path, mq: Running, queues: str | None, qmgr: str = "QM1") -> None:
         self.home, self.mq, self.queues, self.qmgr = home, mq, queues, qmgr
         if not (home / qmgr).exists():
             QueueManagerStore.create(home, QueueManager(qmgr)).close()
-        self.native = MqMessages(parse_address(URL, ""), QueuesConfig(context="default"), "native")
+        self.native = MqMessages(parse_address(mq.url, ""), QueuesConfig(context="default"), "native")
         self.legacy: Any = (
             QueueManagerStore.open(home, qmgr)
             if queues is None
-            else MqMessages(parse_address(URL, ""), QueuesConfig(), "legacy")
+            else MqMessages(parse_address(mq.url, ""), QueuesConfig(), "legacy")
         )
         self._stop = threading.Event()
 
     def places(self, **config: Any) -> Places:
         told = Config(topics=TopicsConfig(**config))
-        return Places.of(self.home, self.qmgr, told, self.queues, URL, Durability.NORMAL)
+        return Places.of(self.home, self.qmgr, told, self.queues, self.mq.url, Durability.NORMAL)
 
     @contextmanager
     def running(self, **config: Any) -> Iterator[World]:
@@ -113,11 +119,10 @@ class World:
     def native_subscribe(self, topic: str) -> None:
         with self.native.unit_of_work():
             connection = self.native.connection
-            cmqc = connection.mq.CMQC
-            queue = connection.queue(NATIVE, cmqc.MQOO_INPUT_SHARED | cmqc.MQOO_BROWSE)
-            options = cmqc.MQSO_CREATE | cmqc.MQSO_DURABLE | cmqc.MQSO_WILDCARD_TOPIC
+            queue = connection.queue(NATIVE, MQOO_INPUT_SHARED | MQOO_BROWSE)
+            options = MQSO_CREATE | MQSO_DURABLE | MQSO_WILDCARD_TOPIC
             made = connection.subscribe(topic, f"native {topic}", options, queue)
-            connection.close_subscription(made, cmqc.MQCO_KEEP_SUB)
+            connection.close_subscription(made, MQCO_KEEP_SUB)
 
     def natives(self) -> list[Message]:
         with self.native.unit_of_work() as unit:
@@ -125,10 +130,12 @@ class World:
 
 
 @pytest.fixture(params=["embedded queues", "IBM MQ queues"])
-def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+def world(request: pytest.FixtureRequest, tmp_path: Path, kind: str) -> Iterator[World]:
+    if (kind, request.param) == ("mq", "IBM MQ queues"):
+        pytest.skip("the listener's queue manager has topics only where it reads the queues of commands itself")
     names = ("S", "T", "LATE", "REPLY", NATIVE)
-    with stand_in(tmp_path / "mq", {name: {} for name in names}) as mq:
-        made = World(tmp_path / "qmgrs", mq, URL if request.param == "IBM MQ queues" else None)
+    with queue_manager(kind, tmp_path / "mq", {name: {} for name in names}, psmode=2) as mq:
+        made = World(tmp_path / "qmgrs", mq, mq.url if request.param == "IBM MQ queues" else None)
         yield made
         made.close()
 
@@ -179,9 +186,11 @@ def test_nothing_goes_round_in_a_circle_and_overlapping_selections_give_one_copy
 
 
 # docs/networks.md: bridges that share a tree
-def test_bridges_of_one_tree_exchange_publications(tmp_path: Path) -> None:
+def test_bridges_of_one_tree_exchange_publications(tmp_path: Path, kind: str) -> None:
     """Each with a queue of its own for what the tree sends it."""
-    with stand_in(tmp_path / "mq", {name: {} for name in ("S", "REPLY", NATIVE, "INCOMING.2")}) as mq:
+    with queue_manager(
+        kind, tmp_path / "mq", {name: {} for name in ("S", "REPLY", NATIVE, "INCOMING.2")}, psmode=2
+    ) as mq:
         one, two = (World(tmp_path / name, mq, None, name) for name in ("QM1", "QM2"))
         with one.running(), two.running(in_queue="INCOMING.2"):
             one.publish("a/kept", b"kept", "<PubOpt>RetainPub</PubOpt>")
@@ -200,9 +209,9 @@ def test_bridges_of_one_tree_exchange_publications(tmp_path: Path) -> None:
             world.close()
 
 
-def test_two_bridges_do_not_read_one_queue(tmp_path: Path) -> None:
+def test_two_bridges_do_not_read_one_queue(tmp_path: Path, kind: str) -> None:
     """Each would get what is for the other one."""
-    with stand_in(tmp_path / "mq", {name: {} for name in ("S", "REPLY", NATIVE)}) as mq:
+    with queue_manager(kind, tmp_path / "mq", {name: {} for name in ("S", "REPLY", NATIVE)}, psmode=2) as mq:
         one, two = (World(tmp_path / name, mq, None, name) for name in ("QM1", "QM2"))
         with one.running():
             one.register("a/#")

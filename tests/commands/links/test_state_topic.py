@@ -13,12 +13,14 @@ from typing import Any
 import pytest
 
 from commands.broker.objects import LocalQueue, QueueManager
+from commands.config.home import PostgresqlHome
 from commands.config.settings import Config, ConfigError
 from commands.links.mqtt.state_topic import BridgeState, StateTopic
 from commands.links.opening import Places
 from commands.qmgr.store import QueueManagerStore
 from rfh2.distribution import VERSION
 from tests.commands.links.mosquitto import Mosquitto, Native, mosquitto, needs_mosquitto
+from tests.postgresql import needs_postgresql
 from tests.reliability.takeovers import Instance, Pair
 from tests.reliability.workload import CONTROL, put
 from tests.waiting import until
@@ -65,10 +67,10 @@ def broker(tmp_path: Path) -> Iterator[Mosquitto]:
 
 
 @pytest.fixture
-def home(tmp_path: Path, broker: Mosquitto) -> Path:
-    """QM1 with a subscriber to all topics, and the configuration."""
-    QueueManagerStore.create(tmp_path, QueueManager("QM1")).close()
-    with QueueManagerStore.open(tmp_path, "QM1") as store, store.unit_of_work() as unit:
+def configured(tmp_path: Path, postgresql_home: PostgresqlHome, broker: Mosquitto) -> Path:
+    """QM1 with a subscriber to all topics; the directory of the configuration."""
+    QueueManagerStore.create(postgresql_home, QueueManager("QM1")).close()
+    with QueueManagerStore.open(postgresql_home, "QM1") as store, store.unit_of_work() as unit:
         unit.save_definition(LocalQueue("ALL"))
         put(unit, CONTROL, "<Command>RegSub</Command><Topic>#</Topic><QName>ALL</QName>")
     (tmp_path / "bridge.toml").write_text(f'[topics]\nurl = "{broker.url}"\nstate_topic = "{TOPIC}"\n')
@@ -80,18 +82,19 @@ def _states(native: Native) -> list[dict[str, Any]]:
 
 
 @needs_mosquitto
+@needs_postgresql
 @pytest.mark.nightly
 @pytest.mark.faults
-def test_the_state_follows_the_bridge(home: Path, broker: Mosquitto) -> None:
+def test_the_state_follows_the_bridge(configured: Path, postgresql_home: PostgresqlHome, broker: Mosquitto) -> None:
     watcher = Native(broker, "watcher", TOPIC)
-    pair = Pair(home, "--config", str(home / "bridge.toml"))
+    pair = Pair(postgresql_home, configured, "--config", str(configured / "bridge.toml"))
     try:
         until(lambda: len(_states(watcher)) == 1, "running")
         pair.take("kill")
         until(lambda: len(_states(watcher)) == 2, "running, after the takeover")
         os.kill(pair.standby.pid, signal.SIGTERM)
         until(lambda: len(_states(watcher)) == 3, "stopped")
-        pair.all.append(Instance(home, "third", "--config", str(home / "bridge.toml")))
+        pair.all.append(Instance(postgresql_home, configured, "third", "--config", str(configured / "bridge.toml")))
         until(lambda: len(_states(watcher)) == 4, "running again")
         os.killpg(pair.all[-1].pid, signal.SIGKILL)
         until(lambda: len(_states(watcher)) == 5, "lost")
@@ -108,5 +111,5 @@ def test_the_state_follows_the_bridge(home: Path, broker: Mosquitto) -> None:
     expected = [("running", 1), ("running", 2), ("stopped", 2), ("running", 3), ("lost", 3)]
     assert states == expected, "no takeover looks like a loss"
     assert {each["version"] for each in _states(watcher)} == {VERSION}
-    with QueueManagerStore.open(home, "QM1") as store:
+    with QueueManagerStore.open(postgresql_home, "QM1") as store:
         assert [*store.browse("ALL")] == [], "it is not a publication for programs of queues"

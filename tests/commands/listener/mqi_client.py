@@ -1,39 +1,33 @@
-"""A client of a server-connection channel for the tests: it writes what MQ's own clients write, a call at a time."""
+"""The client of the product, a segment and a call at a time: what a test of the listener needs beside its calls.
+
+It writes with ``commands.client.calls``, and looks itself at what it reads: a listener must not only be understood.
+"""
 
 from __future__ import annotations
 
 import socket
 import ssl
-import struct
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
-from commands.listener.request import read_string, write_strings
+from commands.client import calls
+from commands.client.calls import Form, Subscribing, Target, Wanted
+from commands.client.flow import Reply
+from commands.client.negotiation import Offer
 from rfh2.ccsid import ENCODINGS, ByteOrder
 from rfh2.channel.layouts import (
     API_HEADER,
     ASYNC_CONTINUED_BYTES,
     ASYNC_MESSAGE,
-    FCNO,
-    ID_BEGIN,
-    ID_MORE,
-    ID_PROTECTION,
-    ID_SHARING,
     LSD,
-    MQCONN,
     MQGMO,
     MQOD,
-    MQPMO,
     MQSD,
-    MQSRO,
-    MQSTS,
     NOTIFICATION,
-    REQUEST_MSGS,
-    SELECTION,
     SPI,
     SPI_BLOCK,
-    UID_LONG,
+    TSH,
 )
 from rfh2.channel.segments import (
     FIRST,
@@ -47,10 +41,22 @@ from rfh2.channel.segments import (
     segment_length,
     split,
 )
+from rfh2.channel.strings import read_string
 from rfh2.layouts import MQMD2, Layout
-from rfh2.mqi_constants import MQGMO_WAIT, MQMO_MATCH_MSG_TOKEN, MQSO_MANAGED, MQSO_RESUME
+from rfh2.mqi_constants import MQMO_MATCH_MSG_TOKEN, MQSO_MANAGED, MQSO_RESUME
 from rfh2.mqmd import Mqmd, decode_mqmd
 from rfh2.pcf_admin_names import MQOT_Q, MQOT_TOPIC
+
+_OF_SD = {
+    "ObjectName": "topic_object",
+    "SubUserData": "user_data",
+    "SelectionString": "selector",
+    "SubCorrelId": "correl_id",
+    "SubExpiry": "expiry",
+    "PubPriority": "priority",
+    "SubLevel": "level",
+    "AlternateUserId": "alternate_user",
+}
 
 
 class StatusError(Exception):
@@ -59,16 +65,6 @@ class StatusError(Exception):
     def __init__(self, code: int) -> None:
         super().__init__(code)
         self.code = code
-
-
-@dataclass(frozen=True)
-class Reply:
-    """What a call gives. body: behind the API header."""
-
-    comp_code: int
-    reason: int
-    handle: int
-    body: bytes
 
 
 @dataclass(frozen=True)
@@ -174,25 +170,14 @@ class MqiClient:
 
     # The connection
 
-    def offer(self, channel: str, sharing: int) -> bytearray:
-        data = bytearray(ID_BEGIN.size + ID_MORE.size + ID_SHARING.size + ID_PROTECTION.size)
-        begin = Structure(ID_BEGIN, data, 0, self.order)
-        begin["StrucId"], begin["FapLevel"], begin["CapabilityFlags1"] = b"ID  ", 13, 0x26
-        begin["MaxTransmissionSize"], begin["MaxMessageSize"] = 0x7FEC, 4_194_304
-        begin.put_text("ChannelName", channel)
-        more = Structure(ID_MORE, data, ID_BEGIN.size, self.order)
-        more["CapabilityFlags2"], more["CodedCharSetId"], more["HeartbeatInterval"] = 0x51, 819, self._heartbeat_s
-        more["LengthOfRest"] = 138
-        more.put_text("QMgrName", "QM1")
-        shared = Structure(ID_SHARING, data, more.end, self.order)
-        shared["HeaderCompression"], shared["MessageCompression"] = b"\0\xff", b"\0" + b"\xff" * 15
-        shared["ConversationsPerSocket"] = sharing
-        shared.put_text("ProductId", "MQCC09030500")
-        return data
+    def offer(self, channel: str, sharing: int) -> bytes:
+        # No flag that a listener does not accept: its first answer agrees.
+        offer = Offer(channel, "QM1", 13, sharing, self._heartbeat_s, 4_194_304, "MQCC09030500", capabilities=0)
+        return offer.encode(self.order)
 
     def negotiate(self, channel: str, sharing: int) -> bytes:
         """INITIAL_DATA; what the server answered last."""
-        offer = bytes(self.offer(channel, sharing))
+        offer = self.offer(channel, sharing)
         while True:
             self.send(self.header(SegmentType.INITIAL_DATA).write(offer))
             received = self.receive()
@@ -205,25 +190,19 @@ class MqiClient:
                 return answered
             self.order, offer = header.order, answered
 
+    @property
+    def form(self) -> Form:
+        return Form(self.order, header_bytes=TSH.size)
+
     def user(self, user: str, password: str = "") -> None:
-        uid = Structure.new(UID_LONG, self.order)
-        uid["StrucId"] = b"UID "
-        uid.put_text("UserIdentifier", user[:12])
-        uid.put_text("Password", password)
-        uid.put_text("LongUserIdentifier", user)
-        self.send(self.header(SegmentType.USERID).write(bytes(uid)))
+        self.send(self.header(SegmentType.USERID).write(calls.user_id(self.form, user, password)))
 
     def connect(self, user: str = "alice", qmgr: str = "QM1", application: str = "test", password: str = "") -> int:
         """USERID and MQCONN; the reason."""
         self.user(user, password)
-        body = bytearray(MQCONN.size + FCNO.size)
-        conn = Structure(MQCONN, body, 0, self.order)
-        conn.put_text("QMgrName", qmgr)
-        conn.put_text("ApplName", application)
-        conn["ApplType"], conn["Options"] = 6, 1
-        Structure(FCNO, body, MQCONN.size, self.order)["StrucId"] = b"FCNO"
+        body = calls.connect(self.form, 13, qmgr, application)[API_HEADER.size :]
         reply = self.call(SegmentType.MQCONN, body)
-        self.connection_id = Structure(FCNO, bytearray(reply.body), MQCONN.size, self.order)["ConnTag"][:24]
+        self.connection_id = calls.connection_tag(reply)[0]
         return reply.reason
 
     # Calls
@@ -235,10 +214,7 @@ class MqiClient:
 
     def request(self, kind: int, body: bytes | bytearray = b"", handle: int = 0, flags: int = 0) -> None:
         """Send one call."""
-        api = Structure.new(API_HEADER, self.order)
-        api["ReplyLength"], api["ObjectHandle"] = (len(body) + 44).to_bytes(4, "big"), handle
-        api["Reason"] = flags
-        for segment in split(self.header(kind), bytes(api) + bytes(body), self.largest):
+        for segment in split(self.header(kind), self.form.call(bytes(body), handle, reason=flags), self.largest):
             self.send(segment)
 
     def request_part(self, kind: int, data: bytes, first: bool) -> None:
@@ -262,35 +238,24 @@ class MqiClient:
         fields = Structure(API_HEADER, bytearray(data), 0, self.order)
         length = int.from_bytes(fields["ReplyLength"], "big") - 28
         assert len(data) == (length if self.conversation is None else length + -length % 4)
-        return Reply(fields["CompCode"], fields["Reason"], fields["ObjectHandle"], data[API_HEADER.size : length])
+        body = data[API_HEADER.size : length]
+        return Reply(header, fields["CompCode"], fields["Reason"], fields["ObjectHandle"], body)
 
     def long(self, value: int) -> bytes:
-        return struct.pack(">i" if self.order == "big" else "<i", value)
+        return self.form.long(value)
 
     def structure(self, layout: Layout, struc_id: str, version: int, **fields: Any) -> Structure:
-        made = Structure.new(layout, self.order)
-        made["StrucId"], made["Version"] = struc_id.encode(), version
-        for name, value in fields.items():
-            if isinstance(value, str):
-                made.put_text(name, value)
-            else:
-                made[name] = value
-        return made
+        return self.form.structure(layout, struc_id, version, **fields)
 
     def od(self, name: str, kind: int = MQOT_Q, qmgr: str = "", dynamic: str = "AMQ.*") -> bytes:
-        return bytes(
-            self.structure(
-                *(MQOD[2], "OD  ", 2), ObjectType=kind, ObjectName=name, ObjectQMgrName=qmgr, DynamicQName=dynamic
-            )
-        )
+        return Target(name, kind, qmgr, dynamic, version=2).encode(self.form)
 
     def open(self, name: str, options: int, kind: int = MQOT_Q, qmgr: str = "") -> Reply:
         return self.call(SegmentType.MQOPEN, self.od(name, kind, qmgr) + self.long(options))
 
     def opened_with(self, name: str, options: int, selector: str) -> Reply:
         """MQOPEN with a selection string."""
-        od = self.structure(MQOD[4], "OD  ", 4, ObjectType=MQOT_Q, ObjectName=name, ObjectQMgrName="")
-        described = write_strings(od, {"SelectionString": selector}, ["SelectionString"])
+        described = Target(name, selector=selector).encode(self.form)
         return self.call(SegmentType.MQOPEN, described + self.long(options))
 
     def opened(self, name: str, options: int, kind: int = MQOT_Q) -> int:
@@ -308,14 +273,13 @@ class MqiClient:
 
     def put(self, handle: int, body: bytes, options: int = 0, context: int = 0, **fields: Any) -> tuple[int, Mqmd]:
         """MQPUT; the reason, and the descriptor that came back."""
-        pmo = bytes(self.structure(MQPMO[2], "PMO ", 2, Options=options, Context=context))
-        reply = self.call(SegmentType.MQPUT, self.md(**fields) + pmo + self.long(len(body)) + body, handle)
+        payload = calls.put(self.form, handle, self.md(**fields), body, options, context=context)
+        reply = self.call(SegmentType.MQPUT, payload[API_HEADER.size :], handle)
         return reply.reason, decode_mqmd(reply.body[:364])[0]
 
     def put1(self, name: str, body: bytes, options: int = 0, kind: int = MQOT_Q, qmgr: str = "") -> int:
-        pmo = bytes(self.structure(MQPMO[2], "PMO ", 2, Options=options))
-        data = self.od(name, kind, qmgr) + self.md() + pmo + self.long(len(body)) + body
-        return self.call(SegmentType.MQPUT1, data).reason
+        payload = calls.put1(self.form, Target(name, kind, qmgr, version=2), self.md(), body, options)
+        return self.call(SegmentType.MQPUT1, payload[API_HEADER.size :]).reason
 
     def get(
         self, handle: int, options: int = 0, wait_ms: int = 0, longest: int = 1 << 20, match: int = 0, **fields: Any
@@ -324,19 +288,16 @@ class MqiClient:
         self.request_get(handle, options, wait_ms, longest, match, **fields)
         reply = self.reply(SegmentType.MQGET)
         mqmd, end = decode_mqmd(reply.body[:364])
-        at = end + MQGMO[2].size
-        (length,) = struct.unpack_from(">i" if self.order == "big" else "<i", reply.body, at)
-        return Message(reply.reason, mqmd, reply.body[at + 4 :], length)
+        parts = calls.got(reply)
+        return Message(reply.reason, mqmd, reply.body[end + MQGMO[3].size + 4 :], parts.length)
 
     def request_get(
         self, handle: int, options: int = 0, wait_ms: int = 0, longest: int = 1 << 20, match: int = 0, **fields: Any
     ) -> None:
         """Send MQGET, and do not read its reply."""
-        gmo = self.structure(
-            *(MQGMO[2], "GMO ", 2), Options=options | (MQGMO_WAIT if wait_ms else 0), WaitInterval=wait_ms
-        )
-        gmo["MatchOptions"] = match
-        self.request(SegmentType.MQGET, self.md(**fields) + bytes(gmo) + self.long(longest), handle)
+        wanted = Wanted(options, wait_ms or None, match=match)
+        payload = calls.get(self.form, handle, wanted, self.md(**fields), longest)
+        self.request(SegmentType.MQGET, payload[API_HEADER.size :], handle)
 
     def inquire(self, handle: int, *selectors: int, integers: int = 0, characters: int = 0) -> Reply:
         head = self.long(len(selectors)) + self.long(integers) + self.long(characters)
@@ -344,42 +305,30 @@ class MqiClient:
 
     def set(self, handle: int, values: dict[int, int]) -> int:
         """MQSET of integer attributes; the reason."""
-        head = self.long(len(values)) + self.long(len(values)) + self.long(0)
-        numbers = b"".join(map(self.long, (*values, *values.values())))
-        return self.call(SegmentType.MQSET, head + numbers, handle).reason
+        payload = calls.set_attributes(self.form, handle, values)
+        return self.call(SegmentType.MQSET, payload[API_HEADER.size :], handle).reason
 
     def put_unanswered(self, handle: int, body: bytes, options: int) -> None:
         """MQPUT with an option for which the queue manager sends no reply."""
-        pmo = bytes(self.structure(MQPMO[2], "PMO ", 2, Options=options))
-        self.request(SegmentType.MQPUT, self.md() + pmo + self.long(len(body)) + body, handle)
+        payload = calls.put(self.form, handle, self.md(), body, options)
+        self.request(SegmentType.MQPUT, payload[API_HEADER.size :], handle)
 
     def status(self, kind: int = 0) -> tuple[int, int, int, int, str]:
         """MQSTAT: its own reason; reason, puts done, puts failed, and object of those without an answer."""
-        reply = self.call(SegmentType.MQSTAT, self.long(kind) + bytes(self.structure(MQSTS, "STAT", 1)))
-        sts = Structure(MQSTS, bytearray(reply.body), 4, self.order)
-        counts = sts["PutSuccessCount"], sts["PutFailureCount"]
-        return reply.reason, sts["Reason"], *counts, sts.text("ObjectName").strip("\0")
+        reply = self.call(SegmentType.MQSTAT, calls.status(self.form, kind)[API_HEADER.size :])
+        puts = calls.status_of(reply)
+        return reply.reason, puts.reason, puts.done, puts.failed, puts.name
 
     def request_message(self, handle: int, options: int = 0, wait_ms: int = 0, longest: int = -1, seq: int = 0) -> None:
         """Ask for one message, as Java programs do whose connection is shared. seq: as its token says, 0 for any."""
-        fields = Structure.new(REQUEST_MSGS, self.order)
-        fields["Version"], fields["ObjectHandle"], fields["BytesRequested"], fields["MaxMsgLength"] = (
-            1,
-            handle,
-            1,
-            longest,
+        match = MQMO_MATCH_MSG_TOKEN if seq else 0
+        wanted = Wanted(
+            options, wait_ms or None, None if longest < 0 else longest, match, token=seq.to_bytes(16, "big"), ccsid=0
         )
-        fields["Options"], fields["WaitInterval"] = options | (MQGMO_WAIT if wait_ms else 0), wait_ms
-        fields["Flags"] = 0x18
-        chosen = Structure.new(SELECTION, self.order)
-        chosen["SelectionIndex"], chosen["MqmdVersion"], chosen["MatchOptions"] = (
-            1,
-            2,
-            MQMO_MATCH_MSG_TOKEN if seq else 0,
+        data = calls.request_message(
+            self.form, handle, wanted, received=0, last=0, selection=1, selects=True, checks=False
         )
-        token = seq.to_bytes(16, "big") if seq else b""
-        header = self.header(SegmentType.REQUEST_MSGS)._replace(request=1)
-        self.send(header.write(bytes(fields) + bytes(chosen) + token))
+        self.send(self.header(SegmentType.REQUEST_MSGS)._replace(request=1).write(data))
 
     def streamed(self) -> Streamed:
         """What answers it."""
@@ -422,18 +371,16 @@ class MqiClient:
 
     def publish(self, topic: str, body: bytes, options: int = 0, level: int = 9, **fields: Any) -> int:
         """MQPUT1 on a topic string; the reason. level: PubLevel."""
-        od = self.structure(MQOD[4], "OD  ", 4, ObjectType=MQOT_TOPIC, ObjectName="", ObjectQMgrName="")
-        pmo = bytes(self.structure(MQPMO[3], "PMO ", 3, Options=options, PubLevel=level))
-        opened = write_strings(od, {"ObjectString": topic}, ["ObjectString"])
-        return self.call(SegmentType.MQPUT1, opened + self.md(**fields) + pmo + self.long(len(body)) + body).reason
+        target = Target(kind=MQOT_TOPIC, topic=topic)
+        payload = calls.put1(self.form, target, self.md(**fields), body, options, level=level)
+        return self.call(SegmentType.MQPUT1, payload[API_HEADER.size :]).reason
 
     def subscribe(self, options: int, topic: str = "", name: str = "", queue: int = 0, **fields: Any) -> Subscribed:
         """MQSUB."""
         data = self.long(-1) + self.long(0) + self.sd(options, topic, name, **fields)
         reply = self.call(SegmentType.MQSUB, data, queue)
-        given_back = Structure(MQSD, bytearray(reply.body), 8, self.order)
-        hsub = int.from_bytes(reply.body[:4], self.order, signed=True)
-        return Subscribed(reply.reason, hsub, reply.handle, given_back)
+        made = calls.subscribed(reply)
+        return Subscribed(reply.reason, made.hsub, made.hobj, made.descriptor)
 
     def share(self, options: int, topic: str, name: str) -> Subscribed:
         """The SPI call by which JMS programs make a shared subscription."""
@@ -462,13 +409,8 @@ class MqiClient:
 
     def sd(self, options: int, topic: str, name: str, **fields: Any) -> bytes:
         """An MQSD and its strings."""
-        given = ("ObjectString", "SubName", "SubUserData", "SelectionString")
-        strings = {each: fields.pop(each, "") for each in given} | {"ObjectString": topic, "SubName": name}
-        fields = {"SubExpiry": -1, "PubPriority": -3, "SubLevel": 1, "ObjectName": ""} | fields
-        sd = self.structure(MQSD, "SD  ", 1, Options=options, **fields)
-        for each in ("SubUserData", "SelectionString", "ResObjectString"):
-            sd[f"{each}BufferSize"] = 256
-        return write_strings(sd, strings, given)
+        named = {_OF_SD[name]: value for name, value in fields.items()}
+        return Subscribing(options, topic, name=name, **named).encode(self.form)
 
     def subscribed(self, options: int, topic: str = "", name: str = "", queue: int = 0, **fields: Any) -> Subscribed:
         """MQSUB, which succeeded."""
@@ -478,9 +420,8 @@ class MqiClient:
 
     def request_retained(self, hsub: int, action: int = 1) -> tuple[int, int]:
         """MQSUBRQ; the reason, and how many publications were sent."""
-        sro = self.structure(MQSRO, "SRO ", 1)
-        reply = self.call(SegmentType.MQSUBRQ, self.long(action) + bytes(sro), hsub)
-        return reply.reason, int(Structure(MQSRO, bytearray(reply.body), 4, self.order)["NumPubs"])
+        reply = self.call(SegmentType.MQSUBRQ, calls.request_retained(self.form, hsub, action)[API_HEADER.size :], hsub)
+        return reply.reason, calls.retained_sent(reply)
 
     def disconnect(self) -> int:
         return self.call(SegmentType.MQDISC).reason

@@ -114,7 +114,7 @@ def test_a_message_is_put_and_got(client: MqiClient) -> None:
     assert (reason, got.reason, got.body) == (0, 0, b"hello")
     assert put.msg_id == got.mqmd.msg_id != bytes(24)
     assert (got.mqmd.format, got.mqmd.priority, got.mqmd.persistence) == ("MQSTR", 3, 1)
-    assert (got.mqmd.user_identifier, got.mqmd.put_appl_name, got.mqmd.put_appl_type) == ("alice", "test", 6)
+    assert (got.mqmd.user_identifier, got.mqmd.put_appl_name, got.mqmd.put_appl_type) == ("alice", "test", 28)
     assert got.mqmd.order == client.order
     assert len(got.mqmd.put_date) == len(got.mqmd.put_time) == 8
     assert client.get(handle).reason == EMPTY

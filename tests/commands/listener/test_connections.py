@@ -21,7 +21,6 @@ from commands.broker.objects import QueueManager
 from commands.config.settings import ChannelRule
 from commands.console.access import ConsoleOptions
 from commands.listener.security import Security
-from commands.listener.wire import CHANNEL_UNAVAILABLE
 from commands.monitoring.metrics import Chosen, StateCollector
 from commands.mqsc.answers import Answer
 from commands.mqsc.pcf.attributes import CONNECTION_ID, GENERIC_CONNECTION_ID
@@ -34,6 +33,7 @@ from commands.qmgr.store.queue_manager import utc_now
 from commands.running.status import status_of
 from rfh2 import pcf_admin_names as c
 from rfh2.channel.segments import SegmentType
+from rfh2.channel.status_codes import CHANNEL_UNAVAILABLE
 from rfh2.mqi_constants import (
     MQGMO_SYNCPOINT,
     MQOO_INPUT_SHARED,
@@ -81,7 +81,8 @@ class Place:
 
     def programs(self) -> dict[str, Connection]:
         """Those that are connected, by application."""
-        return {each.application: each for each in programs(AskedListeners(self.directory).reports())}
+        with QueueManagerStore.open(self.home, "QM1") as store:
+            return {each.application: each for each in programs(AskedListeners(store.database).reports())}
 
     def client(
         self, channel: str = "APP.SVRCONN", user: str = "alice", application: str = "x", **how: Any

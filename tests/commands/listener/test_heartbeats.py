@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from commands.listener.wire import Beat, Pulse
 from commands.qmgr.store import QueueManagerStore
+from rfh2.channel.heartbeats import Beat, Pulse
 from rfh2.channel.segments import CONFIRM, WHOLE, SegmentHeader, SegmentType
 from rfh2.mqi_constants import MQGMO_SYNCPOINT, MQOO_INPUT_SHARED, MQOO_OUTPUT, MQPMO_SYNCPOINT
 from tests.commands.listener.conftest import listener_at

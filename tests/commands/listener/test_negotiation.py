@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from commands.listener.negotiation import Most, NegotiationAnswer, answer, turned
+from commands.listener.negotiation import Most, NegotiationAnswer, answer
+from rfh2.channel.initial_data import turned
 from rfh2.channel.layouts import ID_BEGIN, ID_MORE, ID_PROTECTION, ID_SHARING
 from rfh2.channel.segments import Structure
 from rfh2.errors import DecodeError

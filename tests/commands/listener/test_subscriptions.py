@@ -17,7 +17,6 @@ from hypothesis import given, strategies as st
 
 from commands.broker.authority import no_groups
 from commands.broker.objects import AliasQueue, AuthorityRecord, LocalQueue, ModelQueue
-from commands.listener.request import read_string, write_strings
 from commands.mqsc import parse
 from commands.qmgr.admin.runner import StatementRunner
 from commands.qmgr.mqi.subscription_requests import SubscriptionDescriptor, SubscriptionRequest, Verb
@@ -26,6 +25,7 @@ from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.queue_manager import utc_now
 from rfh2.channel.layouts import MQSD
 from rfh2.channel.segments import Structure
+from rfh2.channel.strings import read_string, write_strings
 from rfh2.constants import MQRO_PAN
 from rfh2.mqi_constants import (
     MQCO_KEEP_SUB,

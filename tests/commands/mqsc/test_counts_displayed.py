@@ -62,7 +62,6 @@ def _display(home: Path, command: str) -> list[dict[str, Any]]:
 MOMENT = {"LMSGDATE": "2026-01-02", "LMSGTIME": "03.04.05"}
 
 
-# docs/conformance.md: ST-1
 @pytest.mark.rule("ST-1")
 def test_sbstatus_counts_each_subscription(home: Path) -> None:
     rows = _display(home, "DISPLAY SBSTATUS(*) NUMMSGS LMSGDATE LMSGTIME TOPICSTR")
@@ -74,7 +73,6 @@ def test_sbstatus_counts_each_subscription(home: Path) -> None:
     assert len(_display(home, "DISPLAY SBSTATUS(*) WHERE(NUMMSGS EQ 0)")) == 1
 
 
-# docs/conformance.md: ST-2
 @pytest.mark.rule("ST-2")
 def test_tpstatus_counts_publications_and_subscriptions(home: Path) -> None:
     assert _display(home, "DISPLAY TPSTATUS('a') TYPE(PUB)") == [
@@ -95,7 +93,6 @@ def test_tpstatus_counts_publications_and_subscriptions(home: Path) -> None:
     assert row == row | MOMENT | {"NUMMSGS": 1}
 
 
-# docs/conformance.md: ST-4
 @pytest.mark.rule("ST-4")
 def test_qstatus_of_a_queue(home: Path) -> None:
     [row] = _display(home, "DISPLAY QSTATUS(S)")

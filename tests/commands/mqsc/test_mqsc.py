@@ -230,7 +230,6 @@ ANSWERS = [
 ]
 
 
-# docs/conformance.md: DEREG-26
 @pytest.mark.rule("DIS-21", "DEREG-26")
 @pytest.mark.parametrize(("before", "command", "amq"), [a[1:] for a in ANSWERS], ids=[a[0] for a in ANSWERS])
 def test_what_succeeds_has_its_number(desk: Desk, before: str, command: str, amq: str | None) -> None:
@@ -1238,7 +1237,6 @@ def test_topic_objects_that_a_queue_manager_has(name: str, pub: str) -> None:
     assert (shown["TOPICSTR"], shown["PUB"]) == ("", pub)
 
 
-# docs/conformance.md: PS-18
 @pytest.mark.rule("PS-18")
 def test_define_topic_takes_what_it_does_not_give_from_the_default_topic() -> None:
     desk = Desk()

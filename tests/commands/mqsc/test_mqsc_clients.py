@@ -1,7 +1,4 @@
-"""What scripts say of clients: channels, CHLAUTH, AUTHINFO, LISTENER, templates, inserts. Each command in a new desk.
-
-Rows of docs/conformance.md: LSN-61.
-"""
+"""What scripts say of clients: channels, CHLAUTH, AUTHINFO, LISTENER, templates, inserts. Each in a new desk."""
 
 from __future__ import annotations
 

@@ -121,7 +121,6 @@ def test_psmode_stops_and_starts_the_queued_interface(running: Running) -> None:
     assert running.received("Q") == ["a"]
 
 
-# docs/conformance.md: QM-8
 @pytest.mark.rule("APP-4", "QM-8")
 def test_intercepting_by_sublevel(running: Running) -> None:
     """Guide 4.6.1: the highest level alone gets it; level 0 is for what nobody else takes."""

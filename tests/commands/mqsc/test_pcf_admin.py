@@ -2,8 +2,6 @@
 
 Requests are tables of parameters; the responses are told as numbers, as programs see them. That the attributes do what
 MQSC's do needs no telling: the same code carries them out.
-
-Rows of docs/conformance.md: PCF-1, PCF-2, PCF-3, PCF-4, PCF-6, PCF-7, PCF-8, PCF-9, DEREG-27.
 """
 
 from __future__ import annotations

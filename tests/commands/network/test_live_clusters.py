@@ -9,7 +9,7 @@ from random import Random
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from commands.broker.objects import QueueManager
 from commands.links.channels.channels import RepositoryManager
@@ -27,6 +27,7 @@ from tests.commands.cli_runs import run
 from tests.commands.network.live_world import LiveQueueManager, LiveWorld, joining
 from tests.commands.network.test_live_network import message, run_once
 from tests.commands.network.world import at
+from tests.examples import FEWEST
 
 SPORT = "DEFINE TOPIC(SPORT) TOPICSTR('Sport') CLUSTER(C)"
 THREE = (at("QM1", "", "C", setup=SPORT), at("QM2", "", "C"), at("QM3", "", "C"))
@@ -56,7 +57,6 @@ def topics(world: LiveWorld, qmgr: str) -> dict[str, str]:
     }
 
 
-# docs/conformance.md: DIS-28
 @pytest.mark.rule("DIS-28")
 def test_3_2_1_1_a_topic_that_one_member_defines_is_known_to_all(tmp_path: Path) -> None:
     with LiveWorld(tmp_path, *THREE) as world:
@@ -157,7 +157,6 @@ def test_3_2_1_1_1_a_members_own_definition_counts_until_it_is_deleted(tmp_path:
         assert world.proxies("QM1") == {("QM2", "Sport/#")}
 
 
-# docs/conformance.md: DIS-29
 @pytest.mark.rule("DIS-29")
 def test_a_suspended_host_gets_publications_only_where_there_is_no_other(tmp_path: Path) -> None:
     hosted = f"{SPORT} CLROUTE(TOPICHOST)"
@@ -392,7 +391,7 @@ def _topic(topic: TopicObject) -> str:
 
 @pytest.mark.rule("DIS-28")
 @given(st.integers(0, 10_000))
-@settings(max_examples=8)
+@FEWEST
 def test_whatever_changes_ends_as_if_it_had_always_been_so(seed: int) -> None:
     """Members, topics and subscriptions come and go, and queue managers stop, in any order."""
     random = Random(seed)
@@ -439,7 +438,6 @@ def test_run_once_joins_and_carries(tmp_path: Path) -> None:
     assert len(run("browse", "-m", "QM2", *home, "BOARD").lines) == 1
 
 
-# docs/conformance.md: DIS-26
 @pytest.mark.rule("DIS-26")
 def test_a_cluster_and_a_linked_tree_do_not_go_together(tmp_path: Path) -> None:
     home, linked = ("--home", str(tmp_path)), ("--topics", "mqtt://127.0.0.1:1", "--once")

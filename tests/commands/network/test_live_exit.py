@@ -18,7 +18,6 @@ from tests.commands.network.test_live_restored import bodies, retain
 FAILED = ExitAnswer(exit_response=ExitResponse.FAILED)
 
 
-# docs/conformance.md: APP-5j
 @pytest.mark.rule("APP-5j")
 def test_4_6_2_1_a_publication_of_a_neighbour_for_which_it_fails_is_a_dead_letter(tmp_path: Path) -> None:
     """Nothing of it is done there: it is not retained, and does not go on. Where it came from, nothing changes."""
@@ -50,7 +49,6 @@ def test_4_6_2_1_a_publication_of_a_neighbour_for_which_it_fails_is_a_dead_lette
         assert "a" in world.retained("QM3")
 
 
-# docs/conformance.md: APP-5j
 @pytest.mark.rule("APP-5j")
 def test_4_6_2_what_is_retained_elsewhere_passes_it_on_its_way_to_a_subscription_of_define_sub(tmp_path: Path) -> None:
     """What is retained here already does not: administration puts it (APP-5h)."""

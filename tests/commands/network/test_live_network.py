@@ -1,7 +1,4 @@
-"""Several embedded queue managers as a network, live: the same as its replay, whatever is interrupted or changed.
-
-Rows of docs/conformance.md: PUB-3, QM-5.
-"""
+"""Several embedded queue managers as a network, live: the same as its replay, whatever is interrupted or changed."""
 
 from __future__ import annotations
 
@@ -13,12 +10,12 @@ from random import Random
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from commands.broker.objects import ADMIN_COMMAND_QUEUE, DEFAULT_STREAM, LocalQueue
 from commands.broker.puts import Outgoing, PutKind
 from commands.broker.transmission import transmitted
-from commands.config.home import Home
+from commands.config.home import Home, PostgresqlHome
 from commands.links.channels.channel import Channel
 from commands.qmgr.admin.pcf_server import PcfCommandServer
 from commands.qmgr.network.flow_messages import FOLDER
@@ -40,7 +37,8 @@ from tests.commands.network.live_world import LiveWorld
 from tests.commands.network.world import World, at
 from tests.commands.network_scenarios import NetworkScenario, network_scenarios
 from tests.commands.scenario import KICK_OFF, psc, rfh2_message
-from tests.postgresql import PostgresqlServer, empty, needs_postgresql
+from tests.examples import FEWEST
+from tests.postgresql import needs_postgresql
 
 LINE = (at("QM1"), at("QM2", parent="QM1"), at("QM3", parent="QM2"))
 TREE = (at("QM1"), at("QM2", parent="QM1"), at("QM3", parent="QM1"))
@@ -65,6 +63,11 @@ def is_live(scenario: NetworkScenario) -> bool:
 
 
 LIVE = [scenario for scenario in network_scenarios() if is_live(scenario)]
+# Those of nine queue managers and more are replayed in the gate (``test_network_scenarios``).
+FIGURES = [
+    pytest.param(each, id=each.name, marks=[pytest.mark.nightly] if len(each.setup.queue_managers) > 8 else [])
+    for each in LIVE
+]
 
 
 def compare(
@@ -108,22 +111,17 @@ def agree(world: LiveWorld, replay: NetworkReplay) -> None:
         assert world.proxies(name) == proxies, name
 
 
-# docs/conformance.md: DIS-22
 @pytest.mark.rule("DIS-22", "PUB-3", "QM-5")
-@pytest.mark.parametrize("scenario", LIVE, ids=lambda scenario: scenario.name)
+@pytest.mark.parametrize("scenario", FIGURES)
 def test_the_figures_of_the_guide(scenario: NetworkScenario, tmp_path: Path) -> None:
     setup = scenario.setup
     compare(tmp_path, setup.queue_managers, NetworkReplay(setup), scenario.messages)
 
 
 @needs_postgresql
-def test_a_figure_of_the_guide_in_postgresql(postgresql: PostgresqlServer) -> None:
+def test_a_figure_of_the_guide_in_postgresql(postgresql_home: PostgresqlHome) -> None:
     (scenario,) = (each for each in LIVE if each.name == "3.1-figures-1-to-3")
-    home = postgresql.home()
-    try:
-        compare(home, scenario.setup.queue_managers, NetworkReplay(scenario.setup), scenario.messages)
-    finally:
-        empty(home)
+    compare(postgresql_home, scenario.setup.queue_managers, NetworkReplay(scenario.setup), scenario.messages)
 
 
 def test_there_are_such_figures() -> None:
@@ -158,7 +156,7 @@ NETWORKS = [LINE, TREE, CLUSTER, MIXED, TWO]
 
 @pytest.mark.rule("DIS-22")
 @given(st.sampled_from(NETWORKS), st.tuples(*[st.sampled_from(SETUPS)] * 3), st.integers(0, 10_000))
-@settings(max_examples=12)
+@FEWEST
 def test_any_workload_gives_what_its_replay_gives(
     network: tuple[QueueManagerSetup, ...], scripts: tuple[str, ...], seed: int
 ) -> None:
@@ -193,7 +191,6 @@ def statuses(world: LiveWorld, qmgr: str) -> list[str]:
     return [each.split(")")[0] + " " + each.split("STATUS(")[1].split(")")[0] for each in words]
 
 
-# docs/conformance.md: DIS-23
 @pytest.mark.rule("DIS-23")
 def test_a_queue_manager_moves_to_another_parent(tmp_path: Path) -> None:
     with LiveWorld(tmp_path, at("QM1"), at("QM2", parent="QM1"), at("QM3")) as world:
@@ -243,7 +240,6 @@ def test_two_cannot_be_the_parents_of_each_other(tmp_path: Path) -> None:
         assert world.proxies("QM1") == set()
 
 
-# docs/conformance.md: DIS-21
 @pytest.mark.rule("DIS-21")
 def test_refresh_makes_proxy_subscriptions_what_they_have_to_be(tmp_path: Path) -> None:
     with LiveWorld(tmp_path, *LINE) as world:
@@ -538,7 +534,6 @@ def run_once(home: Path, put: CapturedMessage) -> None:
         assert ended.code == 0, ended.talk
 
 
-# docs/conformance.md: DIS-26
 @pytest.mark.rule("DIS-26")
 def test_a_hierarchy_and_a_linked_tree_do_not_go_together(tmp_path: Path) -> None:
     """A publication would reach the others both ways. run says which of the two to end, at either end."""

@@ -49,7 +49,6 @@ def agrees(world: LiveWorld) -> None:
 # Which one is older
 
 
-# docs/conformance.md: DIS-25
 @pytest.mark.rule("DIS-25")
 @pytest.mark.parametrize(
     ("sent", "received", "is_whole", "found"),
@@ -82,7 +81,6 @@ def test_a_crash_while_two_synchronise_is_no_crash_after_a_batch() -> None:
 # Made anew
 
 
-# docs/conformance.md: DIS-25
 @pytest.mark.rule("DIS-25")
 def test_a_parent_that_was_made_anew_gets_its_child_back(tmp_path: Path) -> None:
     with LiveWorld(tmp_path, *PAIR) as world:
@@ -148,7 +146,6 @@ def test_a_child_that_was_made_anew_without_a_parent_is_let_go(tmp_path: Path) -
 # Restored
 
 
-# docs/conformance.md: DIS-25
 @pytest.mark.rule("DIS-25")
 @pytest.mark.parametrize("in_place", [False, True], ids=["another file", "in place"])
 @pytest.mark.parametrize("restored", ["QM1", "QM2", "QM3"])
@@ -282,7 +279,6 @@ def forget(world: LiveWorld, at_: str, neighbour: str) -> None:
         unit.neighbours.forget(Link(neighbour))
 
 
-# docs/conformance.md: DIS-25
 @pytest.mark.rule("DIS-25")
 def test_a_parent_that_does_not_know_its_child_loses_nothing_of_it(tmp_path: Path) -> None:
     own = "DEFINE QLOCAL(BOARD)\nDEFINE SUB(S) TOPICSTR('a') DEST(BOARD)"
@@ -323,7 +319,6 @@ def test_one_that_is_nobodys_child_is_not_let_in(tmp_path: Path) -> None:
         assert world.on("QM1", INTER_QMGR_FANREQ) == []
 
 
-# docs/conformance.md: DIS-25
 @pytest.mark.rule("DIS-25")
 @pytest.mark.parametrize("name", ["QM2", "NOBODY"])
 def test_what_no_carrier_brought_is_a_dead_letter_and_makes_no_queue(tmp_path: Path, name: str) -> None:

@@ -226,7 +226,6 @@ def test_topic_host_routing_goes_through_one_host() -> None:
     assert len(world.flows) == 1
 
 
-# docs/conformance.md: DIS-29
 @pytest.mark.rule("DIS-29")
 @pytest.mark.parametrize("suspended", ["QM1", "QM2"])
 def test_a_suspended_host_is_passed_by(suspended: str) -> None:

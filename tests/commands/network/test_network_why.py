@@ -117,7 +117,6 @@ NEAR = [
 ]
 
 
-# docs/conformance.md: DIS-27
 @pytest.mark.rule("DIS-27")
 @pytest.mark.parametrize(("pattern", "more", "setup", "reason"), [c[1:] for c in NEAR], ids=[c[0] for c in NEAR])
 def test_a_near_miss_at_another_queue_manager(

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from commands.broker.objects import LocalQueue, QueueManager
-from commands.config.home import Home
+from commands.config.home import Home, PostgresqlHome
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore
 from rfh2.errors import StoreError
 from rfh2.mqmd import Mqmd
 from tests.commands.qmgr.test_dynamic_queues import CONTROL, STREAM, send
-from tests.postgresql import PostgresqlServer, empty, needs_postgresql
+from tests.postgresql import empty, needs_postgresql
 
 pytestmark = needs_postgresql
 START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -96,10 +96,10 @@ class World:
 @settings(max_examples=12, suppress_health_check=list(HealthCheck))
 @given(steps=st.lists(STEPS, max_size=25))
 def test_any_workload_gives_the_same(
-    postgresql: PostgresqlServer, tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, str, str]]
+    postgresql_home: PostgresqlHome, tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, str, str]]
 ) -> None:
     ends = []
-    homes: tuple[Home, Home] = (Path(tmp_path_factory.mktemp("home")), postgresql.home())
+    homes: tuple[Home, Home] = (Path(tmp_path_factory.mktemp("home")), postgresql_home)
     try:
         for home in homes:
             world = World(home)
@@ -108,5 +108,5 @@ def test_any_workload_gives_the_same(
             world.step("process", "", "")
             ends.append(world.end())
     finally:
-        empty(postgresql.home())
+        empty(postgresql_home)
     assert ends[0] == ends[1]

@@ -96,7 +96,6 @@ CASES = [
 ]
 
 
-# docs/conformance.md: ST-1
 @pytest.mark.rule("ST-1")
 @pytest.mark.parametrize(("commands", "subscriptions", "topics"), CASES)
 @pytest.mark.parametrize("batch", [1, 1000])
@@ -166,7 +165,6 @@ def test_what_is_owed_counts_when_it_is_kept(home: Home) -> None:
         assert _queue(store, "S") == QueueCounts(1, LATER)
 
 
-# docs/conformance.md: ST-4
 @pytest.mark.rule("ST-4")
 def test_queues_are_counted_whoever_puts_and_gets(home: Home) -> None:
     with _store(home) as store:
@@ -202,7 +200,6 @@ def test_an_expired_message_is_not_got(home: Home) -> None:
 PARTS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2), st.booleans(), st.booleans()), max_size=6)
 
 
-# docs/conformance.md: ST-7
 @pytest.mark.rule("ST-7")
 @given(units=st.lists(st.tuples(PARTS, st.booleans()), max_size=4))
 def test_what_is_backed_out_counts_nothing(units: list[tuple[list[tuple[int, int, bool, bool]], bool]]) -> None:

@@ -16,7 +16,6 @@ from tests.commands.qmgr.disk_states import disk_states
 from tests.reliability.workload import clock, create, drain, everything
 
 
-# docs/conformance.md: QM-4
 @pytest.mark.rule("QM-4", "ST-7")
 def test_after_a_crash_at_any_commit_the_state_becomes_that_of_an_uninterrupted_run(tmp_path: Path) -> None:
     for name in ("whole", "crashed"):

@@ -62,7 +62,6 @@ def test_of_two_that_take_over_from_the_same_one_only_one_does(home: Home) -> No
         begin(home, seen)
 
 
-# docs/conformance.md: QM-16
 @pytest.mark.rule("QM-16")
 def test_a_unit_of_work_of_an_earlier_epoch_does_not_begin(processor_store: QueueManagerStore) -> None:
     before = processor_store.data_version(), [*processor_store.browse("SYSTEM.BROKER.CONTROL.QUEUE")]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -20,7 +19,7 @@ from commands.qmgr.store.opening import connect
 from commands.qmgr.store.postgresql_schema import NUMBERED
 from tests.commands.cli_runs import run
 from tests.commands.qmgr.test_dynamic_queues import STREAM, publish, register, send
-from tests.postgresql import PostgresqlServer, empty, needs_postgresql
+from tests.postgresql import needs_postgresql
 
 pytestmark = needs_postgresql
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -28,9 +27,8 @@ NAMES = ("QM1", "QM2", "qm.3/%")
 
 
 @pytest.fixture
-def database(postgresql: PostgresqlServer) -> Iterator[PostgresqlHome]:
-    yield postgresql.home()
-    empty(postgresql.home())
+def database(postgresql_home: PostgresqlHome) -> PostgresqlHome:
+    return postgresql_home
 
 
 @pytest.fixture

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import random
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -39,7 +37,6 @@ from rfh2.rfh2 import Rfh2
 from streams.operations import SubscriptionAdded
 from streams.subscriptions import Subscription
 from tests.commands.cli_runs import Ran, run
-from tests.reliability.kills import killed_after, time_of, verb
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 ND, D = "SYSTEM.JMS.ND.SUBSCRIBER.QUEUE", "SYSTEM.JMS.D.SUBSCRIBER.QUEUE"
@@ -396,35 +393,6 @@ def test_a_processor_that_runs_delivers_nothing_more_to_a_subscription_that_is_g
                 unit.put("SYSTEM.BROKER.DEFAULT.STREAM", md, body)
             processor.drain()
             assert held(home)[0][ND] == before + gained
-
-
-@pytest.mark.nightly
-def test_killed_at_any_moment_and_run_again_it_ends_as_if_nothing_had_happened(tmp_path: Path) -> None:
-    """What goes is gone, what stays is there, whenever the plug is pulled."""
-
-    def filled(directory: Path) -> Path:
-        with QueueManagerStore.create(directory, QueueManager("QM1")) as store, store.unit_of_work() as unit:
-            for number in range(8_000):
-                unit.put(ND, *publication(LIVE if number % 20 == 0 else DEAD))
-            for number in range(120):
-                name = f"SYSTEM.JMS.ND.65A1B2C3{number:08X}"
-                unit.put(name, *publication(MQCI_NONE))
-            unit.save_effects([SubscriptionAdded(sub) for sub in (*SUBS, subscription(3, ND_GONE))])
-        return directory
-
-    def work(directory: Path) -> Callable[[], None]:
-        return verb("cleanup", "-m", "QM1", "--home", str(directory))
-
-    taken_s = time_of(work(filled(tmp_path / "whole")))
-    wanted = held(tmp_path / "whole")
-    assert wanted[0] == {ND: 400}
-    chance, killed = random.Random(7), 0
-    for number in range(4):
-        directory = filled(tmp_path / f"{number}")
-        while killed_after(chance.uniform(0.1, 1.0) * taken_s, work(directory)):
-            killed += 1
-        assert held(directory) == wanted
-    assert killed >= 2
 
 
 def command(word: str, number: int, *options: str) -> tuple[bytes, bytes]:

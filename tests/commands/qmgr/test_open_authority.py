@@ -1,7 +1,4 @@
-"""What a program's user may open once there are authority records: IBM's authorizations for MQI calls (guide 5).
-
-Rows of docs/conformance.md: CMD-4, SEC-10, SEC-11, SEC-13, SEC-14, SEC-15.
-"""
+"""What a program's user may open once there are authority records: IBM's authorizations for MQI calls (guide 5)."""
 
 from __future__ import annotations
 

@@ -7,10 +7,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
-import random
-import signal
-import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 
@@ -20,7 +16,7 @@ from commands.broker.objects import LocalQueue, QueueManager
 from commands.config.home import Home
 from commands.disk.errors import UndeliverableError
 from commands.qmgr.backlog import Backlog
-from commands.qmgr.processor import Processor, ProcessorSettings
+from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore, StoreFullError, UnitOfWork
 from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
 from commands.running.journal import Journal
@@ -97,7 +93,7 @@ def _inhibited(unit: UnitOfWork) -> None:
     unit.save_definition(LocalQueue("S", put_enabled=False))
 
 
-@pytest.mark.rule("RESP-12")
+@pytest.mark.rule("RESP-12", "APP-3")
 @pytest.mark.parametrize("refusing", [_full, _gone, _inhibited])
 def test_other_subscribers_have_theirs_and_it_gets_all_in_order_later(
     store: QueueManagerStore, refusing: Change
@@ -328,35 +324,3 @@ def test_what_a_failing_commit_would_have_delivered_is_still_owed(
     assert (_told(store, "S"), _owed(store)) == ([], {"S": 1})
     processor.drain()
     assert (_told(store, "S"), _owed(store)) == (["1"], {})
-
-
-@pytest.mark.nightly
-def test_killed_again_and_again_each_subscriber_gets_all_in_order_and_once(home: Home) -> None:
-    wanted = [str(n) for n in range(600)]
-    chance = random.Random(20261122)
-    with _create(home) as store:
-        _publish(store, *wanted)
-    kills, is_mended = 0, False
-    while True:
-        if not is_mended and kills >= 12:
-            is_mended = True
-            with QueueManagerStore.open(home, "QM1", clock=lambda: NOW) as store:
-                _define(store, LocalQueue("S"))
-        child = os.fork()
-        if child == 0:
-            try:
-                with QueueManagerStore.open(home, "QM1", clock=lambda: NOW) as store:
-                    Processor(store, lambda: NOW, settings=ProcessorSettings(batch=7)).drain()
-                os._exit(0)
-            except BaseException:
-                os._exit(1)
-        if kills < 24:
-            time.sleep(chance.uniform(0.005, 0.06))
-            os.kill(child, signal.SIGKILL)
-            kills += 1
-        _, status = os.waitpid(child, 0)
-        assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 0
-        if kills >= 24 and os.WIFEXITED(status):
-            break
-    with QueueManagerStore.open(home, "QM1", clock=lambda: NOW) as store:
-        assert (_told(store, "S"), _told(store, "T"), _owed(store)) == (wanted, wanted, {})

@@ -31,8 +31,8 @@ def server() -> Iterator[PostgresqlServer]:
 
 
 @pytest.fixture
-def store(server: PostgresqlServer, postgresql: PostgresqlServer) -> Iterator[QueueManagerStore]:
-    del postgresql  # its directory of local things
+def store(server: PostgresqlServer, postgresql_home: PostgresqlHome) -> Iterator[QueueManagerStore]:
+    del postgresql_home  # its directory of local things
     home = server.home()
     with QueueManagerStore.create(home, QueueManager("QM1"), patience_s=20.0) as made:
         yield made
@@ -158,14 +158,18 @@ def test_the_lock_of_a_processor_that_dies_is_free(store: QueueManagerStore) -> 
         assert store.database.epoch == 2
 
 
+@pytest.mark.parametrize("where", ["between statements", "in a batch"])
 def test_a_processor_that_is_stopped_in_a_unit_of_work_commits_nothing_when_it_goes_on(
-    store: QueueManagerStore,
+    store: QueueManagerStore, where: str
 ) -> None:
     """It is cut off by the next one, which is kept waiting by it (``PostgresqlDatabase.end_idle``)."""
     epoch = take_over(store.home, "QM1", Durability.FULL, 1.0)
     with QueueManagerStore.open(store.home, "QM1", epoch=epoch) as stopped:
         unit = stopped.unit_of_work()
         unit.put("Q", None, b"never")
+        if where == "in a batch":
+            session = cast(Any, stopped.database.connection).session
+            session.pgconn.exec_(b"COPY connections FROM STDIN")
         other = connect(store.home, "QM1", Durability.FULL, 20.0)
         cast(Any, other).end_idle(0.0)
         other.close()
@@ -199,8 +203,8 @@ def test_a_program_that_waits_is_known(store: QueueManagerStore) -> None:
         ("postgresql://tester:hidden@/none?host={sockets}", "there is no such database; make it with createdb"),
     ],
 )
-def test_an_error_says_what_to_do_and_no_password(postgresql: PostgresqlServer, url: str, said: str) -> None:
-    home = parse_home(url.format(sockets=postgresql.home().url.rpartition("=")[2]))
+def test_an_error_says_what_to_do_and_no_password(postgresql_home: PostgresqlHome, url: str, said: str) -> None:
+    home = parse_home(url.format(sockets=postgresql_home.url.rpartition("=")[2]))
     with pytest.raises(StoreError) as caught:
         QueueManagerStore.create(home, QueueManager("QM1"))
     assert said in str(caught.value)

@@ -287,7 +287,6 @@ def test_2_5_4_wildcard_block_leaves_existing_subscriptions_alone_until_a_restar
         assert _depths(store, "OLD", "NEW") == [1, 0]
 
 
-# docs/conformance.md: PUB-17
 @pytest.mark.rule("PUB-17")
 def test_a_subscriber_on_another_queue_manager_is_reached_by_transmission_queue(home: Home) -> None:
     with _store(home) as store:

@@ -1,7 +1,4 @@
-"""Looking for a message among many: how much is looked at, and that nothing is missed.
-
-Row of docs/conformance.md: LSN-43.
-"""
+"""Looking for a message among many: how much is looked at, and that nothing is missed."""
 
 from __future__ import annotations
 

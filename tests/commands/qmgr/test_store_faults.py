@@ -116,6 +116,7 @@ def test_a_crash_at_any_commit_loses_and_doubles_nothing(tmp_path: Path) -> None
 # Several processes
 
 
+@pytest.mark.rule("QM-13")
 def test_two_processes_put_at_once(tmp_path: Path) -> None:
     program = """
 for number in range(200):
@@ -133,6 +134,7 @@ for number in range(200):
         assert mine == list(range(200))
 
 
+@pytest.mark.rule("QM-13")
 def test_two_processes_get_each_message_once(tmp_path: Path) -> None:
     program = """
 while True:

@@ -19,6 +19,7 @@ from commands.replay.spark.replay_setup import ReplaySetup
 from rfh2.captured import CapturedMessage
 from tests.commands.qmgr.test_store_retained import publish
 from tests.commands.replay.spark.worlds import EXPIRING, captures, local_puts
+from tests.examples import FEW
 
 
 class Rows:
@@ -68,7 +69,7 @@ def _apply(changes: dict[Any, Any], rows: dict[Any, Any]) -> None:
 
 @pytest.mark.parametrize("semantics", ["v7", "v6"])
 def test_cut_anywhere(semantics: str) -> None:
-    @settings(suppress_health_check=list(HealthCheck))
+    @settings(FEW, suppress_health_check=list(HealthCheck))
     @given(capture=captures(most=2), sizes=st.lists(st.integers(1, 12), min_size=1, max_size=8))
     def check(capture: list[CapturedMessage], sizes: list[int]) -> None:
         setting = ReplaySetup(EXPIRING, semantics)

@@ -29,6 +29,7 @@ from rfh2.captured import CapturedMessage
 from rfh2.captures import FORMATS, read_captures
 from rfh2.mqmd import Mqmd
 from streams.subscriptions import PublicationFormat
+from tests.examples import FEW
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -136,7 +137,7 @@ def test_each_share_is_what_it_says(
 
 @pytest.mark.parametrize("knob", ["errors", "strays"])
 def test_what_no_broker_takes(knob: str) -> None:
-    knobs = WorkloadOptions(**{**SOME, knob: 0.2})
+    knobs = WorkloadOptions(**{**SOME, "messages": 2000, knob: 0.2})
     outcomes = [(outcome, reason) for _, _, outcome, reason in _commands(knobs)][knobs.subscribers :]
     wrong = [
         outcome is None if knob == "strays" else outcome == "error" and reason != 3077 for outcome, reason in outcomes
@@ -171,6 +172,7 @@ def test_subscribers_come_and_go() -> None:
     assert left > 100
 
 
+@FEW
 @given(seed=st.integers(0, 2**31), cut=st.integers(0, 300))
 def test_any_slice_is_what_it_is_in_the_whole(seed: int, cut: int) -> None:
     workload = Workload(
@@ -193,7 +195,7 @@ def test_another_seed_is_another_workload() -> None:
 
 def test_every_command_and_every_outcome_occurs() -> None:
     knobs = WorkloadOptions(
-        messages=6000, control=0.2, errors=0.03, strays=0.01, expiring=0.2, several=0.05, per_second=20
+        messages=2500, control=0.2, errors=0.03, strays=0.01, expiring=0.2, several=0.05, per_second=20
     )
     found = _commands(knobs)
     words = Counter(command.word if command else None for _, command, _, _ in found)
@@ -208,9 +210,9 @@ def test_every_command_and_every_outcome_occurs() -> None:
 
 
 def test_shares_are_what_they_say() -> None:
-    knobs = WorkloadOptions(messages=8000, subscribers=100, control=0.1, retained=0.5, errors=0, strays=0, topics=5000)
-    found = _commands(knobs)[100:]
-    publications = [command for _, command, _, _ in found if isinstance(command, Publish)]
+    knobs = WorkloadOptions(messages=6000, subscribers=100, control=0.1, retained=0.5, errors=0, strays=0, topics=5000)
+    found = [parse(message.decode()) for message in Workload(knobs).messages(100)]
+    publications = [command for command in found if isinstance(command, Publish)]
     assert len(publications) / len(found) == pytest.approx(0.9 + 0.01, abs=0.011)
     retained = sum("RetainPub" in command.options for command in publications)
     assert retained / len(publications) == pytest.approx(0.5, abs=0.2)

@@ -64,7 +64,8 @@ def wave_of(number: int) -> int:
 def write_estate(directory: Path, size: EstateSize) -> None:
     """estate.toml and the sources below *directory*."""
     directory.mkdir(parents=True, exist_ok=True)
-    lines: list[str] = []
+    # The sources are of 2009.
+    lines = ["[migration]", "sources_within_hours = 0", ""]
     for number in range(size.brokers):
         name, count = qmgr_name(number), size.most if number < size.largest else size.few
         own = directory / "sources" / name

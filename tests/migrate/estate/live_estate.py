@@ -114,7 +114,7 @@ class Servers:
         (directory / "secret").write_text(PASSWORD)
         (directory / "secret").chmod(0o600)
         (directory / "live.toml").write_text(f'[admin]\nuser = "{USER}"\npassword_file = "{directory}/secret"\n')
-        lines = ["[migration]", 'config = "live.toml"', ""]
+        lines = ["[migration]", 'config = "live.toml"', "sources_within_hours = 0", ""]
         for each in states:
             QueueManagerStore.create(self.home, QueueManager(each.qmgr, psmode="COMPAT")).close()
             (directory / f"{each.qmgr}.json").write_text(state_json.write([each]))

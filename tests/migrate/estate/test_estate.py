@@ -60,7 +60,8 @@ def broker(qmgr: str, *items: LegacySubscription, **more: object) -> LegacyState
 
 def made(directory: Path, *states: LegacyState, tail: str = "", **keys: str) -> Place:
     """An estate of these brokers. keys: further lines of a queue manager, by its name."""
-    lines = []
+    # The sources are of 2009.
+    lines = ["[migration]", "sources_within_hours = 0"]
     for each in states:
         (directory / f"{each.qmgr}.json").write_text(state_json.write([each]))
         lines += ["[[queue_manager]]", f'name = "{each.qmgr}"', f'source = "{each.qmgr}.json"', keys.get(each.qmgr, "")]
@@ -120,14 +121,14 @@ def test_what_is_done_stays_done(place: Place) -> None:
 
 
 def test_sources_that_are_too_old_are_refused(place: Place) -> None:
-    """Their last record is of 2009, or their files are of today: the bound is estate.toml's."""
+    """Their last record is of 2009: the default bound is a day."""
     path = place.directory / "estate.toml"
-    path.write_text(path.read_text() + "\n[migration]\nsources_within_hours = 24\n")
+    path.write_text(path.read_text().replace("sources_within_hours = 0\n", ""))
     place.estate("plan")
     ran = place.estate("apply", "--create")
     assert ran.code == 2
     assert "QM1: its sources end at 2009-01-28T11:4" in ran.talk
-    assert "estate.toml allows 24: take them again, plan, and see estate diff" in ran.talk
+    assert "and 24 are allowed: take them again, plan, and see estate diff" in ran.talk
     assert place.estate("apply", "--create", "--accept-old").code == 0
 
 
@@ -206,8 +207,8 @@ def test_verify_names_every_difference(place: Place) -> None:
     run("mqsc", "-m", "QM1", "--home", str(place.home), str(script))
     ran = place.estate("verify")
     assert ran.code == 1
-    assert "QM1: qmgr QM1: psmode is 'COMPAT', planned 'ENABLED'" in ran.talk
-    assert "QM1: topic Sport: pub is False, planned None" in ran.talk
+    assert "QM1: queue manager QM1: PSMODE is (COMPAT), planned (ENABLED). ALTER QMGR PSMODE(ENABLED)" in ran.talk
+    assert "QM1: topic object Sport: PUB is (DISABLED), planned (ASPARENT)" in ran.talk
     assert place.states() == {"QM1": "applied", "QM2": "verified"}
 
 
@@ -325,6 +326,7 @@ def test_a_broker_of_message_broker_in_its_phases(tmp_path: Path) -> None:
     case = Case.of("subscription-points")
     sources = json.dumps([str(case.directory / name) for name in case.facts["sources"]])
     (tmp_path / "estate.toml").write_text(
+        "[migration]\nsources_within_hours = 0\n"
         f'[[queue_manager]]\nname = "QM1"\nsource = {sources}\nbroker = "{case.facts["broker"]}"\n'
     )
     place = Place(tmp_path)

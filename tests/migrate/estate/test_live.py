@@ -178,7 +178,14 @@ def test_a_source_is_taken_from_another_queue_manager(target: str, tmp_path: Pat
     place = reached.live_estate(tmp_path, broker("QM1"), broker("QM2"))
     script = "DEFINE QLOCAL(A.Q)\nDEFINE SUB('s') TOPICSTR('t') DEST(A.Q)\n"
     place.mqsc("QM2", script)
-    lines = ["[migration]", 'config = "live.toml"', "[[queue_manager]]", 'name = "QM1"', 'from_qmgr = "QM2"']
+    lines = [
+        "[migration]",
+        'config = "live.toml"',
+        "sources_within_hours = 0",
+        "[[queue_manager]]",
+        'name = "QM1"',
+        'from_qmgr = "QM2"',
+    ]
     lines += [f'admin = "{place.urls["QM1"]}"'] if target == "live" else []
     lines += [f'extract = {{ by = "display", admin = "{place.urls["QM2"]}" }}']
     (tmp_path / "estate.toml").write_text("\n".join(lines))

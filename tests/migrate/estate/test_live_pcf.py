@@ -22,7 +22,7 @@ pytestmark = [needs_mqi, pytest.mark.servers, pytest.mark.slow]
 
 
 def write_estate(directory: Path, *lines: str) -> Path:
-    text = ["[[queue_manager]]", 'name = "QM1"', f'queues = "{URL}"', *lines]
+    text = ["[migration]", "sources_within_hours = 0", "[[queue_manager]]", 'name = "QM1"', f'queues = "{URL}"', *lines]
     (directory / "estate.toml").write_text("\n".join(text) + "\n")
     return directory
 

@@ -9,18 +9,21 @@ from tempfile import TemporaryDirectory
 import pytest
 from hypothesis import given, strategies as st
 
-from migrate import state_rows as wanted
+from commands.mqsc import Administration
+from migrate.cli.cutover import applied
 from migrate.estate import item_rows
 from migrate.estate.item_rows import ItemRow, Owner, plan_differences
 from migrate.estate.pack.collecting import Applications
 from migrate.ledger import Result, Sums, total
 from migrate.legacy_state import LegacyState
+from migrate.live.differences import compare
+from migrate.live.snapshot import read_live
 from migrate.plan import Tool
-from migrate.state_rows import WantedRow
-from migrate.target import Target
+from migrate.planned_state import planned_lines, read_planned
+from migrate.target import Target, same_state
 from rfh2.errors import MigrationError
-from streams.topic_objects import Namelist
-from tests.migrate.in_memory import applied
+from tests.migrate.legacy_messages import NOW
+from tests.migrate.live.memory import MemoryAdministrator
 from tests.migrate.strategies import states
 from tests.migrate.test_conservation import planned, targets
 
@@ -52,26 +55,33 @@ def test_rows_survive_their_file(state: LegacyState, kind: str, tool: Tool) -> N
         path = Path(place) / "rows"
         path.write_bytes(item_rows.packed(rows))
         again = list(item_rows.unpacked(path))
-        path.write_bytes(wanted.packed(wanted.wanted_of(plan)))
-        kept = list(wanted.unpacked(path))
     assert again == rows
     assert plan_differences(rows, again) == []
     assert item_rows.decided(reversed(again)) == item_rows.decided(rows)
-    assert len(kept) == len(list(wanted.wanted_of(plan)))
 
 
 @given(states, targets, tools, st.booleans())
-def test_a_plan_that_is_carried_out_is_as_wanted(state: LegacyState, kind: str, tool: Tool, force: bool) -> None:
+def test_a_plan_that_is_carried_out_is_as_planned(state: LegacyState, kind: str, tool: Tool, force: bool) -> None:
+    """Also where it is read from its file; a subscription that is not there is one difference."""
     plan, target = planned(state, kind, tool, force)
     after = applied(plan, target)
     with TemporaryDirectory() as place:
-        path = Path(place) / "wanted"
-        path.write_bytes(wanted.packed(wanted.wanted_of(plan)))
-        assert list(wanted.differences(wanted.unpacked(path), after)) == []
+        path = Path(place) / "planned"
+        path.write_text("".join(f"{line}\n" for line in planned_lines(plan, target, {})))
+        heading, objects = read_planned(path)
+    heading = heading.model_copy(update={"is_complete": tool is Tool.STRMQBRK})
+
+    def differences(there: Target) -> list[str]:
+        live = read_live(MemoryAdministrator(Administration.of(*there.scratch(), NOW)))
+        return list(map(str, compare(heading, objects, live, NOW).differences))
+
+    assert differences(after) == []
+    assert list(same_state(after, after)) == []
     if plan.subscriptions:
         gone = plan.subscriptions[0].subscription.sub_id
         less = replace(after, subscriptions=tuple(s for s in after.subscriptions if s.sub_id != gone))
-        assert len(list(wanted.differences(wanted.wanted_of(plan), less))) == 1
+        assert len(differences(less)) == 1
+        assert len(list(same_state(after, less))) == 1
 
 
 def row(digest: str, result: Result = Result.MIGRATED, becomes: str = "") -> ItemRow:
@@ -113,15 +123,3 @@ def test_a_file_that_is_cut_off(tmp_path: Path) -> None:
     path.write_bytes(item_rows.packed([row("a")])[:-9])
     with pytest.raises(MigrationError, match="plan the broker again"):
         list(item_rows.unpacked(path))
-
-
-def test_6_5_4_a_namelist_may_have_names_of_others() -> None:
-    """When it is verified; a copy on which a migration was undone has to be exactly as before."""
-    target = Target.fresh("QM1")
-    target.objects.put(Namelist("N", ("A", "HIS"), "d"))
-    planned = WantedRow("namelist", "N", {"name": "N", "names": ["A"], "description": "d"})
-    assert list(wanted.differences([planned], target)) == []
-    assert len(list(wanted.differences([planned], target, exactly=True))) == 1
-    for other in ({"names": ["A", "B"]}, {"description": "other"}):
-        row = replace(planned, attributes=planned.attributes | other)
-        assert len(list(wanted.differences([row], target))) == 1

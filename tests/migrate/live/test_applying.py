@@ -15,7 +15,7 @@ import pytest
 
 from commands.mqsc.model import Statement
 from migrate.live import journal as journal_module
-from migrate.live.administrator import MemoryAdministrator, Outcome, Row
+from migrate.live.administrator import Outcome, Row
 from migrate.live.applying import Applier, wanted_checkpoints
 from migrate.live.journal import Journal
 from migrate.live.loading import PROGRESS_QUEUE
@@ -23,7 +23,7 @@ from migrate.live.snapshot import read_live
 from migrate.live.undoing import Undoing
 from migrate.planned_state import read_planned
 from tests.commands.cli_runs import run
-from tests.migrate.live.memory import memory
+from tests.migrate.live.memory import MemoryAdministrator, memory
 from tests.migrate.live.rigs import Rig, create, rig, write_legacy
 
 UNTIL = {"objects": ("--through", "objects", "--confirm", "stopped")}

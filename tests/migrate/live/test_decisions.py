@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from commands.mqsc import parse
-from migrate.live.administrator import MemoryAdministrator, statement_of
+from migrate.live.administrator import statement_of
 from migrate.live.decisions import altered_later, decide, follow, key_of
 from migrate.live.snapshot import names, read_live
-from tests.migrate.live.memory import memory
+from tests.migrate.live.memory import MemoryAdministrator, memory
 
 SCRIPT = """
 DEFINE QLOCAL('A.Q')

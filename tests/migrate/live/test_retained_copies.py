@@ -14,7 +14,7 @@ from commands.links.ibmmq.publications import RETAIN
 from commands.model import Publish
 from commands.mqsc.model import Statement
 from migrate import strmqbrk
-from migrate.live.administrator import MemoryAdministrator, Outcome, Row
+from migrate.live.administrator import Outcome, Row
 from migrate.live.state_of import retained_copies, state_of
 from migrate.plan import PlanOptions
 from migrate.target import Target
@@ -22,7 +22,7 @@ from rfh2.message import decode
 from rfh2.mqmd import Mqmd
 from tests.commands.links.mqi.harness import needs_mqi, stand_in
 from tests.migrate.legacy_messages import NOW
-from tests.migrate.live.memory import memory
+from tests.migrate.live.memory import MemoryAdministrator, memory
 from tests.migrate.live.rigs import URL
 
 STREAM = "DEFINE TOPIC('Sport') TOPICSTR('Sport')\nDEFINE QLOCAL('Sport')\n"

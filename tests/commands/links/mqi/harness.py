@@ -70,6 +70,8 @@ def load() -> None:
 class StandIn:
     """One queue manager, with the queues that the bridge needs and *queues* more (name and attributes)."""
 
+    url = "ibmmq://127.0.0.1:1414/QM1?channel=C"
+
     def __init__(self, directory: Path, queues: dict[str, dict[str, Any]] | None = None, **definitions: Any) -> None:
         self.directory = directory
         directory.mkdir(parents=True, exist_ok=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[4]
-WANTED = ["replayed", "decoded True", "translated True", "differing True", "analysed True", "run True"]
+WANTED = ["replayed", "decoded True", "translated True", "analysed True", "differing True", "run True"]
 
 
 @pytest.mark.skipif(find_spec("grpc") is None, reason="the extra connect is not installed")

@@ -14,18 +14,20 @@ from commands.explain.build import CommandSpec, command_message
 from commands.replay import LocalReplay
 from commands.replay.differences import DifferenceReport, PutDifference
 from commands.replay.differences.deliveries import LocalDifferences
-from commands.replay.spark import DIFFERENCES, Compared, differing
+from commands.replay.spark import DIFFERENCES, Compared, differing, replayed
 from commands.replay.spark.differing import compare
 from commands.replay.workload import Workload, WorkloadOptions, setup_script
 from rfh2.captured import CapturedMessage
 from rfh2.mqmd import Mqmd
-from tests.commands.replay.differences.test_differences import _delivered
-from tests.commands.replay.spark.test_twopass import QUICK, difference, frame
-from tests.commands.replay.spark.worlds import SETUP, captures
+from tests.commands.replay.differences.test_differences import _delivered, capture as captured, pub, reg
+from tests.commands.replay.spark.test_twopass import QUICK, difference, frame, puts_of
+from tests.commands.replay.spark.worlds import SETUP, captures, local_puts
 
 
-def local(capture: list[CapturedMessage], setup: str) -> tuple[list[tuple[Any, ...]], DifferenceReport]:
-    comparison = LocalDifferences(setup)
+def local(
+    capture: list[CapturedMessage], setup: str, old: str = "v6"
+) -> tuple[list[tuple[Any, ...]], DifferenceReport]:
+    comparison = LocalDifferences(setup, old)
     found = [_row(each) for message in capture for each in comparison.compare(message)]
     return found, comparison.report()
 
@@ -73,6 +75,20 @@ def test_a_workload_with_captured_deliveries(spark: SparkSession) -> None:
     assert report == expected
     assert len(report.deliveries) > 10
     assert all(line.captured == line.old for line in report.deliveries)
+
+
+def test_a_broker_whose_mqrfh2_wildcards_are_characters(spark: SparkSession) -> None:
+    wanted = [reg("a/*"), reg("a/#", q="Q2"), reg("b", q="Q3"), pub("a/b"), pub("a/#"), pub("b")]
+    messages = captured(*wanted, reg("a/?", q="Q2"), pub("a/c"))
+    given_frame = frame(spark, messages)
+    rows, report = run(differing(given_frame, SETUP, old="v6-broker", ranges=2))
+    expected_rows, expected = local(messages, SETUP, "v6-broker")
+    assert not difference(rows, expected_rows)
+    assert report == expected
+    assert {"D14"} == {row[DIFFERENCES.names.index("rule")] for row in rows}
+    wanted_puts = local_puts(messages, SETUP, "v6-broker")
+    assert not difference(puts_of(replayed(given_frame, SETUP, "v6-broker", ranges=2)), wanted_puts)
+    assert wanted_puts != local_puts(messages, SETUP, "v6")
 
 
 @pytest.mark.parametrize("form", ["jsonl", "parquet"])

@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tarfile
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -22,7 +23,7 @@ from pyspark.sql import SparkSession
 
 from commands.cli import main
 from commands.replay import LocalReplay
-from commands.replay.spark.following import LATE_FILE, PROBLEM_FILE, Batch, FollowError, Following
+from commands.replay.spark.following import _READ, LATE_FILE, PROBLEM_FILE, Batch, FollowError, Following
 from commands.replay.workload import Workload, WorkloadOptions, setup_script
 from rfh2.captured import CapturedMessage
 from rfh2.captures import read_captures, write_captures
@@ -242,6 +243,26 @@ def test_parquet_which_may_be_a_delta_table(spark: SparkSession, following: Foll
         mark = json.loads((following.checkpoint / "_qpubsub.json").read_text())["id"]
         assert table.to_pyarrow_table().num_rows == found.count()
         assert table.transaction_version(f"qpubsub-{mark}") == 0
+
+
+@pytest.mark.parametrize("version", _READ)
+def test_a_checkpoint_of_each_format_that_is_read(spark: SparkSession, tmp_path: Path, version: int) -> None:
+    """Half of a capture was replayed into it. Its texts name the directory that it was made in."""
+    with tarfile.open(ROOT / "fixtures" / "checkpoints" / f"{version}.tar.gz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    for path in tmp_path.rglob("*"):
+        if path.is_file() and b"/replay/" in (held := path.read_bytes()):
+            path.write_bytes(held.replace(b"/replay/", bytes(tmp_path) + b"/"))
+            path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+    setup = (tmp_path / "setup.mqsc").read_text()
+    (tmp_path / "later.jsonl").rename(tmp_path / "in" / "later.jsonl")
+    following = Following(tmp_path / "in", "auto", tmp_path / "puts.jsonl", tmp_path / "place", setup)
+    run(spark, following)
+    capture = [record.message for name in ("a", "later") for record in read_captures(tmp_path / "in" / f"{name}.jsonl")]
+    wanted = [put.model_dump_json() for put in LocalReplay(setup).puts(m for m in capture if m is not None)]
+    assert len(list(following.target.glob("batch=*"))) == 2
+    assert written(following.target) == wanted
+    assert json.loads((following.checkpoint / "_qpubsub.json").read_text())["version"] == max(_READ)
 
 
 # Killed

@@ -273,10 +273,8 @@ def test_the_clock_is_that_of_every_message(times: list[list[int | None]]) -> No
     assert facts["firsts"] == {"A": times[0][0] or 0}
 
 
-@pytest.mark.parametrize(
-    ("setup", "semantics"),
-    [(SETUP, "v7"), *(pytest.param(*each, marks=pytest.mark.nightly) for each in [(SETUP, "v6"), (EXPIRING, "v7")])],
-)
+@pytest.mark.nightly
+@pytest.mark.parametrize(("setup", "semantics"), [(SETUP, "v7"), (SETUP, "v6"), (EXPIRING, "v7")])
 def test_any_capture_in_files(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, setup: str, semantics: str
 ) -> None:
@@ -330,6 +328,7 @@ def _now_of(messages_frame: Any) -> Sequence[tuple[int, datetime, str]]:
     return sorted(tuple(row) for row in messages_frame.select("seq", "now", "qmgr").collect())
 
 
+@pytest.mark.nightly
 def test_the_same_seq_in_several_queue_managers(spark: SparkSession, tmp_path: Path) -> None:
     """Their puts are in the order of the queue managers' names."""
     knobs = WorkloadOptions(messages=300, control=0.2, topics=20, subscribers=10, retained=0.8)

@@ -9,10 +9,12 @@ from pyspark.sql import SparkSession
 
 from commands import PutKind
 from commands.replay.spark.engine import Order, run
-from tests.commands.jms_sessions import FIXTURES
+
+FIXTURES = Path(__file__).parents[4] / "fixtures" / "jms"
+pytestmark = pytest.mark.nightly
 
 
-@pytest.mark.parametrize("version", [pytest.param("v1", marks=pytest.mark.nightly), "v2"])
+@pytest.mark.parametrize("version", ["v1", "v2"])
 def test_the_golden_puts(spark: SparkSession, tmp_path: Path, version: str) -> None:
     target = tmp_path / "puts.jsonl"
     run(spark, Order(FIXTURES / f"{version}.jsonl", "auto", target, "", ranges=4), lambda _: None, lambda _: None)

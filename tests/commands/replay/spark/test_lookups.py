@@ -62,14 +62,14 @@ def test_nobody_who_looks_is_left_out(
         assert maybe or not looked
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def ready(spark: SparkSession) -> Prepared:
     return prepared(frame(spark, list(Workload(KNOBS).messages())), ReplaySetup(setup_script(KNOBS)), 7)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def notes(ready: Prepared) -> DataFrame:
-    return control_plane(ready)
+    return control_plane(ready).cache()
 
 
 def test_a_range_is_given_the_intervals_that_its_messages_may_be_in(ready: Prepared, notes: DataFrame) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from commands.explain.build import CommandSpec, command_message
 from commands.explain.selection import compile_where
@@ -32,6 +32,7 @@ from rfh2.captured import CapturedMessage
 from rfh2.captures import read_captures
 from rfh2.mqmd import Mqmd
 from tests.commands.replay.spark.worlds import CONTROL, EXPIRING, captures
+from tests.examples import FEW
 
 FIXTURES: Final = Path(__file__).parents[4] / "fixtures"
 RESULTS: Final = [r.message for r in read_captures(FIXTURES / "results-service" / "capture.jsonl") if r.message]
@@ -74,6 +75,7 @@ def plainly(messages: Sequence[CapturedMessage], setup: str, semantics: str) -> 
     return forms
 
 
+@FEW
 @given(captures(3), VERSIONS, st.integers(1, 9), st.lists(st.integers(0, 200), min_size=1, max_size=30))
 def test_any_message_by_checkpoints_is_what_a_plain_replay_gives(
     messages: list[CapturedMessage], semantics: str, shortest: int, visits: list[int]
@@ -86,6 +88,7 @@ def test_any_message_by_checkpoints_is_what_a_plain_replay_gives(
         assert step_form(at, step, state_form(line.before(at)), state_form(line.after(at))) == plain[at]
 
 
+@FEW
 @given(captures(3), VERSIONS)
 def test_changes_lead_from_each_state_to_the_next_and_back(messages: list[CapturedMessage], semantics: str) -> None:
     stepper = Stepper(LocalReplay(EXPIRING, semantics))
@@ -101,6 +104,7 @@ def test_changes_lead_from_each_state_to_the_next_and_back(messages: list[Captur
         state.apply(step.changes)
 
 
+@FEW
 @given(captures(3), VERSIONS, st.integers(0, 200))
 def test_a_replay_goes_on_from_a_snapshot_with_the_same_puts(
     messages: list[CapturedMessage], semantics: str, after: int
@@ -283,8 +287,8 @@ def test_numbers_are_found() -> None:
     assert (line.seqs, stepped([]).seqs) == ((1, 26), None)
 
 
+@FEW
 @given(captures(2), VERSIONS)
-@settings(max_examples=8)
 def test_facts_that_were_kept_are_those_of_the_steps(messages: list[CapturedMessage], semantics: str) -> None:
     line = stepped(messages, EXPIRING, semantics)
     assert [line.facts(at) for at in range(len(line))] == [line.step(at).facts for at in range(len(line))]

@@ -1,0 +1,1 @@
+"""A client of the channel protocol, without IBM's library (docs/client.md)."""

@@ -1,0 +1,483 @@
+"""A queue manager as a program has it: queues, topics and units of work, without IBM's client (docs/client.md).
+
+    with connect("mq://app@host:1414/QM1?channel=APP.SVRCONN", password="...") as qmgr:
+        with qmgr.queue("ORDERS") as orders, qmgr.unit_of_work():
+            orders.put("one", properties={"Colour": "red"})
+        for message in qmgr.queue("REPLIES").messages(wait_s=5):
+            print(message.text)
+
+Calls raise ``MqError``, whose reason is the MQRC; nothing that is not there is an error: a get gives None.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from types import TracebackType
+from typing import Any, Final, Self, TypeVar
+
+from commands.client import pcf
+from commands.client.calls import Subscribing, Target, Wanted
+from commands.client.connection import Connection, Place
+from commands.client.errors import ConnectionLostError, MqError, reason_word
+from commands.client.messages import Message, Properties, outgoing
+from commands.client.places import place_of
+from commands.config.settings import QueuesConfig
+from commands.config.urls import parse_mq_address
+from rfh2.mqi_constants import (
+    MQCO_KEEP_SUB,
+    MQCO_REMOVE_SUB,
+    MQGMO_BROWSE_FIRST,
+    MQGMO_BROWSE_NEXT,
+    MQGMO_CONVERT,
+    MQGMO_FAIL_IF_QUIESCING,
+    MQGMO_NO_SYNCPOINT,
+    MQGMO_PROPERTIES_FORCE_MQRFH2,
+    MQGMO_SYNCPOINT,
+    MQMO_MATCH_CORREL_ID,
+    MQMO_MATCH_GROUP_ID,
+    MQMO_MATCH_MSG_ID,
+    MQMO_MATCH_MSG_TOKEN,
+    MQOO_ANY_INPUT,
+    MQOO_BROWSE,
+    MQOO_FAIL_IF_QUIESCING,
+    MQOO_INPUT_AS_Q_DEF,
+    MQOO_INQUIRE,
+    MQOO_OUTPUT,
+    MQOO_SET,
+    MQPMO_FAIL_IF_QUIESCING,
+    MQPMO_NEW_MSG_ID,
+    MQPMO_NO_SYNCPOINT,
+    MQPMO_RETAIN,
+    MQPMO_SYNCPOINT,
+    MQRC_BACKED_OUT,
+    MQSO_CREATE,
+    MQSO_DURABLE,
+    MQSO_FAIL_IF_QUIESCING,
+    MQSO_MANAGED,
+    MQSO_RESUME,
+)
+from rfh2.mqmd import Mqmd
+from rfh2.pcf_admin_names import MQOT_TOPIC
+
+_INTERRUPTED: Final = 2549
+_GET: Final = MQGMO_FAIL_IF_QUIESCING | MQGMO_PROPERTIES_FORCE_MQRFH2
+T = TypeVar("T")
+
+
+def connect(
+    url: str,
+    *,
+    password: str | None = None,
+    config: QueuesConfig | None = None,
+    application: str = "qpubsub",
+    reconnect_s: float = 0.0,
+) -> QueueManager:
+    """Connect to ``mq://[user@]host[:1414][,host...]/QMGR?channel=NAME``.
+
+    config: TLS, CCDT and password, as table [queues] has them (docs/client.md). reconnect_s: after a break, connect
+    again for so long; 0 for not at all. Raises ConfigError for a URL that is none, MqError where nobody answers or the
+    queue manager refuses.
+    """
+    place = place_of(parse_mq_address(url, "mq://"), config or QueuesConfig(), application)
+    if password is not None:
+        place = replace(place, password=password)
+    return QueueManager(place, reconnect_s)
+
+
+class QueueManager:
+    """A connection to a queue manager. As a context manager it disconnects; after an error it backs out before.
+
+    reconnect_s: how long to try to connect again after a break. Queues and topics are then opened again by their next
+    call. A unit of work is lost with its connection: its next call raises 2003, and so does the call in which the break
+    is noticed. A call outside of one, of which nobody knows what became of it, raises 2549.
+    """
+
+    def __init__(self, place: Place, reconnect_s: float = 0.0) -> None:
+        self._place, self._reconnect_s = place, reconnect_s
+        self._connection = Connection.to(place)
+        self._in_unit = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self._connection.abandon()
+
+    @property
+    def connection(self) -> Connection:
+        """The calls themselves."""
+        return self._connection
+
+    @property
+    def name(self) -> str:
+        """The name of the queue manager."""
+        return self._connection.qmgr
+
+    def close(self) -> None:
+        """Disconnect; a unit of work that is open is committed, as MQDISC does."""
+        self._connection.disconnect()
+
+    def another(self) -> QueueManager:
+        """Another connection, for another thread, on the same socket where the channel allows it."""
+        made = QueueManager.__new__(QueueManager)
+        made._place, made._reconnect_s = self._place, self._reconnect_s
+        made._connection, made._in_unit = self._connection.another(), False
+        return made
+
+    # Units of work
+
+    @contextmanager
+    def unit_of_work(self) -> Iterator[None]:
+        """Puts and gets in this block are committed at its end, or backed out after an error."""
+        self._in_unit = True
+        try:
+            yield
+            self._connection.commit()
+        except BaseException:
+            with suppress(MqError):
+                self._connection.backout()
+            raise
+        finally:
+            self._in_unit = False
+
+    def commit(self) -> None:
+        """MQCMIT. BackedOutError: nothing was committed. ConnectionLostError: nobody knows."""
+        self._connection.commit()
+
+    def backout(self) -> None:
+        """MQBACK."""
+        self._connection.backout()
+
+    # Objects
+
+    def queue(self, name: str, options: int = 0, *, qmgr: str = "", dynamic: str = "AMQ.*") -> Queue:
+        """A queue. options: MQOO_*; 0 opens it by its first call, for what that needs.
+
+        dynamic: the name of the queue that *name*, a model queue, makes.
+        """
+        return Queue(self, Target(name, qmgr=qmgr, dynamic=dynamic), options)
+
+    def topic(self, topic: str) -> Queue:
+        """A topic, to put on."""
+        return Queue(self, Target(kind=MQOT_TOPIC, topic=topic), MQOO_OUTPUT)
+
+    def put(
+        self,
+        queue: str,
+        data: bytes | str,
+        *,
+        mqmd: Mqmd | None = None,
+        properties: Properties | None = None,
+        qmgr: str = "",
+        options: int = 0,
+    ) -> bytes:
+        """Put one message on *queue* (MQPUT1); its MsgId."""
+        return self._put1(Target(queue, qmgr=qmgr), data, mqmd, properties, options)
+
+    def publish(
+        self,
+        topic: str,
+        data: bytes | str,
+        *,
+        mqmd: Mqmd | None = None,
+        properties: Properties | None = None,
+        retain: bool = False,
+    ) -> bytes:
+        """Put one message on *topic* (MQPUT1); its MsgId."""
+        return self._put1(Target(kind=MQOT_TOPIC, topic=topic), data, mqmd, properties, MQPMO_RETAIN if retain else 0)
+
+    def _put1(
+        self, target: Target, data: bytes | str, mqmd: Mqmd | None, properties: Properties | None, options: int
+    ) -> bytes:
+        described, body = outgoing(data, mqmd, properties)
+        options |= self.put_options
+        put = self._once(lambda: self._connection.put1(target, described.encode(), body, options))
+        return Mqmd.decode(put).msg_id
+
+    def subscribe(
+        self,
+        topic: str,
+        *,
+        name: str = "",
+        durable: bool = False,
+        selector: str = "",
+        queue: Queue | None = None,
+        options: int = 0,
+    ) -> Subscription:
+        """Subscribe to *topic*. A durable subscription has a *name* and goes on where it was. queue: where its
+        publications go; None for a managed one."""
+        options |= MQSO_CREATE | MQSO_FAIL_IF_QUIESCING
+        options |= (MQSO_DURABLE | MQSO_RESUME if durable else 0) | (MQSO_MANAGED if queue is None else 0)
+        return Subscription(self, Subscribing(options, topic, name=name, selector=selector), queue)
+
+    def inquire(self, selectors: Sequence[int]) -> dict[int, int | str]:
+        """MQINQ of the queue manager: values by selector (MQIA_*, MQCA_*)."""
+        return self.again(lambda: self._connection.inquire_qmgr(selectors))
+
+    def pcf(self, command: int, parameters: Mapping[int, pcf.Value] | None = None) -> list[dict[int, Any]]:
+        """A command of administration (MQCMD_*): the parameters of each response."""
+        return self._once(lambda: pcf.execute(self._connection, command, parameters or {}))
+
+    # Breaks
+
+    @property
+    def put_options(self) -> int:
+        """What puts have in common."""
+        return (MQPMO_SYNCPOINT if self._in_unit else MQPMO_NO_SYNCPOINT) | MQPMO_FAIL_IF_QUIESCING
+
+    @property
+    def get_options(self) -> int:
+        """What gets have in common."""
+        return (MQGMO_SYNCPOINT if self._in_unit else MQGMO_NO_SYNCPOINT) | _GET
+
+    def again(self, call: Any) -> Any:
+        """*call*, which changes nothing and may be made twice: once more after a break."""
+        try:
+            return call()
+        except ConnectionLostError as error:
+            self._reconnect(error)
+            if self._in_unit:
+                raise MqError(error.what, MQRC_BACKED_OUT, reason_word(MQRC_BACKED_OUT)) from error
+            return call()
+
+    def _once(self, call: Any) -> Any:
+        """*call*, which nobody may make twice."""
+        was_up = self._connection.is_up
+        try:
+            return call()
+        except ConnectionLostError as error:
+            self._reconnect(error)
+            if not was_up and not self._in_unit:
+                return call()  # nothing of it was sent
+            reason = MQRC_BACKED_OUT if self._in_unit else _INTERRUPTED
+            raise MqError(error.what, reason, reason_word(reason)) from error
+
+    once = _once
+
+    def _reconnect(self, error: ConnectionLostError) -> None:
+        """Connect again. Raises *error* where that is not possible in time, or not wanted."""
+        end_s, pause_s = time.monotonic() + self._reconnect_s, 0.05
+        while time.monotonic() < end_s:
+            try:
+                self._connection = Connection.to(self._place)
+            except MqError:
+                time.sleep(min(pause_s, max(0.0, end_s - time.monotonic())))
+                pause_s = min(2 * pause_s, 5.0)
+            else:
+                return
+        raise error
+
+
+class Queue:
+    """A queue or a topic that is open, or will be by its first call. As a context manager it is closed at the end."""
+
+    def __init__(self, qmgr: QueueManager, target: Target, options: int = 0) -> None:
+        self.qmgr, self.target = qmgr, target
+        self._handles: dict[int, int] = {}
+        self._connection = qmgr.connection
+        self.name = target.name
+        if options:
+            self.handle(options)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with suppress(ConnectionLostError):
+            self.close()
+
+    def handle(self, options: int) -> int:
+        """A handle that is open for *options* at least."""
+        connection = self.qmgr.connection
+        if self._connection is not connection:
+            self._connection, self._handles = connection, {}
+        for open_for, handle in self._handles.items():
+            # Open for input is open for input.
+            wanted = options & ~MQOO_ANY_INPUT if open_for & MQOO_ANY_INPUT else options
+            if open_for & wanted == wanted:
+                return handle
+        opened = connection.open(self.target, options | MQOO_FAIL_IF_QUIESCING)
+        if opened.name != self.target.name:
+            self.name, self.target = opened.name, replace(self.target, name=opened.name)  # a model made it
+        self._handles[options] = opened.handle
+        return opened.handle
+
+    def close(self, options: int = 0) -> None:
+        """MQCLOSE with these MQCO_*."""
+        handles, self._handles = self._handles, {}
+        for handle in reversed(handles.values()):
+            if self._connection.is_up:
+                self._connection.close(handle, options)
+
+    def put(
+        self,
+        data: bytes | str,
+        *,
+        mqmd: Mqmd | None = None,
+        properties: Properties | None = None,
+        options: int = 0,
+    ) -> bytes:
+        """Put a message; its MsgId. options: more MQPMO_*."""
+        described, body = outgoing(data, mqmd, properties)
+        md, all_options = described.encode(), options | self.qmgr.put_options
+        if described.msg_id == bytes(24):
+            all_options |= MQPMO_NEW_MSG_ID
+
+        def call() -> bytes:
+            return self.qmgr.connection.put(
+                self.handle(MQOO_OUTPUT), md, body, all_options, what=f"MQPUT to {self.name or self.target.topic}"
+            )
+
+        return Mqmd.decode(self.qmgr.once(call)).msg_id
+
+    def get(
+        self,
+        wait_s: float | None = None,
+        *,
+        msg_id: bytes | None = None,
+        correl_id: bytes | None = None,
+        group_id: bytes | None = None,
+        token: bytes | None = None,
+        convert: bool = False,
+        ccsid: int = 1_208,
+        encoding: int = 546,
+        longest: int | None = None,
+        options: int = 0,
+    ) -> Message | None:
+        """Get the next message, or the next one that has these identifiers; None where there is none in *wait_s*.
+
+        wait_s: -1 for ever. convert: data to *ccsid* and *encoding*. longest: bytes; a longer message stays, and raises
+        2080. options: more MQGMO_*.
+        """
+        match = _match(msg_id, correl_id, group_id, token)
+        wanted = Wanted(
+            options | self.qmgr.get_options | (MQGMO_CONVERT if convert else 0),
+            _wait_ms(wait_s),
+            longest,
+            ccsid=ccsid,
+            encoding=encoding,
+            **match,
+        )
+        return self._get(wanted, MQOO_INPUT_AS_Q_DEF, self.qmgr.once)
+
+    def browse(self, wait_s: float | None = None, *, convert: bool = False) -> Iterator[Message]:
+        """The messages that are on the queue, which stay there, in order."""
+        option = MQGMO_BROWSE_FIRST
+        while True:
+            options = option | _GET | (MQGMO_CONVERT if convert else 0)
+            found = self._get(Wanted(options, _wait_ms(wait_s)), MQOO_BROWSE, self.qmgr.again)
+            if found is None:
+                return
+            yield found
+            option = MQGMO_BROWSE_NEXT
+
+    def messages(self, wait_s: float | None = None, **how: Any) -> Iterator[Message]:
+        """Get one message after the other, as ``get``, until none comes in *wait_s*."""
+        while (found := self.get(wait_s, **how)) is not None:
+            yield found
+
+    def _get(self, wanted: Wanted, options: int, way: Any) -> Message | None:
+        def call() -> Message | None:
+            got = self.qmgr.connection.get(self.handle(options), wanted, f"MQGET from {self.name}")
+            return None if got is None else Message(got.md, got.body, got.token, got.length, got.reason)
+
+        found: Message | None = way(call)
+        return found
+
+    def inquire(self, selectors: Sequence[int]) -> dict[int, int | str]:
+        """MQINQ: values by selector (MQIA_*, MQCA_*)."""
+        found: dict[int, int | str] = self.qmgr.again(
+            lambda: self.qmgr.connection.inquire(self.handle(MQOO_INQUIRE), selectors)
+        )
+        return found
+
+    def set(self, values: Mapping[int, int]) -> None:
+        """MQSET: INHIBIT_GET, INHIBIT_PUT and others."""
+        self.qmgr.again(lambda: self.qmgr.connection.set(self.handle(MQOO_SET), values))
+
+
+@dataclass
+class Subscription:
+    """A subscription, and the queue of its publications. As a context manager it is closed at the end: a durable one is
+    kept."""
+
+    qmgr: QueueManager
+    asked: Subscribing
+    to: Queue | None = None
+
+    def __post_init__(self) -> None:
+        self._made = self.qmgr.connection.subscribe(
+            self.asked, 0 if self.to is None else self.to.handle(MQOO_INPUT_AS_Q_DEF)
+        )
+        self._is_closed = False
+        self.queue = self.to or _Managed(self.qmgr, self._made.hobj)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with suppress(ConnectionLostError):
+            self.close()
+
+    def get(self, wait_s: float | None = None, **how: Any) -> Message | None:
+        """The next publication."""
+        return self.queue.get(wait_s, **how)
+
+    def messages(self, wait_s: float | None = None, **how: Any) -> Iterator[Message]:
+        """One publication after the other, until none comes in *wait_s*."""
+        return self.queue.messages(wait_s, **how)
+
+    def request_retained(self) -> int:
+        """MQSUBRQ: have what is retained sent; how many publications that is."""
+        return self.qmgr.connection.request_retained(self._made.hsub)
+
+    def close(self, *, remove: bool = False) -> None:
+        """End it; a durable one only where it is to be removed."""
+        if self._is_closed or not self.qmgr.connection.is_up:
+            return
+        self._is_closed = True
+        options = MQCO_REMOVE_SUB if remove else MQCO_KEEP_SUB if self.asked.options & MQSO_DURABLE else 0
+        self.qmgr.connection.close(self._made.hsub, options)
+        if self.to is None:
+            with suppress(MqError):  # it goes with its subscription
+                self.qmgr.connection.close(self._made.hobj)
+
+
+class _Managed(Queue):
+    """The queue that a queue manager made for a subscription: it is open, and cannot be opened again."""
+
+    def __init__(self, qmgr: QueueManager, handle: int) -> None:
+        super().__init__(qmgr, Target())
+        self.name = "a managed queue"
+        self._handle = handle
+
+    def handle(self, options: int) -> int:
+        del options
+        return self._handle
+
+
+def _wait_ms(wait_s: float | None) -> int | None:
+    if wait_s is None or wait_s == 0:
+        return None
+    return -1 if wait_s < 0 else max(1, round(wait_s * 1_000))
+
+
+def _match(
+    msg_id: bytes | None, correl_id: bytes | None, group_id: bytes | None, token: bytes | None
+) -> dict[str, Any]:
+    given = {
+        "msg_id": (msg_id, MQMO_MATCH_MSG_ID),
+        "correl_id": (correl_id, MQMO_MATCH_CORREL_ID),
+        "group_id": (group_id, MQMO_MATCH_GROUP_ID),
+        "token": (token, MQMO_MATCH_MSG_TOKEN),
+    }
+    chosen: dict[str, Any] = {name: value for name, (value, _) in given.items() if value is not None}
+    return chosen | {"match": sum(bit for value, bit in given.values() if value is not None)}
