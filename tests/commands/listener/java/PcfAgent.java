@@ -97,7 +97,7 @@ public class PcfAgent {
             System.out.println("rule for " + text(each, CMQCFC.MQCACH_CONNECTION_NAME));
         create = new PCFMessage(CMQCFC.MQCMD_CREATE_LISTENER);
         create.addParameter(CMQCFC.MQCACH_LISTENER_NAME, "SPARE");
-        create.addParameter(CMQCFC.MQIACH_XMIT_PROTOCOL_TYPE, CMQCFC.MQXPT_TCP);
+        create.addParameter(CMQCFC.MQIACH_XMIT_PROTOCOL_TYPE, 2 /* MQXPT_TCP */);
         create.addParameter(CMQCFC.MQIACH_PORT, 1499);
         agent.send(create);
         for (PCFMessage each : send(CMQCFC.MQCMD_INQUIRE_LISTENER, CMQCFC.MQCACH_LISTENER_NAME, "SPARE"))
