@@ -177,6 +177,11 @@ def outputs(function: F) -> F:
     return function
 
 
+prefix: Final = click.option(
+    "--prefix", multiple=True, metavar="STREAM=TOPICSTR", help="A topic string for a stream instead of its name."
+)
+
+
 def trust(function: F) -> F:
     """``--accept-unread``, ``--from-qmgr``: the verb gets *accept_unread* and *from_qmgr*."""
     for option in (

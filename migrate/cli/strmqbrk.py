@@ -78,9 +78,6 @@ class _Options(MigrationOptions):
 )
 @click.option("--rehearse", is_flag=True, help="Plan and report everything; change nothing.")
 @click.option(
-    "--prefix", multiple=True, metavar="STREAM=TOPICSTR", help="A topic string for a stream instead of its name."
-)
-@click.option(
     "--name-separator",
     default=NAME_SEPARATOR,
     show_default=True,
@@ -94,6 +91,7 @@ class _Options(MigrationOptions):
 )
 @click.option("--extract", is_flag=True, help="Write the command messages that ask a version 6 broker for its state.")
 @click.option("--stream", multiple=True, metavar="QUEUE", help="With --extract: a stream besides the default.")
+@choices.prefix
 @choices.trust
 @choices.cluster
 @choices.outputs
