@@ -431,12 +431,13 @@ class Subscribing:
     level: int = 1
     alternate_user: str = ""
     accounting_token: bytes = bytes(32)
+    identity_data: str = ""
 
     def encode(self, form: Form) -> bytes:
         """The MQSD and its strings. Raises EncodeError."""
         made = form.structure(MQSD, "SD  ", 1, Options=self.options, ObjectName=self.topic_object)
         made.put_text("AlternateUserId", self.alternate_user)
-        made.put_text("PubApplIdentityData", "")
+        made.put_text("PubApplIdentityData", self.identity_data)
         made["SubExpiry"], made["PubPriority"], made["SubLevel"] = self.expiry, self.priority, self.level
         made["SubCorrelId"], made["PubAccountingToken"] = self.correl_id, self.accounting_token
         for name in ("SubUserData", "SelectionString", "ResObjectString"):

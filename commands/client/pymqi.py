@@ -141,6 +141,9 @@ class _Fields:
         """All fields."""
         return dict(vars(self))
 
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"{type(self).__name__} has no field {name}")
+
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in self.fields:
             raise PYIFError(f"{type(self).__name__} has no field {name}")

@@ -12,7 +12,7 @@ Calls raise ``MqError``, whose reason is the MQRC; nothing that is not there is 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from types import TracebackType
@@ -65,6 +65,7 @@ from rfh2.pcf_admin_names import MQOT_TOPIC
 _INTERRUPTED: Final = 2549
 _GET: Final = MQGMO_FAIL_IF_QUIESCING | MQGMO_PROPERTIES_FORCE_MQRFH2
 T = TypeVar("T")
+Way = Callable[[Callable[[], Message | None]], Message | None]
 
 
 def connect(
@@ -199,7 +200,7 @@ class QueueManager:
     ) -> bytes:
         described, body = outgoing(data, mqmd, properties)
         options |= self.put_options
-        put = self._once(lambda: self._connection.put1(target, described.encode(), body, options))
+        put = self.once(lambda: self._connection.put1(target, described.encode(), body, options))
         return Mqmd.decode(put).msg_id
 
     def subscribe(
@@ -224,7 +225,7 @@ class QueueManager:
 
     def pcf(self, command: int, parameters: Mapping[int, pcf.Value] | None = None) -> list[dict[int, Any]]:
         """A command of administration (MQCMD_*): the parameters of each response."""
-        return self._once(lambda: pcf.execute(self._connection, command, parameters or {}))
+        return self.once(lambda: pcf.execute(self._connection, command, parameters or {}))
 
     # Breaks
 
@@ -238,7 +239,7 @@ class QueueManager:
         """What gets have in common."""
         return (MQGMO_SYNCPOINT if self._in_unit else MQGMO_NO_SYNCPOINT) | _GET
 
-    def again(self, call: Any) -> Any:
+    def again(self, call: Callable[[], T]) -> T:
         """*call*, which changes nothing and may be made twice: once more after a break."""
         try:
             return call()
@@ -248,7 +249,7 @@ class QueueManager:
                 raise MqError(error.what, MQRC_BACKED_OUT, reason_word(MQRC_BACKED_OUT)) from error
             return call()
 
-    def _once(self, call: Any) -> Any:
+    def once(self, call: Callable[[], T]) -> T:
         """*call*, which nobody may make twice."""
         was_up = self._connection.is_up
         try:
@@ -259,8 +260,6 @@ class QueueManager:
                 return call()  # nothing of it was sent
             reason = MQRC_BACKED_OUT if self._in_unit else _INTERRUPTED
             raise MqError(error.what, reason, reason_word(reason)) from error
-
-    once = _once
 
     def _reconnect(self, error: ConnectionLostError) -> None:
         """Connect again. Raises *error* where that is not possible in time, or not wanted."""
@@ -384,20 +383,16 @@ class Queue:
         while (found := self.get(wait_s, **how)) is not None:
             yield found
 
-    def _get(self, wanted: Wanted, options: int, way: Any) -> Message | None:
+    def _get(self, wanted: Wanted, options: int, way: Way) -> Message | None:
         def call() -> Message | None:
             got = self.qmgr.connection.get(self.handle(options), wanted, f"MQGET from {self.name}")
             return None if got is None else Message(got.md, got.body, got.token, got.length, got.reason)
 
-        found: Message | None = way(call)
-        return found
+        return way(call)
 
     def inquire(self, selectors: Sequence[int]) -> dict[int, int | str]:
         """MQINQ: values by selector (MQIA_*, MQCA_*)."""
-        found: dict[int, int | str] = self.qmgr.again(
-            lambda: self.qmgr.connection.inquire(self.handle(MQOO_INQUIRE), selectors)
-        )
-        return found
+        return self.qmgr.again(lambda: self.qmgr.connection.inquire(self.handle(MQOO_INQUIRE), selectors))
 
     def set(self, values: Mapping[int, int]) -> None:
         """MQSET: INHIBIT_GET, INHIBIT_PUT and others."""

@@ -1,9 +1,9 @@
 """Heartbeats: whether the other end of a connection that is quiet is still there (HBINT).
 
-A listener asks a client that shares its connection, and so reads at any time, when it has been quiet for so long.
-A client that does not share it reads only while it waits for a reply: it is asked while a call of its waits for a
-message. A client asks its queue manager in the same way. Who is asked and sends nothing, as long again or a minute, is
-taken for gone.
+A listener asks a client that shares its connection, and so reads at any time, when that was quiet for the interval. A
+client that does not share it reads only while it waits for a reply: it is asked while a call waits for a message. A
+client asks its queue manager in the same way. Who is asked and sends nothing, as long again or a minute, is taken for
+gone.
 
     quiet for HBINT: ask ──> anything received: begin anew
                        └──> nothing for HBINT, at most 60 s more: gone

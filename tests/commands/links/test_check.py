@@ -20,6 +20,7 @@ from commands.qmgr.store import QueueManagerStore
 from rfh2 import Folder, Mqmd, Rfh2
 from tests.commands.links.mosquitto import mosquitto, needs_mosquitto
 from tests.commands.links.mqi.harness import CONTROL, DEAD, OWED, RECORD, STREAM, needs_mqi, stand_in
+from tests.commands.links.mqi.listening import queue_manager
 from tests.commands.links.nats_server import NatsNative, nats_server, needs_nats
 
 URL = "ibmmq://127.0.0.1:1414/QM1?channel=APP"
@@ -33,14 +34,29 @@ def _check(home: Path, *arguments: str) -> tuple[Result, dict[str, dict[str, Any
     return result, {row["subject"]: row for row in rows}
 
 
-@needs_mqi
-def test_nothing_is_missing(tmp_path: Path) -> None:
-    with stand_in(tmp_path / "mq"):
-        result, found = _check(tmp_path, "--queues", URL, "--topics", URL)
+def test_nothing_is_missing(tmp_path: Path, kind: str) -> None:
+    with queue_manager(kind, tmp_path / "mq") as mq:
+        # A listener has topics only where it reads the queues of commands itself.
+        topics = ("--topics", mq.url) if kind == "ibmmq" else ()
+        result, found = _check(tmp_path, "--queues", mq.url, *topics)
     assert result.exit_code == 0, result.output
     assert all(row["ok"] for row in found.values())
     assert f"queue {CONTROL}, for input" in found
-    assert "clearing a topic (PCF Clear Topic String)" in found
+    assert not topics or "clearing a topic (PCF Clear Topic String)" in found
+
+
+def test_each_call_of_a_client(tmp_path: Path) -> None:
+    """``check mq://...``, which a user runs at a queue manager of IBM's and sends."""
+    with queue_manager("mq", tmp_path / "mq", psmode=2) as mq:
+        result = CliRunner().invoke(main, ["check", "--json", mq.url])
+        assert mq.depth("SYSTEM.DEAD.LETTER.QUEUE") == 0
+    rows = [json.loads(line) for line in result.stdout.splitlines()]
+    assert (result.exit_code, len(rows)) == (0, 14)
+    assert [row["subject"] for row in rows if not row["ok"]] == []
+    refused = CliRunner().invoke(main, ["check", "--json", mq.url])
+    (row,) = map(json.loads, refused.stdout.splitlines())
+    assert (refused.exit_code, row["ok"]) == (1, False)
+    assert "connection refused: reason 2538" in row["what"]
 
 
 @needs_mqi

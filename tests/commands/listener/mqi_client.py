@@ -56,6 +56,8 @@ _OF_SD = {
     "PubPriority": "priority",
     "SubLevel": "level",
     "AlternateUserId": "alternate_user",
+    "PubAccountingToken": "accounting_token",
+    "PubApplIdentityData": "identity_data",
 }
 
 

@@ -132,7 +132,7 @@ class ListenerStandIn:
             shown: dict[str, Any] = json.loads(client.makefile().readline())
         with QueueManagerStore.open(self.home, "QM1") as store:
             _, subscriptions, retained = store.load_state()
-        names = [{"name": each.sub_name, "topic": each.topic_string} for each in subscriptions]
+        names = [{"name": each.name, "topic": each.topic_string} for each in subscriptions]
         return shown | {"subscriptions": names, "retained": sorted(each.topic_string for each in retained)}
 
     def fault(self, op: str, reason: int | None = None, **how: Any) -> None:
