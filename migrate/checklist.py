@@ -124,7 +124,7 @@ def _all(plan: MigrationPlan, unloads: dict[str, str], kept_back: int, has_regis
             f"--probe-names -m {qmgr}` with this directory. If it does not find the planned name, do not go on."
         )
     if unloads:
-        yield "While no program subscribes, load the retained publications, each file with the context that it has:"
+        yield "While no program subscribes, load the retained publications, and keep their message context:"
         yield from (_loaded(qmgr, name, queue) for name, queue in unloads.items())
         yield f"Wait until {_these(unloads.values())} {'is' if len(unloads) == 1 else 'are'} empty."
     yield f"`runmqsc {qmgr} < 5-subscriptions.mqsc`.{_kept_back(kept_back)}"
@@ -136,7 +136,7 @@ def _all(plan: MigrationPlan, unloads: dict[str, str], kept_back: int, has_regis
         yield f"Wait until `{CONTROL_QUEUE}` is empty."
     if has_registrations or unloads:
         yield "Look at the dead-letter queue: a command of the loads that lies there was not carried out."
-    yield f"`runmqsc {qmgr} < 7-enable.mqsc`: the memory that this was done."
+    yield f"`runmqsc {qmgr} < 7-enable.mqsc`: it records the migration."
     if plan.tool is Tool.MIGMBBRK:
         yield (
             f"Event Broker alone: add the input queues of its message flows to {QUEUE_NAMELIST}, each after its topic "
@@ -199,13 +199,13 @@ def _initial_phase(plan: MigrationPlan) -> Iterator[str]:
     yield from _reviewed(plan)
     yield f"`runmqsc {plan.qmgr}`: `ALTER QMGR PSMODE(COMPAT)`. The queue manager processes no command yet."
     yield from _objects(plan)
-    yield f"`runmqsc {plan.qmgr} < 7-enable.mqsc`: the memory that this phase was done."
+    yield f"`runmqsc {plan.qmgr} < 7-enable.mqsc`: it records this phase."
     yield f"Review `{SECURITY_COMMANDS}` line by line, and run what is right of it, before the completion phase."
 
 
 def _objects(plan: MigrationPlan) -> Iterator[str]:
     qmgr = plan.qmgr
-    yield f"`runmqsc {qmgr} < 1-queues.mqsc`. AMQ8150 for a queue that is there already is as it should be."
+    yield f"`runmqsc {qmgr} < 1-queues.mqsc`. AMQ8150 for an existing queue is not an error."
     yield f"`runmqsc {qmgr} < 2-objects.mqsc`. Every command has to succeed: later steps need them.{_lists(plan)}"
     yield f"`runmqsc {qmgr} < 3-authorities.mqsc` or `sh 3-authorities.sh`, whichever you prefer."
 

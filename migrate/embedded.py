@@ -37,7 +37,7 @@ from migrate.fingerprint import labelled
 from migrate.inverse import ALTERED, Inverse, Row, inverse
 from migrate.marker import PREFIX as MARKER, marker_of, moment
 from migrate.plan import AddSubscription, KeepRetained, MigrationPlan, Step, Store, Tool
-from migrate.target import Target
+from migrate.target import Target, copied
 from rfh2.errors import MigrationError, StoreError, system_words
 from rfh2.message import encode
 from streams.operations import (
@@ -113,6 +113,24 @@ def apply(
                 raise StoreError(f"{directory}: {system_words(error)}; nothing was changed") from error
             raise
     return directory
+
+
+def applied(plan: MigrationPlan, target: Target) -> Target:
+    """*target* after *plan*; what was given stays as it is."""
+    objects = copied(target.objects)
+    subscriptions = {s.sub_id: s for s in target.subscriptions}
+    retained = dict(target.retained)
+    for step in plan.steps:
+        if isinstance(step, AddSubscription):
+            subscriptions[step.subscription.sub_id] = step.subscription
+        elif isinstance(step, KeepRetained):
+            retained[step.retained.topic_string] = step.retained
+        else:
+            if step.anew:
+                objects.delete(kind_of(step.definition), step.definition.name)
+            objects.put(step.definition)
+    ordered = tuple(sorted(subscriptions.values(), key=lambda s: s.sub_id))
+    return Target(objects, ordered, retained, target.version)
 
 
 def undo(store: QueueManagerStore, tool: Tool, *, rehearse: bool = False, force: bool = False) -> Undone:

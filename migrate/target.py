@@ -21,6 +21,7 @@ from commands.mqsc import Administration, execute, parse
 from commands.qmgr.store.port import LoadedState
 from commands.qmgr.store.reading import definitions_in
 from rfh2.errors import MigrationError
+from rfh2.message import encode
 from streams.operations import RetainedPublication
 from streams.subscriptions import Subscription
 from streams.topic_space import TopicSpace
@@ -90,16 +91,27 @@ def same_definitions(one: Objects, other: Objects) -> Iterable[str]:
             yield f"{key[0]} {key[1]}: {mine.get(key)} against {yours.get(key)}"
 
 
+_OTHER: Final = "it is another one, or only one of the two has it"
+
+
 def same_state(one: Target, other: Target) -> Iterable[str]:
     """The same for all that two queue managers have."""
     yield from same_definitions(one.objects, other.objects)
     mine, yours = ({each.sub_id: each for each in target.subscriptions} for target in (one, other))
     for sub_id in mine.keys() | yours.keys():
-        if mine.get(sub_id) != yours.get(sub_id):
-            yield f"subscription to {(mine.get(sub_id) or yours[sub_id]).topic_string}: it is not as it was"
+        found = mine.get(sub_id)
+        if found != yours.get(sub_id):
+            yield f"subscription to {(found or yours[sub_id]).topic_string}: {_OTHER}"
     for topic in one.retained.keys() | other.retained.keys():
-        if one.retained.get(topic) != other.retained.get(topic):
-            yield f"retained publication on {topic}: it is not as it was"
+        if _kept(one.retained.get(topic)) != _kept(other.retained.get(topic)):
+            yield f"retained publication on {topic}: {_OTHER}"
+
+
+def _kept(retained: RetainedPublication | None) -> tuple[object, ...]:
+    if retained is None:
+        return ()
+    kept = retained.publication
+    return kept.message.mqmd, encode(kept.message), kept.published_at, kept.expires_at, kept.local
 
 
 _TAKEN_OVER: Final = frozenset(

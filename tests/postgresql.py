@@ -24,7 +24,7 @@ except ImportError:
     psycopg = None  # type: ignore[assignment]
 
 _DEBIAN: Final = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
-_PROGRAMS: Final = (Path(shutil.which("initdb") or "/").parent, *_DEBIAN)
+_PROGRAMS: Final = (*_DEBIAN, Path(shutil.which("initdb") or "/").resolve().parent)
 PROGRAMS: Final = next((each for each in _PROGRAMS if (each / "initdb").exists() and (each / "pg_ctl").exists()), None)
 needs_postgresql = pytest.mark.skipif(
     PROGRAMS is None or psycopg is None, reason="needs PostgreSQL (Debian's package postgresql) and psycopg"
@@ -38,9 +38,12 @@ _SETTINGS: Final = {
 
 
 class PostgresqlServer:
-    """One that can be stopped, killed and started again. directory: a new one, which is the server's alone."""
+    """One that can be stopped, killed and started again. directory: a new one, which is the server's alone.
 
-    def __init__(self, directory: Path, **settings: str) -> None:
+    copy_of: a server of which it is a copy, by streaming replication.
+    """
+
+    def __init__(self, directory: Path, copy_of: PostgresqlServer | None = None, **settings: str) -> None:
         assert PROGRAMS is not None
         self.data = directory / "data"
         self._sockets = directory
@@ -49,6 +52,9 @@ class PostgresqlServer:
         if os.getuid() == 0:
             shutil.chown(directory, self._user)
             directory.chmod(0o711)
+        if copy_of is not None:
+            self.copy(copy_of)
+            return
         self._run("initdb", "-D", str(self.data), "-U", "tester", "-A", "trust", "-E", "UTF8", "--locale=C", "-N")
         with (self.data / "postgresql.auto.conf").open("a") as conf:
             wanted = {**_SETTINGS, "unix_socket_directories": f"'{directory}'", **settings}
@@ -58,6 +64,19 @@ class PostgresqlServer:
     def home(self, database: str = "postgres") -> PostgresqlHome:
         """A database of it as a home."""
         return PostgresqlHome(f"postgresql://tester@/{database}?host={self._sockets}")
+
+    def copy(self, server: PostgresqlServer) -> None:
+        """Be a copy of *server* from now on; what was here before is gone."""
+        shutil.rmtree(self.data, ignore_errors=True)
+        where = f"host={server.data.parent} user=tester"
+        self._run("pg_basebackup", "-D", str(self.data), "-d", where, "-R", "-X", "stream", "-c", "fast", "-N")
+        with (self.data / "postgresql.auto.conf").open("a") as conf:
+            conf.write(f"unix_socket_directories = '{self._sockets}'\n")
+        self.start()
+
+    def promote(self) -> None:
+        """Be a copy no more, and take writers."""
+        self._run("pg_ctl", "-D", str(self.data), "-w", "promote")
 
     def start(self) -> None:
         """Start it, and wait until it takes connections."""
@@ -112,10 +131,10 @@ def _is_user(name: str) -> bool:
 
 
 @contextmanager
-def postgresql_server(**settings: str) -> Iterator[PostgresqlServer]:
-    """A server, gone at the end."""
+def postgresql_server(copy_of: PostgresqlServer | None = None, **settings: str) -> Iterator[PostgresqlServer]:
+    """A server, gone at the end. copy_of: as ``PostgresqlServer`` has it."""
     place = Path(tempfile.mkdtemp(prefix="qpubsub-postgresql-"))
-    server = PostgresqlServer(place, **settings)
+    server = PostgresqlServer(place, copy_of, **settings)
     try:
         yield server
     finally:

@@ -20,7 +20,7 @@ from rfh2.constants import REASON_NAMES
 ROOT = Path(__file__).parents[1]
 sys.path.append(str(ROOT / "docs"))
 
-from extension import check, contents, markdown, metrics, mqsc, options, reasons, verbs  # noqa: E402
+from extension import check, contents, equivalents, markdown, metrics, mqsc, options, reasons, verbs  # noqa: E402
 
 
 def test_every_verb_has_a_page_with_its_options_examples_and_exit_codes() -> None:
@@ -68,6 +68,27 @@ def test_every_reason_code_has_its_row() -> None:
 def test_an_option_has_its_bit_constant_and_commands(tag: str, option: str, row: tuple[str, ...]) -> None:
     (found,) = (one for one in options.table(tag).rows if one[0] == f"`{option}`")
     assert found[1:] == row
+
+
+@pytest.mark.rule("MIG-5")
+def test_the_page_asks_for_what_replaces_each_command_option_and_tag() -> None:
+    text = (ROOT / "docs/translate.md").read_text()
+    assert [word for word in equivalents.COMMANDS if f"{{from-code}} equivalents {word}\n" not in text] == []
+    rows = [row for word in equivalents.COMMANDS for row in equivalents.table(word).rows]
+    assert ("`NoAlter`", r"MQSO\_RESUME", r"in place of MQSO\_ALTER, beside MQSO\_CREATE") in rows
+    reasons = {row[0]: dict(zip(equivalents.COMMANDS, row[1:], strict=True)) for row in equivalents.reasons().rows}
+    none = dict.fromkeys(equivalents.COMMANDS, "")
+    assert reasons["3157 MQRCCF_ALREADY_JOINED"] == none | {"RegSub": markdown.NOTHING}
+    assert reasons["3152 MQRCCF_DUPLICATE_SUBSCRIPTION"]["RegSub"] == "2432"
+    assert ("2432", "`MQRC_SUB_ALREADY_EXISTS`") in equivalents.calls_reasons().rows
+
+
+@pytest.mark.rule("LSN-47")
+def test_the_table_of_options_has_each_family_of_calls() -> None:
+    rows = {row[0]: row for row in equivalents.mqi_options().rows}
+    assert rows["MQSUB"][2] == "none"
+    assert "MQGMO_SET_SIGNAL (2046)" in rows["MQGET"][2]
+    assert rows["MQSTAT"][1] == "MQSTAT_TYPE_ASYNC_ERROR"
 
 
 @pytest.mark.parametrize("package", ["rfh2", "commands", "migrate"])

@@ -35,16 +35,16 @@ from rfh2.errors import QPubSubError, system_words
 GROUPS: Final[dict[str, dict[str, str]]] = {
     "Look": {
         "demo": "Show what the program does, on captures that come with it.",
-        "decode": "Explain captured messages, exactly.",
+        "decode": "Explain captured messages, byte by byte.",
         "why": "Explain why publications did or did not reach a subscriber.",
         "inspect": "Show the broker before and after one message of a capture.",
         "replay": "Run captured commands through the bridge.",
         "analyse": "Report what is in a capture: traffic, subscriptions, retained publications, errors.",
         "differences": "Show what version 7 does differently from version 6, and who would notice.",
-        "shadow": "Do what a queue manager does beside it, and tell each difference while it happens.",
+        "shadow": "Compare a running queue manager with version 7, and show each difference as it occurs.",
     },
     "Make": {
-        "encode": "Make captured messages from what decode printed.",
+        "encode": "Make captured messages from the output of decode.",
         "convert": "Convert a capture to another format.",
         "translate": "Show the modern equivalent of queued commands.",
         "generate": "Generate a capture of an artificial workload.",
@@ -57,7 +57,7 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
         "list": "List the queue managers of the home.",
         "home": "Copy queue managers from one home to another.",
         "run": "Process queued commands.",
-        "stop": "End the run of a queue manager.",
+        "stop": "End qpubsub run of a queue manager.",
         "delete": "Delete a queue manager.",
         "mqsc": "Administer a queue manager with MQSC.",
         "export": "Print a queue manager's definitions, for it or another broker.",
@@ -74,9 +74,9 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
     "Maintain": {
         "config": "Check a configuration file of run, without a connection.",
         "check": "Connect to the brokers that run would use, and print what is missing.",
-        "passwd": "Make the passwords of programs that connect.",
+        "passwd": "Set the passwords of programs that connect.",
         "shares": "Share one workload among several bridges.",
-        "cleanup": "Remove what JMS subscribers left behind.",
+        "cleanup": "Remove what JMS programs left when they ended without closing.",
         "transactions": "Show and end global transactions that are in doubt.",
     },
     "Migrate": {
@@ -84,7 +84,7 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
         "migmbbrk": "Migrate an Event or Message Broker's state.",
         "extract": "Take the state of a live queue manager or broker.",
         "apply": "Send a migration's plan to a live queue manager.",
-        "verify": "Compare a migration's plan with what is live.",
+        "verify": "Compare a migration's plan with the live queue manager.",
         "estate": "Plan, rehearse and apply the migration of many brokers.",
     },
 }

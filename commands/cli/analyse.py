@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import click
 
@@ -23,11 +23,12 @@ from commands.options.replays import (
     spark_session,
 )
 from commands.options.reports import ReportForms, report_options
+from commands.options.rows import RowForm, row_options
 from commands.options.verb import verb
 from commands.pages import MOST_ROWS
 from commands.replay.analysis import AnalysisReport, LocalAnalysis
 from commands.replay.analysis.html import page
-from commands.replay.analysis.report import report_of
+from commands.replay.analysis.report import SECTIONS, columns_of, report_of
 from commands.replay.analysis.text import lines_of
 from commands.replay.file_transfer import rows_of
 from commands.replay.file_transfer.rows import FORMATS, TransferTables
@@ -36,11 +37,19 @@ from rfh2.captured import CapturedMessage
 
 # Rows of each table on a terminal, where only the first few are shown.
 _FEW_ROWS: Final = 100
+_TABLES: Final = {asked.of.name: columns_of(asked) for asked in SECTIONS}
+
+
+def _columns(own: Mapping[str, Any]) -> tuple[str, ...]:
+    if own["table"] is None:
+        raise click.UsageError(f"--csv and --line print one table: give --table {'|'.join(_TABLES)}")
+    return _TABLES[own["table"]]
 
 
 @verb(
     "qpubsub analyse captures/ --setup streams.mqsc",
     "qpubsub analyse capture.jsonl --html analysis.html --out tables/",
+    "qpubsub analyse capture.jsonl --table never_matched --csv",
     "qpubsub analyse captures/ --since 2009-01-28T09:00 --until 2009-01-28T10:00",
     "qpubsub analyse captures/ --setup coordination.mqsc --file-transfers transfers/",
     former={"-o": "--out", "--output": "--out"},
@@ -70,6 +79,12 @@ _FEW_ROWS: Final = 100
     show_default=True,
     help="The format of these tables.",
 )
+@click.option(
+    "--table",
+    type=click.Choice(list(_TABLES)),
+    help="With --csv or --line: the table whose rows are printed.",
+)
+@row_options(_columns)
 @report_options
 @click.pass_obj
 def command(
@@ -81,21 +96,25 @@ def command(
     output: Path | None,
     transfers: Path | None,
     transfers_form: str,
+    table: str | None,
+    rows: RowForm | None,
     forms: ReportForms,
 ) -> ExitCode:
     """Replay the captured messages in each FILE, or on standard input, and report what is in them.
 
     The report shows traffic by stream, topic and application, subscriptions that no publication matched, topics
     without subscribers, duplicate deliveries from overlapping subscriptions, retained publications that no program
-    reads, and errors by reason and program. As JSON and as a page it has the first 100,000 rows of each table;
+    reads, and errors by reason and program. As JSON, as CSV and as a page it has the first 100,000 rows of each table;
     --out writes all of them. --file-transfers also reads the messages of SYSTEM.FTE.
 
-    --where, --since, --until, --seq and --limit choose what is reported. All messages are replayed all the same,
+    --where, --since, --until, --seq and --limit choose what is reported. All messages are replayed anyway,
     because the result of one depends on those before it.
     """
     options.check(selection)
+    if table is not None and rows is None:
+        raise click.UsageError("--table needs --csv or --line")
     wanted = None if transfers is None else _Transfers(transfers, transfers_form)
-    most = MOST_ROWS if forms.has_every_row else _FEW_ROWS
+    most = MOST_ROWS if forms.has_every_row or rows is not None else _FEW_ROWS
     if options.on_spark:
         report, problems = _on_spark(console, options, selection, output, wanted, most)
     else:
@@ -105,7 +124,13 @@ def command(
         counts = ", ".join(f"{count:,} {table}" for table, count in wanted.counts.items())
         bad = f"; {wanted.problems:,} of them with a problem" if wanted.problems else ""
         console.say(f"file transfers written to {wanted.directory}: {counts}{bad}")
-    forms.show(console, report, lambda: page(report, options.label), lambda: lines_of(report, console.width))
+
+    def lines() -> Iterable[str]:
+        if rows is None or table is None:
+            return lines_of(report, console.width)
+        return rows.lines(report.section(table).model_dump(mode="json")["rows"])
+
+    forms.show(console, report, lambda: page(report, options.label), lines)
     return ExitCode.PROBLEMS if problems else ExitCode.DONE
 
 

@@ -40,7 +40,7 @@ class Finding:
 
 @verb_group
 def command() -> None:
-    """The TOML file that run, capture, console and others take as --config."""
+    """Check the TOML file that run, capture, console and others take as --config."""
 
 
 @command.verb(

@@ -91,7 +91,7 @@ def command(
 
     For each message, decode prints every field of the descriptor and the headers: offset, bytes, name, value, and the
     meaning of the value. It reads the folders, says in one sentence what the command does, and lists every problem
-    with a code. docs/problems.md explains the codes. Offsets count from the first byte behind the MQMD.
+    with a code. docs/problems.md explains the codes. Offsets count from the first byte after the MQMD.
 
     If a message is damaged, decode prints the part that it can decode, and then the remaining bytes.
 

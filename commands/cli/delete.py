@@ -23,7 +23,7 @@ def command(console: Console, qmgr: str, yes: bool, home: Home, as_json: bool) -
     """Delete queue manager QMGR with all that is in its directory, as dltmqm does.
 
     It must have ended (qpubsub stop). One that holds messages, subscriptions or retained publications is deleted only
-    with --yes. Nothing brings it back but a backup.
+    with --yes. Only a backup can restore it.
     """
 
     def require_empty() -> None:

@@ -45,7 +45,7 @@ _STDIN: Final = 0
     default="1414",
     show_default=True,
     metavar="[HOST:]PORT",
-    help="Where programs connect. 0: a port that is free. The host is 127.0.0.1 if you give only a port.",
+    help="Where programs connect. 0: any free port. The host is 127.0.0.1 if you give only a port.",
 )
 @click.option(
     "--home",
@@ -65,7 +65,7 @@ _STDIN: Final = 0
     envvar="MQ_APP_PASSWORD",
     show_envvar=True,
     metavar="PASSWORD",
-    help=f"The password of user {APP}, without which {APP_CHANNEL} then refuses every program.",
+    help=f"The password of user {APP}. With it, {APP_CHANNEL} refuses programs without the password.",
 )
 @click.option(
     "--admin-password",
@@ -94,9 +94,7 @@ _STDIN: Final = 0
     metavar="FILE",
     help="A file as for run --config: TLS, limits, more channels.",
 )
-@click.option(
-    "--until-eof", is_flag=True, help="End when standard input ends, as it does when the program that gave it ends."
-)
+@click.option("--until-eof", is_flag=True, help="End when standard input ends, so also when the calling program ends.")
 @json_option
 @click.pass_obj
 def command(
@@ -113,8 +111,8 @@ def command(
     """Run queue manager QMGR with IBM's developer defaults, in memory, until you stop it (Ctrl-C, SIGTERM).
 
     It has queues DEV.QUEUE.1 to 3, DEV.DEAD.LETTER.QUEUE, topic DEV.BASE.TOPIC (dev/), channel DEV.APP.SVRCONN for
-    user app, and channel DEV.ADMIN.SVRCONN for user admin, as IBM's container image has them. Passwords are asked for
-    if you give one. dev makes the queue manager if it is not there, prints how to connect when it is ready, and with
+    user app, and channel DEV.ADMIN.SVRCONN for user admin, as IBM's container image has them. Passwords are required
+    if you set one. dev makes the queue manager if it is not there, prints how to connect when it is ready, and with
     --json one line of JSON on stdout.
     """
     passwords = {user: given for user, given in ((APP, app_password), (ADMIN, admin_password)) if given}

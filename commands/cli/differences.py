@@ -123,8 +123,8 @@ def command(
     twice or later, with the traffic between queue managers. A message of a queue manager that is not in the second
     network is put at the only one that is there.
 
-    --where, --since, --until, --seq and --limit choose the messages that are reported. All messages are replayed all
-    the same, because the result of one depends on those before it.
+    --where, --since, --until, --seq and --limit choose the messages that are reported. All messages are replayed
+    anyway, because the result of one depends on those before it.
     """
     options.check(selection)
     if before is not None or after is not None or svg is not None:

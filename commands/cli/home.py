@@ -14,7 +14,7 @@ from rfh2.errors import StoreError
 
 @verb_group
 def command() -> None:
-    """Homes: directories that hold queue managers, and databases of PostgreSQL that do."""
+    """Copy queue managers between homes: directories, and databases of PostgreSQL."""
 
 
 @command.verb(
@@ -24,14 +24,16 @@ def command() -> None:
 )
 @click.argument("source", metavar="FROM", type=HomeType())
 @click.argument("target", metavar="TO", type=HomeType())
-@click.option("--qmgr", "-m", "wanted", multiple=True, metavar="QMGR", help="This one alone; you can repeat it.")
+@click.option(
+    "--qmgr", "-m", "wanted", multiple=True, metavar="QMGR", help="Copy only this queue manager; you can repeat it."
+)
 @json_option
 @click.pass_obj
 def copy(console: Console, source: Home, target: Home, wanted: tuple[str, ...], as_json: bool) -> ExitCode:
     """Copy queue managers from home FROM to home TO: a directory, or postgresql://[USER@]HOST/DATABASE.
 
     End all programs that use them first. A queue manager is copied whole or not at all, and stays where it was. If the
-    copy is interrupted, give the same command again: what is copied already is passed over.
+    copy is interrupted, give the same command again: queue managers that are copied already are skipped.
     """
     names = wanted or queue_managers(source)
     if not names:

@@ -144,11 +144,11 @@ def command(
     byte. A message that cannot be decoded becomes a dead letter. replay leaves out messages on queues that a broker
     does not read, and says how many. On Spark, the output is a directory of files in the order of seq, and a replay
     that was interrupted continues. With --checkpoint, replay processes files when they are moved into the directory
-    FILE, or the new records of the topic if FILE is kafka://host:9092/TOPIC (see capture --to), and writes each batch
+    FILE, or the new records of the topic if FILE is kafka://host:9092/TOPIC (see capture --out), and writes each batch
     of puts to a directory of its own. If it is killed and started again, no put is lost or written twice.
 
     --where, --since, --until, --seq and --limit choose whose puts are written, shown and counted. All messages are
-    replayed all the same, because the result of one depends on those before it.
+    replayed anyway, because the result of one depends on those before it.
     """
     options.check(selection)
     _check_topic(options, checkpoint)

@@ -97,7 +97,7 @@ def _without_standby(_ctx: click.Context, _parameter: click.Parameter, standby: 
     "--lease",
     type=click.FloatRange(min=0.5),
     metavar="SECONDS",
-    help="In PostgreSQL: without a sign of life for this time (3), another run takes over from this one.",
+    help="In PostgreSQL: another run takes over if this one gives no sign of life for this time (3).",
 )
 @click.option(
     "--command-seconds",
@@ -145,8 +145,7 @@ def _without_standby(_ctx: click.Context, _parameter: click.Parameter, standby: 
 @click.option(
     "--topics",
     metavar="URL",
-    help="The topic tree to link to: mqtt://host, mqtts://host, nats://host, tls://host, kafka://host, kafkas://host, "
-    "mq://..., ibmmq://...",
+    help="The topic tree to link to: mqtt://host, mqtts://, nats://, tls://, kafka://, kafkas://, mq:// or ibmmq://.",
 )
 @click.option(
     "--metrics",

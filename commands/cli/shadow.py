@@ -1,4 +1,4 @@
-"""``qpubsub shadow``: do what a queue manager does beside it, and tell each difference while it happens."""
+"""``qpubsub shadow``: a running queue manager compared with version 7, each difference as it occurs."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _PAUSE_S: Final = 0.5
     "idle_s",
     type=click.FloatRange(min=0),
     metavar="SECONDS",
-    help="With --follow: end when nothing has come for this time.",
+    help="With --follow: end when no message has arrived for this time.",
 )
 @click.option(
     "--grace",
@@ -82,12 +82,12 @@ def command(
     fail_on: Path | None,
     forms: ReportForms,
 ) -> ExitCode:
-    """Carry out the commands of a capture beside the queue manager that got them, and compare what subscribers got.
+    """Carry out the commands of a capture, and compare the result with what the queue manager's subscribers got.
 
     FILE has what arrived on the control queue and the stream queues, and what the queue manager put on subscriber
-    queues. Each publication that version 7 would put is looked for on its queue, and each that is there is looked for
-    among those that version 7 would put. A difference is printed when --grace has passed, with its rule, D01 to D34; a
-    finding has none. At the end, or with Ctrl-C, the report says what was compared.
+    queues. Each publication there is compared with what version 7 would put, and the other way round. A difference is
+    printed when --grace has passed, with its rule, D01 to D34; a finding is a difference without a rule. At the end, or
+    with Ctrl-C, the report says what was compared.
     """
     if follow and len(options.files) != 1:
         raise click.UsageError("--follow needs one FILE")

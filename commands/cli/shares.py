@@ -85,7 +85,7 @@ def create(console: Console, file: Path, home: Home) -> None:
     default=LEASE_S,
     show_default=True,
     metavar="SECONDS",
-    help="Without a sign of life for this time, a bridge is taken for dead, and the others take its shares.",
+    help="A bridge that gives no sign of life for this time is considered dead; the others take its shares.",
 )
 @click.pass_obj
 def run(console: Console, file: Path, options: tuple[str, ...], home: Home, lease_s: float) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final
@@ -17,6 +17,7 @@ from commands.config.urls import is_mq_address
 from commands.disk import permissions
 from commands.options import remote
 from commands.options.queue_manager import queue_manager_to_read_or_remote
+from commands.options.rows import Row, RowForm, row_options
 from commands.options.verb import verb
 from commands.qmgr.delivery import STRANDED_HELP
 from commands.qmgr.store import QueueManagerStore
@@ -28,6 +29,12 @@ from rfh2.reasons import reason_text
 
 _NEARLY_FULL: Final = 0.8
 _MOST_DRIFT: Final = 20
+_COLUMNS: Final[dict[str, tuple[str, ...]]] = {
+    "queues": ("queue", "depth", "oldest_s", "puts", "last_put", "gets", "last_get", "role", "max_depth"),
+    "subscriptions": ("topic", "queue", "qmgr", "name", "delivered", "last_delivery", "filtered", "dead_letters"),
+    "topics": ("topic", "published", "last_publication"),
+}
+"""Of the rows of ``--csv`` and ``--line``: each queue, or each row of a list."""
 _COUNTED: Final[dict[str, tuple[str, ...]]] = {
     "errors": ("command in error", "commands in error"),
     "linked": ("publication for the topic tree", "publications for the topic tree"),
@@ -35,9 +42,20 @@ _COUNTED: Final[dict[str, tuple[str, ...]]] = {
 }
 
 
+def _rows_of(lists: tuple[str, ...]) -> str:
+    if len(lists) > 1:
+        raise click.UsageError("--csv and --line print one list: give --list once")
+    return lists[0] if lists else "queues"
+
+
+def _columns(own: Mapping[str, Any]) -> tuple[str, ...]:
+    return _COLUMNS[_rows_of(own["lists"])]
+
+
 @verb(
     "qpubsub status -m QM1",
     "qpubsub status -m QM1 --list subscriptions | grep BOARD",
+    "qpubsub status -m QM1 --csv",
     "qpubsub status -m QM1 --json | jq .input.oldest_s",
     "qpubsub status -m QM1 --watch 2",
     prints=True,
@@ -57,24 +75,33 @@ _COUNTED: Final[dict[str, tuple[str, ...]]] = {
     metavar="SECONDS",
     help="Show it again every SECONDS, until Ctrl-C; with --json, one object on each line.",
 )
+@row_options(_columns)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_obj
 def command(
-    console: Console, qmgr: str, home: Home, lists: tuple[str, ...], watch: float | None, as_json: bool
+    console: Console,
+    qmgr: str,
+    home: Home,
+    lists: tuple[str, ...],
+    watch: float | None,
+    rows: RowForm | None,
+    as_json: bool,
 ) -> ExitCode:
     """Show the progress of the processor, the messages on each queue, the reasons of dead letters, and the last errors.
 
-    status does not hold up the processor, and is quick on large queue managers. Lists take longer when they are long.
+    status does not hold up the processor, and is quick on large queue managers. Long lists take longer.
+    With --csv and --line, it prints a row for each queue, or with --list for each subscription or topic.
     With -m mq://..., it shows the queue manager and the messages on its local queues.
     """
-    show = partial(_show, console, qmgr, home, lists, as_json, is_page=watch is not None and console.stdout.isatty())
+    is_page = watch is not None and rows is None and console.stdout.isatty()
+    show = partial(_show, console, qmgr, home, lists, as_json, rows, is_page=is_page)
     show()
     if watch is None:
         return ExitCode.DONE
     stop = threading.Event()
     with stopping(stop):
         while not stop.wait(watch):
-            if not as_json:
+            if not as_json and rows is None:
                 console.new_page()
             show()
             console.stdout.flush()
@@ -92,9 +119,18 @@ def _show_elsewhere(console: Console, url: str, as_json: bool) -> None:
             console.data(f"  {name}: {counted(row['depth'], 'message')}")
 
 
-def _show(console: Console, qmgr: str, home: Home, lists: tuple[str, ...], as_json: bool, *, is_page: bool) -> None:
+def _show(
+    console: Console,
+    qmgr: str,
+    home: Home,
+    lists: tuple[str, ...],
+    as_json: bool,
+    rows: RowForm | None,
+    *,
+    is_page: bool,
+) -> None:
     if is_mq_address(qmgr):
-        remote.refuse({"--list": lists})
+        remote.refuse({"--list": lists, "--csv or --line": rows})
         _show_elsewhere(console, qmgr, as_json)
         return
     with QueueManagerStore.open(home, qmgr) as store:
@@ -102,7 +138,10 @@ def _show(console: Console, qmgr: str, home: Home, lists: tuple[str, ...], as_js
         status = status_of(store, datetime.now(UTC)) | listed
     if status["open_to_others"]:
         console.warn(permissions.warning(store.directory))
-    if as_json:
+    if rows is not None:
+        for row in _rows(status, _rows_of(lists)):
+            rows.show(console, row)
+    elif as_json:
         console.json(status)
     elif is_page:
         status["queues"] = {name: row for name, row in status["queues"].items() if row["depth"]}
@@ -111,6 +150,12 @@ def _show(console: Console, qmgr: str, home: Home, lists: tuple[str, ...], as_js
     else:
         for line in _lines(status):
             console.data(line)
+
+
+def _rows(status: dict[str, Any], of: str) -> Iterator[Row]:
+    if of == "queues":
+        return ({"queue": name, **row} for name, row in sorted(status["queues"].items()))
+    return iter(status[f"{of.removesuffix('s')}_list"])
 
 
 def _definition_lines(definitions: dict[str, Any] | None) -> Iterator[str]:

@@ -40,8 +40,8 @@ _NAP_S: Final = 0.05
 def command(console: Console, qmgr: str, home: Home, wait: float, as_json: bool) -> ExitCode:
     """End the run that works for queue manager QMGR, as endmqm -w does: SIGTERM, then wait.
 
-    It ends the command under way first. In PostgreSQL it may be on another machine, and a run that waits takes
-    over; stop that before.
+    The run finishes the command that it works on. In PostgreSQL it may be on another machine, and a run that waits
+    takes over; stop that before.
     """
     found = processor_of(home, qmgr)
     was_running = found is not None

@@ -44,11 +44,11 @@ class _Number(click.ParamType[int]):
 def command(
     console: Console, qmgr: str, home: Home, commit: int | None, backout: int | None, as_json: bool
 ) -> ExitCode:
-    """Show the branches of global transactions (XA) that are prepared, and that nobody has committed or backed out.
+    """Show the branches of global transactions (XA) that are prepared, and wait to be committed or backed out.
 
-    A transaction manager ends them when it recovers. Where it is lost, look there first how the transaction ended, and
-    end its branch here in the same way: with --commit its messages are put and got, with --backout they are not put,
-    and are on their queues again. The transaction manager is told later that there is no such branch.
+    A transaction manager ends them when it recovers. If it is lost, find out how the transaction ended, and end its
+    branch here in the same way: --commit puts and gets its messages, --backout returns them to where they were. A
+    transaction manager that comes back learns that there is no such branch.
     """
     if commit is not None and backout is not None:
         raise click.UsageError("--commit and --backout exclude each other")

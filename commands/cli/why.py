@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import tempfile
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Final, cast
 
@@ -28,6 +29,7 @@ from commands.options.replays import (
     semantics_option,
     setup_option,
 )
+from commands.options.rows import RowForm, row_options
 from commands.options.verb import given_on_the_line, verb
 from commands.qmgr.store import QueueManagerStore
 from commands.replay.network.why import NetworkWhy
@@ -44,6 +46,10 @@ _IN_MEMORY: Final = 8 * 1024 * 1024
 _AT_ONCE: Final = 1024 * 1024
 _LINES: Final = 256
 _FAREWELL_S: Final = 5
+_COLUMNS: Final = ("seq", "topic", "queue", "sub_name", "delivered", "reason", "detail")
+
+Line = Callable[[Verdict], str]
+"""An answer as a line, where a person wants each: of JSON, of CSV, or as ``--line`` says."""
 
 
 @verb(
@@ -84,6 +90,7 @@ _FAREWELL_S: Final = 5
 )
 @click.option("--sub", metavar="NAME", help="Only the subscription with this name.")
 @selection_options("Explain only", with_seq=False, limit="; with --follow, the first N publications")
+@row_options(_COLUMNS)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each answer.")
 @click.argument("queue", required=False, shell_complete=complete_queue)
 @click.pass_obj
@@ -106,6 +113,7 @@ def command(
     seq: SeqRanges | None,
     sub: str | None,
     selection: MessageSelection,
+    rows: RowForm | None,
     as_json: bool,
     queue: str | None,
 ) -> ExitCode:
@@ -113,17 +121,18 @@ def command(
 
     With --input, why replays the capture. It prints an answer for each publication that a subscriber got or might have
     expected, also if the topics differ in spelling, wildcard scheme or stream only, or if the subscription had ended or
-    was refused. Without --json it adds the answers up by queue and reason.
+    was refused. Without --json, --csv and --line it adds the answers up by queue and reason.
 
-    --where, --since, --until, --seq and --limit choose the messages that are explained. All messages are replayed all
-    the same, because the result of one depends on those before it.
+    --where, --since, --until, --seq and --limit choose the messages that are explained. All messages are replayed
+    anyway, because the result of one depends on those before it.
 
     With --network, an answer names the queue manager that kept a publication back: by scope, a cluster or a stream.
 
-    With -m, it explains what the present state of the queue manager keeps from each subscription; with --publish, who
-    would get a publication. Neither changes the queue manager. With --follow it subscribes to all topics on a temporary
+    With -m, it says what keeps publications from each subscription at present; with --publish, who would get a
+    publication. Neither changes the queue manager. With --follow it subscribes to all topics on a temporary
     dynamic queue, as qpubsub sub does.
     """
+    line: Line | None = partial(_row, rows) if rows is not None else Verdict.json_line if as_json else None
     number = None if seq is None else seq.only
     asked = Asked(queue, topic, sub, number)
     if number is None:
@@ -136,7 +145,7 @@ def command(
             raise click.UsageError("give --input or -m QMGR, not both")
         script = setup.read_text(encoding="utf-8") if setup is not None else ""
         options = ReplayOptions(inputs, form, "local", None, semantics, script)
-        return _of_capture(console, options, asked, selection, as_json, exit_config, network)
+        return _of_capture(console, options, asked, selection, line, exit_config, network)
     if setup is not None or semantics != "v7" or exit_config is not None or network is not None:
         raise click.UsageError("--setup, --semantics, --exit and --network need --input FILE")
     if follow:
@@ -154,16 +163,15 @@ def command(
     with QueueManagerStore.open(home, qmgr) as store:
         why = LiveWhy(store, groups_of, asked)
         if follow:
-            return _follow(console, store, why, count, as_json)
+            return _follow(console, store, why, count, line or _line)
         if publish is not None:
             usr = dict(typed_property("--property", text) for text in properties)
             made_up = MadeUp(publish, data or "", stream or DEFAULT_STREAM, usr, current_user())
             found: Iterable[Verdict] = why.publication(made_up)
         else:
             found = why.present()
-        lines = (verdict.json_line() for verdict in found)
-        for line in lines if as_json else lines_of_each(found, publication=publish is not None):
-            console.data(line)
+        for text in lines_of_each(found, publication=publish is not None) if line is None else map(line, found):
+            console.data(text)
     return ExitCode.DONE
 
 
@@ -172,7 +180,7 @@ def _of_capture(
     options: ReplayOptions,
     asked: Asked,
     selection: MessageSelection,
-    as_json: bool,
+    line: Line | None,
     exit_config: PublishExitConfig | None,
     network: Path | None,
 ) -> ExitCode:
@@ -181,7 +189,7 @@ def _of_capture(
     reader = CaptureReader(console, options)
 
     def explained(messages: Iterable[CapturedMessage]) -> None:
-        answers = _Lines() if as_json else _Sums()
+        answers = _Sums() if line is None else _Lines(line)
         with publish_exits(exit_config) as exit_of, reader.progress("messages explained") as advance:
             why: LocalWhy | NetworkWhy = LocalWhy(options.setup, options.semantics, asked, selection, exit_of)
             if network is not None:
@@ -202,7 +210,7 @@ def _of_capture(
     return ExitCode.PROBLEMS if reader.problems else ExitCode.DONE
 
 
-def _follow(console: Console, store: QueueManagerStore, why: LiveWhy, count: int | None, as_json: bool) -> ExitCode:
+def _follow(console: Console, store: QueueManagerStore, why: LiveWhy, count: int | None, line: Line) -> ExitCode:
     """Explain publications until Ctrl-C, or until *count* of them."""
     stop, done = threading.Event(), 0
     with store.connect() as connection, stopping(stop):
@@ -216,7 +224,7 @@ def _follow(console: Console, store: QueueManagerStore, why: LiveWhy, count: int
             nonlocal done
             for topic in publication.topics:
                 for verdict in why.received(topic, publication.text or "", publication.properties, subscriber.queue):
-                    console.data(verdict.json_line() if as_json else _line(verdict))
+                    console.data(line(verdict))
             done += 1
 
         why.settle(why.depths())
@@ -239,6 +247,10 @@ def _line(verdict: Verdict) -> str:
     return "\t".join(filter(None, (verdict.topic or "", queue, verdict.reason.value, what)))
 
 
+def _row(rows: RowForm, verdict: Verdict) -> str:
+    return rows.text(verdict.form())
+
+
 class _Sums:
     def __init__(self) -> None:
         self._summary = Summary()
@@ -252,14 +264,15 @@ class _Sums:
 
 
 class _Lines:
-    """Answers as JSON Lines. They wait until the whole capture has proved to be in order, on disk if they are many."""
+    """Answers, a line each. They wait until the whole capture has proved to be in order, on disk if they are many."""
 
-    def __init__(self) -> None:
+    def __init__(self, line: Line) -> None:
+        self._line = line
         self._file = cast(BinaryIO, tempfile.SpooledTemporaryFile(_IN_MEMORY))  # noqa: SIM115 - closed when shown
         self._lines: list[str] = []
 
     def add(self, verdict: Verdict) -> None:
-        self._lines.append(verdict.json_line())
+        self._lines.append(self._line(verdict))
         if len(self._lines) == _LINES:
             self._keep()
 

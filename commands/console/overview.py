@@ -35,6 +35,19 @@ def overview(state: State, _query: Query) -> dict[str, Any]:
         "queues": [(name, row) for name, row in queues if row["depth"]][:_FEW],
         "reasons": [_reason(row) for row in status["dead_letters"]["reasons"][:_FEW]],
         "plot": plot(state.history, 5, _PLOTTED),
+        "periods": periods_of(state.history, 5, _PLOTTED),
+    }
+
+
+def in_short(state: State) -> dict[str, Any]:
+    """A row of the list of queue managers."""
+    status = status_of(state.store, state.now)
+    return {
+        "running": status["processor"]["running"],
+        "subscriptions": status["subscriptions"],
+        "messages": sum(row["depth"] for row in status["queues"].values()),
+        "waiting": status["input"]["waiting"],
+        "dead_letters": status["dead_letters"]["looked_into"],
     }
 
 
@@ -52,6 +65,13 @@ def links(state: State, _query: Query) -> dict[str, Any]:
         "owed": status["owed"],
         "neighbours": status["neighbours"],
     }
+
+
+def periods_of(history: History, length_s: int, plotted: tuple[tuple[str, Series], ...]) -> list[dict[str, Any]]:
+    """The same as numbers."""
+    names = tuple(name for name, _ in plotted)
+    found = sorted(history.periods(length_s, names).items())
+    return [{"start": start, **dict(zip(names, numbers, strict=True))} for start, numbers in found]
 
 
 def plot(history: History, length_s: int, plotted: tuple[tuple[str, Series], ...]) -> Markup:
@@ -82,6 +102,7 @@ def flow(state: State, query: Query) -> dict[str, Any]:
     length_s = asked if asked in LENGTHS_S else LENGTHS_S[0]
     return {
         "plot": plot(state.history, length_s, _ALL_LANES),
+        "periods": periods_of(state.history, length_s, _ALL_LANES),
         "length": length_s,
         "lengths": [(each, spelt(each), spelt(each * MOST_PERIODS)) for each in LENGTHS_S],
     }

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from commands.console import connections, messages, overview, queues, topics
+from commands.console import connections, definitions, messages, overview, queues, topics
 from commands.console.query import Query
 from commands.console.source import State
 
@@ -15,8 +15,9 @@ from commands.console.source import State
 class Page:
     """A page. read: what its template shows, by names. key: typed after ``g``, leads to it; "" for none.
 
-    slow: whether it may take seconds. live_s: seconds until its parts that change are shown anew; 0 for never. takes:
-    whether a form is sent to it, which changes nothing.
+    about: one sentence, for the help and for the API, which has the pages that have it. asks: its parameters. gives:
+    what the API answers. slow: whether it may take seconds. live_s: seconds until its parts that change are shown
+    again; 0 for never. takes: whether a form is sent to it, which changes nothing.
     """
 
     path: str
@@ -24,35 +25,220 @@ class Page:
     template: str
     read: Callable[[State, Query], dict[str, Any]]
     key: str = ""
+    about: str = ""
+    asks: tuple[str, ...] = ()
+    gives: tuple[str, ...] = ()
     slow: bool = False
     live_s: int = 0
     takes: bool = False
 
 
+_LIST: Final = ("q", "sort", "first")
+_ROWS: Final = ("rows", "pager")
+
 PAGES: Final = (
-    Page("/", "Overview", "overview.html", overview.overview, "o", live_s=5),
-    Page("/topics", "Topics", "topics.html", topics.topics, "t", live_s=5),
-    Page("/subscriptions", "Subscriptions", "subscriptions.html", topics.subscriptions, "s", live_s=10),
-    Page("/queues", "Queues", "queues.html", queues.queues, "q", live_s=5),
-    Page("/connections", "Connections", "connections.html", connections.connections, "n", live_s=5),
-    Page("/streams", "Streams", "streams.html", overview.streams, "r", live_s=10),
-    Page("/links", "Links", "links.html", overview.links, "l", live_s=5),
-    Page("/dead-letters", "Dead letters", "dead-letters.html", queues.dead_letters, "d", live_s=10),
-    Page("/errors", "Errors", "errors.html", overview.errors, "e", live_s=5),
-    Page("/flow", "Flow", "flow.html", overview.flow, "f", live_s=5),
-    Page("/decode", "Decode", "decode.html", messages.decoding, "c", slow=True, takes=True),
-    Page("/why", "Why", "why.html", topics.why, "w", slow=True),
-    Page("/time-travel", "Time travel", "time-travel.html", messages.time_travel, "i", slow=True),
+    Page(
+        "/",
+        "Overview",
+        "overview.html",
+        overview.overview,
+        "o",
+        "What qpubsub status prints, and commands, deliveries and errors of the last 20 minutes.",
+        gives=("status", "processor", "queues", "reasons", "periods"),
+        live_s=5,
+    ),
+    Page(
+        "/topics",
+        "Topics",
+        "topics.html",
+        topics.topics,
+        "t",
+        "The topic tree, level by level, or with a search or a sort as a list.",
+        ("under", "after", "list", *_LIST),
+        (*_ROWS, "under", "nodes", "behind"),
+        live_s=5,
+    ),
+    Page(
+        "/subscriptions",
+        "Subscriptions",
+        "subscriptions.html",
+        topics.subscriptions,
+        "s",
+        "Each subscription with its counters.",
+        _LIST,
+        _ROWS,
+        live_s=10,
+    ),
+    Page(
+        "/queues",
+        "Queues",
+        "queues.html",
+        queues.queues,
+        "q",
+        "Depth, age of the oldest message, puts and gets of each queue.",
+        _LIST,
+        _ROWS,
+        live_s=5,
+    ),
+    Page(
+        "/connections",
+        "Connections",
+        "connections.html",
+        connections.connections,
+        "n",
+        "Programs that are connected to the listener.",
+        _LIST,
+        (*_ROWS, "listening"),
+        live_s=5,
+    ),
+    Page(
+        "/streams",
+        "Streams",
+        "streams.html",
+        overview.streams,
+        "r",
+        "Streams and subscription points, where their topics begin, and what collides.",
+        gives=("streams", "points", "unread", "findings"),
+        live_s=10,
+    ),
+    Page(
+        "/definitions",
+        "Definitions",
+        "definitions.html",
+        definitions.definitions,
+        "m",
+        "The definitions of the queue manager as MQSC, to keep or to apply elsewhere.",
+        gives=("script",),
+        slow=True,
+    ),
+    Page(
+        "/links",
+        "Links",
+        "links.html",
+        overview.links,
+        "l",
+        "The link to a topic tree, neighbours, and publications that wait for delivery.",
+        gives=("link", "processor", "owed", "neighbours"),
+        live_s=5,
+    ),
+    Page(
+        "/dead-letters",
+        "Dead letters",
+        "dead-letters.html",
+        queues.dead_letters,
+        "d",
+        "Reason, destination and content of each dead letter.",
+        ("after",),
+        ("name", "rows", "depth", "behind", "reasons", "looked_into"),
+        live_s=10,
+    ),
+    Page(
+        "/errors",
+        "Errors",
+        "errors.html",
+        overview.errors,
+        "e",
+        "Commands in error since the processor was started, by reason and program, and the last errors.",
+        _LIST,
+        (*_ROWS, "last", "since"),
+        live_s=5,
+    ),
+    Page(
+        "/flow",
+        "Flow",
+        "flow.html",
+        overview.flow,
+        "f",
+        "Commands, publications, deliveries, errors, puts, gets and depth over time.",
+        ("length",),
+        ("periods", "length"),
+        live_s=5,
+    ),
+    Page(
+        "/decode",
+        "Decode",
+        "decode.html",
+        messages.decoding,
+        "c",
+        "A message that you give, as qpubsub decode --explain shows it.",
+        ("text", "format", "explain", "setup"),
+        ("text", "explain", "setup", "messages", "more", "problem"),
+        slow=True,
+        takes=True,
+    ),
+    Page(
+        "/why",
+        "Why",
+        "why.html",
+        topics.why,
+        "w",
+        "Who would get a publication, and what keeps publications from a subscription.",
+        ("ask", "publish", "data", "stream", "queue", "sub", "topic", "user"),
+        ("asked", "default_stream", "kept_back", "delivered", "more", "problem", "is_asked"),
+        slow=True,
+    ),
+    Page(
+        "/time-travel",
+        "Time travel",
+        "time-travel.html",
+        messages.time_travel,
+        "i",
+        "The broker before and after each message of a capture.",
+        ("at", "seq", "where", "go"),
+        ("has_capture", "of"),
+        slow=True,
+    ),
+    Page("/help", "Help", "help.html", lambda _state, _query: {}),
     Page("/topics/level", "Topics", "level.html", topics.level),
-    Page("/topic", "Topic", "topic.html", topics.topic, live_s=10),
-    Page("/subscription", "Subscription", "subscription.html", topics.subscription, live_s=10),
-    Page("/queue", "Queue", "queue.html", queues.queue, live_s=10),
-    Page("/message", "Message", "message.html", queues.message, slow=True),
+    Page(
+        "/topic",
+        "Topic",
+        "topic.html",
+        topics.topic,
+        about="Who subscribes to a topic string, and what it retains.",
+        asks=("topic",),
+        gives=("node", "subscribed", "kept_at", "message"),
+        live_s=10,
+    ),
+    Page(
+        "/subscription",
+        "Subscription",
+        "subscription.html",
+        topics.subscription,
+        about="All attributes of a subscription.",
+        asks=("id",),
+        gives=("known", "row", "attributes"),
+        live_s=10,
+    ),
+    Page(
+        "/queue",
+        "Queue",
+        "queue.html",
+        queues.queue,
+        about="The messages of a queue, in the order in which programs get them.",
+        asks=("name", "after", "where"),
+        gives=("name", "depth", "rows", "behind", "is_first", "where", "problem"),
+        live_s=10,
+    ),
+    Page(
+        "/message",
+        "Message",
+        "message.html",
+        queues.message,
+        about="One message of a queue, decoded.",
+        asks=("queue", "seq"),
+        gives=("name", "seq", "size", "message", "data", "hex"),
+        slow=True,
+    ),
 )
+
+DOWNLOADS: Final = {"/queue/messages": queues.download, "/definitions/mqsc": definitions.download}
+"""Files, by path."""
 
 ACTIONS: Final = {
     "/dead-letters/again": (queues.again, "/dead-letters"),
     "/connections/stop": (connections.stop, "/connections"),
+    "/definitions/apply": (definitions.apply, "/definitions"),
 }
 """The forms that change something: what each does, and says, and the page that it is on."""
 

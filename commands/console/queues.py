@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import io
+import re
+from dataclasses import dataclass
 from typing import Any, Final
 
 from commands.console.messages import LONGEST_BODY, in_one_sentence, shown_message
 from commands.console.query import ROWS, NotThereError, Query, pager
 from commands.console.source import State
+from commands.explain.selection import Choosing, MessageSelection, compile_where
 from commands.qmgr.dead_letters import Revived, put_again, revived
 from commands.qmgr.store.listing import MessageRowOnQueue
 from commands.running.status import status_of
 from rfh2.captured import CapturedMessage
-from rfh2.errors import DecodeError
+from rfh2.captures import FORMATS
+from rfh2.errors import DecodeError, QPubSubError
 from rfh2.mqmd import name_of
 from rfh2.reasons import reason_text
 
@@ -21,6 +26,10 @@ MESSAGES: Final = 50
 HEAD_BYTES: Final = 16_384
 _SORTS: Final = ("name", "depth", "oldest", "puts", "gets")
 _FROM_START: Final = (-1, -1)
+_LOOKS: Final = 40
+"""Times MESSAGES that a filter looks at for one page."""
+_LONGEST_CONDITION: Final = 1_000
+_PREVIEW: Final = 120
 
 
 def queues(state: State, query: Query) -> dict[str, Any]:
@@ -42,16 +51,46 @@ def queues(state: State, query: Query) -> dict[str, Any]:
 def queue(state: State, query: Query) -> dict[str, Any]:
     """The messages of a queue behind the place that is asked for. Raises NotThereError."""
     definition = local_queue(state, query.text("name", 48))
-    rows = state.listing.messages(definition, place_of(query), MESSAGES + 1, HEAD_BYTES, state.now)
-    shown = [{"row": row, "text": sentence_of(state, definition, row)} for row in rows[:MESSAGES]]
-    behind = rows[MESSAGES - 1].place if len(rows) > MESSAGES else None
+    selection, problem = _selection(query)
+    rows, behind = _selected(state, definition, place_of(query), selection)
+    shown = [{"row": row, "text": sentence_of(state, definition, row), "data": _preview(state, row)} for row in rows]
     return {
         "name": definition,
         "depth": state.store.depth(definition),
         "rows": shown,
-        "behind": None if behind is None else f"{behind[0]}-{behind[1]}",
+        "behind": behind,
         "is_first": place_of(query) == _FROM_START,
+        "where": query.text("where", _LONGEST_CONDITION),
+        "problem": problem,
+        "forms": tuple(_FORMS)[1:],
     }
+
+
+def _selection(query: Query) -> tuple[MessageSelection, str]:
+    """The condition of a filter, and what is wrong with it."""
+    text = query.text("where", _LONGEST_CONDITION)
+    try:
+        return MessageSelection(where=compile_where(text) if text.strip() else None), ""
+    except QPubSubError as error:
+        return MessageSelection(), str(error)
+
+
+def _selected(
+    state: State, queue: str, place: tuple[int, int], selection: MessageSelection
+) -> tuple[list[MessageRowOnQueue], str | None]:
+    """Some messages after a place, and where the next ones begin; None for none. A filter looks at a part at most."""
+    choosing, found = Choosing(selection), list[MessageRowOnQueue]()
+    for _ in range(_LOOKS):
+        rows = state.listing.messages(queue, place, MESSAGES + 1, HEAD_BYTES, state.now)
+        for row in rows[:MESSAGES]:
+            if len(found) == MESSAGES:
+                return found, f"{place[0]}-{place[1]}"
+            place = row.place
+            if selection.is_all or choosing.chooses(_whole(state, queue, row)):
+                found.append(row)
+        if len(rows) <= MESSAGES:
+            return found, None
+    return found, f"{place[0]}-{place[1]}"
 
 
 def message(state: State, query: Query) -> dict[str, Any]:
@@ -61,8 +100,72 @@ def message(state: State, query: Query) -> dict[str, Any]:
     found = None if size is None or size > LONGEST_BODY else state.listing.message(name, seq, state.now)
     if size is None:
         raise NotThereError(f"Message {seq} is not on {name} any more.")
-    shown = None if found is None else shown_message(found.captured(state.store.name), f"{name}, seq {seq}")
-    return {"name": name, "seq": seq, "size": size, "message": shown, "longest": LONGEST_BODY}
+    captured = None if found is None else found.captured(state.store.name)
+    return {
+        "name": name,
+        "seq": seq,
+        "size": size,
+        "message": None if captured is None else shown_message(captured, f"{name}, seq {seq}"),
+        "data": None if captured is None else captured.text,
+        "hex": None if captured is None else captured.body_hex,
+        "longest": LONGEST_BODY,
+        "forms": tuple(_FORMS),
+    }
+
+
+# Messages as a file.
+
+_FORMS: Final = {"raw": ".dat", "jsonl": ".jsonl", "hex": ".hex", "mqmd": ".mqmd", "qload": ".qload"}
+"""Capture formats, and how the name of such a file ends; the first holds one message."""
+_MOST_MESSAGES: Final = 10_000
+_MOST_BYTES: Final = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Download:
+    """A file for the browser to keep."""
+
+    name: str
+    data: bytes
+
+
+def download(state: State, query: Query) -> Download:
+    """One message (*seq*), or those that the filter selects, 10,000 or 64 MiB at most. Raises NotThereError."""
+    name = local_queue(state, query.text("name", 48))
+    form = query.text("form") if query.text("form") in _FORMS else "jsonl"
+    seqs = [query.number("seq", most=1 << 62)] if query.has("seq") else _seqs(state, name, query)
+    if form == "raw" and len(seqs) != 1:
+        form = "jsonl"
+    written, held = io.BytesIO(), 0
+    found = []
+    for seq in seqs:
+        stored = state.listing.message(name, seq, state.now)
+        if stored is not None:
+            found.append(stored.captured(state.store.name))
+            held += len(found[-1].body)
+        if held > _MOST_BYTES:
+            break
+    if not found:
+        raise NotThereError(f"No such message is on {name} any more.")
+    writer = FORMATS[form].writer
+    assert writer is not None
+    writer(found, written, lambda *_: None)
+    part = f"-{seqs[0]}" if query.has("seq") else ""
+    return Download(f"{re.sub(r'[^A-Za-z0-9._-]', '_', name)}{part}{_FORMS[form]}", written.getvalue())
+
+
+def _seqs(state: State, queue: str, query: Query) -> list[int]:
+    selection, problem = _selection(query)
+    if problem:
+        raise NotThereError(problem)
+    seqs, place = list[int](), _FROM_START
+    while len(seqs) < _MOST_MESSAGES:
+        rows, behind = _selected(state, queue, place, selection)
+        seqs += [row.seq for row in rows]
+        if behind is None:
+            break
+        place = place_of(Query({"after": behind}))
+    return seqs[:_MOST_MESSAGES]
 
 
 def local_queue(state: State, name: str) -> str:
@@ -81,7 +184,11 @@ def place_of(query: Query) -> tuple[int, int]:
 
 def sentence_of(state: State, queue: str, row: MessageRowOnQueue) -> str:
     """What a message is, by its first bytes."""
-    captured = CapturedMessage(
+    return in_one_sentence(_captured(state, queue, row))
+
+
+def _captured(state: State, queue: str, row: MessageRowOnQueue) -> CapturedMessage:
+    return CapturedMessage(
         seq=row.seq,
         time=row.time,
         qmgr=state.store.name,
@@ -90,7 +197,23 @@ def sentence_of(state: State, queue: str, row: MessageRowOnQueue) -> str:
         md_hex=row.md.hex(),
         body_hex=row.head.hex(),
     )
-    return in_one_sentence(captured)
+
+
+def _whole(state: State, queue: str, row: MessageRowOnQueue) -> CapturedMessage:
+    stored = state.listing.message(queue, row.seq, state.now) if row.size_bytes > HEAD_BYTES else None
+    return _captured(state, queue, row) if stored is None else stored.captured(state.store.name)
+
+
+def _preview(state: State, row: MessageRowOnQueue) -> str:
+    """The beginning of the data: as text, or as hex if it is not text."""
+    captured = _captured(state, "", row)
+    text = captured.text
+    if text is not None:
+        return text[:_PREVIEW]
+    try:
+        return captured.decoded.body[: _PREVIEW // 4].hex(" ")
+    except DecodeError:
+        return row.head[: _PREVIEW // 4].hex(" ")
 
 
 # Dead letters: why each is one, where it was to go, and the form that puts it there again.

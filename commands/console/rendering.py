@@ -8,7 +8,8 @@ from importlib.resources import files
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
-from jinja2 import Environment
+from jinja2 import Environment, pass_context
+from jinja2.runtime import Context
 
 from commands.pages.engine import environment
 from rfh2.terminal_escape import visible
@@ -43,6 +44,12 @@ def address(path: str, **values: object) -> str:
     return f"{path}?{query}" if query else path
 
 
+@pass_context
+def _address_here(context: Context, path: str, **values: object) -> str:
+    """The same, of the queue manager whose page is made."""
+    return address(f"{context['base']}{path}", **values)
+
+
 def cut(text: str | None, most: int = _LONG) -> str:
     """The beginning of a long text, and how long it is; one in a row must not fill the window."""
     whole = visible(text or "")
@@ -74,5 +81,5 @@ def size(count: int) -> str:
 def _environment() -> Environment:
     made = environment("commands.console")
     made.filters |= {"cut": cut, "duration": duration, "moment": moment, "size": size}
-    made.globals["address"] = address
+    made.globals["address"] = _address_here
     return made

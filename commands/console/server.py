@@ -3,33 +3,38 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import logging
 import socket
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, nullcontext, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext, suppress
 from functools import partial
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any, Final, Protocol
+from urllib.parse import quote
 
 import h11
 import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
-from starlette.routing import Route
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from starlette.routing import BaseRoute, Mount, Route
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from commands.console.access import HEADERS, ConsoleOptions, Doorkeeper, Session
+from commands.console.api import API_PAGES, answer_of, description
 from commands.console.messages import LONGEST_PASTE
-from commands.console.pages import ACTIONS, MENU, PAGES, Page
+from commands.console.overview import in_short
+from commands.console.pages import ACTIONS, DOWNLOADS, MENU, PAGES, Page
 from commands.console.query import NotThereError, Query
 from commands.console.rendering import ASSETS, address, asset, render
 from commands.console.rest import PREFIX, RestError, RestInterface, error_response
 from commands.console.source import Source
 from commands.disk.open_files import OutOfFiles, carried, open_files
 from commands.running.listening import Service, where_of
+from rfh2.distribution import VERSION
 from rfh2.errors import QPubSubError
 
 # The connections of a console: so many at a time, and each has to say what it wants in time.
@@ -106,12 +111,40 @@ _FAULTS: Final = {
 }
 
 
-class ConsoleApp:
-    """The application of one console. source: of the pages; stays the caller's."""
+async def _nothing(request: Request, error: Exception) -> Response:
+    status = getattr(error, "status_code", 500)
+    if PREFIX in request.url.path:
+        what = HTTPStatus(status).phrase
+        return error_response(RestError(status, "MQWB0000E", f"{request.method} {request.url.path}: {what}."))
+    response = _refusal(status, _FAULTS.get(status, "This request cannot be answered."))
+    response.headers.update(HEADERS)
+    return response
 
-    def __init__(self, qmgr: str, options: ConsoleOptions, source: Source) -> None:
-        self._qmgr, self._options, self._source = qmgr, options, source
-        self._door = Doorkeeper(options, time.monotonic)
+
+_LIMITS: Final[dict[str, Any]] = {
+    "exception_handlers": dict.fromkeys((400, 404, 405, 413, 500), _nothing),
+    "max_body_size": _LONGEST_FORM,
+}
+
+
+class ConsoleApp:
+    """The application of one queue manager. source: of the pages; stays the caller's.
+
+    door: where the consoles of several queue managers have one. base: what the paths of its pages begin with. names: of
+    all queue managers that are shown, with their bases; none where there is one.
+    """
+
+    def __init__(
+        self,
+        qmgr: str,
+        options: ConsoleOptions,
+        source: Source,
+        door: Doorkeeper | None = None,
+        base: str = "",
+        names: tuple[tuple[str, str], ...] = (),
+    ) -> None:
+        self._qmgr, self._options, self._source, self._base, self._names = qmgr, options, source, base, names
+        self._door = door or Doorkeeper(options, time.monotonic)
         self._comparing = ThreadPoolExecutor(_COMPARED_AT_A_TIME, "passwords")
         self._rest = RestInterface(qmgr, options, source, self._door, self._right_user)
 
@@ -124,12 +157,23 @@ class ConsoleApp:
             Route("/assets/{name}", self._guarded(self._asset, is_open=True)),
         ]
         routes += [Route(path, self._guarded(partial(self._act, path)), methods=["POST"]) for path in ACTIONS]
+        routes += [Route(path, self._guarded(partial(self._file, path))) for path in DOWNLOADS]
+        routes += [
+            Route(path, self._guarded(partial(self._tell, page), is_api=True)) for path, page in API_PAGES.items()
+        ]
+        routes.append(Route("/api/openapi.json", self._guarded(self._describe, is_api=True)))
         routes += self._rest.routes()
-        refused = dict.fromkeys((400, 404, 405, 413, 500), self._nothing)
-        return Starlette(routes=routes, lifespan=self._living, exception_handlers=refused, max_body_size=_LONGEST_FORM)
+        return Starlette(routes=routes, lifespan=self.living, **_LIMITS)
+
+    def shared(self, listed: Callable[[Request, Session], Awaitable[Response]]) -> list[Route]:
+        """What the consoles of several queue managers have once. listed: the list of them."""
+        return [
+            Route("/", self._guarded(listed)),
+            Route("/assets/{name}", self._guarded(self._asset, is_open=True)),
+        ]
 
     @asynccontextmanager
-    async def _living(self, _app: Starlette) -> AsyncIterator[None]:
+    async def living(self, _app: Starlette) -> AsyncIterator[None]:
         sampling = asyncio.create_task(self._source.sample())
         try:
             yield
@@ -140,19 +184,26 @@ class ConsoleApp:
             self._comparing.shutdown()
 
     def _guarded(
-        self, answer: Callable[[Request, Session], Awaitable[Response]], is_open: bool = False
+        self,
+        answer: Callable[[Request, Session], Awaitable[Response]],
+        is_open: bool = False,
+        is_api: bool = False,
     ) -> Callable[[Request], Awaitable[Response]]:
-        """*answer*, for requests that may be answered. is_open: also without a password."""
+        """*answer*, for requests that may be answered. is_open: also without a password. is_api: for programs too."""
 
         async def guarded(request: Request) -> Response:
-            response = await self._decided(request, answer, is_open)
+            response = await self._decided(request, answer, is_open, is_api)
             response.headers.update(HEADERS)
             return response
 
         return guarded
 
     async def _decided(
-        self, request: Request, answer: Callable[[Request, Session], Awaitable[Response]], is_open: bool
+        self,
+        request: Request,
+        answer: Callable[[Request, Session], Awaitable[Response]],
+        is_open: bool,
+        is_api: bool,
     ) -> Response:
         door = self._door
         if door.refuses_host(request.headers.get("host")):
@@ -162,10 +213,22 @@ class ConsoleApp:
         if request.method not in _SAFE and door.refuses_origin(request.headers):
             return _refusal(403, "This form was not sent by a page of the console.")
         is_new = session is None
+        if session is None and is_api and door.asks:
+            user, password = _basic(request.headers.get("authorization"))
+            user = await self._right_user(user, password) if user.strip() else ""
+            if not user:
+                return JSONResponse(
+                    {"error": "Give user and password by HTTP Basic."},
+                    401,
+                    {"WWW-Authenticate": 'Basic realm="qpubsub", charset="UTF-8"'},
+                )
+            return await answer(request, Session("", "", user))
         if session is None:
             if door.asks and not is_open:
                 there = request.url.path + (f"?{request.url.query}" if request.url.query else "")
-                return RedirectResponse(address("/login", then=there if request.method in _SAFE else "/"), 303)
+                return RedirectResponse(
+                    address(f"{self._base}/login", then=there if request.method in _SAFE else f"{self._base}/"), 303
+                )
             session = door.new_session()
         response = await answer(request, session)
         if is_new and not door.asks:
@@ -197,14 +260,42 @@ class ConsoleApp:
     ) -> HTMLResponse:
         about = {
             "qmgr": self._qmgr,
+            "base": self._base,
+            "names": self._names,
             "page": page,
             "menu": MENU,
             "session": session,
             "write": self._options.write,
             "has_timeline": self._source.has_timeline,
             "said": query.text("said", 500),
+            "version": VERSION,
         }
         return HTMLResponse(render(template, **about, **values), status)
+
+    async def _tell(self, page: Page, request: Request, _session: Session) -> Response:
+        """A page as JSON."""
+        query = Query(dict(request.query_params))
+        try:
+            values = await self._source.ask(lambda state: page.read(state, query), slow=page.slow)
+        except NotThereError as error:
+            return JSONResponse({"error": error.what}, 404)
+        except QPubSubError as error:
+            return JSONResponse({"error": str(error)}, 503)
+        return JSONResponse(answer_of(values))
+
+    async def _describe(self, _request: Request, _session: Session) -> Response:
+        return JSONResponse(description())
+
+    async def _file(self, path: str, request: Request, _session: Session) -> Response:
+        query = Query(dict(request.query_params))
+        try:
+            file = await self._source.ask(lambda state: DOWNLOADS[path](state, query), slow=True)
+        except NotThereError as error:
+            return _refusal(404, error.what)
+        except QPubSubError as error:
+            return _refusal(503, str(error))
+        kept = {"Content-Disposition": f'attachment; filename="{file.name}"'}
+        return Response(file.data, media_type="application/octet-stream", headers=kept)
 
     async def _act(self, path: str, request: Request, session: Session) -> Response:
         act, page = ACTIONS[path]
@@ -219,11 +310,11 @@ class ConsoleApp:
             said = str(error)
         else:
             _log.info("console%s: %s", f", user {session.user}" if session.user else "", said)
-        return RedirectResponse(address(page, said=said), 303)
+        return RedirectResponse(address(f"{self._base}{page}", said=said), 303)
 
     async def _login(self, request: Request, session: Session) -> Response:
         if not self._door.asks:
-            return RedirectResponse("/", 303)
+            return RedirectResponse(f"{self._base}/", 303)
         values = dict(request.query_params) if request.method in _SAFE else await _form(request)
         then, problem, status = values.get("then", "/"), "", 200
         # Only a path of ours: //host is another one's.
@@ -235,7 +326,7 @@ class ConsoleApp:
                 self._remember(response, self._door.new_session(user))
                 return response
             problem, status = "The user or the password is wrong.", 403
-        return HTMLResponse(render("login.html", qmgr=self._qmgr, then=then, problem=problem), status)
+        return HTMLResponse(render("login.html", qmgr=self._qmgr, base=self._base, then=then, problem=problem), status)
 
     async def _right_user(self, name: str, password: str) -> str:
         """The user *name* whose password this is; "" for none, after a pause."""
@@ -251,7 +342,7 @@ class ConsoleApp:
     async def _logout(self, request: Request, session: Session) -> Response:
         if self._door.has_token(session, (await _form(request)).get("token", "")):
             self._door.end(session)
-        response = RedirectResponse("/", 303)
+        response = RedirectResponse(f"{self._base}/", 303)
         response.delete_cookie(self._door.cookie)
         return response
 
@@ -261,14 +352,45 @@ class ConsoleApp:
             return _refusal(404, "There is no such file.")
         return Response(asset(name), media_type=ASSETS[name][2])
 
-    async def _nothing(self, request: Request, error: Exception) -> Response:
-        status = getattr(error, "status_code", 500)
-        if request.url.path.startswith(PREFIX):
-            what = HTTPStatus(status).phrase
-            return error_response(RestError(status, "MQWB0000E", f"{request.method} {request.url.path}: {what}."))
-        response = _refusal(status, _FAULTS.get(status, "This request cannot be answered."))
-        response.headers.update(HEADERS)
-        return response
+
+class ConsoleHome:
+    """The consoles of several queue managers as one application: each below a path of its own, and a list of all."""
+
+    def __init__(self, options: ConsoleOptions, sources: Mapping[str, Source]) -> None:
+        door = Doorkeeper(options, time.monotonic)
+        self._sources = sources
+        self._names = tuple((name, f"/qm/{_in_path(name)}") for name in sources)
+        self._apps = {
+            name: ConsoleApp(name, options, sources[name], door, there, self._names) for name, there in self._names
+        }
+
+    def asgi(self) -> Starlette:
+        """The application for a server of ASGI."""
+        first = next(iter(self._apps.values()))
+        routes: list[BaseRoute] = [Mount(there, self._apps[name].asgi()) for name, there in self._names]
+        routes += first.shared(self._list)
+        return Starlette(routes=routes, lifespan=self._living, **_LIMITS)
+
+    @asynccontextmanager
+    async def _living(self, app: Starlette) -> AsyncIterator[None]:
+        async with AsyncExitStack() as alive:
+            for each in self._apps.values():
+                await alive.enter_async_context(each.living(app))
+            yield
+
+    async def _list(self, _request: Request, _session: Session) -> Response:
+        rows = []
+        for name, there in self._names:
+            try:
+                found = await self._sources[name].ask(in_short)
+            except QPubSubError as error:
+                found = {"problem": str(error)}
+            rows.append({"name": name, "there": there, "problem": "", **found})
+        return HTMLResponse(render("home.html", rows=rows, version=VERSION))
+
+
+def _in_path(name: str) -> str:
+    return quote(name, safe="").replace("%", "!")
 
 
 def _methods(page: Page) -> list[str]:
@@ -283,8 +405,18 @@ async def _form(request: Request) -> dict[str, str]:
         return {name: value for name, value in form.items() if isinstance(value, str)}
 
 
+def _basic(header: str | None) -> tuple[str, str]:
+    """User and password of HTTP Basic; empty where there are none."""
+    scheme, _, encoded = (header or "").partition(" ")
+    try:
+        user, _, password = base64.b64decode(encoded, validate=True).decode("utf-8").partition(":")
+    except ValueError:
+        return "", ""
+    return (user, password) if scheme.lower() == "basic" else ("", "")
+
+
 def _refusal(status: int, why: str) -> HTMLResponse:
-    return HTMLResponse(render("refused.html", why=why, is_missing=status == HTTPStatus.NOT_FOUND), status)
+    return HTMLResponse(render("refused.html", base="", why=why, is_missing=status == HTTPStatus.NOT_FOUND), status)
 
 
 class _Server(uvicorn.Server):
@@ -307,7 +439,11 @@ def console_service(qmgr: str, options: ConsoleOptions, make: Callable[[], Sourc
     return Service(where_of(options.host, options.port), option, serving)
 
 
-async def serve(app: ConsoleApp, options: ConsoleOptions, ended: asyncio.Event, started: Callable[[int], None]) -> None:
+class _App(Protocol):
+    def asgi(self) -> Starlette: ...
+
+
+async def serve(app: _App, options: ConsoleOptions, ended: asyncio.Event, started: Callable[[int], None]) -> None:
     """Serve until *ended* is set. started: called with the port. Raises OSError where nothing can listen there."""
     sock = _listening(options)
     context, loop = options.tls, asyncio.get_running_loop()

@@ -10,7 +10,7 @@ from commands.console.messages import shown_message
 from commands.console.query import NotThereError, Query, pager
 from commands.console.source import State
 from commands.explain.why import Asked, Verdict
-from commands.qmgr.store.listing import SUBSCRIPTION_SORTS, TOPIC_SORTS, Wanted
+from commands.qmgr.store.listing import MOST_BELOW, SUBSCRIPTION_SORTS, TOPIC_SORTS, Wanted
 from commands.replay.step.views import item_form
 from commands.running.why import LiveWhy, MadeUp
 from rfh2.captured import CapturedMessage
@@ -34,7 +34,7 @@ def level(state: State, query: Query) -> dict[str, Any]:
     """What is below a topic, or below the root."""
     under = query.text("under") if query.has("under") else None
     nodes, behind = state.levels.below(under, query.text("after"), CHILDREN)
-    return {"under": under, "nodes": nodes, "behind": behind}
+    return {"under": under, "nodes": nodes, "behind": behind, "most_below": MOST_BELOW}
 
 
 def topic(state: State, query: Query) -> dict[str, Any]:
@@ -92,7 +92,7 @@ MOST_ANSWERS: Final = 500
 
 
 def why(state: State, query: Query) -> dict[str, Any]:
-    """The form, and the answers once something is asked: of a publication that nobody makes, or of the present."""
+    """The form, and the answers once something is asked: of a publication (a dry run), or of the present."""
     names = ("publish", "data", "stream", "queue", "sub", "topic", "user")
     asked = {name: query.text(name) for name in names}
     answers: list[Verdict] = []
@@ -105,7 +105,8 @@ def why(state: State, query: Query) -> dict[str, Any]:
     return {
         "asked": asked,
         "default_stream": DEFAULT_STREAM,
-        "answers": answers[:MOST_ANSWERS],
+        "kept_back": [each for each in answers[:MOST_ANSWERS] if not each.delivered],
+        "delivered": [each for each in answers[:MOST_ANSWERS] if each.delivered],
         "more": len(answers) > MOST_ANSWERS,
         "most": MOST_ANSWERS,
         "problem": problem,

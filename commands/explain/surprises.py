@@ -122,7 +122,10 @@ def _wildcards(topic: str, levels: list[str], header: PublicationFormat) -> Iter
             instead = "'#' and '+' are"
             if "?" not in topic and all(level == "*" or "*" not in level for level in levels):
                 instead = f"perhaps '{topic.replace('*', '#')}' is meant"
-            why = f"'{older[0]}' was a wildcard for version 6, and is none in an MQRFH2 now: '{topic}' matches itself"
+            why = (
+                f"'{older[0]}' was a wildcard for version 6, and is an ordinary character in an MQRFH2 now: "
+                f"'{topic}' matches itself"
+            )
             yield "other-wildcards", f"{why}; {instead}"
         partly = next((level for level in levels if len(level) > 1 and ("#" in level or "+" in level)), None)
         if partly is not None:

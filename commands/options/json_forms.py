@@ -94,7 +94,7 @@ FORMS: Final[dict[str, Object]] = {
     | _of(Names, "topic_objects marks")
     | _of(Rows, "subscriptions"),
     "export": _of(str, "qmgr to text") | _of(Names, "lost"),
-    "console": _of(str, "qmgr url") | _of(bool, "write"),
+    "console": _of(Text, "qmgr") | _of(str, "url") | _of(bool, "write"),
     "put": _of(str, "qmgr") | _of(int, "put problems") | _of(Count, "queues other_queue_managers"),
     "pub": _of(str, "qmgr queue topic") | _of(int, "put") | _of(bool, "processor"),
     "sub": _of(str, "topic data_hex") | _of(Text, "text") | _of(bool, "retained") | _of(Object, "properties"),

@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any, Final
@@ -35,33 +35,46 @@ class RowForm:
     columns: tuple[str, ...]
     line: str | None
 
+    def text(self, row: Row) -> str:
+        """One row."""
+        if self.line is not None:
+            return _FIELD.sub(lambda found: _ESCAPES.get(found[2]) or _shown(row[found[1]]), self.line)
+        written = io.StringIO()
+        csv.writer(written, lineterminator="").writerow([_shown(row[name]) for name in self.columns])
+        return written.getvalue()
+
+    def lines(self, rows: Iterable[Row]) -> Iterator[str]:
+        """The lines of rows; what is quoted in CSV may have several."""
+        for row in rows:
+            yield from self.text(row).split("\n")
+
     def show(self, console: Console, row: Row) -> None:
         """Print one row."""
-        if self.line is not None:
-            text = _FIELD.sub(lambda found: _ESCAPES.get(found[2]) or _shown(row[found[1]]), self.line)
-        else:
-            written = io.StringIO()
-            csv.writer(written, lineterminator="").writerow([_shown(row[name]) for name in self.columns])
-            text = written.getvalue()
-        for each in text.split("\n"):
+        for each in self.lines([row]):
             console.data(each)
 
 
-def row_options(columns: tuple[str, ...]) -> Callable[[F], F]:
-    """``--line`` and ``--csv``: the verb gets *rows* (RowForm), None without either of them."""
+def row_options(given: tuple[str, ...] | Callable[[Mapping[str, Any]], tuple[str, ...]]) -> Callable[[F], F]:
+    """``--line`` and ``--csv``: the verb gets *rows* (RowForm), None without either of them.
+
+    given: the columns, or what makes them of the verb's other options.
+    """
+    names = f"of {', '.join(given)}" if isinstance(given, tuple) else "those in the first line of --csv"
 
     def decorated(function: F) -> F:
         @wraps(function)
         def choosing(*args: Any, line: str | None, as_csv: bool, **own: Any) -> Any:
+            if line is None and not as_csv:
+                return function(*args, rows=None, **own)
+            columns = given if isinstance(given, tuple) else given(own)
             unknown = [name for name, _ in _FIELD.findall(line or "") if name and name not in columns]
             if unknown:
                 raise click.UsageError(f"--line: {{{unknown[0]}}} is not a name; the names are {', '.join(columns)}")
-            rows = RowForm(columns, line) if as_csv or line is not None else None
-            if rows is not None and line is None:
+            if line is None:
                 console = click.get_current_context().find_object(Console)
                 assert console is not None
                 console.data(",".join(columns))
-            return function(*args, rows=rows, **own)
+            return function(*args, rows=RowForm(columns, line), **own)
 
         verb: F = choosing
         verb = click.option("--csv", "as_csv", is_flag=True, help="Print CSV; the first line has the names.")(verb)
@@ -69,7 +82,7 @@ def row_options(columns: tuple[str, ...]) -> Callable[[F], F]:
             "--line",
             "-F",
             metavar="FORMAT",
-            help=f"Print each as FORMAT: text, \\t, \\n, and names in braces, of {', '.join(columns)}.",
+            help=f"Print each as FORMAT: text, \\t, \\n, and names in braces, {names}.",
         )(verb)
 
     return decorated

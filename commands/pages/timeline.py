@@ -55,7 +55,8 @@ def _lane(
         for start, numbers in sorted(periods.items())
         if numbers[at]
     ]
-    return {"series": one, "about": f"{every:,} in all, at most {most:,} in {spelt(length_s)}", "bars": bars}
+    about = f"{every:,} in all, at most {most:,} in {spelt(length_s)}"
+    return {"series": one, "about": about, "most": most, "bars": bars}
 
 
 def spelt(length_s: int) -> str:

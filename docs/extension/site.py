@@ -17,13 +17,17 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.util.docutils import SphinxDirective
 
-from extension import columns, contents, metrics, mqsc, options, reasons, rules, verbs
+from extension import columns, contents, equivalents, metrics, mqsc, options, reasons, rules, verbs
 from extension.markdown import Table
 
 TABLES: dict[str, Callable[..., Table]] = {
+    "calls-reasons": equivalents.calls_reasons,
     "columns": columns.table,
+    "equivalent-reasons": equivalents.reasons,
+    "equivalents": equivalents.table,
     "json-forms": verbs.json_forms,
     "metrics": metrics.table,
+    "mqi-options": equivalents.mqi_options,
     "mqsc-commands": mqsc.commands,
     "mqsc-attributes": mqsc.attribute_table,
     "options": options.table,

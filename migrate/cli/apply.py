@@ -44,8 +44,8 @@ from migrate.log import changed_since
     help="What a person has to do at this checkpoint is done; you can repeat it.",
 )
 @click.option("--rehearse", is_flag=True, help="Print what would be sent, and what is there already; change nothing.")
-@click.option("--undo", is_flag=True, help="Take back what was applied, as the journal has it.")
-@click.option("--force", is_flag=True, help="With --undo: take back also what others have changed since.")
+@click.option("--undo", is_flag=True, help="Undo what was applied, by the journal.")
+@click.option("--force", is_flag=True, help="With --undo: also undo what others have changed since.")
 @click.option(
     "--journal",
     "journal_file",

@@ -121,7 +121,7 @@ def detailed_exit_code(function: F) -> F:
     option = click.option(
         "--detailed-exit-code",
         is_flag=True,
-        help="Tell warnings (1), changes of meaning (3) and losses (4) apart by the exit code.",
+        help="Distinguish warnings (1), changes of meaning (3) and losses (4) by the exit code.",
     )
     return option(function)
 
@@ -175,6 +175,11 @@ def outputs(function: F) -> F:
     ):
         function = option(function)
     return function
+
+
+prefix: Final = click.option(
+    "--prefix", multiple=True, metavar="STREAM=TOPICSTR", help="A topic string for a stream instead of its name."
+)
 
 
 def trust(function: F) -> F:

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from commands.broker.objects import kind_of
 from commands.broker.selection import Selection
 from commands.mqsc.broker import Broker
 from migrate import migmbbrk, strmqbrk
 from migrate.assemble import assemble, of_product
+from migrate.embedded import applied
 from migrate.ledger import Verdict
 from migrate.legacy_state import LegacySubscription, Product, Source
-from migrate.plan import AddSubscription, KeepRetained, MigrationPlan, Phase, PlanOptions
+from migrate.plan import Phase, PlanOptions
 from migrate.readers.captures import state_of_broker
 from migrate.target import Target, copied
 from streams.subscriptions import Subscription, WildcardScheme
@@ -48,24 +48,6 @@ def migrated(old: Broker, new: Broker, now: datetime) -> tuple[Broker, list[tupl
         if fate.key[0] == LegacySubscription.kind and fate.verdict is Verdict.REPORTED
     ]
     return broker_of(applied(plan, target)), left
-
-
-def applied(plan: MigrationPlan, target: Target) -> Target:
-    """*target* after *plan*; what was given stays as it is."""
-    objects = copied(target.objects)
-    subscriptions = {s.sub_id: s for s in target.subscriptions}
-    retained = dict(target.retained)
-    for step in plan.steps:
-        if isinstance(step, AddSubscription):
-            subscriptions[step.subscription.sub_id] = step.subscription
-        elif isinstance(step, KeepRetained):
-            retained[step.retained.topic_string] = step.retained
-        else:
-            if step.anew:
-                objects.delete(kind_of(step.definition), step.definition.name)
-            objects.put(step.definition)
-    ordered = tuple(sorted(subscriptions.values(), key=lambda s: s.sub_id))
-    return Target(objects, ordered, retained, target.version)
 
 
 def broker_of(target: Target) -> Broker:

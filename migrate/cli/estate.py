@@ -41,9 +41,9 @@ EXIT_CODES: Final = {
 def command() -> None:
     """Migrate all the brokers that estate.toml in DIRECTORY lists.
 
-    An embedded queue manager is done as a whole or not at all; on a live one, apply carries out the next checkpoint of
-    its plan. After an interruption, run the same command again: what is done stays done. A queue manager that cannot be
-    reached is named, and the others go on. The work is kept in DIRECTORY/migration.
+    An embedded queue manager is migrated completely or not at all; on a live one, apply carries out the next checkpoint
+    of its plan. After an interruption, run the same command again: what is done stays done. A queue manager that cannot
+    be reached is named, and the others go on. The work is kept in DIRECTORY/migration.
     """
 
 
@@ -101,7 +101,7 @@ _JSON: Final = click.option("--json", "as_json", is_flag=True, help="Print JSON 
 
 
 @_on_estate("qpubsub estate extract bank/")
-@click.option("--again", is_flag=True, help="Also the brokers for which it was done.")
+@click.option("--again", is_flag=True, help="Repeat it for brokers for which it was done.")
 @live_options.wait
 def extract(asked: Asked, **given: Any) -> ExitCode:
     """Take sources from live queue managers, and the objects that are there; estate.toml says how to reach them."""
@@ -109,7 +109,7 @@ def extract(asked: Asked, **given: Any) -> ExitCode:
 
 
 @_on_estate("qpubsub estate plan bank/")
-@click.option("--again", is_flag=True, help="Also the brokers for which it was done.")
+@click.option("--again", is_flag=True, help="Repeat it for brokers for which it was done.")
 @click.option("--scripts", is_flag=True, help="Write the files for IBM MQ too, into migration/QMGR/plans/N/scripts.")
 def plan(asked: Asked, **given: Any) -> ExitCode:
     """Read the sources of each broker and plan its migration; nothing is changed."""
@@ -123,7 +123,7 @@ def rehearse(asked: Asked) -> ExitCode:
 
 
 @_on_estate(
-    "qpubsub estate apply bank/ --wave 1",
+    "qpubsub estate apply bank/ --wave 1 --create",
     "qpubsub estate apply bank/ --wave 1 --all --confirm stopped",
     former={"--until": "--through"},
 )
@@ -155,9 +155,9 @@ def verify(asked: Asked) -> ExitCode:
 
 
 @_on_estate("qpubsub estate undo bank/ --only BANKFX")
-@click.option("--force", is_flag=True, help="Take back also what others have changed since.")
+@click.option("--force", is_flag=True, help="Also undo what others have changed since.")
 def undo(asked: Asked, **given: Any) -> ExitCode:
-    """Take the migrations back, the last wave first."""
+    """Undo the migrations, the last wave first."""
     return _acted(asked, given)
 
 

@@ -187,11 +187,8 @@ class _Task:
     metavar="DIRECTORY",
     help=f"Where {LOG_NAME} and {FILE_NAME} go.",
 )
-@click.option(
-    "--prefix", multiple=True, metavar="STREAM=TOPICSTR", help="A topic string for a stream instead of its name."
-)
-@click.option("--undo", is_flag=True, help="Take back what the last phase did.")
-@click.option("--force", is_flag=True, help="With --undo: take back also what others have changed since.")
+@click.option("--undo", is_flag=True, help="Undo the last phase.")
+@click.option("--force", is_flag=True, help="With --undo: also undo what others have changed since.")
 @click.option(
     "--member", multiple=True, metavar="BROKER=QMGR", help="With --cluster: another broker of the collective."
 )
@@ -202,6 +199,7 @@ class _Task:
     help="With --cluster: the address of a queue manager's listener.",
 )
 @click.option("--accept-changed", is_flag=True, help="Complete even if the broker has changed since the phase before.")
+@choices.prefix
 @choices.trust
 @choices.cluster
 @choices.outputs

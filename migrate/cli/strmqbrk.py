@@ -66,7 +66,7 @@ class _Options(MigrationOptions):
     "--force",
     "-f",
     is_flag=True,
-    help="Replace objects of the same name. Without it they are skipped. With --undo: see there.",
+    help="Replace objects of the same name; else they are skipped. With --undo: also undo what others have changed.",
 )
 @click.option(
     "--log",
@@ -78,9 +78,6 @@ class _Options(MigrationOptions):
 )
 @click.option("--rehearse", is_flag=True, help="Plan and report everything; change nothing.")
 @click.option(
-    "--prefix", multiple=True, metavar="STREAM=TOPICSTR", help="A topic string for a stream instead of its name."
-)
-@click.option(
     "--name-separator",
     default=NAME_SEPARATOR,
     show_default=True,
@@ -90,11 +87,11 @@ class _Options(MigrationOptions):
 @click.option(
     "--undo",
     is_flag=True,
-    help="Take back what the last migration did. What others have changed since is kept, and named; --force takes it "
-    "back too.",
+    help="Undo the last migration. What others have changed since is kept, and listed; --force undoes it too.",
 )
 @click.option("--extract", is_flag=True, help="Write the command messages that ask a version 6 broker for its state.")
 @click.option("--stream", multiple=True, metavar="QUEUE", help="With --extract: a stream besides the default.")
+@choices.prefix
 @choices.trust
 @choices.cluster
 @choices.outputs

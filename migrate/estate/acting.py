@@ -148,8 +148,10 @@ def _tried(job: BrokerJob, record: Record, place: Path) -> Iterator[str]:
         if (job.tool is Tool.STRMQBRK or is_initial_done) and (why := _why_another(job, record, plan)):
             yield why
         embedded.apply(copy, plan)
+        wanted = embedded.applied(plan, target)
         del plan, state, target
-        yield from (f"applied to a copy: {said}" for said in _differences(job, record, copy))
+        yield from (f"applied to a copy: {said}" for said in same_state(wanted, embedded.load(copy)))
+        del wanted
         while recorded(copy, job.tool) is not None:
             yield from (f"undone on a copy: {said}" for said in embedded.undo(copy, job.tool).left)
         yield from (f"undone on a copy: {said}" for said in same_state(before, embedded.load(copy)))

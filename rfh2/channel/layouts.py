@@ -11,6 +11,52 @@ import construct as c
 
 from rfh2.layouts import Layout
 
+# How calls use them: observed with IBM's Java client 9.4.1, or in recorded segments, unless said.
+#
+# order of segments: INITIAL_DATA, until nothing is marked as not accepted; USERID, no reply; CONAUTH_INFO, answered
+#   by an empty STATUS; MQCONN; calls; MQDISC
+# INITIAL_DATA: 44, 102, 208 or 240 bytes by level. A value that is not accepted: the server's own in its place, its
+#   error bit, control flag 0x02
+# password: plain up to level 12; from 13 on protected in an unknown way
+# HEARTBEAT: no payload; flags 0x31 asks, 0x30 answers. On a shared connection both ends ask, with TSHC
+# conversations: 1 is there; SOCKET_ACTION type 1 starts others, answered by type 8; type 2 ends one, without a reply
+# handle in replies: that of the request; MQOPEN: the new one; MQCLOSE: -1, or the handle itself if messages were sent
+#   to it
+# ReplyLength in a reply: 28 and the bytes after the segment header, whichever header that is
+# SelectionString of JMS: after the MQOD, which gives its offset
+# REQUEST_MSGS: flag 0x10: a selection follows, else the last one counts; 0x08: a call waits for the message, else a
+#   consumer does; 0x02: send what there is, with request id 1, then NOTIFICATION 11 with the request's own id
+# a wait that is over: NOTIFICATION 11
+# a call that fails: ASYNC_MESSAGE with the reason, and an MQMD all the same
+# a message longer than was asked for: ASYNC_MESSAGE with reason 2080, or 2079, and the beginning of the data; the
+#   program asks again, by the message token
+# TotalMsgLength, ActualMsgLength: how much of the message is sent, and how long it is
+# the length of a segment of a shared connection: a multiple of 4, filled up with zeros: a Java client looks for
+#   fields at multiples of 4
+# MQINQ: the reply has as many integers as the request has room for (IntAttrCount); the characters are after these
+# NOTIFICATION 3: the connection's consumers are started (2) or stopped (0); with a request id other than 1 it is
+#   answered by NOTIFICATION 4, as 5 is by 6
+# MQSUB: after the API header with the handle of the queue: that of the subscription, 0, MQSD of 312 bytes, its
+#   strings. The reply is the same
+# MQSUBRQ: after the API header with the handle of the subscription: the action, MQSRO of 16 bytes
+# strings after an MQSD: in the order of the structure, in UTF-8, each filled up to 4 bytes; in the reply
+#   ResObjectString last
+# MQSET, MQSTAT: as MQINQ with values, and no body in the reply; the type, and MQSTS of 224 bytes
+# MQPUT with MQPMO_ASYNC_RESPONSE: no reply. Before the first one a Java program reserves identifiers by SPI verb 6
+# SPI verb 2: MQPUT with options: 2 syncpoint, 4 deferred. SPPI is 32 bytes, then the data
+# SPI verb 3: MQGET. SPGU: MQMD, MQGMO. SPGI, version 2: size and interval of a batch, longest message, options: 2
+#   commits what was got before. SPGO, version 2, is 28 bytes, then the data
+# SPI verb 4: a deferred message, by MsgId: mode 2 takes it back; another one puts it now (not observed)
+# SPI verb 6: SPRI: 24 (bytes of an identifier) and how many. SPRO: how many, the byte from which the program counts,
+#   the first being 1, and the first identifier; the program counts in 3 bytes, little-endian, which must not wrap
+# SPI verb 7: MQSUB of JMS: after SPBI the handle of the subscription, LSD of 196 bytes (Options 0x50 for a shared
+#   subscription, 0x20000 for one that another program has open, by the SubId at 32; queue and queue manager at 64 and
+#   112), MQSD, strings. Handle of the queue in the API header
+# SPI verb 11: SPNI: 1, a reason, and the identifier of a connection (24 bytes): calls of this that wait for a message
+#   end with the reason
+# SPI verb 12: MQOPEN. In version 1, of clients 9.0 and 9.1.0, LPOO has 32 bytes; in version 2 it is LPOO 3 of 88
+#   bytes, and the reply ends with the policy of the queue
+
 
 def _short(long: Any) -> Any:
     return c.Int16ub if long is c.Int32sb else c.Int16ul

@@ -65,10 +65,6 @@ def unpack_descriptor(md: bytes) -> list[object]:
     return fields
 
 
-def pack_descriptor(fields: Sequence[object]) -> bytes:
-    return DESCRIPTOR.pack(*[field.encode("latin-1") if isinstance(field, str) else field for field in fields])
-
-
 def unpack(data: bytes) -> Unpacked:
     """The fixed part, the folders, the body."""
     fixed = FIXED.unpack_from(data)

@@ -1,4 +1,4 @@
-"""All benchmarks of one machine, one after another, with what they print in ``docs/figures.md``.
+"""All benchmarks of one machine, one after another, with what they print in ``build/figures.md``.
 
     python -m tests.benchmarks.report                  # on an idle machine; an hour
     python -m tests.benchmarks.report wire decode      # these sections only; the page keeps its others
@@ -23,7 +23,7 @@ from typing import Final
 import cpuinfo
 
 ROOT: Final = Path(__file__).parents[2]
-PAGE: Final = ROOT / "docs" / "figures.md"
+PAGE: Final = ROOT / "build" / "figures.md"
 _PYTEST: Final = "pytest --benchmark-enable --benchmark-disable-gc --benchmark-quiet -q -s tests/benchmarks/test_{}.py"
 SECTIONS: Final = {
     "wire": _PYTEST.format("wire"),
@@ -45,7 +45,7 @@ SECTIONS: Final = {
 _HEAD: Final = """# Figures
 
 What the benchmarks print, one after another on one machine. `python -m tests.benchmarks.report` writes this page again;
-[performance.md](performance.md) explains the figures. A load of 0 is that of an idle machine.
+docs/performance.md says what to expect. A load of 0 is that of an idle machine.
 """
 _SECTION: Final = re.compile(r"^## (.+?)\n(.*?)(?=^## |\Z)", re.M | re.S)
 # What pytest prints of its own: a dot for each test, and what passed.
@@ -140,6 +140,7 @@ def main() -> None:
     for name in asked:
         print(f"{name} ...", file=sys.stderr, flush=True)
         sections[name] = measured(SECTIONS[name])
+        PAGE.parent.mkdir(exist_ok=True)
         PAGE.write_text(page_of(sections), encoding="utf-8")
 
 

@@ -12,8 +12,8 @@ from commands.broker.objects import state_of
 from commands.broker.state import subscription_state
 from migrate import log, migmbbrk, strmqbrk
 from migrate.assemble import of_product
-from migrate.cli.cutover import applied
 from migrate.contents import content_bytes
+from migrate.embedded import applied
 from migrate.fingerprint import fingerprint
 from migrate.legacy_state import LegacyState, Product
 from migrate.marker import Marker

@@ -13,7 +13,7 @@ from commands.broker.objects import QueueManager
 from commands.qmgr.store import QueueManagerStore
 from migrate import embedded, migmbbrk, strmqbrk
 from migrate.assemble import of_product
-from migrate.cli.cutover import applied
+from migrate.embedded import applied
 from migrate.ledger import Verdict
 from migrate.legacy_state import LegacyState, Product
 from migrate.plan import MigrationPlan, Phase, PlanOptions

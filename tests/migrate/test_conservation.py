@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from migrate import log, migmbbrk, strmqbrk
-from migrate.cli.cutover import applied, broker_of
+from migrate.cli.cutover import broker_of
+from migrate.embedded import applied
 from migrate.ledger import Severity, Verdict
 from migrate.legacy_state import LegacyState
 from migrate.marker import Marker

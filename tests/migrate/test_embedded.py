@@ -17,8 +17,8 @@ from commands.broker.objects import LocalQueue, QueueManager
 from commands.mqsc import parse
 from commands.qmgr.store import QueueManagerInUseError, QueueManagerStore
 from migrate import embedded, strmqbrk
-from migrate.cli.cutover import applied
 from migrate.contents import StagedFiles
+from migrate.embedded import applied
 from migrate.legacy_state import LegacyRetained, LegacyState, LegacySubscription, Source, Stream
 from migrate.live.administrator import EmbeddedAdministrator
 from migrate.plan import MigrationPlan, PlanOptions, Tool

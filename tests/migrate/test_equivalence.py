@@ -21,7 +21,8 @@ from commands.broker.puts import PutKind
 from commands.mqsc.broker import Broker
 from migrate import strmqbrk, visibility
 from migrate.assemble import assemble
-from migrate.cli.cutover import applied, broker_of
+from migrate.cli.cutover import broker_of
+from migrate.embedded import applied
 from migrate.plan import MigrationPlan, PlanOptions
 from migrate.readers import captures
 from migrate.target import Target

@@ -13,7 +13,7 @@ from commands.mqsc import Administration, execute, parse
 from commands.mqsc.broker import Broker
 from commands.mqsc.equivalents import OperationContext
 from migrate import strmqbrk
-from migrate.cli.cutover import applied
+from migrate.embedded import applied
 from migrate.legacy_state import LegacyState
 from migrate.plan import MigrationPlan, PlanOptions, Store
 from migrate.subscription_files import define_sub, is_carried

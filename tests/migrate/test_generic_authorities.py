@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from migrate import strmqbrk
-from migrate.legacy_state import LegacyAuthority, LegacyState, Source, Stream
+from migrate import log, strmqbrk
+from migrate.legacy_state import LegacyAuthority, LegacyState, LegacySubscription, Principal, Source, Stream
 from migrate.plan import PlanOptions, outcome_of
 from migrate.target import Target
 from tests.migrate.legacy_messages import NOW
@@ -38,3 +38,35 @@ def test_profiles(given: list[tuple[str, str]], granted: list[str], outcome: str
     records = [step.definition for step in plan.definitions if getattr(step.definition, "object_type", "") == "TOPIC"]
     assert sorted(f"{each.profile} {','.join(each.authorities)}" for each in records) == granted  # type: ignore[union-attr]
     assert ("lost" if outcome_of(plan) == "lost" else "done") == outcome
+
+
+def test_a_user_without_authority_has_one_sentence() -> None:
+    """On the first of his subscriptions, for each queue and for what he subscribes to; the others are counted."""
+    given = [("a", "A.Q"), ("b", "A.Q"), ("c", "B.Q")]
+    state = LegacyState(
+        qmgr="QM1",
+        subscriptions=tuple(LegacySubscription(SOURCE, topic, queue, user="fred") for topic, queue in given),
+        authorities=(LegacyAuthority(SOURCE, "QUEUE", "OTHER.Q", "PRINCIPAL", "fred", ("PUT",)),),
+        principals=(Principal(SOURCE, "fred", "user"),),
+    )
+    plan = strmqbrk.plan(state, Target.fresh("QM1"), PlanOptions(), NOW)
+    fates = (fate for fate in plan.fates if fate.key[0] == "subscription")
+    told = [[each.text for each in fate.reasons if "P06" in each.ids] for fate in fates]
+    assert told == [
+        [
+            "user fred has no authority to subscribe there: registering again fails; the same holds for 2 other "
+            "subscriptions",
+            "user fred has no authority to put to A.Q; the same holds for 1 other subscription",
+        ],
+        [],
+        ["user fred has no authority to put to B.Q"],
+    ]
+    assert sum("no authority" in line for line in log.reading(plan)) == 3
+
+
+def test_the_log_names_a_client_that_has_no_queue() -> None:
+    item = LegacySubscription(SOURCE, "a", "", client_id="jms:QM1:CLIENT:T", user="fred")
+    plan = strmqbrk.plan(LegacyState(qmgr="QM1", subscriptions=(item,)), Target.fresh("QM1"), PlanOptions(), NOW)
+    lines = list(log.reading(plan))
+    assert "\tClient: jms:QM1:CLIENT:T, which has no queue" in lines
+    assert not any(line.startswith(("\tFormat", "\tQueue")) for line in lines)

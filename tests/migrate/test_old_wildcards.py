@@ -13,7 +13,8 @@ import pytest
 from commands.broker.objects import DEFAULT_STREAM
 from migrate import migmbbrk, strmqbrk
 from migrate.assemble import assemble, of_product
-from migrate.cli.cutover import applied, broker_of
+from migrate.cli.cutover import broker_of
+from migrate.embedded import applied
 from migrate.legacy_state import Item, LegacyState, LegacySubscription, Product, Source
 from migrate.marker import Marker
 from migrate.plan import MigrationPlan, Phase, PlanOptions, Tool

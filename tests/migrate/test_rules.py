@@ -12,7 +12,7 @@ import pytest
 from commands.mqsc.attributes import QMGR
 from migrate import log, migmbbrk, strmqbrk
 from migrate.attributes import non_persistent_response
-from migrate.cli.cutover import applied
+from migrate.embedded import applied
 from migrate.fingerprint import difference, fingerprint, labelled
 from migrate.known_problems import KNOWN
 from migrate.ledger import Fate, Result, Severity, Verdict

@@ -8,7 +8,7 @@ from unittest.mock import patch
 from hypothesis import given, strategies as st
 
 from migrate import strmqbrk, visibility
-from migrate.cli.cutover import applied
+from migrate.embedded import applied
 from migrate.legacy_state import LegacyState, LegacySubscription, Publisher, Source, Stream, SubPoint
 from migrate.plan import MigrationPlan, PlanOptions
 from migrate.target import Target

@@ -205,6 +205,7 @@ def _outward(case: Json) -> str:
     strings = (packet.topic, packet.content_type or "", *(string for pair in packet.properties for string in pair))
     assert all(map(_is_mqtt, strings)), "a string that an MQTT broker may close the connection for"
     assert packet.payload == bytes.fromhex(case["payload"])
+    assert packet.expiry_s is None or 10 * packet.expiry_s >= wanted.expiry, "gone before its time"
     back = native_of(packet, "", "another")
     assert back is not None
     return _back(case, back)

@@ -18,7 +18,8 @@ from rfh2.mqmd import name_of
 from tests.rfh2.peers import IBMMQ, needs_ibmmq
 
 LONGS = st.integers(-(2**31), 2**31 - 1)
-LONGLONGS = st.integers(-(2**63), 2**63 - 1)
+
+
 NATIVE: ByteOrder = sys.byteorder
 
 
@@ -29,12 +30,6 @@ def binary(size: int) -> st.SearchStrategy[bytes]:
     return st.binary(min_size=size, max_size=size)
 
 
-PROLOGUE: dict[str, st.SearchStrategy[Any]] = {
-    "Encoding": LONGS,
-    "CodedCharSetId": LONGS,
-    "Format": TEXTS,
-    "Flags": LONGS,
-}
 PUT: dict[str, st.SearchStrategy[Any]] = {
     "PutApplType": LONGS,
     "PutApplName": TEXTS,

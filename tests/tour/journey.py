@@ -20,7 +20,7 @@ from tests.tour.examples import ENDLESS, EXITS, NOT_RUN, PROVOKED, SPARK, UNSEEN
 from tests.tour.pages import Block, blocks
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("rfh2", "streams", "commands", "migrate")
+PACKAGES = ("rfh2", "streams", "commands", "migrate", "mq_qpubsub")
 _LONGEST_S = 240
 # Half a minute each on a machine that does nothing else.
 _LONGEST_WITH_SPARK_S = 900

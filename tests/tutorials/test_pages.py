@@ -1,7 +1,7 @@
-"""The commands of the tutorials run, in their order, in a directory that has nothing but the captures.
+"""The commands of the tutorials run, in their order, in an empty directory.
 
-A block of commands is fenced as ``sh``. One that begins with ``# not run:`` and a reason needs what
-a test machine lacks.
+A block of commands is fenced as ``sh``. A comment in the line above it says that it is not run, or that its commands
+may end in 1 (``tests.tour.pages``).
 """
 
 from __future__ import annotations
@@ -15,14 +15,21 @@ from pathlib import Path
 
 import pytest
 
+from tests.tour.pages import blocks
+
 ROOT = Path(__file__).parents[2]
 TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
-BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-NOT_RUN = re.compile(r"# not run: \w")
 
 
-def _blocks(page: Path) -> list[str]:
-    return [block for block in BLOCK.findall(page.read_text()) if not NOT_RUN.match(block)]
+def _script(page: Path) -> str:
+    """The blocks of a page; a command that may end in another code than 0 does not end the script."""
+    lines = []
+    for block in blocks(page, page.name):
+        if block.language == "sh" and block.not_run is None:
+            ending = f" || test $? -eq {block.exits}" if block.exits else ""
+            lines += [f"{command}{ending}" for command, _ in block.commands]
+    assert len(lines) > 5
+    return "\n".join(["set -euo pipefail", *lines])
 
 
 def test_there_are_tutorials() -> None:
@@ -32,20 +39,16 @@ def test_there_are_tutorials() -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
 def test_the_commands_of_a_tutorial_run(page: Path, tmp_path: Path) -> None:
-    blocks = _blocks(page)
-    assert len(blocks) > 3
-    (tmp_path / "fixtures").symlink_to(ROOT / "fixtures")
     programs = tmp_path / "bin"
     programs.mkdir()
     qpubsub = programs / "qpubsub"
     qpubsub.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m commands.cli "$@"\n')
     qpubsub.chmod(0o755)
     environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
-    script = "set -euo pipefail\n" + "\n".join(blocks)
     bash = shutil.which("bash")
     assert bash is not None
     done = subprocess.run(
-        [bash, "-c", script], cwd=tmp_path, capture_output=True, text=True, env=environment, check=False
+        [bash, "-c", _script(page)], cwd=tmp_path, capture_output=True, text=True, env=environment, check=False
     )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     for shown in _shown(page):
@@ -53,7 +56,6 @@ def test_the_commands_of_a_tutorial_run(page: Path, tmp_path: Path) -> None:
 
 
 def _shown(page: Path) -> list[str]:
-    """What a page shows as the output of commands that were run: a ``text`` block right behind such a block."""
+    """What a page shows as the output of commands that were run: a ``text`` block right after such a block."""
     lines = r"((?:(?!```).*\n)*)```\n"
-    found = re.findall(rf"^```sh\n{lines}\n```text\n{lines}", page.read_text(), re.MULTILINE)
-    return [shown for block, shown in found if not NOT_RUN.match(block)]
+    return re.findall(rf"^(?<!-->\n)```sh\n(?:(?!```).*\n)*```\n\n```text\n{lines}", page.read_text(), re.MULTILINE)

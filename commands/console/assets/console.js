@@ -77,7 +77,7 @@ if (tree !== null) {
     try {
       if (!document.hidden && !help.open && main.dataset.extended === undefined) {
         const root = new URL(location.href);
-        renewLevel(tree, (await fetched(`/topics/level${root.search}`)).body);
+        renewLevel(tree, (await fetched(`${document.body.dataset.base}/topics/level${root.search}`)).body);
         for (const node of tree.querySelectorAll("details[open][data-loaded]")) {
           if (node.isConnected) renewLevel(node.querySelector(":scope > .below"), (await fetched(node.dataset.level)).body);
         }
@@ -86,6 +86,16 @@ if (tree !== null) {
     again();
   }, everyS * 1000);
   again();
+}
+
+// Copying, where the browser lets a page do it.
+
+for (const button of document.querySelectorAll("button[data-copy]")) {
+  button.hidden = navigator.clipboard === undefined;
+  button.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent);
+    button.textContent = "Copied";
+  });
 }
 
 // Keys

@@ -159,9 +159,9 @@ class MqttCheck:
             f"Maximum QoS is {granted.max_qos}"
             + ("" if granted.max_qos else ": persistent publications could be lost"),
         )
-        what = "the broker keeps them" if granted.retain else "the broker keeps none: subscribers to come get nothing"
+        what = "the broker keeps them" if granted.retain else "the broker keeps none: later subscribers get nothing"
         yield CheckResult("retained publications", granted.retain, what)
-        what = "available" if granted.identifiers else "not available: overlapping subscriptions may get copies"
+        what = "available" if granted.identifiers else "not available: overlapping subscriptions may get duplicates"
         yield CheckResult("subscription identifiers", granted.identifiers, what)
         limit = (
             "no limit" if granted.max_packet is None else f"{granted.max_packet} bytes; larger ones are dead letters"

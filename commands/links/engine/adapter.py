@@ -392,5 +392,5 @@ def why_unreachable(error: Exception, is_secure: bool, plain: str) -> str:
         return f"its certificate is not trusted ({error.verify_message}); see ca_file"
     why = system_words(error)
     if is_secure and isinstance(error, ssl.SSLError | ConnectionResetError):
-        return f"TLS is not what it speaks there ({why}); try {plain}://"
+        return f"the server there does not use TLS ({why}); try {plain}://"
     return why

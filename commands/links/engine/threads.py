@@ -41,7 +41,7 @@ class Threads:
             target()
         except Exception as error:
             self.fault = f"thread {name} of {self._of} has failed: {error!r}"
-            self._log.critical("%s; the bridge ends, start it again", self.fault, exc_info=error)
+            self._log.critical("%s; the bridge ends; start it again", self.fault, exc_info=error)
             self._ended()
 
 

@@ -262,4 +262,4 @@ class MqQueueManager:
 
 
 def _count(effects: tuple[Effect, ...]) -> str:
-    return f"{len(effects)} changes of state were made up for"
+    return f"{len(effects)} missed changes of state were applied"

@@ -165,8 +165,11 @@ class Database(Protocol):
     def change(self) -> int:
         """A number that differs once another connection has committed."""
 
-    def heard(self, timeout_s: float) -> bool:
-        """Wait so long, or until somebody seems about to commit; whether somebody does."""
+    def heard(self, nap_s: float, left_s: float) -> bool:
+        """Wait until somebody seems about to commit, or has; whether somebody does. The caller has looked (``change``).
+
+        nap_s: for so long at most, where nobody tells of commits; left_s: in any case.
+        """
 
     @property
     def is_replaced(self) -> bool:

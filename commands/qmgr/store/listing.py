@@ -297,6 +297,14 @@ _ONE: Final = (
 )
 _FIRST: Final = " UNION ALL ".join(_ONE.format(source, "") for source in _SOURCES)
 _LAST: Final = " UNION ALL ".join(_ONE.format(source, " DESC") for source in _SOURCES)
+MOST_BELOW: Final = 1_000
+"""Topic strings below a node that are counted; there may be more."""
+
+_IN_SPAN: Final = "SELECT topic FROM {} WHERE topic >= ?1 AND topic < ?2"
+_BELOW: Final = (
+    f"SELECT count(*) FROM (SELECT topic FROM ({' UNION '.join(map(_IN_SPAN.format, _SOURCES))}) AS every "
+    f"LIMIT {MOST_BELOW}) AS counted"
+)
 _AT: Final = """SELECT EXISTS (SELECT 1 FROM retained WHERE topic = ?1),
     (SELECT publications FROM topic_counts WHERE topic = ?1),
     (SELECT count(*) FROM listed WHERE topic = ?1),
@@ -305,7 +313,10 @@ _AT: Final = """SELECT EXISTS (SELECT 1 FROM retained WHERE topic = ?1),
 
 @dataclass(frozen=True, slots=True)
 class TopicNode:
-    """A node. label: the levels that lead here from the node above. subscriptions: with exactly this topic string."""
+    """A node. label: the levels that lead here from the node above. subscriptions: with exactly this topic string.
+
+    below: topic strings below it, MOST_BELOW at most.
+    """
 
     label: str
     topic: str
@@ -313,7 +324,12 @@ class TopicNode:
     published: int
     subscriptions: int
     objects: str
-    has_children: bool
+    below: int
+
+    @property
+    def has_children(self) -> bool:
+        """Whether a topic string is below it."""
+        return self.below > 0
 
 
 class TopicLevels:
@@ -365,9 +381,9 @@ class TopicLevels:
         if follows and not _is_there(connection, names, topic):
             topic = _chain(connection, topic)
         retained, published, subscriptions, objects = connection.execute(_AT.format(names=names), (topic,)).fetchone()
-        has_children = _outermost(connection, _FIRST, topic + SEPARATOR, topic + _BEHIND) is not None
+        (below,) = connection.execute(_BELOW, (topic + SEPARATOR, topic + _BEHIND)).fetchone()
         label = topic[len(begin) :]
-        return TopicNode(label, topic, bool(retained), published or 0, subscriptions, objects or "", has_children)
+        return TopicNode(label, topic, bool(retained), published or 0, subscriptions, objects or "", below)
 
 
 def _outermost(connection: Connection, statement: str, begin: str, end: str) -> str | None:

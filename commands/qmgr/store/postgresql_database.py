@@ -6,12 +6,16 @@ the command processor, and the numbers of which the next ones are given.
 
 The command processor holds a lock of its session, which the server releases when the connection ends.
 
+Who waits for a commit writes that into the row of ``state``; the next commit finds it there and says so (NOTIFY). A
+NOTIFY for each commit would let no two queue managers of the database commit at a time.
+
 A connection that is lost between units of work is made again. In one, the unit of work is lost. If it is lost in a
 commit, the new connection asks for the number that the unit of work wrote: so it is known whether it was committed.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import time
@@ -46,6 +50,9 @@ try:
 except ImportError as missing:
     raise StoreError(f"a home in PostgreSQL needs the package psycopg: {how_to_install('postgresql')}") from missing
 
+# What the driver cannot undo on a connection that is lost is in the error that follows.
+logging.getLogger("psycopg").addHandler(logging.NullHandler())
+
 OLDEST_SERVER: Final = 14
 _PREFIX: Final = "qmgr_"
 _STATEMENTS: Final = 512
@@ -61,9 +68,14 @@ _PLACES: Final = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"|::|\?(\d*)|:([a-z_]+)|ON
 # From this many rows on COPY is quicker than a statement for each.
 _FEW: Final = 5
 _PLAIN_INSERT: Final = re.compile(r"INSERT INTO (\w+ \([^)]*\)) VALUES \([?, ]*\)")
-_STATE: Final = ("version", "definitions", "epoch", "unit", *NUMBERED)
+_STATE: Final = ("version", "definitions", "epoch", "unit", "waiting", *NUMBERED)
 _BEGIN: Final = f"BEGIN; SELECT {', '.join(_STATE)} FROM state FOR UPDATE"
-_WRITE_STATE: Final = f"UPDATE state SET unit = ?, {', '.join(f'{name} = ?' for name in NUMBERED)}"
+_WRITE_STATE: Final = f"UPDATE state SET unit = ?, waiting = 0, {', '.join(f'{name} = ?' for name in NUMBERED)}"
+_WAIT: Final = """UPDATE state SET waiting = 1
+    WHERE ctid = ANY (ARRAY(SELECT ctid FROM state WHERE unit = ? FOR UPDATE SKIP LOCKED))"""
+# Waits that are short are not worth a write; and one that nobody ends looks all the same.
+_LISTENS_FROM_S: Final = 0.005
+_LOOKS_EACH_S: Final = 1.0
 _WRITE_WRITER: Final = """INSERT INTO writers (name, unit) VALUES (?, ?)
     ON CONFLICT (name) DO UPDATE SET unit = excluded.unit"""
 _AWAITED: Final = """SELECT EXISTS (SELECT 1 FROM pg_locks
@@ -199,6 +211,9 @@ class PostgresqlDatabase:
         self._settings: tuple[float, bool] | None = None  # of the session: patience and whether commits last
         # Of the unit of work that is open: the row of the state, and the highest numbers now, and when a part began.
         self._row: dict[str, int] | None = None
+        # How many units of work there were at the last look; from which on somebody says when there is one more.
+        self._seen = self._listens_from = -1
+        self._is_listening = False
         self._numbers: dict[str, int] = {}
         self._numbers_before: dict[str, int] = {}
         self._idle_s: float | None = None
@@ -214,7 +229,7 @@ class PostgresqlDatabase:
         session = _session(self._home, self._name)
         schema = sql.Identifier(self._schema)
         session.execute(_SEARCH_PATH.format(schema))
-        self._settings = None
+        self._settings, self._is_listening, self._listens_from = None, False, -1
         return session
 
     def _namespace(self) -> int:
@@ -271,6 +286,8 @@ class PostgresqlDatabase:
         try:
             execute(_WRITE_STATE, (unit, *self._numbers.values()))
             execute(_WRITE_WRITER, (self._writer, unit))
+            if row["waiting"]:
+                execute("SELECT pg_notify(?, '')", (self._schema,))
         except EngineError:
             self._row = None
             raise
@@ -376,6 +393,7 @@ class PostgresqlDatabase:
         if row is None:
             self._again_where_lost()
             row = self._read_state()
+            self._seen = row["unit"]
         return row["unit"] - self._own
 
     def read_epoch(self) -> int:
@@ -437,9 +455,24 @@ class PostgresqlDatabase:
         self.connection.execute("UPDATE questions SET answer = ? WHERE number = ?", (answer, number))
         self.connection.execute("DELETE FROM questions WHERE asked_at < now() - interval '1 minute'")
 
-    def heard(self, timeout_s: float) -> bool:
-        time.sleep(timeout_s)
-        return False
+    def heard(self, nap_s: float, left_s: float) -> bool:
+        if self._listens_from != self._seen and (nap_s < _LISTENS_FROM_S or not self._asked_to_be_told()):
+            time.sleep(min(nap_s, left_s))
+            return False
+        try:
+            return any(self.connection.session.notifies(timeout=min(left_s, _LOOKS_EACH_S), stop_after=1))
+        except psycopg.Error as error:
+            raise _failure(error) from error
+
+    def _asked_to_be_told(self) -> bool:
+        """Whether the next commit will say so. It may be under way, or done since the last look."""
+        if not self._is_listening:
+            self.connection.execute(f'LISTEN "{self._schema}"')
+            self._is_listening = True
+        self._set(lasting=False)
+        if self.connection.execute(_WAIT, (self._seen,)).rowcount:
+            self._listens_from = self._seen
+        return self._listens_from == self._seen
 
     @property
     def is_replaced(self) -> bool:

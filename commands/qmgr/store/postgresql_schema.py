@@ -5,6 +5,7 @@ longer than an entry of an index, so that an index has its digest. ``state`` has
 by itself.
 
 unit          how many units of work were committed; messages, publications ... the highest number that a table has had
+waiting       1: somebody waits for the next commit, which then says so (NOTIFY) and makes it 0
 writers       of each connection that has committed, the number of its last unit of work: who lost its connection in a
               commit finds out here whether that was done
 questions     what programs of other machines ask the instance of run that works (``running.tenure``)
@@ -113,13 +114,14 @@ CREATE TABLE state (
     definitions BIGINT NOT NULL,
     epoch BIGINT NOT NULL,
     unit BIGINT NOT NULL,
+    waiting BIGINT NOT NULL,
     messages BIGINT NOT NULL,
     publications BIGINT NOT NULL,
     connections BIGINT NOT NULL,
     dynamic_queues BIGINT NOT NULL,
     prepared BIGINT NOT NULL
 ) WITH (fillfactor = 10);
-INSERT INTO state VALUES (1, 1, 0, 0, 0, 0, 0, 0, 0);
+INSERT INTO state VALUES (1, 1, 0, 0, 0, 0, 0, 0, 0, 0);
 """
 
 

@@ -317,7 +317,7 @@ class QueueManagerStore:
             left_s = end - time.monotonic()
             if left_s <= 0:
                 return False
-            heard = self.database.heard(min(nap_s, left_s))
+            heard = self.database.heard(nap_s, left_s)
             nap_s = _FIRST_NAP_S if heard else min(nap_s * _GROWTH, _LONGEST_NAP_S)
         self._change = version
         return True

@@ -202,8 +202,8 @@ class SqliteDatabase:
         (version,) = self.connection.execute("PRAGMA data_version").fetchone()
         return int(version)
 
-    def heard(self, timeout_s: float) -> bool:
-        return self._log_watch.heard(timeout_s)
+    def heard(self, nap_s: float, left_s: float) -> bool:
+        return self._log_watch.heard(min(nap_s, left_s))
 
     def processor(self, name: str) -> AbstractContextManager[None]:
         return exclusive(Path(self.path).with_name(PROCESSOR_LOCK), name)

@@ -251,6 +251,11 @@ SECTIONS: Final = (
 """The sections of a report, in order."""
 
 
+def columns_of(asked: Asked) -> tuple[str, ...]:
+    """All columns of the rows of a section."""
+    return (*asked.table.columns, *((LIKELY_REASON, LIKELY_DETAIL) if asked.of is NEVER_MATCHED else ()))
+
+
 class Section(BaseModel):
     """One section: the first rows, and how many there are. name: of its table, or of its view."""
 

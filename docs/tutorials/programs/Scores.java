@@ -1,7 +1,7 @@
 /* The scoreboard in Java, with IBM MQ classes for JMS in migration mode: they put the same commands as scores.c.
  *
- *     java Scores QMGR follow                receives every score until Ctrl-C
- *     java Scores QMGR publish TEAM SCORE    publishes a score, and retains it
+ *     java Scores 'localhost(1414)' follow                receives every score until Ctrl-C
+ *     java Scores 'localhost(1414)' publish TEAM SCORE    publishes a score
  *
  * javac -cp com.ibm.mq.allclient.jar:javax.jms-api.jar Scores.java
  */
@@ -16,9 +16,12 @@ import javax.jms.TopicSession;
 import javax.jms.TopicSubscriber;
 
 public class Scores {
-    static TopicConnection connect(String qmgr) throws JMSException {
+    static TopicConnection connect(String where) throws JMSException {
         MQTopicConnectionFactory factory = new MQTopicConnectionFactory();
-        factory.setQueueManager(qmgr);
+        factory.setTransportType(WMQConstants.WMQ_CM_CLIENT);   // as an MQ client, over TCP
+        factory.setConnectionNameList(where);
+        factory.setChannel("APP.SVRCONN");
+        factory.setAppName("Scores");
         factory.setProviderVersion("6");                        // migration mode: the queued interface
         factory.setBrokerVersion(WMQConstants.WMQ_BROKER_V2);   // MQRFH2; WMQ_BROKER_V1 puts MQRFH
         return factory.createTopicConnection();
@@ -33,9 +36,7 @@ public class Scores {
 
     static void publish(TopicSession session, String team, String score) throws JMSException {
         TopicPublisher publisher = session.createPublisher(session.createTopic("topic://Sport/Soccer/" + team));
-        TextMessage message = session.createTextMessage(score);
-        message.setIntProperty(WMQConstants.JMS_IBM_RETAIN, WMQConstants.RETAIN_PUBLICATION);
-        publisher.publish(message);
+        publisher.publish(session.createTextMessage(score));
     }
 
     public static void main(String[] words) throws JMSException {

@@ -22,12 +22,16 @@ SAME = {
     "captures/results-mqrfh.jsonl": "results-service-rfh1/capture.jsonl",
     "captures/stock.pcap": "captures/formats/stock.pcap",
     "browse.txt": "captures/formats/stock.bcg",
+    "mail.txt": "pasted/listing-mail-quoted.txt",
+    "base64.txt": "pasted/base64-folded-in-a-mail.txt",
+    "desk.jsonl": "tutorials/desk.jsonl",
     "coordination.mqsc": "managed-file-transfer/coordination.mqsc",
     "transfers.jsonl": "managed-file-transfer/agents.jsonl",
     "outfile.txt": "legacy/log-example/outfile.txt",
     "qm.ini": "legacy/streams/qm.ini",
     "authorities.sh": "legacy/streams/authorities.sh",
     "state/capture.jsonl": "legacy/streams/capture.jsonl",
+    "state/relations.json": "legacy/streams/relations.json",
 }
 
 

@@ -427,6 +427,52 @@ def test_rows_as_csv_begin_with_their_names(home: Path) -> None:
     assert run("topics", "--csv").lines[0] == "topic,topic_objects,subscriptions,retained,hidden_below"
 
 
+CSV = [
+    ("status --csv", "queue,depth,oldest_s,puts", {"queue": "SYSTEM.BROKER.CONTROL.QUEUE", "depth": "0"}),
+    ("status --list topics --csv", "topic,published,last_publication", None),
+    ("status --list subscriptions --csv", "topic,queue,qmgr,name,delivered", None),
+    ("why -m QM1 --publish Sport --csv", "seq,topic,queue,sub_name,delivered,reason,detail", None),
+    (
+        f"why --input {CAPTURE} --csv",
+        "seq,topic,queue,sub_name",
+        {"seq": "12", "queue": "SCOREBOARD", "reason": "delivered"},
+    ),
+    (f"analyse {CAPTURE} --table topics --csv", "qmgr,topic,publications", {"publications": "3", "retained": "3"}),
+    (f"analyse {CAPTURE} --table never_matched --csv", "qmgr,sub_id,deliveries", None),
+]
+
+
+@pytest.mark.parametrize(("line", "columns", "row"), CSV, ids=[line.partition(" --csv")[0][-30:] for line, *_ in CSV])
+def test_each_verb_with_rows_prints_them_as_csv(
+    home: Path, line: str, columns: str, row: dict[str, str] | None
+) -> None:
+    """row: what one of them has; None where there may be none."""
+    ran = run(*shlex.split(line))
+    assert ran.lines[0].startswith(columns)
+    rows = list(csv.DictReader(ran.lines))
+    assert row is None or [each for each in rows if row.items() <= each.items()] != []
+    assert [each for each in rows if None in each or None in each.values()] == []
+
+
+def test_a_row_of_status_and_of_analyse_is_printed_as_a_person_likes(home: Path) -> None:
+    assert "SYSTEM.BROKER.CONTROL.QUEUE=0" in run("status", "--line", "{queue}={depth}").lines
+    line = run("analyse", str(CAPTURE), "--table", "qmgrs", "-F", "{qmgr}: {messages}")
+    assert line.lines == ["QM1: 26"]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("status --csv --list topics --list subscriptions", "give --list once"),
+        (f"analyse {CAPTURE} --csv", "give --table qmgrs|streams|topics"),
+        (f"analyse {CAPTURE} --table topics", "--table needs --csv or --line"),
+    ],
+)
+def test_rows_need_one_table(home: Path, line: str, said: str) -> None:
+    ran = run(*shlex.split(line))
+    assert (ran.code, said in ran.talk) == (ExitCode.USAGE, True)
+
+
 def test_a_name_that_a_row_lacks_is_refused(home: Path) -> None:
     ran = run("browse", "-m", "QM1", "Q", "-F", "{nothing}")
     assert (ran.code, "{nothing} is not a name; the names are command, topic" in ran.talk) == (ExitCode.USAGE, True)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from html import unescape
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 
@@ -20,6 +21,7 @@ from commands.network.topology import NeighbourStatus, Relation
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.neighbours import NeighbourRecord
 from rfh2 import Folder, Mqmd, Rfh2
+from rfh2.distribution import VERSION
 from tests.commands.cli_runs import run
 from tests.commands.console.places import (
     DEAD,
@@ -343,6 +345,43 @@ def test_it_is_put_again_only_by_our_own_form_where_that_is_allowed(case: str, t
         assert _again(console, **changed)[0] == 403
         with console.store() as store:
             assert store.depth(DEAD) == 1
+
+
+SCRIPT = "DEFINE QLOCAL(NEW.QUEUE) MAXDEPTH(77)\nDEFINE NOTHING(X)\n"
+
+
+def test_definitions_are_a_script_that_makes_them_elsewhere(console: Opened, tmp_path: Path) -> None:
+    script = console.client.get("/definitions/mqsc")
+    assert script.headers["content-disposition"] == 'attachment; filename="QM1.mqsc"'
+    assert "DEFINE QLOCAL('BOARD')" in script.text
+    (tmp_path / "kept.mqsc").write_text(script.text)
+    home = ("--home", str(tmp_path / "qmgrs"))
+    assert run("create", "QM2", *home).code == 0
+    made = run("mqsc", "-m", "QM2", *home, str(tmp_path / "kept.mqsc"))
+    assert made.code == 0, made.out[-500:]
+    assert "QUEUE(BOARD)" in run("mqsc", "-m", "QM2", *home, stdin="DISPLAY QLOCAL(BOARD)").out
+
+
+@pytest.mark.parametrize("write", [True, False])
+def test_a_script_is_applied_where_that_is_allowed(write: bool, tmp_path: Path) -> None:
+    filled(tmp_path)
+    with opened(tmp_path, ConsoleOptions("127.0.0.1", 8414, write)) as console:
+        page = console.client.get("/definitions").text
+        token = re.search(r'name="token" value="(\w+)"', page)
+        values = {"token": token[1] if token else "", "script": SCRIPT}
+        answer = console.client.post("/definitions/apply", data=values, headers={"Origin": ORIGIN})
+        said = unquote(answer.headers.get("location", ""))
+        script = console.client.get("/definitions/mqsc").text
+    assert ("DEFINE QLOCAL('NEW.QUEUE')" in script) is write
+    assert ("2 commands read, 1 refused: line 2: AMQ8" in said) is write
+
+
+def test_why_shows_what_is_kept_back_first_and_folds_the_rest(console: Opened) -> None:
+    page = _text(console, "/why", ask="1")
+    assert "<details" in page
+    assert "nothing keeps publications from" in page
+    assert console.client.get("/help").status_code == 200
+    assert VERSION in page
 
 
 def test_without_write_a_get_changes_nothing(tmp_path: Path) -> None:

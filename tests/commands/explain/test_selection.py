@@ -60,6 +60,7 @@ CONDITIONS = [
     ("program like '%.exe'", True),
     ("reason is null", True),
     ("size > 100", True),
+    ("size = 135", True),
     ("size > 1000", False),
     ("size between 100 and 1000", True),
     ("seq = 1", True),

@@ -50,7 +50,6 @@ from streams.topic_space import TopicSpace
 from tests.rfh2.explained import damaged
 
 FIXTURES = Path(__file__).parents[3] / "fixtures" / "explain"
-DOCS = Path(__file__).parents[3] / "docs" / "translate.md"
 NOW = datetime(2009, 1, 28, 11, 43, 54, tzinfo=UTC)
 CONTEXT = OperationContext("QM1", NOW)
 SUB = Subscription(b"\1" * 24, "a/#", "SUB.Q", "QM1", NOW, name="S", user="app1")
@@ -427,23 +426,6 @@ def test_reasons_have_their_names() -> None:
             assert instead is None or MQRC_NAMES[instead]
     assert equivalent_reason("RegSub", 3152) == "2432 MQRC_SUB_ALREADY_EXISTS"
     assert equivalent_reason("RegSub", 3157) is None
-
-
-@pytest.mark.rule("MIG-5")
-def test_the_document_has_every_row() -> None:
-    text = DOCS.read_text(encoding="utf-8")
-    for word in COMMANDS:
-        section = text.split(f"### {word} (")[1].split("### ")[0]
-        rows: dict[tuple[str, str], list[str]] = {}
-        for name, equivalent in {**OPTIONS[word], **TAGS[word]}.items():
-            rows.setdefault((equivalent.mqi or "-", equivalent.note), []).append(f"`{name}`")
-        for (mqi, note), names in rows.items():
-            assert f"| {', '.join(names)} | {mqi} | {note} |" in section
-    for reason in {each for word in COMMANDS for each in REASONS[word]}:
-        cells = ["" if reason not in REASONS[word] else str(REASONS[word][reason] or "-") for word in COMMANDS]
-        assert f"| {reason} {reason_name(reason)} | {' | '.join(cells)} |" in text
-    for instead in {each for word in COMMANDS for each in REASONS[word].values() if each is not None}:
-        assert f"{instead} {MQRC_NAMES[instead]}" in text
 
 
 def test_the_values_of_options_have_one_bit_or_none() -> None:

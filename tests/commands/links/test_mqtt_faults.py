@@ -80,7 +80,7 @@ def test_what_is_wrong_with_the_address_is_told(broker: Mosquitto) -> None:
     assert "does not answer: " in _trouble("mqtt://no-such-host.invalid:1")
     secure = broker.url.replace("mqtt", "mqtts", 1)
     told = _trouble(secure)
-    assert told.startswith(f"the MQTT broker at {secure} does not answer: TLS is not what it speaks there")
+    assert told.startswith(f"the MQTT broker at {secure} does not answer: the server there does not use TLS")
     assert told.endswith("try mqtt://")
 
 

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from commands.listener import calls, spi
 from commands.qmgr.mqi import refusals
 from commands.qmgr.mqi.refusals import MqiError, Refusal, check_get, check_put
 from commands.qmgr.store import QueueManagerStore
@@ -147,13 +146,3 @@ OF_IBM = {
 @pytest.mark.rule("LSN-47")
 def test_each_option_of_ibm_mq_is_done_or_refused() -> None:
     assert {family: hex(refusals.known(family)) for family in OF_IBM} == {a: hex(b) for a, b in OF_IBM.items()}
-
-
-@pytest.mark.rule("LSN-47")
-def test_the_page_has_the_table_of_options() -> None:
-    section = PAGE.read_text().split("## Options\n")[1].split("\n## ")[0]
-    assert re.findall(r"^\| ((?:MQ|SPI)[^|]+?) \| (.+?) \| (.*?) \|$", section, re.MULTILINE) == [
-        *((family, ", ".join(done), ", ".join(refused) or "none") for family, done, refused in refusals.coverage()),
-        calls.coverage(),
-        spi.coverage(),
-    ]

@@ -19,7 +19,8 @@ CLUSTER = tuple(
     for n in (1, 2, 3)
 )
 ONE = (at("HUB"),)
-HOPS = (at("QM2"), at("QM1", "QM2"), at("QM3", "QM2"))
+
+
 DOUBLED = (at("QM1", setup="ALTER QMGR PARENT(QM3)"), at("QM2", "QM1"), at("QM3", "QM2"))
 CLOSED = (
     at("QM1", setup="DEFINE TOPIC(W) TOPICSTR('Weather') PUBSCOPE(QMGR)"),

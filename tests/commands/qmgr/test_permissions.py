@@ -57,7 +57,7 @@ def work(home: Path) -> dict[str, str]:
 
 
 DATABASE_FILES = {"qmgr.sqlite3", "qmgr.sqlite3-wal", "qmgr.sqlite3-shm"}
-FILES = DATABASE_FILES | {"run.lock", "run.lease", "turn.lock", "run.status", "log", "record"}
+FILES = DATABASE_FILES | {"run.lock", "turn.lock", "run.status", "log", "record"}
 
 
 def test_files_are_their_owners(home: Path, umask: int) -> None:

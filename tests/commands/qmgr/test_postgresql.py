@@ -14,6 +14,7 @@ import pytest
 
 from commands.broker.objects import QueueManager
 from commands.config.home import PostgresqlHome, parse_home
+from commands.disk.errors import StoreBusyError, StoreFullError
 from commands.qmgr.store import Durability, QueueManagerStore
 from commands.qmgr.store.database import EngineError, Values
 from commands.qmgr.store.opening import connect, processor_of, take_over
@@ -168,12 +169,14 @@ def test_a_processor_that_is_stopped_in_a_unit_of_work_commits_nothing_when_it_g
         unit = stopped.unit_of_work()
         unit.put("Q", None, b"never")
         if where == "in a batch":
-            session = cast(Any, stopped.database.connection).session
-            session.pgconn.exec_(b"COPY connections FROM STDIN")
+            cast(Any, stopped.database.connection).session.pgconn.exec_(b"COPY connections FROM STDIN")
         other = connect(store.home, "QM1", Durability.FULL, 20.0)
         cast(Any, other).end_idle(0.0)
         other.close()
         assert take_over(store.home, "QM1", Durability.FULL, 20.0) == epoch + 1
+        if where == "in a batch":
+            cast(Any, stopped.database.connection).session.close()
+            return
         with pytest.raises(StoreError):
             unit.commit()
         with pytest.raises(StoreError, match="another instance has taken over"):
@@ -215,3 +218,46 @@ def test_an_error_says_what_to_do_and_no_password(postgresql_home: PostgresqlHom
 def test_another_url_is_no_home() -> None:
     with pytest.raises(ValueError, match="mysql:// is not a home: give a directory, or postgresql://HOST/DATABASE"):
         parse_home("mysql://server/mq")
+
+
+def test_who_waits_is_told_of_the_next_commit_and_of_no_other(store: QueueManagerStore) -> None:
+    """The answers say which: a commit that nobody waits for tells nobody (``PostgresqlDatabase.heard``)."""
+    with QueueManagerStore.open(store.home, "QM1") as waiting:
+        database = waiting.database
+        database.change()
+        assert not database.heard(1.0, 0.0), "it has asked to be told"
+        put(store, b"1")
+        assert database.heard(1.0, 20.0), "told of the commit"
+        put(store, b"2")
+        assert not database.heard(1.0, 0.0), "nobody has asked again"
+        assert waiting.wait_for_change(0.0), "no commit is missed"
+
+
+def test_who_waits_while_a_unit_of_work_is_open_looks_again(store: QueueManagerStore) -> None:
+    with QueueManagerStore.open(store.home, "QM1") as waiting:
+        with store.unit_of_work() as unit:
+            unit.put("Q", None, b"1")
+            assert not waiting.wait_for_change(0.05)
+        assert waiting.wait_for_change(20.0)
+
+
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [("53100", StoreFullError), ("40001", StoreBusyError), ("40P01", StoreBusyError)],
+    ids=["a full disk", "a serialization failure", "a deadlock"],
+)
+def test_a_unit_of_work_that_the_server_refuses_is_backed_out_and_can_be_tried_again(
+    store: QueueManagerStore, code: str, error: type[StoreError]
+) -> None:
+    put(store, b"1")
+    execute = store.database.connection.execute
+    execute(
+        f"""CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+            $$ BEGIN RAISE EXCEPTION 'refused' USING ERRCODE = '{code}'; END $$"""
+    )
+    execute("CREATE TRIGGER refused BEFORE INSERT ON messages FOR EACH ROW EXECUTE FUNCTION refuse()")
+    with pytest.raises(error):
+        put(store, b"2")
+    execute("DROP TRIGGER refused ON messages")
+    put(store, b"2")
+    assert bodies(store) == [b"1", b"2"]

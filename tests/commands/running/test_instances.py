@@ -108,9 +108,9 @@ def test_one_works_and_the_others_wait(base: PostgresqlHome, tmp_path: Path, sta
     assert not pair.active.has_ended
 
 
-# docs/conformance.md: QM-16
+# docs/conformance.md: QM-16, QM-17
 @needs_postgresql
-@pytest.mark.rule("QM-16")
+@pytest.mark.rule("QM-16", "QM-17")
 @pytest.mark.faults
 @pytest.mark.parametrize("kind", ["stop", "stop supervisor", "stop worker"])
 def test_an_instance_that_was_stopped_does_nothing_more_and_waits(

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -61,6 +63,17 @@ class Machine:
             process = subprocess.Popen(command, env=self._environment, stderr=talk, start_new_session=True)
         self._started.append(process)
         return process.pid
+
+    def page(self, path: str) -> str:
+        """A page of ``qpubsub console`` there."""
+        command = [sys.executable, "-m", "commands.cli", "console", "-m", "QM1", "--listen", "0"]
+        with subprocess.Popen(command, env=self._environment, stderr=subprocess.PIPE, text=True) as console:
+            assert console.stderr is not None
+            address = next(found[1] for line in console.stderr if (found := re.search(r"console on (\S+)/", line)))
+            with urllib.request.urlopen(f"{address}{path}", timeout=60) as answer:
+                page: str = answer.read().decode()
+            console.terminate()
+        return page
 
     def talk(self) -> str:
         return (self.place / "talk").read_text()
@@ -116,6 +129,8 @@ def test_one_queue_manager_on_three_machines(machines: tuple[Machine, Machine, M
         assert seen["processor"]["done"]["publications"] == 1
         assert seen["connections"]["listeners"] == [f"127.0.0.1:{port}"]
         assert seen["connections"]["programs"] == 1
+        (channel,) = seen["connections"]["channels"]
+        assert channel in c.page("/connections")
         assert "CONN(" in c.qpubsub("mqsc", "-m", "QM1", stdin="DISPLAY CONN(*) ALL\n")
     # Connections to the server: A's are the supervisor's, the processor's and the listener's, however many programs.
     assert seen["database"]["sessions"][process_here(works)] == 1

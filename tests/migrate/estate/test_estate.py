@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from commands.config.home import Home, PostgresqlHome
 from commands.qmgr.store import QueueManagerStore
 from migrate.estate import workers
 from migrate.legacy_state import LegacyState, LegacySubscription, Publisher, Relation, Source, Stream, Unread
@@ -20,19 +21,21 @@ from tests.commands.cli_runs import Ran, run
 from tests.migrate.estate.generated import EstateSize, write_estate
 from tests.migrate.legacy_messages import START
 from tests.migrate.verbs import state as state_of
+from tests.postgresql import needs_postgresql
 
 SOURCE = Source(file="made")
 
 
 @dataclass
 class Place:
-    """An estate with its queue managers."""
+    """An estate with its queue managers. database: where they are, if not in a directory."""
 
     directory: Path
+    database: PostgresqlHome | None = None
 
     @property
-    def home(self) -> Path:
-        return self.directory / "qmgrs"
+    def home(self) -> Home:
+        return self.database or self.directory / "qmgrs"
 
     def estate(self, action: str, *more: str) -> Ran:
         return run("estate", action, str(self.directory), "--home", str(self.home), *more)
@@ -77,6 +80,15 @@ def place(tmp_path: Path) -> Place:
 
 
 def test_the_whole_way_and_back(place: Place) -> None:
+    whole_way(place)
+
+
+@needs_postgresql
+def test_the_whole_way_and_back_in_postgresql(place: Place, postgresql_home: PostgresqlHome) -> None:
+    whole_way(Place(place.directory, postgresql_home))
+
+
+def whole_way(place: Place) -> None:
     for name in ("QM1", "QM2"):
         assert run("create", name, "--home", str(place.home)).code == 0
     before = {name: place.known(name) for name in ("QM1", "QM2")}

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from commands.mqsc import Administration
-from migrate.cli.cutover import applied
+from migrate.embedded import applied
 from migrate.estate import item_rows
 from migrate.estate.item_rows import ItemRow, Owner, plan_differences
 from migrate.estate.pack.collecting import Applications

@@ -80,9 +80,9 @@ public class PcfAgent {
             System.out.println("no performance events " + error.getReason());
         }
         about = send(CMQCFC.MQCMD_INQUIRE_Q_MGR_STATUS)[0];
-        System.out.println("running " + (about.getIntParameterValue(CMQCFC.MQIACF_Q_MGR_STATUS) == 2) + ", connections "
-                + about.getIntParameterValue(CMQCFC.MQIACF_CONNECTION_COUNT));
-        for (PCFMessage each : send(CMQCFC.MQCMD_INQUIRE_CHANNEL_NAMES, CMQCFC.MQCACH_CHANNEL_NAME, "APP*"))
+        System.out.println("running " + (about.getIntParameterValue(CMQCFC.MQIACF_Q_MGR_STATUS) == 2) + ", connected "
+                + (about.getIntParameterValue(CMQCFC.MQIACF_CONNECTION_COUNT) > 0));
+        for (PCFMessage each : send(CMQCFC.MQCMD_INQUIRE_CHANNEL_NAMES, CMQCFC.MQCACH_CHANNEL_NAME, "SYSTEM.DEF*"))
             for (String name : each.getStringListParameterValue(CMQCFC.MQCACH_CHANNEL_NAMES))
                 System.out.println("channel " + name.trim());
         for (PCFMessage each : send(CMQCFC.MQCMD_INQUIRE_AUTH_INFO, CMQC.MQCA_AUTH_INFO_NAME, "SYSTEM.DEFAULT.AUTHINFO.IDP*"))

@@ -1,0 +1,113 @@
+"""The processor on a home in PostgreSQL, beside bare psycopg doing the same statements in the same run.
+
+    python -m tests.benchmarks.postgresql [--messages 4000] [--rounds 3]
+
+Bare: for each batch the row of the state is locked, the messages are read 128 at a time, deleted with one statement,
+and what the subscribers get is copied to the table; then the counters, the state and COMMIT.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any, Final, cast
+
+from commands.broker.objects import QueueManager
+from commands.qmgr.processor import BATCH, Processor
+from commands.qmgr.store import QueueManagerStore
+from commands.qmgr.store.counters import _ADD_QUEUE, _ADD_SUBSCRIPTION, _ADD_TOPIC
+from commands.qmgr.store.messages import DELETE_MESSAGE, FIRST_SHORT_MESSAGES, INSERT_MESSAGE
+from tests.commands.qmgr.test_dynamic_queues import CONTROL, STREAM, send
+from tests.postgresql import empty, postgresql_server
+
+_AHEAD: Final = 128
+Measured = tuple[float, float]
+
+
+def timed(work: Callable[[], object], messages: int) -> Measured:
+    """Microseconds a message: of this process's processor time, and of time."""
+    processor_s, time_s = time.process_time(), time.perf_counter()
+    work()
+    return (
+        (time.process_time() - processor_s) / messages * 1e6,
+        (time.perf_counter() - time_s) / messages * 1e6,
+    )
+
+
+def filled(store: QueueManagerStore, messages: int) -> None:
+    """Put as many publications, each like the first."""
+    send(store, STREAM, "<Command>Publish</Command><Topic>a</Topic>")
+    first = next(store.browse(STREAM))
+    with store.unit_of_work() as unit:
+        for _ in range(messages - 1):
+            unit.put(STREAM, first.md, first.body)
+
+
+def bare(store: QueueManagerStore, subscribers: int) -> None:
+    """The statements of the processor, without the processor."""
+    database = cast(Any, store.database)
+    execute, now, numbers = database.connection.execute, time.time_ns() // 1000, database.highest("messages")
+    sub_ids = [sub_id for (sub_id,) in execute("SELECT sub_id FROM subscriptions").fetchall()]
+    while True:
+        database.begin()
+        done = 0
+        taken: list[tuple[int]] = []
+        put = []
+        for _ in range(BATCH // _AHEAD):
+            if taken:
+                database.write("", DELETE_MESSAGE, taken)
+                taken = []
+            after = execute(FIRST_SHORT_MESSAGES, (STREAM, _AHEAD)).fetchall()
+            for seq, _, rank, at, user, persistent, expires_at, md, body, _ in after:
+                taken.append((seq,))
+                for subscriber in range(subscribers):
+                    numbers += 1
+                    put.append((numbers, f"Q{subscriber}", rank, at, user, persistent, expires_at, md, body, 0))
+            done += len(after)
+            if len(after) < _AHEAD:
+                break
+        if not done:
+            database.rollback()
+            return
+        database.write("", DELETE_MESSAGE, taken)
+        database.write("", INSERT_MESSAGE, put)
+        database.reached("messages", numbers)
+        database.connection.executemany(_ADD_TOPIC, [("a", done, now)])
+        database.connection.executemany(_ADD_SUBSCRIPTION, [(each, done, now, 0, 0) for each in sub_ids])
+        queues = [(f"Q{n}", done, now, 0, None) for n in range(subscribers)]
+        database.connection.executemany(_ADD_QUEUE, [(STREAM, 0, None, done, now), *queues])
+        database.commit()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--messages", type=int, default=4_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    given = parser.parse_args()
+    print("| subscribers | | bare psycopg, µs a message | bridge | ratio |\n|---|---|---|---|---|")
+    with postgresql_server() as server:
+        for subscribers in (1, 10):
+            home = server.home()
+            with QueueManagerStore.create(home, QueueManager("QM1")) as store:
+                for n in range(subscribers):
+                    send(store, CONTROL, f"<Command>RegSub</Command><Topic>a</Topic><QName>Q{n}</QName>")
+                processor = Processor(store, lambda: datetime.now(UTC))
+                processor.drain()
+                floors, bridges = [], []
+                for _ in range(given.rounds):
+                    filled(store, given.messages)
+                    floors.append(timed(partial(bare, store, subscribers), given.messages))
+                    filled(store, given.messages)
+                    bridges.append(timed(processor.drain, given.messages))
+            empty(home)
+            for which, name in enumerate(("processor time here", "time, with the server")):
+                floor, bridge = (statistics.median(each[which] for each in found) for found in (floors, bridges))
+                print(f"| {subscribers} | {name} | {floor:.0f} | {bridge:.0f} | {floor / bridge:.2f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,133 @@
+"""A year of captures as people have them, beside the same messages in one sorted Parquet file: time, memory, puts.
+
+    python -m tests.benchmarks.spark_year --messages 500000 --gzip-files 365 --small-files 30000
+
+The first nine tenths of the messages are in compressed JSON Lines, the last tenth in small plain files. A hundredth of
+the times is some milliseconds too early, and most messages have an Expiry. Both forms are replayed with
+``--monotonic-clock``, and each set of puts is compared with those of the local replay.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import sys
+import tempfile
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from random import Random
+from typing import Final
+
+from pyspark.sql import SparkSession
+
+from commands.replay import LocalReplay
+from commands.replay.arrivals import in_order
+from commands.replay.put_lines import PutLines
+from commands.replay.spark import session
+from commands.replay.spark.engine import Order, run
+from commands.replay.workload import Workload, WorkloadOptions, setup_script
+from rfh2.captured import CapturedMessage
+from rfh2.captures import write_captures
+from tests.benchmarks.test_spark import Meter, Took
+
+_BACK: Final = 0.01
+
+
+def year(options: WorkloadOptions) -> Iterator[CapturedMessage]:
+    """The messages, of which some come a little before the one before."""
+    chance = Random(1)
+    for message in Workload(options).messages():
+        if message.time is not None and chance.random() < _BACK:
+            back = timedelta(milliseconds=chance.randint(1, 50))
+            yield message.model_copy(update={"time": message.time - back})
+        else:
+            yield message
+
+
+def write_year(options: WorkloadOptions, gzip_files: int, small_files: int, directory: Path) -> None:
+    """As the page at the top says."""
+    directory.mkdir()
+    lines = (f"{message.model_dump_json()}\n".encode() for message in year(options))
+    many = options.messages * 9 // 10
+    each, small = -(-many // gzip_files), max(1, (options.messages - many) // small_files)
+    written = 0
+    while written < options.messages:
+        compressed = written < many
+        some = []
+        for line in lines:
+            some.append(line)
+            if len(some) == (min(each, many - written) if compressed else small):
+                break
+        content = b"".join(some)
+        name = f"{written:010}.jsonl"
+        if compressed:
+            (directory / f"{name}.gz").write_bytes(gzip.compress(content, 6, mtime=0))
+        else:
+            (directory / name).write_bytes(content)
+        written += len(some)
+
+
+def local_puts(options: WorkloadOptions, target: Path) -> None:
+    """The puts of the local replay."""
+    replay = LocalReplay(setup_script(options))
+    with target.open("wb") as file:
+        lines = PutLines(file)
+        for message in in_order(year(options), monotonic_clock=True):
+            lines.add(message.seq, message.qmgr or "QM1", replay.put_all(message).puts)
+
+
+def is_same(directory: Path, whole: Path) -> bool:
+    """Whether the files of *directory*, one after another, are *whole*."""
+    with whole.open("rb") as wanted:
+        for path in sorted(directory.iterdir()):
+            content = path.read_bytes()
+            if wanted.read(len(content)) != content:
+                return False
+        return not wanted.read(1)
+
+
+def replayed(spark: SparkSession, source: Path, options: WorkloadOptions, target: Path, name: str) -> float:
+    """Replay one of the forms, and print what it took: the processor time of a message, in microseconds."""
+    order = Order(source, "auto", target, setup_script(options), monotonic_clock=True)
+    with Meter() as meter:
+        took = Took.by(meter, options.messages, lambda: run(spark, order, lambda _: None, print))
+        peaks = {"java": meter.java_peak, "worker": meter.worker_peak}
+    print(took.told(name), json.dumps({kind: f"{peak >> 20} MB" for kind, peak in peaks.items()}))
+    return took.cpu_us
+
+
+def main() -> None:
+    """Measure."""
+    about = str(__doc__).split("\n", maxsplit=1)[0]
+    arguments = argparse.ArgumentParser(prog="python -m tests.benchmarks.spark_year", description=about)
+    arguments.add_argument("--messages", type=int, default=500_000)
+    arguments.add_argument("--gzip-files", type=int, default=365)
+    arguments.add_argument("--small-files", type=int, default=3000)
+    arguments.add_argument("--cores", type=int, default=2)
+    given = arguments.parse_args()
+    options = WorkloadOptions(messages=given.messages, expiring=0.7)
+    with tempfile.TemporaryDirectory() as name:
+        work = Path(name)
+        write_year(options, given.gzip_files, given.small_files, work / "year")
+        with (work / "sorted.parquet").open("wb") as file:
+            write_captures(year(options), file, "parquet")
+        local_puts(options, work / "local.jsonl")
+        spark = session(f"local[{given.cores}]")
+        try:
+            costs = [
+                replayed(spark, work / source, options, work / f"{source}.puts.jsonl", source)
+                for source in ("sorted.parquet", "year", "sorted.parquet")
+            ]
+        finally:
+            spark.stop()
+        same = all(
+            is_same(work / f"{source}.puts.jsonl", work / "local.jsonl") for source in ("year", "sorted.parquet")
+        )
+    print(f"year to sorted Parquet: {costs[1] / costs[2]:.2f} in processor time; puts are those of local: {same}")
+    sys.exit(not same)
+
+
+if __name__ == "__main__":
+    main()
