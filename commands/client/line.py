@@ -241,8 +241,10 @@ class Line:
         """End the connection because of *error*; what everybody who waits gets."""
         with self._state:
             if self._error is None:
-                is_ours = isinstance(error, ConnectionLostError)
-                self._error = error if is_ours else lost(f"the connection to {self.offer.channel}: {error}")  # type: ignore[assignment]
+                if isinstance(error, ConnectionLostError):
+                    self._error = error
+                else:
+                    self._error = lost(f"the connection to {self.offer.channel}: {error}")
                 self._transport.close()
                 self._state.notify_all()
             assert self._error is not None

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, ClassVar, Final
 
 from commands.client import calls, pcf
@@ -614,7 +615,7 @@ class Queue:
             raise PYIFError("the queue is not open")
         handles, self._handles = self._handles, {}
         for handle in handles.values():
-            self.qmgr.call(lambda connection, handle=handle: connection.close(handle, options))
+            self.qmgr.call(partial(Connection.close, handle=handle, options=options))
 
     def inquire(self, attribute: int) -> Any:
         """MQINQ of one attribute."""

@@ -83,11 +83,10 @@ FORMS: Final[dict[str, Object]] = {
     "status": _of(str, "qmgr psmode")
     | _of(bool, "strict authority_checked open_to_others")
     | _of(int, "subscriptions retained")
-    | _of(Object, "activity input connections dead_letters processor")
+    | _of(Object, "activity input connections dead_letters processor database")
     | _of(dict[str, Object], "queues")
     | _of(Rows, "owed neighbours subscription_list? topic_list?")
-    | _of(Object | None, "definitions")
-    | _of(Count, "database"),
+    | _of(Object | None, "definitions"),
     "topics": _of(str, "topic")
     | _of(bool | int, "retained")
     | _of(int, "hidden_below")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -81,7 +81,9 @@ def publish(
     return done
 
 
-def publications(url: str, topics: Sequence[str], selector: str | None, *, retained: bool) -> Iterator[Received | None]:
+def publications(
+    url: str, topics: Sequence[str], selector: str | None, *, retained: bool
+) -> Generator[Received | None, None, None]:
     """Subscribe to *topics*: what arrives, and None now and then while nothing does."""
     from rfh2.mqi_constants import MQSO_NEW_PUBLICATIONS_ONLY  # noqa: PLC0415
 
@@ -119,8 +121,8 @@ def run_mqsc(qmgr: QueueManager, script: Iterable[Statement]) -> Iterator[tuple[
 
 
 def _answer(qmgr: QueueManager, text: str) -> Answer:
-    parameters = {MQIACF_ESCAPE_TYPE: MQET_MQSC, MQCACF_ESCAPE_TEXT: text}
-    asked = Pcf(MQCMD_ESCAPE, tuple(pcf.parameter_of(*each) for each in parameters.items()))
+    kind, command = pcf.parameter_of(MQIACF_ESCAPE_TYPE, MQET_MQSC), pcf.parameter_of(MQCACF_ESCAPE_TEXT, text)
+    asked = Pcf(MQCMD_ESCAPE, (kind, command))
     lines: list[str] = []
     reason = 0
     for response in pcf.exchange(qmgr.connection, asked, wait_s=30):

@@ -56,7 +56,7 @@ def results(action: Action, jobs: Sequence[BrokerJob], processes: int) -> Iterat
         while True:
             while len(working) < processes and (job := next(waiting, None)) is not None:
                 receiving, sending = multiprocessing.Pipe(duplex=False)
-                process = forking.Process(target=_work, args=(action, job, sending))
+                process: BaseProcess = forking.Process(target=_work, args=(action, job, sending))
                 process.start()
                 sending.close()
                 working[receiving] = job, process

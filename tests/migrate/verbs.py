@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from commands.cli import main
+from commands.config.home import Home
 from commands.qmgr.store import QueueManagerStore
 from commands.terminal.console import Console
 from migrate import embedded
@@ -24,7 +25,7 @@ class Ran:
         self.code, self.out, self.err = ended.value.code, out.getvalue().decode(), err.getvalue()
 
 
-def state(home: Path, qmgr: str = "QM1") -> dict[str, object]:
+def state(home: Home, qmgr: str = "QM1") -> dict[str, object]:
     """What the queue manager knows."""
     with QueueManagerStore.open(home, qmgr) as store:
         return told(embedded.load(store))

@@ -120,9 +120,8 @@ class Trial:
         return None
 
     def wait_for_active(self) -> Instance:
-        found: list[Instance] = []
-        until(lambda: (one := self.active()) is not None and not found.append(one), "an instance that works")
-        return found[-1]
+        until(lambda: self.active() is not None, "an instance that works")
+        return self.active() or self.wait_for_active()
 
     def depth(self, queue: str) -> int:
         """How many messages are on *queue*; -1 while the server is away."""
@@ -138,18 +137,19 @@ class Trial:
             until(lambda: self.active() not in (None, active), "the other instance to work")
             os.killpg(active.pid, signal.SIGCONT)
 
-    def mend(self) -> None:
+    def mend(self) -> bool:
         """Start others for the instances that have ended."""
         for at, each in enumerate(self.instances):
             if each.has_ended:
                 each.end()
                 self.instances[at] = self._begin()
+        return True
 
     def wait_for_delivery(self) -> float:
         """Wait until something was delivered that is published from now on: seconds."""
         begun, before = time.monotonic(), self.publisher.published
         until(lambda: self.publisher.published > before, "a publication")
-        until(lambda: self.mend() or self.depth(QUEUE) > before, "a delivery")
+        until(lambda: self.mend() and self.depth(QUEUE) > before, "a delivery")
         return time.monotonic() - begun
 
     def came(self) -> list[int]:

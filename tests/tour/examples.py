@@ -39,6 +39,7 @@ EXITS = {
     r"migmbbrk -[rtc] ": (1, "pieces of the state change their meaning"),
     r"estate (?:plan|rehearse|apply) bank/": (1, "pieces of the state are lost unless a person acts"),
     r"shares status shares\.toml": (1, "no bridge works for the shares"),
+    r"qpubsub stop -m QM1": (1, "no run works for it"),
 }
 """What a command contains, the exit code of the data in the demo's files, and why."""
 
@@ -48,6 +49,8 @@ _ESTATE = ("extract", "plan", "rehearse", "apply", "verify", "undo", "status", "
 
 PROVOKED = {
     "demo": {2: "qpubsub demo --copy ."},
+    "stop": {2: "qpubsub stop -m QM9"},
+    "export": {2: "qpubsub export -m QM9"},
     "decode": {1: "head -c 40 capture.dat | qpubsub decode -", 2: "qpubsub decode missing.dat"},
     "encode": {1: "echo '{\"headers\": 5}' | qpubsub encode", 2: "qpubsub encode --command Nothing"},
     "convert": {1: "head -c 300 captures/stock.pcap | qpubsub convert -", 2: "qpubsub convert missing.dat"},
@@ -125,6 +128,9 @@ PROVOKED = {
 
 
 UNSEEN = {
+    "stop": {0},
+    "export": {1},
+    "mcp": {1, 2},
     "sub": {0, 1, 2},
     "capture": {0},
     "generate": {1},

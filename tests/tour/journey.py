@@ -121,6 +121,8 @@ class Journey:
     def _prepare(self) -> list[Step]:
         copy = self._shell(_block("demo files", "qpubsub demo --copy plain"), self._scratch, "demo files")
         (self._scratch / "plain" / "fixtures").symlink_to(ROOT / "fixtures")
+        # Each place has queue managers of its own.
+        (self._scratch / "plain" / "qmgrs").mkdir()
         shutil.copytree(self._scratch / "plain", self._scratch / "prepared", symlinks=True)
         made = _block("QM1", *_PREPARED.splitlines())
         return copy + self._shell(made, self._scratch / "prepared", "QM1")

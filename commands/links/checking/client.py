@@ -161,7 +161,7 @@ class ClientCheck:
 
     @staticmethod
     def _properties(queue: Queue) -> str:
-        given = {"Colour": "red", "Size": 42, "Sold": True}
+        given: dict[str, str | int | bool] = {"Colour": "red", "Size": 42, "Sold": True}
         queue.put("text", properties=given)
         got = queue.get(_WAIT_S)
         _require(got is not None and got.properties == given and got.text == "text", "they are others now")

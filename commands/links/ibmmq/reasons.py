@@ -19,7 +19,7 @@ REFUSED: Final = {
     2029: "its MsgType is invalid",
     2030: "the message is longer than the queue's MAXMSGL",
     2031: "the message is longer than the queue manager's MAXMSGL",
-    MQRC_NOT_AUTHORIZED: "the bridge is not authorized to put there",
+    MQRC_NOT_AUTHORIZED: "not authorized to put there with the message's own context, which takes +setall",
     2043: "it is not a queue to put to",
     2047: "its Persistence is invalid",
     2048: "the queue is temporary and the message persistent",

@@ -34,11 +34,15 @@ class Place:
     database: PostgresqlHome | None = None
 
     @property
-    def home(self) -> Home:
-        return self.database or self.directory / "qmgrs"
+    def home(self) -> Path:
+        return self.directory / "qmgrs"
+
+    @property
+    def where(self) -> Home:
+        return self.database or self.home
 
     def estate(self, action: str, *more: str) -> Ran:
-        return run("estate", action, str(self.directory), "--home", str(self.home), *more)
+        return run("estate", action, str(self.directory), "--home", str(self.where), *more)
 
     def json(self, action: str, *more: str) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(self.estate(action, *more, "--json").out)
@@ -48,7 +52,7 @@ class Place:
         return {each["qmgr"]: each["state"] for each in self.json("status")["queue_managers"]}
 
     def known(self, qmgr: str) -> dict[str, object]:
-        return state_of(self.home, qmgr)
+        return state_of(self.where, qmgr)
 
 
 def subscription(number: int, stream: str = "Sport", **more: object) -> LegacySubscription:
@@ -90,7 +94,7 @@ def test_the_whole_way_and_back_in_postgresql(place: Place, postgresql_home: Pos
 
 def whole_way(place: Place) -> None:
     for name in ("QM1", "QM2"):
-        assert run("create", name, "--home", str(place.home)).code == 0
+        assert run("create", name, "--home", str(place.where)).code == 0
     before = {name: place.known(name) for name in ("QM1", "QM2")}
     assert set(place.states().values()) == {"extracted"}
     for action, state in (("plan", "planned"), ("rehearse", "rehearsed")):
