@@ -73,7 +73,7 @@ def notes(ready: Prepared) -> DataFrame:
 
 
 def test_a_range_is_given_the_intervals_that_its_messages_may_be_in(ready: Prepared, notes: DataFrame) -> None:
-    (given_rows,) = intervals_of([Lane(ready.setting, notes, frozenset(), None)])
+    (given_rows,) = intervals_of([Lane(ready.setting, notes, frozenset(), None)], F.sequence("first", "last"))
     given_to: dict[int, set[tuple[Any, ...]]] = {number: set() for number in range(ready.ranges)}
     for row in given_rows.collect():
         given_to[row["range"]].add((row["qmgr"], row["seq"], row["until"], bytes(row["body"]).decode()))
