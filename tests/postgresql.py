@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -91,7 +91,8 @@ class PostgresqlServer:
         head = int((self.data / "postmaster.pid").read_text().split()[0])
         children = subprocess.run(["pgrep", "-P", str(head)], capture_output=True, text=True, check=False).stdout
         for pid in (head, *map(int, children.split())):
-            os.kill(pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # its end may be quicker
+                os.kill(pid, signal.SIGKILL)
         # Until the last one has gone, the server does not start again.
         while any(_works(pid) for pid in (head, *map(int, children.split()))):
             time.sleep(0.01)

@@ -60,7 +60,7 @@ def test_every_extra_that_a_message_names_exists() -> None:
     call = re.compile(r"how_to_install\(['\"](\w+)['\"]\)")
     named = {extra for path in _texts() for extra in call.findall(path.read_text())}
     links = {"kafka", "mq", "mqtt", "nats"}
-    assert named == links | {"console", "delta", "pam", "pandas", "parquet", "postgresql", "spark", "step"}
+    assert named == links | {"console", "delta", "mcp", "pam", "pandas", "parquet", "postgresql", "spark", "step"}
     assert named <= PROJECT["optional-dependencies"].keys()
     assert " -m pip install '.[mqtt]'" in how_to_install("mqtt")
 

@@ -47,7 +47,7 @@ def results(action: Action, jobs: Sequence[BrokerJob], processes: int) -> Iterat
     A broker whose action fails, or whose process is killed, is refused with the reason. Raises WorkerFaultError.
     """
     ordered = sorted(jobs, key=_size, reverse=True)
-    if "fork" not in multiprocessing.get_all_start_methods():
+    if not hasattr(os, "fork"):
         yield from (_guarded(action, job) for job in ordered)
         return
     forking, waiting = multiprocessing.get_context("fork"), iter(ordered)

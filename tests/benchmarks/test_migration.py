@@ -20,7 +20,7 @@ from commands.broker.state import subscription_state
 from commands.qmgr.store import QueueManagerStore
 from migrate import embedded, strmqbrk
 from migrate.plan import MigrationPlan, PlanOptions
-from migrate.plan_files import scripts
+from migrate.plan_files import plan_files
 from migrate.target import Target
 from streams.topic_objects import TopicObjects
 from streams.topic_space import TopicSpace
@@ -135,7 +135,7 @@ def test_writing_files(
 
     def written() -> None:
         begun = time.perf_counter()
-        files = scripts(plan, target)
+        files = plan_files(plan, target).contents
         took.append(seconds(begun))
         assert len(files) > 5
 

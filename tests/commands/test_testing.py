@@ -100,7 +100,8 @@ def test_what_the_image_starts(
         (tmp_path / name).write_text(text)
     program, script = tmp_path / "qpubsub", tmp_path / "entrypoint.sh"
     program.write_text(
-        '#!/bin/sh\necho "$*"\n[ "$1" != dev ] || printf "%s\\n" "MQ_APP_PASSWORD=${MQ_APP_PASSWORD:-}" '
+        '#!/bin/sh\n[ "$1" != status ] || exit 1\necho "$*"\n'
+        '[ "$1" != dev ] || printf "%s\\n" "MQ_APP_PASSWORD=${MQ_APP_PASSWORD:-}" '
         '"MQ_ADMIN_PASSWORD=${MQ_ADMIN_PASSWORD:-}"\n'
     )
     program.chmod(0o755)

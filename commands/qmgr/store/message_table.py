@@ -44,6 +44,9 @@ from rfh2.mqi_constants import (
 from rfh2.mqmd import Mqmd
 
 _COUNT_BACKOUT: Final = "UPDATE messages SET backout_count = backout_count + 1 WHERE seq = ?"
+_PROMISED: Final = """SELECT count(*) FROM messages WHERE queue >= 'put ' AND queue < 'put!'
+    AND substr(queue, length(queue) - length(:queue)) = ' ' || :queue"""
+"""What is on lanes of units of work (``uncommitted``) for a queue."""
 _AHEAD: Final = 128
 
 
@@ -401,7 +404,9 @@ class MessageTable:
     def _counted(self, name: str) -> int:
         count = self._depths.get(name)
         if count is None:
-            count = self._depths[name] = self._depth(name)
+            # MAXDEPTH counts what units of work of programs have put and not committed, too.
+            ((promised,),) = self._connection.execute(_PROMISED, {"queue": name}).fetchall()
+            count = self._depths[name] = self._depth(name) + promised
         return count
 
     def _next(self) -> int:

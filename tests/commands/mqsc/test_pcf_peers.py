@@ -190,5 +190,5 @@ def test_queue_manager_and_status(pcf: Any, peer: Any) -> None:
 def test_a_command_that_the_bridge_does_not_know(pcf: Any, peer: Any) -> None:
     _, f = ids(peer)
     with pytest.raises(peer.MQMIError) as refused:
-        pcf.MQCMD_RESET_Q_STATS({2016: b"*"})
+        pcf.MQCMD_ARCHIVE_LOG({})
     assert refused.value.reason == f.MQRCCF_CFH_COMMAND_ERROR
