@@ -26,6 +26,7 @@ from commands.config.home import Home
 from commands.options.queue_manager import queue_manager_to_read
 from commands.options.replays import importing
 from commands.options.verb import verb
+from commands.qmgr.store import QueueManagerStore
 from commands.terminal.console import Console
 from commands.terminal.counted import counted
 from rfh2.distribution import VERSION, how_to_install
@@ -284,5 +285,6 @@ def command(console: Console, qmgr: str, home: Home, captures: Path | None) -> N
     """
     with importing(_MISSING):
         made = server(Tools(home, qmgr, captures))
+    QueueManagerStore.open(home, qmgr).close()  # one that is missing is said now
     console.say(f"queue manager {qmgr}: tools for an assistant on standard input and output")
     asyncio.run(made.run_stdio_async())

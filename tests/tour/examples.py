@@ -121,6 +121,7 @@ PROVOKED = {
     **{f"estate {verb}": {2: f"qpubsub estate {verb} missing/"} for verb in _ESTATE},
     "inspect": {2: "qpubsub inspect --at 12 missing.jsonl"},
     "extract": {2: "qpubsub extract -m QM9"},
+    "mcp": {2: "qpubsub mcp -m QM9"},
     "apply": {2: "qpubsub apply -m QM1 nowhere"},
     "verify": {2: "qpubsub verify -m QM1 nowhere"},
 }
@@ -130,7 +131,7 @@ PROVOKED = {
 UNSEEN = {
     "stop": {0},
     "export": {1},
-    "mcp": {1, 2},
+    "mcp": {1},
     "sub": {0, 1, 2},
     "capture": {0},
     "generate": {1},

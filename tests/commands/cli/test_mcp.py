@@ -67,6 +67,11 @@ CALLS: list[tuple[str, dict[str, Any], str, str]] = [
 ]
 
 
+def test_a_queue_manager_that_is_missing_is_said_at_start(tmp_path: Path) -> None:
+    ran = run("mcp", "-m", "QM9", "--home", str(tmp_path))
+    assert (ran.code, "QM9 does not exist" in ran.talk) == (2, True)
+
+
 @pytest.mark.slow
 def test_an_assistant_uses_every_tool_and_prompt(tmp_path: Path) -> None:
     filled(tmp_path)
