@@ -9,6 +9,7 @@ from .broker.exit_values import (
 )
 from .broker.outcome import Arrival as Arrival, Outcome as Outcome
 from .broker.puts import Put as Put, PutKind as PutKind
+from .client.asynchronous import connect_async as connect_async
 from .client.errors import MqError as MqError
 from .client.queue_manager import connect as connect
 from .headers.registry import parse as parse
