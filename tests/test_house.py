@@ -35,6 +35,7 @@ EDGE = (
     "commands/client/queue_manager.py",
     "commands/client/places.py",
     "commands/client/pcf.py",
+    "commands/client/asynchronous.py",
     "commands/replay/spark",
     "commands/replay/step/index_file.py",
     "commands/listener/",

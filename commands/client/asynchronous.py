@@ -1,4 +1,4 @@
-"""A queue manager for programs with asyncio: other tasks do not wait for the calls of ``commands.client.queue_manager``.
+"""A queue manager for programs with asyncio: other tasks do not wait for calls of ``commands.client.queue_manager``.
 
     async with await connect_async("mq://app@host:1414/QM1?channel=APP.SVRCONN", password="...") as qmgr:
         orders = qmgr.queue("ORDERS")
