@@ -37,7 +37,9 @@ _PAUSE_S: Final = 0.5
 )
 @replay_options(both_versions=True, on_spark=False)
 @click.option(
-    "--follow", is_flag=True, help="Do not end with the file, which is JSON Lines; wait for more. Ctrl-C ends it."
+    "--follow",
+    is_flag=True,
+    help="Do not end with FILE, which is JSON Lines, or the directory of a capture; wait for more. Ctrl-C ends it.",
 )
 @click.option(
     "--idle",
@@ -90,7 +92,7 @@ def command(
     with Ctrl-C, the report says what was compared.
     """
     if follow and len(options.files) != 1:
-        raise click.UsageError("--follow needs one FILE")
+        raise click.UsageError("--follow needs one FILE or directory")
     if idle_s is not None and not follow:
         raise click.UsageError("--idle goes with --follow")
     gate = None if fail_on is None else read_gate(fail_on)
@@ -134,7 +136,7 @@ def _tell(console: Console, found: Iterator[PutDifference], tell: Callable[[str]
 
 
 class _Following:
-    """The messages of a file of JSON Lines that grows."""
+    """The messages of a file of JSON Lines that grows, or of a directory that gets such files from ``capture``."""
 
     def __init__(self, console: Console, path: Path, idle_s: float | None) -> None:
         self._console, self._path, self._idle_s = console, path, idle_s
@@ -145,18 +147,44 @@ class _Following:
         return work(self._messages())
 
     def _messages(self) -> Iterator[CapturedMessage]:
-        with self._path.open(encoding="utf-8") as file:
-            number, whole, last = 0, "", time.monotonic()
-            while True:
-                whole += file.readline()
-                if not whole.endswith("\n"):
-                    if self._idle_s is not None and time.monotonic() - last >= self._idle_s:
-                        return
-                    time.sleep(_PAUSE_S if self._idle_s is None else min(_PAUSE_S, self._idle_s))
-                    continue
-                number, line, whole, last = number + 1, whole, "", time.monotonic()
-                try:
-                    yield CapturedMessage.model_validate_json(line)
-                except ValidationError as error:
-                    self.problems += 1
-                    self._console.warn(f"{self._path}, line {number}: {error.errors()[0]['msg']}")
+        last = time.monotonic()
+        for found in _files(self._path) if self._path.is_dir() else _lines(self._path, is_whole=False):
+            if found is None:
+                if self._idle_s is not None and time.monotonic() - last >= self._idle_s:
+                    return
+                time.sleep(_PAUSE_S if self._idle_s is None else min(_PAUSE_S, self._idle_s))
+                continue
+            where, line = found
+            last = time.monotonic()
+            try:
+                yield CapturedMessage.model_validate_json(line)
+            except ValidationError as error:
+                self.problems += 1
+                self._console.warn(f"{where}: {error.errors()[0]['msg']}")
+
+
+def _files(directory: Path) -> Iterator[tuple[str, str] | None]:
+    """The lines of its files in the order of their names; None where there are no more as yet. A file is whole when it
+    has its name."""
+    done: set[Path] = set()
+    while True:
+        for path in sorted(set(directory.glob("[!.]*.jsonl")) - done):
+            yield from _lines(path, is_whole=True)
+            done.add(path)
+        yield None
+
+
+def _lines(path: Path, *, is_whole: bool) -> Iterator[tuple[str, str] | None]:
+    """Each line with its place; None where there are no more as yet."""
+    with path.open(encoding="utf-8") as file:
+        number, line = 0, ""
+        while True:
+            line += file.readline()
+            if line.endswith("\n"):
+                number += 1
+                yield f"{path}, line {number}", line
+                line = ""
+            elif is_whole:
+                return
+            else:
+                yield None

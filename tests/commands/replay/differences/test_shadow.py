@@ -159,6 +159,25 @@ def test_a_capture_that_grows_is_followed(tmp_path: Path) -> None:
     assert (ran.code, found["messages"], found["same"]) == (0, len(messages), 2), ran.talk
 
 
+def test_a_directory_that_gets_files_is_followed(tmp_path: Path) -> None:
+    """As ``capture --follow`` writes them: whole, when they have their names."""
+    lines = [f"{each.model_dump_json()}\n" for each in _delivered("v6", capture(reg("t"), pub("t"), pub("t")))]
+    (tmp_path / ".capture-000003.jsonl.partial").write_text("half")
+    (tmp_path / "capture-000001.jsonl").write_text("".join(lines[:2]))
+
+    def write() -> None:
+        time.sleep(0.05)
+        (tmp_path / ".new").write_text("".join(lines[2:]))
+        (tmp_path / ".new").rename(tmp_path / "capture-000002.jsonl")
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    ran = run("shadow", "--follow", "--idle", "5", str(tmp_path), "--json")
+    writer.join()
+    found = json.loads(ran.out)
+    assert (ran.code, found["messages"], found["same"]) == (0, len(lines), 2), ran.talk
+
+
 def test_the_page_of_a_shadow_without_a_difference() -> None:
     shadow, _ = shadowed(traffic(20))
     text = page(shadow.report(), shadow.judged(), "c.jsonl")
