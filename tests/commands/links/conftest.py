@@ -21,3 +21,12 @@ def _no_pump_waits_long(monkeypatch: pytest.MonkeyPatch) -> None:
 def kind(request: pytest.FixtureRequest) -> str:
     """How a queue manager is reached: by IBM's library, which has a stand-in, or by the client, at a listener."""
     return str(request.param)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What a queue keeps from the bridge is the bridge's matter, however it is reached: by ``mq`` it is tried at night,
+    but for what a listener alone decides."""
+    for item in items:
+        params = getattr(getattr(item, "callspec", None), "params", {})
+        if item.path.name == "test_mq_owed.py" and params.get("kind") == "mq" and "full" not in item.name:
+            item.add_marker(pytest.mark.nightly)
