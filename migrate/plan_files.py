@@ -35,7 +35,8 @@ from commands.broker.objects import (
 )
 from commands.mqsc import attributes as mqsc_kinds
 from commands.mqsc.attributes import ObjectKind
-from commands.mqsc.script import NoMqscFormError, Word, comment, quoted, statement
+from commands.mqsc.export import authority_lines, changed
+from commands.mqsc.script import NoMqscFormError, comment, quoted, statement
 from migrate.acl import FILE_NAME
 from migrate.checklist import checklist
 from migrate.contents import Content, Spool, encoded_lines
@@ -43,7 +44,7 @@ from migrate.ledger import Fate, Reason, Severity, Verdict
 from migrate.legacy_state import Key
 from migrate.marker import is_marker
 from migrate.plan import KeepRetained, MigrationPlan, Store, Tool
-from migrate.planned_state import FILE_NAME as PLANNED, in_script, planned_lines
+from migrate.planned_state import FILE_NAME as PLANNED, planned_lines
 from migrate.publications import is_retain_command, published_again
 from migrate.subscription_files import Defined, FileNote, Keyed, Trial, subscriptions
 from migrate.target import Target
@@ -137,23 +138,15 @@ def plan_files(plan: MigrationPlan, target: Target) -> PlanFiles:
 def definition_lines(definition: object) -> list[str]:
     """DEFINE of a queue, topic object or namelist with all that differs from the defaults."""
     kind, base = _kind(definition)
-    given = _differing(kind, definition, base, always="TOPICSTR")
+    given = changed(kind.attributes, definition, base, always="TOPICSTR")
     return statement(f"DEFINE {kind.word}({quoted(_name(definition))})", given)
 
 
 def alteration_lines(before: object, after: object) -> list[str]:
     """ALTER of the same with what has changed; nothing where nothing has."""
     kind, _ = _kind(after)
-    given = _differing(kind, after, before)
+    given = list(changed(kind.attributes, after, before))
     return statement(f"ALTER {kind.word}({quoted(_name(after))})", given) if given else []
-
-
-def _differing(kind: ObjectKind, one: object, other: object, always: str = "") -> list[tuple[str, str | int]]:
-    return [
-        (attribute.keyword, in_script(attribute, attribute.kind.show(getattr(one, attribute.field))))
-        for attribute in kind.attributes
-        if attribute.keyword == always or getattr(one, attribute.field) != getattr(other, attribute.field)
-    ]
 
 
 def _name(definition: object) -> str:
@@ -222,8 +215,8 @@ def _qmgr(plan: MigrationPlan, before: QueueManager, *, only_mode: bool) -> Iter
     """ALTER QMGR: PSMODE, which comes last, or everything else."""
     for step in plan.steps:
         if isinstance(step, Store) and isinstance(step.definition, QueueManager):
-            changed = _differing(mqsc_kinds.QMGR, step.definition, before)
-            given = [(word, value) for word, value in changed if (word == "PSMODE") == only_mode]
+            settings = changed(mqsc_kinds.QMGR.attributes, step.definition, before)
+            given = [(word, value) for word, value in settings if (word == "PSMODE") == only_mode]
             if given:
                 yield from statement("ALTER QMGR", given)
 
@@ -238,12 +231,8 @@ def _authrec(plan: MigrationPlan, notes: list[FileNote]) -> Iterator[str]:
     for record in _records(plan):
         if not record.authorities:
             continue
-        profile = [] if record.object_type == "QMGR" else [("PROFILE", record.profile)]
-        given: list[tuple[str, str | int]] = [*profile, ("OBJTYPE", Word(record.object_type))]
-        given.append((record.entity_type, record.entity))
-        given.append(("AUTHADD", Word(",".join(record.authorities))))
         try:
-            yield from statement("SET AUTHREC", given)
+            yield from authority_lines(record)
         except NoMqscFormError as error:
             yield comment(f"{record.name}: {error}")
             notes.append(FileNote(f"Set authority record {record.name} by hand: {error}"))

@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, TypeVar
 
 from pydantic import ValidationError
 
-from commands.broker.attribute_kinds import Attribute, Choice, Number, Shown
+from commands.broker.attribute_kinds import Attribute, Shown
 from commands.broker.objects import (
     AliasQueue,
     AuthorityRecord,
@@ -29,7 +29,7 @@ from commands.broker.subscription_attributes import in_scripts
 from commands.mqsc import attributes as mqsc_kinds
 from commands.mqsc.attributes import ObjectKind
 from commands.mqsc.equivalents import OperationContext, attributes as sub_attributes
-from commands.mqsc.script import NoMqscFormError, Word, quoted
+from commands.mqsc.script import NoMqscFormError
 from migrate.legacy_state import Frozen
 from migrate.marker import is_marker
 from migrate.plan import AddSubscription, KeepRetained, MigrationPlan, Phase, Store
@@ -41,7 +41,6 @@ FILE_NAME: Final = "planned.jsonl"
 FORMAT: Final = "qpubsub-planned-state"
 
 # The value that stands for none.
-_BLANK: Final = "' '"
 M = TypeVar("M", bound=Frozen)
 Kind = Literal["QMGR", "QUEUE", "TOPIC", "NAMELIST", "AUTHREC", "SUB", "RETAINED"]
 
@@ -241,16 +240,6 @@ def _differing(kind: ObjectKind, one: object, other: object) -> dict[str, Any]:
 
 def _shown(attribute: Attribute, definition: object) -> Shown:
     return attribute.kind.show(getattr(definition, attribute.field))
-
-
-def in_script(attribute: Attribute | None, shown: Shown) -> str | int:
-    """What DISPLAY shows of *attribute*, as a value of a command in a script. Raises NoMqscFormError."""
-    if isinstance(shown, tuple):
-        return Word(", ".join(quoted(name) for name in shown) or _BLANK)
-    if isinstance(shown, int):
-        return shown
-    is_word = attribute is not None and isinstance(attribute.kind, Choice | Number)
-    return Word(shown) if is_word else shown or Word(_BLANK)
 
 
 def _defaults(kind: ObjectKind, definition: object) -> dict[str, Shown]:

@@ -116,7 +116,7 @@ class QueueManager:
         try:
             yield Queue(self, made.queue)
         finally:
-            await self.do(partial(made.__exit__))
+            await self.do(made.__exit__)
 
     async def pcf(self, command: int, parameters: Mapping[int, pcf.Value] | None = None) -> list[dict[int, Any]]:
         """A command of administration: the parameters of each response."""

@@ -7,9 +7,11 @@ Not in it: messages, retained publications, dynamic queues, expired subscription
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
-from typing import Any, Final
+from functools import partial
+from itertools import chain
+from typing import Final
 
 from commands.broker.attribute_kinds import Attribute, Choice, Number, Shown, shown
 from commands.broker.objects import PREDEFINED, AuthorityRecord, LocalQueue, Objects, QueueManager
@@ -33,6 +35,7 @@ from commands.mqsc.script import NoMqscFormError, Word, comment, quoted, stateme
 from streams.operations import Subscribe
 from streams.subscriptions import Subscription
 
+_BLANK: Final = "' '"
 # What another object names comes before that.
 _BEFORE_QMGR: Final = (AUTHINFO,)
 _BEHIND_IT: Final = (NAMELIST, QLOCAL, QMODEL, QALIAS, TOPIC, CHANNEL, SERVER_CHANNEL, LISTENER)
@@ -44,24 +47,25 @@ def exported(objects: Objects, subscriptions: Iterable[Subscription], now: datet
     yield comment(f"Definitions of queue manager {objects.qmgr.name}, {now:%Y-%m-%d %H:%M:%S} UTC")
     for family in _BEFORE_QMGR:
         yield from _family(family, objects, new)
-    settings = list(_changed(QMGR.attributes, objects.qmgr, new.qmgr))
+    settings = list(changed(QMGR.attributes, objects.qmgr, new.qmgr))
     if settings:
-        yield from _safely("QMGR", "ALTER QMGR", settings)
+        yield from _safely("QMGR", partial(statement, "ALTER QMGR", settings))
     for family in _BEHIND_IT:
         yield from _family(family, objects, new)
     there = {record.name: record for record in new.channel_records}
     for record in sorted(objects.channel_records, key=lambda each: each.name):
         if there.get(record.name) != record:
             row = row_of(record)
-            rule = [
-                (each.keyword, _written(each, row[each.keyword]))
+            given = (
+                (each.keyword, in_script(each, row[each.keyword]))
                 for each in CHLAUTH.attributes
                 if row.get(each.keyword)
-            ]
+            )
+            rule = chain(given, [("ACTION", Word("REPLACE"))])
             head = f"SET CHLAUTH({quoted(record.profile)})"
-            yield from _safely(f"CHLAUTH({record.profile})", head, [*rule, ("ACTION", Word("REPLACE"))])
+            yield from _safely(f"CHLAUTH({record.profile})", partial(statement, head, rule))
     for _, authority in sorted(objects.authorities.items()):
-        yield from _authority(authority)
+        yield from _safely(f"AUTHREC({authority.name})", partial(authority_lines, authority))
     context = OperationContext(objects.qmgr.name, now)
     for subscription in sorted(subscriptions, key=lambda each: (each.created, each.sub_id)):
         if subscription.temporary or (subscription.expires_at is not None and subscription.expires_at <= now):
@@ -81,42 +85,44 @@ def _family(family: ObjectFamily, objects: Objects, new: Objects) -> Iterator[st
             continue
         by_default = family.make(name) if name == family.template else family.existing(objects, family.template)
         by_default = family.make(name) if by_default is None else by_default
-        settings = list(_changed(family.kind.attributes, definition, by_default, family.required[0]))
-        head = f"DEFINE {family.kind.word}({quoted(name)})"
-        yield from _safely(f"{family.kind.word}({name})", head, [*settings, ("REPLACE", None)])
+        settings = changed(family.kind.attributes, definition, by_default, family.required[0])
+        head = f"DEFINE {family.kind.word}({quoted(name)}) REPLACE"
+        yield from _safely(f"{family.kind.word}({name})", partial(statement, head, settings))
 
 
-def _changed(
-    attributes: Iterable[Attribute], definition: Any, by_default: Any, required: str = ""
+def changed(
+    attributes: Iterable[Attribute], definition: object, by_default: object, always: str = ""
 ) -> Iterator[tuple[str, str | int]]:
+    """The attributes of *definition* that differ, and the one that is given *always*, as a script has them.
+
+    Raises NoMqscFormError.
+    """
     for each in attributes:
-        if each.keyword == required or getattr(definition, each.field) != getattr(by_default, each.field):
-            yield each.keyword, _written(each, shown(definition, each))
+        if each.keyword == always or getattr(definition, each.field) != getattr(by_default, each.field):
+            yield each.keyword, in_script(each, shown(definition, each))
 
 
-def _written(attribute: Attribute, value: Shown) -> str | int:
-    """The value as a script has it."""
+def in_script(attribute: Attribute | None, value: Shown) -> str | int:
+    """What DISPLAY shows of *attribute*, as a value of a command in a script. Raises NoMqscFormError."""
     if isinstance(value, tuple):
-        return Word(",".join(quoted(each) for each in value) or "' '")
-    if isinstance(attribute.kind, Choice | Number):
-        return Word(str(value))
-    return value
+        return Word(", ".join(quoted(name) for name in value) or _BLANK)
+    if isinstance(value, int):
+        return value
+    is_word = attribute is not None and isinstance(attribute.kind, Choice | Number)
+    return Word(value) if is_word else value or Word(_BLANK)
 
 
-def _safely(name: str, head: str, settings: Iterable[tuple[str, str | int | None]]) -> Iterator[str]:
-    """One command; a comment where MQSC cannot say it."""
-    given = list(settings)
-    words = [word for word, value in given if value is None]
-    valued = [(word, value) for word, value in given if value is not None]
-    try:
-        lines = statement(" ".join((head, *words)), valued)
-    except NoMqscFormError as error:
-        lines = [comment(f"{name}: {error}")]
-    yield from lines
-
-
-def _authority(record: AuthorityRecord) -> Iterator[str]:
+def authority_lines(record: AuthorityRecord) -> list[str]:
+    """SET AUTHREC that grants what *record* grants. Raises NoMqscFormError."""
     granted = Word(",".join(record.authorities) or "NONE")
     profile = [] if record.object_type == "QMGR" else [("PROFILE", record.profile)]
     given = [*profile, ("OBJTYPE", Word(record.object_type)), (record.entity_type, record.entity), ("AUTHADD", granted)]
-    yield from _safely(f"AUTHREC({record.name})", "SET AUTHREC", given)
+    return statement("SET AUTHREC", given)
+
+
+def _safely(name: str, made: Callable[[], list[str]]) -> list[str]:
+    """The lines of a command; a comment where MQSC cannot say it."""
+    try:
+        return made()
+    except NoMqscFormError as error:
+        return [comment(f"{name}: {error}")]

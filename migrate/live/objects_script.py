@@ -12,10 +12,11 @@ from typing import Final
 from commands.broker.objects import TEMPORARY
 from commands.mqsc import attributes as mqsc_kinds
 from commands.mqsc.attributes import ObjectKind
+from commands.mqsc.export import in_script
 from commands.mqsc.script import Attribute, NoMqscFormError, Word, comment, keyword, statement
 from migrate.live.administrator import Row
 from migrate.live.snapshot import LiveState, names, text, word
-from migrate.planned_state import Kind, in_script
+from migrate.planned_state import Kind
 from migrate.target import Target
 
 KINDS: Final[tuple[Kind, ...]] = ("QMGR", "QUEUE", "TOPIC", "NAMELIST", "AUTHREC", "SUB")

@@ -27,6 +27,7 @@ from commands.qmgr.store.messages import (
     browse_queue,
     check,
     message_of,
+    promised_to,
     queue_depth,
 )
 from commands.qmgr.store.port import StoredMessage
@@ -44,9 +45,6 @@ from rfh2.mqi_constants import (
 from rfh2.mqmd import Mqmd
 
 _COUNT_BACKOUT: Final = "UPDATE messages SET backout_count = backout_count + 1 WHERE seq = ?"
-_PROMISED: Final = """SELECT count(*) FROM messages WHERE queue >= 'put ' AND queue < 'put!'
-    AND substr(queue, length(queue) - length(:queue)) = ' ' || :queue"""
-"""What is on lanes of units of work (``uncommitted``) for a queue."""
 _AHEAD: Final = 128
 
 
@@ -405,8 +403,7 @@ class MessageTable:
         count = self._depths.get(name)
         if count is None:
             # MAXDEPTH counts what units of work of programs have put and not committed, too.
-            ((promised,),) = self._connection.execute(_PROMISED, {"queue": name}).fetchall()
-            count = self._depths[name] = self._depth(name) + promised
+            count = self._depths[name] = self._depth(name) + promised_to(self._connection, name)
         return count
 
     def _next(self) -> int:

@@ -77,6 +77,10 @@ _PAGE: Final = 256
 
 _KEYS = """SELECT rank, seq FROM messages WHERE queue = ? AND (rank, seq) > (?, ?) ORDER BY rank, seq LIMIT ?"""
 
+PUT_LANE: Final = "put"
+"""Lanes of what units of work have put are called so; then come the owner's words and the queue."""
+_PROMISED: Final = f"""SELECT count(*) FROM messages WHERE queue >= '{PUT_LANE} ' AND queue < '{PUT_LANE}!'
+    AND substr(queue, length(queue) - length(:queue)) = ' ' || :queue"""
 _DEPTH = """SELECT (SELECT count(*) FROM messages WHERE queue = :queue)
     - (SELECT count(*) FROM messages WHERE expires_at <= :now AND queue = :queue)"""
 
@@ -129,6 +133,12 @@ def browse_queue(database: Database, queue: str, now_us: int) -> Iterator[Stored
             after = keys[-1]
     except FAILURES as error:
         raise database.translated(error) from error
+
+
+def promised_to(connection: Connection, queue: str) -> int:
+    """How many messages are on lanes of units of work for a queue (``uncommitted``)."""
+    (count,) = connection.execute(_PROMISED, {"queue": queue}).fetchone()
+    return int(count)
 
 
 def queue_depth(connection: Connection, queue: str, now_us: int) -> int:

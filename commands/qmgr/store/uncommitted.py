@@ -30,11 +30,11 @@ from commands.broker.descriptor import HIGHEST_PRIORITY, reports_expiration
 from commands.broker.state import to_microseconds
 from commands.qmgr.store.database import FAILURES, Database
 from commands.qmgr.store.message_table import MessageTable
-from commands.qmgr.store.messages import ALL_COLUMNS, BODY, EXPIRES_AT, QUEUE, SEQ, MessageRow, check
+from commands.qmgr.store.messages import ALL_COLUMNS, BODY, EXPIRES_AT, PUT_LANE, QUEUE, SEQ, MessageRow, check
 from commands.qmgr.store.write_buffer import WriteBuffer
 
 _GOT: Final = "got {} "
-_PUT: Final = "put {} "
+_PUT: Final = f"{PUT_LANE} {{}} "
 _DEFERRED: Final = "deferred {} "
 # Where the ids stand in the descriptor, counted from 1 (wire formats, section 1).
 ID_CONDITIONS: Final = {
