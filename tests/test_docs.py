@@ -95,6 +95,7 @@ _DARK = re.compile(
 )
 
 
+@pytest.mark.nightly
 def test_what_a_user_reads_is_said_plainly() -> None:
     """Strings of the program, but docstrings: "is not a" for "is no", and no dark words."""
     dark = []
