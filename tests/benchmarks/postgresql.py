@@ -2,8 +2,9 @@
 
     python -m tests.benchmarks.postgresql [--messages 4000] [--rounds 3]
 
-Bare: for each batch the row of the state is locked, the messages are read 128 at a time, deleted with one statement,
-and what the subscribers get is copied to the table; then the counters, the state and COMMIT.
+Bare: for each batch of 1,000, as many as the processor commits, the row of the state is locked, the messages are read
+128 at a time and deleted with one statement, and what the subscribers get is copied to the table in one go; then the
+counters, the state and COMMIT.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from commands.broker.objects import QueueManager
 from commands.qmgr.processor import BATCH, Processor
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.counters import _ADD_QUEUE, _ADD_SUBSCRIPTION, _ADD_TOPIC
-from commands.qmgr.store.messages import DELETE_MESSAGE, FIRST_SHORT_MESSAGES, INSERT_MESSAGE
+from commands.qmgr.store.messages import BEFORE_ALL, DELETE_MESSAGE, INSERT_MESSAGE, NEXT_SHORT_MESSAGES
 from tests.commands.qmgr.test_dynamic_queues import CONTROL, STREAM, send
 from tests.postgresql import empty, postgresql_server
 
@@ -54,32 +55,30 @@ def bare(store: QueueManagerStore, subscribers: int) -> None:
     sub_ids = [sub_id for (sub_id,) in execute("SELECT sub_id FROM subscriptions").fetchall()]
     while True:
         database.begin()
-        done = 0
+        place = BEFORE_ALL
         taken: list[tuple[int]] = []
         put = []
-        for _ in range(BATCH // _AHEAD):
-            if taken:
-                database.write("", DELETE_MESSAGE, taken)
-                taken = []
-            after = execute(FIRST_SHORT_MESSAGES, (STREAM, _AHEAD)).fetchall()
+        while len(taken) < BATCH:
+            after = execute(NEXT_SHORT_MESSAGES, (STREAM, *place, min(_AHEAD, BATCH - len(taken)))).fetchall()
             for seq, _, rank, at, user, persistent, expires_at, md, body, _ in after:
                 taken.append((seq,))
+                place = rank, seq
                 for subscriber in range(subscribers):
                     numbers += 1
                     put.append((numbers, f"Q{subscriber}", rank, at, user, persistent, expires_at, md, body, 0))
-            done += len(after)
-            if len(after) < _AHEAD:
+            if not after:
                 break
+        done = len(taken)
         if not done:
             database.rollback()
             return
-        database.write("", DELETE_MESSAGE, taken)
-        database.write("", INSERT_MESSAGE, put)
+        database.write(DELETE_MESSAGE, taken)
+        database.write(INSERT_MESSAGE, put)
         database.reached("messages", numbers)
-        database.connection.executemany(_ADD_TOPIC, [("a", done, now)])
-        database.connection.executemany(_ADD_SUBSCRIPTION, [(each, done, now, 0, 0) for each in sub_ids])
+        database.write(_ADD_TOPIC, [("a", done, now)])
+        database.write(_ADD_SUBSCRIPTION, [(each, done, now, 0, 0) for each in sub_ids])
         queues = [(f"Q{n}", done, now, 0, None) for n in range(subscribers)]
-        database.connection.executemany(_ADD_QUEUE, [(STREAM, 0, None, done, now), *queues])
+        database.write(_ADD_QUEUE, [(STREAM, 0, None, done, now), *queues])
         database.commit()
 
 

@@ -19,9 +19,11 @@ from commands.headers.put_to_topic import publish_command
 from commands.qmgr.store.counters import Counters
 from commands.qmgr.store.definitions import QueueDefinitions
 from commands.qmgr.store.messages import (
+    BEFORE_ALL,
     BODY,
     BODY_OF_MESSAGE,
-    FIRST_SHORT_MESSAGES,
+    NEXT_SHORT_MESSAGES,
+    RANK,
     SEQ,
     MessageRow,
     browse_queue,
@@ -45,24 +47,26 @@ from rfh2.mqi_constants import (
 from rfh2.mqmd import Mqmd
 
 _COUNT_BACKOUT: Final = "UPDATE messages SET backout_count = backout_count + 1 WHERE seq = ?"
-_AHEAD: Final = 128
+_AHEAD: Final = 256
 
 
 class ReadAhead:
     """The first messages of queues, in queue order: priority descending, then arrival; until a unit of work ends.
 
     No other process gets or puts while that is open. The first look at a queue reads one message, for a caller that
-    needs no more. Each further look reads eight times as many, so that a deep queue needs one statement for many
-    messages, and a caller that needs some does not read many. Long bodies are read only when their message is taken. A
-    put to the queue may have to come before all of these: then they are read again.
+    needs no more. Each further look reads sixteen times as many behind these, so that a deep queue needs one statement
+    for many messages, and a caller that needs some does not read many; what was taken need not be written before that.
+    Long bodies are read only when their message is taken. A put to the queue may have to come before all of these: then
+    they are read again.
     """
 
-    __slots__ = ("_database", "_limits", "_pending", "_whole", "rows")
+    __slots__ = ("_database", "_looked", "_pending", "_whole", "rows")
 
     def __init__(self, pending: WriteBuffer) -> None:
         self._database, self._pending = pending.database, pending
         self.rows: dict[str, list[MessageRow]] = {}  # by queue; the last one is its first
-        self._limits: dict[str, int] = {}  # how many messages the last look at a queue was for
+        # How many messages the last look at a queue was for, and the place of the last one that it found.
+        self._looked: dict[str, tuple[int, tuple[int, int]]] = {}
         self._whole: set[str] = set()  # queues with nothing behind what is in rows
 
     def first(self, queue: str) -> int | None:
@@ -72,7 +76,12 @@ class ReadAhead:
             return ahead[-1][SEQ]
         if queue in self._whole:
             return None
-        ahead = self._look(queue, 1 if ahead is None else min(8 * self._limits[queue], _AHEAD))
+        if ahead is None:
+            self._pending.settle_messages()
+            ahead = self._look(queue, 1, BEFORE_ALL)
+        else:
+            limit, after = self._looked[queue]
+            ahead = self._look(queue, min(16 * limit, _AHEAD), after)
         return ahead[-1][SEQ] if ahead else None
 
     def first_of(self, queues: Sequence[str]) -> str | None:
@@ -125,13 +134,15 @@ class ReadAhead:
         self.rows.clear()
         self._whole.clear()
 
-    def _look(self, queue: str, limit: int) -> list[MessageRow]:
-        self._pending.settle_messages()
-        rows: list[MessageRow] = self._database.connection.execute(FIRST_SHORT_MESSAGES, (queue, limit)).fetchall()
+    def _look(self, queue: str, limit: int, after: tuple[int, int]) -> list[MessageRow]:
+        values = (queue, *after, limit)
+        rows: list[MessageRow] = self._database.connection.execute(NEXT_SHORT_MESSAGES, values).fetchall()
         for row in rows:
             check(self._database, row)
+        if rows:
+            after = rows[-1][RANK], rows[-1][SEQ]
         rows.reverse()
-        self.rows[queue], self._limits[queue] = rows, limit
+        self.rows[queue], self._looked[queue] = rows, (limit, after)
         if len(rows) < limit:
             self._whole.add(queue)
         return rows
@@ -393,7 +404,7 @@ class MessageTable:
 
     def count_backouts(self, seqs: Sequence[int]) -> None:
         """Note that the gets of these messages, which are on their queues again, were backed out."""
-        self._connection.executemany(_COUNT_BACKOUT, [(seq,) for seq in seqs])
+        self._database.write(_COUNT_BACKOUT, [(seq,) for seq in seqs])
 
     def _depth(self, name: str) -> int:
         self._pending.settle()

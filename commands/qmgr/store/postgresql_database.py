@@ -19,9 +19,9 @@ import logging
 import os
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
@@ -45,8 +45,11 @@ from rfh2.errors import StoreError, system_words
 try:
     import psycopg
     from psycopg import pq, sql
+    from psycopg.copy import LibpqWriter
+    from psycopg.generators import fetch_many
     from psycopg.types.numeric import Int8BinaryDumper
     from psycopg.types.string import BytesBinaryDumper, StrBinaryDumper
+    from psycopg.waiting import Ready, Wait
 except ImportError as missing:
     raise StoreError(f"a home in PostgreSQL needs the package psycopg: {how_to_install('postgresql')}") from missing
 
@@ -76,6 +79,8 @@ _WAIT: Final = """UPDATE state SET waiting = 1
 # Waits that are short are not worth a write; and one that nobody ends looks all the same.
 _LISTENS_FROM_S: Final = 0.005
 _LOOKS_EACH_S: Final = 1.0
+# How long a unit of work may go on before it learns that somebody waits for its end.
+_LEARNS_AFTER_S: Final = 0.05
 _WRITE_WRITER: Final = """INSERT INTO writers (name, unit) VALUES (?, ?)
     ON CONFLICT (name) DO UPDATE SET unit = excluded.unit"""
 _AWAITED: Final = """SELECT EXISTS (SELECT 1 FROM pg_locks
@@ -146,42 +151,121 @@ def _failure(error: psycopg.Error) -> EngineError:
 
 
 class _Connection:
-    """A session of psycopg's, for statements as the store has them."""
+    """A session of psycopg's, for statements as the store has them.
+
+    in_transaction: as ``Connection`` says, as far as the server has told. What nobody waits for (``later``) goes to the
+    server with the next statement, in one round trip; its failure is that one's, and ends the transaction.
+    """
 
     def __init__(self, session: psycopg.Connection[Any]) -> None:
-        self.session = session
+        self.begin_session(session)
 
-    @property
-    def in_transaction(self) -> bool:
-        return self.session.pgconn.transaction_status == pq.TransactionStatus.INTRANS
+    def begin_session(self, session: psycopg.Connection[Any]) -> None:
+        """Work with another session; nothing is open in it."""
+        self.session = session
+        self.in_transaction = self._is_copying = False
+        self._later: list[Callable[[], object]] = []
 
     def execute(self, statement: str, values: Values = (), /) -> Cursor:
         text, names = _translated(statement)
-        cursor = psycopg.RawCursor(self.session)
-        cursor.format = pq.Format.BINARY
+        cursor = self._cursor()
         given = [values[name] for name in names] if isinstance(values, Mapping) else values
-        try:
-            return cursor.execute(text, given, prepare=True)
-        except psycopg.Error as error:
-            raise _failure(error) from error
+        self._send(partial(cursor.execute, text, given, prepare=True))
+        return cursor
 
     def executemany(self, statement: str, rows: Sequence[Sequence[Any]], /) -> Cursor:
         text, _ = _translated(statement)
         cursor = psycopg.RawCursor(self.session)
-        try:
-            cursor.executemany(text, rows)
-        except psycopg.Error as error:
-            raise _failure(error) from error
+        self._send(partial(cursor.executemany, text, rows))
+        return cursor
+
+    def later(self, statement: str, *rows: Sequence[Any]) -> None:
+        """Have *statement* executed with each of *rows* before the next one; in a transaction."""
+        text, _ = _translated(statement)
+        self._later.append(partial(psycopg.RawCursor(self.session).executemany, text, rows))
+
+    def answered_later(self, statement: str) -> psycopg.RawCursor[Any]:
+        """The same; it has a ``pgresult`` once there is an answer."""
+        cursor = self._cursor()
+        self._later.append(partial(cursor.execute, statement, prepare=True))
         return cursor
 
     def copy(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
-        """COPY *rows* into a table."""
+        """COPY *rows* into a table; the server works while this program goes on. In a transaction."""
+        self._send(None)
+        cursor = psycopg.Cursor(self.session)
         try:
-            with psycopg.Cursor(self.session).copy(statement) as copying:
+            with cursor.copy(statement, writer=_UnansweredWriter(cursor)) as copying:
+                self._is_copying = True
                 for row in rows:
                     copying.write_row(row)
-        except psycopg.Error as error:
-            raise _failure(error) from error
+        except BaseException as error:
+            self.in_transaction = self._is_copying = False
+            if isinstance(error, psycopg.Error):
+                raise _failure(error) from error
+            raise
+
+    def forget(self) -> None:
+        """Undo the transaction."""
+        self._later.clear()
+        self.in_transaction = False
+        with suppress(psycopg.Error):
+            self._end_copy()
+
+    def _end_copy(self) -> None:
+        if self._is_copying:
+            self._is_copying = False
+            for result in self.session.wait(fetch_many(self.session.pgconn)):
+                if result.status != pq.ExecStatus.COMMAND_OK:
+                    raise psycopg.errors.error_from_result(result)
+
+    def _cursor(self) -> psycopg.RawCursor[Any]:
+        cursor = psycopg.RawCursor(self.session)
+        cursor.format = pq.Format.BINARY
+        return cursor
+
+    def _send(self, last: Callable[[], object] | None) -> None:
+        later = self._later
+        is_alone = not later and not self._is_copying
+        try:
+            self._end_copy()
+            if later:
+                with self.session.pipeline():
+                    for each in later:
+                        each()
+                    if last is not None:
+                        last()
+            elif last is not None:
+                last()
+        except BaseException as error:
+            # Of what nobody waited for, some may be done: nothing can go on from there.
+            self.in_transaction = is_alone and self._is_in_transaction()
+            if isinstance(error, psycopg.Error):
+                raise _failure(error) from error
+            raise
+        finally:
+            later.clear()
+        self.in_transaction = self._is_in_transaction()
+
+    def _is_in_transaction(self) -> bool:
+        return self.session.pgconn.transaction_status == pq.TransactionStatus.INTRANS
+
+
+class _UnansweredWriter(LibpqWriter):
+    """Of a COPY whose answer is asked for later."""
+
+    def finish(self, exc: BaseException | None = None) -> None:
+        if exc is None:
+            self.connection.wait(self._sent())
+        else:
+            super().finish(exc)
+
+    def _sent(self) -> Generator[Wait, Ready, None]:
+        pgconn = self.connection.pgconn
+        while pgconn.put_copy_end() == 0:
+            yield Wait.W
+        while pgconn.flush() != 0:
+            yield Wait.W
 
 
 class PostgresqlDatabase:
@@ -214,6 +298,7 @@ class PostgresqlDatabase:
         # How many units of work there were at the last look; from which on somebody says when there is one more.
         self._seen = self._listens_from = -1
         self._is_listening = False
+        self._asked: tuple[psycopg.RawCursor[Any], float] | None = None  # whether somebody waits; when
         self._numbers: dict[str, int] = {}
         self._numbers_before: dict[str, int] = {}
         self._idle_s: float | None = None
@@ -257,13 +342,14 @@ class PostgresqlDatabase:
             cursor = self.connection.session.execute(_BEGIN if waits else f"{_BEGIN} NOWAIT")
             cursor.nextset()
             found = cursor.fetchone()
+            self.connection.in_transaction = True
         except psycopg.Error as error:
             failure = _failure(error)
             self.rollback()
             raise failure from error
         if found is None:
             raise StoreDamagedError.unreadable(self.path, "number of the state")
-        self._row = dict(zip(_STATE, map(int, found), strict=True))
+        self._row, self._asked = dict(zip(_STATE, map(int, found), strict=True)), None
         self._numbers = {table: self._row[table] for table in NUMBERED}
         return self._row
 
@@ -278,22 +364,18 @@ class PostgresqlDatabase:
         self.connection.execute(_LOCK_NAME, (_LOCK_CLASS, self._schema))
 
     def commit(self) -> None:
-        row, execute = self._row, self.connection.execute
+        row, later = self._row, self.connection.later
         if row is None:
-            execute("COMMIT")
+            self.connection.execute("COMMIT")
             return
         unit = row["unit"] + 1
-        try:
-            execute(_WRITE_STATE, (unit, *self._numbers.values()))
-            execute(_WRITE_WRITER, (self._writer, unit))
-            if row["waiting"]:
-                execute("SELECT pg_notify(?, '')", (self._schema,))
-        except EngineError:
-            self._row = None
-            raise
+        later(_WRITE_STATE, (unit, *self._numbers.values()))
+        later(_WRITE_WRITER, (self._writer, unit))
+        if row["waiting"]:
+            later("SELECT pg_notify(?, '')", (self._schema,))
         self._row = None
         try:
-            execute("COMMIT")
+            self.connection.execute("COMMIT")
         except EngineError as error:
             if not _is_lost(error) or not self._was_committed(unit, error):
                 raise
@@ -304,7 +386,7 @@ class PostgresqlDatabase:
         deadline = time.monotonic() + self.patience_s
         while True:
             try:
-                self.connection.session = self._connected()
+                self.connection.begin_session(self._connected())
                 # The server may still be at it: whoever has the row is the next one after that.
                 self._begun(waits=True)
                 found = self.connection.execute("SELECT unit FROM writers WHERE name = ?", (self._writer,)).fetchone()
@@ -319,6 +401,7 @@ class PostgresqlDatabase:
     def rollback(self) -> None:
         self._row = None
         session = self.connection.session
+        self.connection.forget()
         if session.broken or session.closed:
             return
         if session.pgconn.transaction_status != pq.TransactionStatus.IDLE:
@@ -329,14 +412,14 @@ class PostgresqlDatabase:
                     raise _failure(error) from error
 
     def savepoint(self) -> None:
-        self.connection.execute("SAVEPOINT part")
+        self.connection.later("SAVEPOINT part", ())
         self._numbers_before = dict(self._numbers)
 
     def end_savepoint(self, *, done: bool) -> None:
         if not done:
             self.connection.execute("ROLLBACK TO part")
             self._numbers = self._numbers_before
-        self.connection.execute("RELEASE part")
+        self.connection.later("RELEASE part", ())
 
     @contextmanager
     def one_moment(self) -> Iterator[None]:
@@ -360,21 +443,21 @@ class PostgresqlDatabase:
         """Connect again where the connection was lost and no unit of work is open. Raises StoreError."""
         session = self.connection.session
         if session.broken or session.closed:
-            self.connection.session = self._connected()
+            self.connection.begin_session(self._connected())
             if self._idle_s is not None:
                 self.require_activity(self._idle_s)
             for number in self._locks:
                 self.connection.execute(_LOCK, (self._lock_class(), number))
 
-    def write(self, many: str, one: str, rows: Sequence[Sequence[Any]]) -> None:
+    def write(self, one: str, rows: Sequence[Sequence[Any]], many: str = "") -> None:
         if len(rows) < _FEW:
-            self.connection.executemany(one, rows)
-        elif one.endswith("= ?"):
-            self.connection.execute(f"{one[:-1]}ANY(?)", ([value for (value,) in rows],))
+            self.connection.later(one, *rows)
+        elif one.endswith("= ?") and one.count("?") == 1:
+            self.connection.later(f"{one[:-1]}ANY(?)", ([value for (value,) in rows],))
         elif inserted := _PLAIN_INSERT.fullmatch(one):
             self.connection.copy(f"COPY {inserted[1]} FROM STDIN (FORMAT BINARY)", rows)
         else:
-            self.connection.executemany(one, rows)
+            self.connection.later(one, *rows)
 
     # What SQLite counts by itself
 
@@ -479,7 +562,21 @@ class PostgresqlDatabase:
         return False
 
     def is_awaited(self) -> bool:
-        return bool(self.connection.execute(_AWAITED).fetchone()[0])
+        """As in ``Database``, as of the last statement: the question goes with the next one.
+
+        Where there was none for some time, the server is asked now.
+        """
+        now = time.monotonic()
+        if self._asked is None:
+            answer = False
+        elif self._asked[0].pgresult is not None:
+            answer = bool(self._asked[0].fetchone()[0])
+        elif now < self._asked[1] + _LEARNS_AFTER_S:
+            return False
+        else:
+            answer = bool(self.connection.execute(_AWAITED).fetchone()[0])
+        self._asked = self.connection.answered_later(_AWAITED), now
+        return answer
 
     # Locks of the session
 

@@ -52,9 +52,11 @@ def _publishing(rows: int) -> str:
 _RETAIN, _RETAIN_MANY = _retaining(1), _retaining(MANY)
 _PUBLISH, _PUBLISH_MANY = _publishing(1), _publishing(MANY)
 
-# The most memory for pending writes; and the size from which a message is written at once, to show if there is space.
+# The most memory for pending writes; the most messages, so few that a server is at work on some of a batch while the
+# next ones are made; and the size from which a message is written at once, to show if there is space.
 _MOST_BYTES: Final = 4 * 1024 * 1024
 _MOST_ROWS: Final = 2_000
+_MOST_MESSAGES: Final = 250
 _LONG_BYTES: Final = 64 * 1024
 
 
@@ -84,12 +86,17 @@ class WriteBuffer:
             _check_text(user)
         put.append(row)
         self._bytes += size_bytes
-        if size_bytes > _LONG_BYTES or self._bytes > _MOST_BYTES or len(put) > _MOST_ROWS:
+        if size_bytes > _LONG_BYTES:
             self.settle()
+        elif self._bytes > _MOST_BYTES or len(put) > _MOST_MESSAGES:
+            self._make_room()
 
     def take(self, seq: int) -> None:
         """A message less."""
-        self._taken.append((seq,))
+        taken = self._taken
+        taken.append((seq,))
+        if len(taken) > _MOST_ROWS:
+            self._make_room()
 
     @property
     def has_messages(self) -> bool:
@@ -131,15 +138,24 @@ class WriteBuffer:
 
     @translate_errors
     def settle_messages(self) -> None:
-        """As ``settle``, for the table of messages alone: what is retained may change often until it is written."""
-        self._settle(messages_alone=True)
+        """Write the messages that are pending, before they are read: what is retained may change often until then.
+
+        Nothing else may be written after it but by ``settle``.
+        """
+        if self.has_messages:
+            self._settle(messages_alone=True)
 
     def settle_if_much(self) -> None:
         """Write all that is pending where it takes much memory."""
         if self._bytes > _MOST_BYTES or len(self._statements) > _MOST_ROWS:
             self.settle()
 
-    def _settle(self, messages_alone: bool) -> None:
+    @translate_errors
+    def _make_room(self) -> None:
+        """Write the messages that take too much memory; those of the open part need not be written where others do."""
+        self._settle(messages_alone=True, part_may_wait=True)
+
+    def _settle(self, messages_alone: bool, part_may_wait: bool = False) -> None:
         connection, part = self.database.connection, self._part
         if not connection.in_transaction:
             return  # of a unit of work that the database has ended
@@ -148,6 +164,9 @@ class WriteBuffer:
             if part is not None:
                 if not self._savepoint:
                     flush(part)
+                    if part_may_wait and any(part[:2]):
+                        self._part = (0, 0, *part[2:])
+                        return
                     self.database.savepoint()
                     self._savepoint = True
                 elif not messages_alone and part != NOTHING:
@@ -176,9 +195,9 @@ class WriteBuffer:
         put, taken, _, _ = self._mark() if mark is None else mark
         # What is put takes the pages that what is taken leaves. No message is both: a get writes what was put before.
         if taken:
-            self.database.write(DELETE_MESSAGES, DELETE_MESSAGE, self._taken[:taken])
+            self.database.write(DELETE_MESSAGE, self._taken[:taken], DELETE_MESSAGES)
         if put:
-            self.database.write(INSERT_MESSAGES, INSERT_MESSAGE, self._put[:put])
+            self.database.write(INSERT_MESSAGE, self._put[:put], INSERT_MESSAGES)
             self.database.reached("messages", self._put[put - 1][SEQ])
             self._bytes -= _size_bytes(self._put[:put], ())
         del self._put[:put], self._taken[:taken]
@@ -190,15 +209,12 @@ class WriteBuffer:
         retained = {statements[n][1][1] for n in last.values()}
         if published:
             rows = [(number, *row) for number, row in self._published[:published] if number in retained]
-            self.database.write(_PUBLISH_MANY, _PUBLISH, rows)
+            self.database.write(_PUBLISH, rows, _PUBLISH_MANY)
             self.database.reached("publications", self._published[published - 1][0])
         lasting = (each for n, each in enumerate(statements) if each[0] is not _RETAIN or last[each[1][0]] == n)
         for statement, group in groupby(lasting, key=itemgetter(0)):
             several = [values for _, values in group]
-            if statement is _RETAIN:
-                self.database.write(_RETAIN_MANY, _RETAIN, several)
-            else:
-                self.database.connection.executemany(statement, several)
+            self.database.write(statement, several, _RETAIN_MANY if statement is _RETAIN else "")
 
     # Parts
 
