@@ -129,6 +129,9 @@ class Database(Protocol):
     def one_moment(self) -> AbstractContextManager[None]:
         """A block in which all reads show one moment; it blocks nobody. No transaction is open."""
 
+    def read_each(self, statement: str, values: Sequence[Sequence[Any]]) -> list[list[Any]]:
+        """The rows that *statement* gives for each of *values*."""
+
     def write(self, one: str, rows: Sequence[Sequence[Any]], many: str = "") -> None:
         """Write *rows* with the statement *one*; or as far as possible with *many*, which takes ``MANY`` rows.
 

@@ -23,8 +23,10 @@ from commands.qmgr.store.messages import (
     BODY,
     BODY_OF_MESSAGE,
     NEXT_SHORT_MESSAGES,
+    QUEUE,
     RANK,
     SEQ,
+    TIME,
     MessageRow,
     browse_queue,
     check,
@@ -77,12 +79,19 @@ class ReadAhead:
         if queue in self._whole:
             return None
         if ahead is None:
-            self._pending.settle_messages()
-            ahead = self._look(queue, 1, BEFORE_ALL)
+            self.look_at_each((queue,))
         else:
             limit, after = self._looked[queue]
-            ahead = self._look(queue, min(16 * limit, _AHEAD), after)
+            self._look((queue,), min(16 * limit, _AHEAD), after)
+        ahead = self.rows[queue]
         return ahead[-1][SEQ] if ahead else None
+
+    def look_at_each(self, queues: Sequence[str]) -> None:
+        """Have the first message of each, where it is not known."""
+        unknown = [queue for queue in queues if queue not in self.rows]
+        if unknown:
+            self._pending.settle_messages()
+            self._look(unknown, 1, BEFORE_ALL)
 
     def first_of(self, queues: Sequence[str]) -> str | None:
         """Of these local queues the one whose first message came before those of the others; None where all are empty.
@@ -134,18 +143,16 @@ class ReadAhead:
         self.rows.clear()
         self._whole.clear()
 
-    def _look(self, queue: str, limit: int, after: tuple[int, int]) -> list[MessageRow]:
-        values = (queue, *after, limit)
-        rows: list[MessageRow] = self._database.connection.execute(NEXT_SHORT_MESSAGES, values).fetchall()
-        for row in rows:
-            check(self._database, row)
-        if rows:
-            after = rows[-1][RANK], rows[-1][SEQ]
-        rows.reverse()
-        self.rows[queue], self._looked[queue] = rows, (limit, after)
-        if len(rows) < limit:
-            self._whole.add(queue)
-        return rows
+    def _look(self, queues: Sequence[str], limit: int, after: tuple[int, int]) -> None:
+        values = [(queue, *after, limit) for queue in queues]
+        for queue, rows in zip(queues, self._database.read_each(NEXT_SHORT_MESSAGES, values), strict=True):
+            for row in rows:
+                check(self._database, row)
+            last = (rows[-1][RANK], rows[-1][SEQ]) if rows else after
+            rows.reverse()
+            self.rows[queue], self._looked[queue] = rows, (limit, last)
+            if len(rows) < limit:
+                self._whole.add(queue)
 
 
 class MessageTable:
@@ -227,9 +234,9 @@ class MessageTable:
         """As in ``Queues``."""
         asked, changes, names = self._asked
         if asked is not queues or changes != self._definitions.changes:
-            found = [self._definitions.find(each) for each in queues]
-            names = [queue.name for queue in found if queue is not None and queue.get_enabled]
+            names = [queue.name for queue in self._definitions.find_each(queues) if queue.get_enabled]
             self._asked = queues, self._definitions.changes, names
+            self._read_ahead.look_at_each(names)
         return self._taken_first(names)
 
     def _taken_first(self, names: Sequence[str]) -> StoredMessage | None:
@@ -308,17 +315,16 @@ class MessageTable:
         body = resolved_body(body, descriptor)
         # FIFO: as if each message had the priority that is the default when it comes; its descriptor keeps its own.
         rank = HIGHEST_PRIORITY - (local.def_priority if local.in_order_of == "FIFO" else arrived.priority)
-        self._add((seq, name, rank, time_us, arrived.user, arrived.persistent, end_us, descriptor, body, 0))
+        self._add([(seq, name, rank, time_us, arrived.user, arrived.persistent, end_us, descriptor, body, 0)])
         return seq
 
     def put_alike(self, puts: Sequence[Outgoing], first: int, time: datetime) -> int:
         """As in ``PutsAlike``."""
-        known, add = self._definitions.queues, self._add
+        known = self._definitions.queues
         time_us = self._time_us(time)
         seq = self._next()
-        count = len(puts)
-        for n in range(first, count):
-            put = puts[n]
+        rows: list[MessageRow] = []
+        for put in puts[first:] if first else puts:
             columns, local, body = put.accepted, known.get(put.queue), put.body
             if (
                 columns is None
@@ -328,26 +334,30 @@ class MessageTable:
                 or local.max_depth < UNLIMITED_DEPTH
                 or local.in_order_of == "FIFO"
             ):
-                return n
+                break
             rank, persistent, user, lifetime_us = columns
             if persistent and local.definition_type == TEMPORARY:
-                return n
+                break
             end_us = None if lifetime_us is None else min(time_us + lifetime_us, LAST_US)
-            add((seq, local.name, rank, time_us, user, persistent, end_us, put.md, body, 0))
+            rows.append((seq, local.name, rank, time_us, user, persistent, end_us, put.md, body, 0))
             seq += 1
-        return count
+        if rows:
+            self._add(rows)
+        return first + len(rows)
 
-    def _add(self, row: MessageRow) -> None:
-        seq, name, _, time_us, _, _, _, _, _, _ = row
-        self._pending.put(row)
-        self.last = seq
-        counters = self._counters
-        counters.put.append(name)
-        counters.put_us.append(time_us)
-        if name in self._read_ahead.rows:
-            self._read_ahead.changed(name)
-        if name in self._depths:
-            self._depths[name] += 1
+    def _add(self, rows: Sequence[MessageRow]) -> None:
+        self._pending.put(rows)
+        self.last = rows[-1][SEQ]
+        names, counters, ahead, depths = [row[QUEUE] for row in rows], self._counters, self._read_ahead, self._depths
+        counters.put += names
+        counters.put_us += [row[TIME] for row in rows]
+        if not ahead.rows.keys().isdisjoint(names):
+            for name in names:
+                ahead.changed(name)
+        if depths:
+            for name in names:
+                if name in depths:
+                    depths[name] += 1
 
     def keep(
         self,
@@ -362,7 +372,7 @@ class MessageTable:
     ) -> None:
         """Put a message as it is where no program can get it, after those that are there."""
         self.last = seq = self._next()
-        self._pending.put((seq, channel, 0, self._time_us(time), user, persistent, expires_at_us, md, body, 0))
+        self._pending.put([(seq, channel, 0, self._time_us(time), user, persistent, expires_at_us, md, body, 0)])
 
     def browse(self, queue: str) -> Iterator[StoredMessage]:
         """As in ``Queues``."""

@@ -15,18 +15,14 @@ commit, the new connection asks for the number that the unit of work wrote: so i
 
 from __future__ import annotations
 
-import logging
-import os
-import re
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
 
-from commands.config.home import PostgresqlHome, process_here
+from commands.config.home import PostgresqlHome
 from commands.disk.errors import (
     QueueManagerInUseError,
     QueueManagerNotFoundError,
@@ -37,7 +33,7 @@ from commands.disk.errors import (
 )
 from commands.disk.lock import PROCESSOR_LOCK, HolderLock, is_held
 from commands.disk.permissions import make_directory
-from commands.qmgr.store.database import PROCESSOR, Cursor, Durability, EngineError, Values
+from commands.qmgr.store.database import PROCESSOR, Durability, EngineError
 from commands.qmgr.store.postgresql_schema import FIRST_VERSION, NUMBERED, script
 from rfh2.distribution import how_to_install
 from rfh2.errors import StoreError, system_words
@@ -45,32 +41,21 @@ from rfh2.errors import StoreError, system_words
 try:
     import psycopg
     from psycopg import pq, sql
-    from psycopg.copy import LibpqWriter
-    from psycopg.generators import fetch_many
-    from psycopg.types.numeric import Int8BinaryDumper
-    from psycopg.types.string import BytesBinaryDumper, StrBinaryDumper
-    from psycopg.waiting import Ready, Wait
+
+    from commands.qmgr.store.postgresql_session import (
+        REFUSALS,
+        PostgresqlConnection,
+        failure,
+        session_with,
+        unreachable,
+    )
 except ImportError as missing:
     raise StoreError(f"a home in PostgreSQL needs the package psycopg: {how_to_install('postgresql')}") from missing
 
-# What the driver cannot undo on a connection that is lost is in the error that follows.
-logging.getLogger("psycopg").addHandler(logging.NullHandler())
-
-OLDEST_SERVER: Final = 14
 _PREFIX: Final = "qmgr_"
-_STATEMENTS: Final = 512
-_CONNECT_S: Final = 10
-# How long the server waits for a program that has a unit of work open and does nothing, such as one that is stopped.
-_IDLE_S: Final = 60
 _NAP_S: Final = 0.05
 _LOCK_CLASS: Final = int.from_bytes(b"qpsb", "big")
 
-# What is said otherwise. SQLite's LIKE takes small and capital letters of ASCII as alike.
-_INSTEAD: Final = {"ON CONFLICT (topic)": "ON CONFLICT (digest(topic))", " LIKE ": " ILIKE "}
-_PLACES: Final = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"|::|\?(\d*)|:([a-z_]+)|ON CONFLICT \(topic\)| LIKE ")
-# From this many rows on COPY is quicker than a statement for each.
-_FEW: Final = 5
-_PLAIN_INSERT: Final = re.compile(r"INSERT INTO (\w+ \([^)]*\)) VALUES \([?, ]*\)")
 _STATE: Final = ("version", "definitions", "epoch", "unit", "waiting", *NUMBERED)
 _BEGIN: Final = f"BEGIN; SELECT {', '.join(_STATE)} FROM state FOR UPDATE"
 _WRITE_STATE: Final = f"UPDATE state SET unit = ?, waiting = 0, {', '.join(f'{name} = ?' for name in NUMBERED)}"
@@ -114,158 +99,6 @@ _HOLDERS: Final = """SELECT l.objid::bigint, a.application_name
     AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())"""
 
 _LOST: Final = ("", "08", "57")
-_REFUSALS: Final = {
-    "28P01": "the password is wrong; give it in the URL, in PGPASSWORD or in ~/.pgpass",
-    "28000": "this user may not connect; look at the server's pg_hba.conf",
-    "3D000": "there is no such database; make it with createdb",
-    "42501": "this user may not do that ({}); give it CREATE on the database",
-    "53300": "the server has no connection left; raise its max_connections",
-}
-
-
-@lru_cache(_STATEMENTS)
-def _translated(statement: str) -> tuple[str, tuple[str, ...]]:
-    """*statement* with PostgreSQL's places, and the names of the values in their order; none where they have none."""
-    names: list[str] = []
-    count = 0
-
-    def place(found: re.Match[str]) -> str:
-        nonlocal count
-        if found[0] in _INSTEAD:
-            return _INSTEAD[found[0]]
-        if found[2] is not None:
-            if found[2] not in names:
-                names.append(found[2])
-            return f"${names.index(found[2]) + 1}"
-        if not found[0].startswith("?"):
-            return found[0]
-        count += 1
-        return f"${found[1] or count}"
-
-    return _PLACES.sub(place, statement), tuple(names)
-
-
-def _failure(error: psycopg.Error) -> EngineError:
-    primary = error.diag.message_primary
-    return EngineError(error.sqlstate or "", primary or (str(error).splitlines() or [""])[0])
-
-
-class _Connection:
-    """A session of psycopg's, for statements as the store has them.
-
-    in_transaction: as ``Connection`` says, as far as the server has told. What nobody waits for (``later``) goes to the
-    server with the next statement, in one round trip; its failure is that one's, and ends the transaction.
-    """
-
-    def __init__(self, session: psycopg.Connection[Any]) -> None:
-        self.begin_session(session)
-
-    def begin_session(self, session: psycopg.Connection[Any]) -> None:
-        """Work with another session; nothing is open in it."""
-        self.session = session
-        self.in_transaction = self._is_copying = False
-        self._later: list[Callable[[], object]] = []
-
-    def execute(self, statement: str, values: Values = (), /) -> Cursor:
-        text, names = _translated(statement)
-        cursor = self._cursor()
-        given = [values[name] for name in names] if isinstance(values, Mapping) else values
-        self._send(partial(cursor.execute, text, given, prepare=True))
-        return cursor
-
-    def executemany(self, statement: str, rows: Sequence[Sequence[Any]], /) -> Cursor:
-        text, _ = _translated(statement)
-        cursor = psycopg.RawCursor(self.session)
-        self._send(partial(cursor.executemany, text, rows))
-        return cursor
-
-    def later(self, statement: str, *rows: Sequence[Any]) -> None:
-        """Have *statement* executed with each of *rows* before the next one; in a transaction."""
-        text, _ = _translated(statement)
-        self._later.append(partial(psycopg.RawCursor(self.session).executemany, text, rows))
-
-    def answered_later(self, statement: str) -> psycopg.RawCursor[Any]:
-        """The same; it has a ``pgresult`` once there is an answer."""
-        cursor = self._cursor()
-        self._later.append(partial(cursor.execute, statement, prepare=True))
-        return cursor
-
-    def copy(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
-        """COPY *rows* into a table; the server works while this program goes on. In a transaction."""
-        self._send(None)
-        cursor = psycopg.Cursor(self.session)
-        try:
-            with cursor.copy(statement, writer=_UnansweredWriter(cursor)) as copying:
-                self._is_copying = True
-                for row in rows:
-                    copying.write_row(row)
-        except BaseException as error:
-            self.in_transaction = self._is_copying = False
-            if isinstance(error, psycopg.Error):
-                raise _failure(error) from error
-            raise
-
-    def forget(self) -> None:
-        """Undo the transaction."""
-        self._later.clear()
-        self.in_transaction = False
-        with suppress(psycopg.Error):
-            self._end_copy()
-
-    def _end_copy(self) -> None:
-        if self._is_copying:
-            self._is_copying = False
-            for result in self.session.wait(fetch_many(self.session.pgconn)):
-                if result.status != pq.ExecStatus.COMMAND_OK:
-                    raise psycopg.errors.error_from_result(result)
-
-    def _cursor(self) -> psycopg.RawCursor[Any]:
-        cursor = psycopg.RawCursor(self.session)
-        cursor.format = pq.Format.BINARY
-        return cursor
-
-    def _send(self, last: Callable[[], object] | None) -> None:
-        later = self._later
-        is_alone = not later and not self._is_copying
-        try:
-            self._end_copy()
-            if later:
-                with self.session.pipeline():
-                    for each in later:
-                        each()
-                    if last is not None:
-                        last()
-            elif last is not None:
-                last()
-        except BaseException as error:
-            # Of what nobody waited for, some may be done: nothing can go on from there.
-            self.in_transaction = is_alone and self._is_in_transaction()
-            if isinstance(error, psycopg.Error):
-                raise _failure(error) from error
-            raise
-        finally:
-            later.clear()
-        self.in_transaction = self._is_in_transaction()
-
-    def _is_in_transaction(self) -> bool:
-        return self.session.pgconn.transaction_status == pq.TransactionStatus.INTRANS
-
-
-class _UnansweredWriter(LibpqWriter):
-    """Of a COPY whose answer is asked for later."""
-
-    def finish(self, exc: BaseException | None = None) -> None:
-        if exc is None:
-            self.connection.wait(self._sent())
-        else:
-            super().finish(exc)
-
-    def _sent(self) -> Generator[Wait, Ready, None]:
-        pgconn = self.connection.pgconn
-        while pgconn.put_copy_end() == 0:
-            yield Wait.W
-        while pgconn.flush() != 0:
-            yield Wait.W
 
 
 class PostgresqlDatabase:
@@ -305,13 +138,13 @@ class PostgresqlDatabase:
         self._locks: set[int] = set()  # the numbers of the session's locks
         self._here = HolderLock(directory / PROCESSOR_LOCK)  # says on this machine that the processor is here
         _own_directory(home.directory, directory)
-        self.connection = _Connection(self._connected())
+        self.connection = PostgresqlConnection(self._connected())
         if not create and not self._namespace():
             self.close()
             raise QueueManagerNotFoundError(name, str(home), names(home))
 
     def _connected(self) -> psycopg.Connection[Any]:
-        session = _session(self._home, self._name)
+        session = session_with(self._home, self._name)
         schema = sql.Identifier(self._schema)
         session.execute(_SEARCH_PATH.format(schema))
         self._settings, self._is_listening, self._listens_from = None, False, -1
@@ -344,9 +177,9 @@ class PostgresqlDatabase:
             found = cursor.fetchone()
             self.connection.in_transaction = True
         except psycopg.Error as error:
-            failure = _failure(error)
+            refusal = failure(error)
             self.rollback()
-            raise failure from error
+            raise refusal from error
         if found is None:
             raise StoreDamagedError.unreadable(self.path, "number of the state")
         self._row, self._asked = dict(zip(_STATE, map(int, found), strict=True)), None
@@ -409,7 +242,7 @@ class PostgresqlDatabase:
                 session.execute("ROLLBACK")
             except psycopg.Error as error:
                 if not session.broken:
-                    raise _failure(error) from error
+                    raise failure(error) from error
 
     def savepoint(self) -> None:
         self.connection.later("SAVEPOINT part", ())
@@ -449,15 +282,11 @@ class PostgresqlDatabase:
             for number in self._locks:
                 self.connection.execute(_LOCK, (self._lock_class(), number))
 
+    def read_each(self, statement: str, values: Sequence[Sequence[Any]]) -> list[list[Any]]:
+        return self.connection.read_each(statement, values)
+
     def write(self, one: str, rows: Sequence[Sequence[Any]], many: str = "") -> None:
-        if len(rows) < _FEW:
-            self.connection.later(one, *rows)
-        elif one.endswith("= ?") and one.count("?") == 1:
-            self.connection.later(f"{one[:-1]}ANY(?)", ([value for (value,) in rows],))
-        elif inserted := _PLAIN_INSERT.fullmatch(one):
-            self.connection.copy(f"COPY {inserted[1]} FROM STDIN (FORMAT BINARY)", rows)
-        else:
-            self.connection.later(one, *rows)
+        self.connection.write(one, rows)
 
     # What SQLite counts by itself
 
@@ -518,7 +347,7 @@ class PostgresqlDatabase:
         if is_held(self.directory / PROCESSOR_LOCK) or not self.has_processor():
             return None
         deadline = time.monotonic() + _ANSWERED_S
-        with _session(self._home, self._name) as session:
+        with session_with(self._home, self._name) as session:
             session.execute(_SEARCH_PATH.format(sql.Identifier(self._schema)))
             (number,) = session.execute(_ASK, (question,)).fetchone() or (0,)
             answer = None
@@ -545,7 +374,7 @@ class PostgresqlDatabase:
         try:
             return any(self.connection.session.notifies(timeout=min(left_s, _LOOKS_EACH_S), stop_after=1))
         except psycopg.Error as error:
-            raise _failure(error) from error
+            raise failure(error) from error
 
     def _asked_to_be_told(self) -> bool:
         """Whether the next commit will say so. It may be under way, or done since the last look."""
@@ -649,7 +478,7 @@ class PostgresqlDatabase:
         try:
             self.connection.session.execute(_END_IDLE, (self._schema, for_s))
         except psycopg.Error as error:
-            raise _failure(error) from error
+            raise failure(error) from error
 
     def unlock(self, number: int) -> None:
         """Release a lock; it is no error if the connection has ended."""
@@ -693,7 +522,7 @@ class PostgresqlDatabase:
                 session.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(self._schema)))
             session.execute(script(version))
         except psycopg.Error as error:
-            raise _failure(error) from error
+            raise failure(error) from error
 
     def json_text(self, column: str, key: str) -> str:
         return f"((CAST({column} AS json) ->> '{key}') COLLATE \"C\")"
@@ -724,8 +553,8 @@ class PostgresqlDatabase:
             return StoreFullError(self.path)
         if code.startswith(_LOST[1:]) or code in ("", "25P03"):
             return StoreError(f"{self.path}: the connection was lost ({error}); nothing of this unit of work was kept")
-        if code in _REFUSALS:
-            return StoreError(f"{self.path}: {_REFUSALS[code].format(error)}")
+        if code in REFUSALS:
+            return StoreError(f"{self.path}: {REFUSALS[code].format(error)}")
         if code in ("XX001", "XX002") or code.startswith("42"):
             why = f"{error}: the database is damaged, or another version of qpubsub wrote it; restore a backup"
             return StoreDamagedError(self.path, why)
@@ -749,7 +578,7 @@ def _is_lost(error: EngineError) -> bool:
 
 def names(home: PostgresqlHome) -> tuple[str, ...]:
     """The names of the queue managers in *home*, in order. Raises StoreError."""
-    with _session(home, "") as session:
+    with session_with(home, "") as session:
         found = session.execute(
             "SELECT schemaname FROM pg_tables WHERE tablename = 'schema_version' AND starts_with(schemaname, %s)",
             (_PREFIX,),
@@ -768,7 +597,7 @@ class Members:
         self._session = self._joined()
 
     def _joined(self) -> psycopg.Connection[Any]:
-        session = _session(self._home, "")
+        session = session_with(self._home, "")
         session.execute(f"SET idle_session_timeout = {max(1, int(self._silent_s * 1000))}")
         session.execute(_JOIN, self._key)
         return session
@@ -787,7 +616,7 @@ class Members:
             return [pid for pid, _ in found], _processors(self._session)
         except psycopg.Error as error:
             self._session.close()
-            raise StoreError(_unreachable(self._home, error)) from error
+            raise StoreError(unreachable(self._home, error)) from error
 
     def close(self) -> None:
         """Be no member any more."""
@@ -796,7 +625,7 @@ class Members:
 
 def members(home: PostgresqlHome, workload: str) -> list[str]:
     """The bridges that share *workload*, each as ``PID on HOST``. Raises StoreError."""
-    with _session(home, "") as session:
+    with session_with(home, "") as session:
         found = session.execute(_MEMBERS, (_LOCK_CLASS, f"workload {workload}")).fetchall()
     return [_process(program) for _, program in found]
 
@@ -832,55 +661,9 @@ def delete(home: PostgresqlHome, name: str, directory: Path, require: Callable[[
                 sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(_PREFIX + name))
             )
     except psycopg.Error as error:
-        raise database.translated(_failure(error)) from error
+        raise database.translated(failure(error)) from error
     finally:
         database.close()
-
-
-def _session(home: PostgresqlHome, qmgr: str) -> psycopg.Connection[Any]:
-    """A session of the server. Raises StoreError."""
-    program = f"qpubsub {process_here(os.getpid())}{f' for {qmgr}' if qmgr else ''}"[:63]
-    try:
-        session = psycopg.connect(
-            home.url,
-            autocommit=True,
-            application_name=program,
-            connect_timeout=_CONNECT_S,
-            keepalives_idle=10,
-            keepalives_interval=5,
-            keepalives_count=3,
-            client_encoding="UTF8",
-            options=f"-c idle_in_transaction_session_timeout={_IDLE_S}s -c client_min_messages=warning",
-        )
-    except psycopg.ProgrammingError as error:
-        raise StoreError(f"{home} is not a URL of PostgreSQL: {_failure(error)}") from error
-    except psycopg.Error as error:
-        raise StoreError(_unreachable(home, error)) from error
-    if session.info.server_version < OLDEST_SERVER * 10_000:
-        version = session.info.server_version // 10_000
-        session.close()
-        raise StoreError(f"{home}: the server is PostgreSQL {version}; {OLDEST_SERVER} or later is needed")
-    adapters = session.adapters
-    adapters.register_dumper(int, Int8BinaryDumper)
-    adapters.register_dumper(bool, Int8BinaryDumper)
-    adapters.register_dumper(str, StrBinaryDumper)
-    adapters.register_dumper(bytes, BytesBinaryDumper)
-    session.prepared_max = _STATEMENTS
-    return session
-
-
-def _unreachable(home: PostgresqlHome, error: psycopg.Error) -> str:
-    # An error of connecting has no SQLSTATE; the server's words are in its text.
-    text = str(error)
-    for words, code in (("password authentication failed", "28P01"), ("no password supplied", "28P01")):
-        if words in text:
-            return f"{home}: {_REFUSALS[code]}"
-    if "does not exist" in text and "database" in text:
-        return f"{home}: {_REFUSALS['3D000']}"
-    if "pg_hba.conf" in text or "role" in text:
-        return f"{home}: {_REFUSALS['28000']}"
-    first = (text.splitlines() or ["no answer"])[0].strip()
-    return f"{home}: the server cannot be reached ({first}); look whether it runs, and at host and port"
 
 
 def _own_directory(above: Path, directory: Path) -> None:

@@ -154,6 +154,9 @@ class SqliteDatabase:
         finally:
             self.rollback()
 
+    def read_each(self, statement: str, values: Sequence[Sequence[Any]]) -> list[list[Any]]:
+        return [self.connection.execute(statement, each).fetchall() for each in values]
+
     def write(self, one: str, rows: Sequence[Sequence[Any]], many: str = "") -> None:
         whole = len(rows) - len(rows) % MANY if many else 0
         for start in range(0, whole, MANY):

@@ -79,14 +79,16 @@ class WriteBuffer:
 
     # What is to be written
 
-    def put(self, row: MessageRow) -> None:
-        """A message more, with its body."""
-        put, size_bytes, user = self._put, len(row[BODY] or b""), row[USER]
-        if user is not None:
-            _check_text(user)
-        put.append(row)
-        self._bytes += size_bytes
-        if size_bytes > _LONG_BYTES:
+    def put(self, rows: Sequence[MessageRow]) -> None:
+        """Messages more, with their bodies."""
+        for row in rows:
+            user = row[USER]
+            if user is not None and not user.isascii():
+                user.encode()
+        put, sizes_bytes = self._put, [len(row[BODY] or b"") for row in rows]
+        put += rows
+        self._bytes += sum(sizes_bytes)
+        if max(sizes_bytes) > _LONG_BYTES:
             self.settle()
         elif self._bytes > _MOST_BYTES or len(put) > _MOST_MESSAGES:
             self._make_room()

@@ -54,7 +54,7 @@ class World:
         kind, which = step
         body = str(self.number).encode()
         if kind == "put":
-            self.pending.put((self.number, "Q", 9, 0, None, 1, None, b"", body, 0))
+            self.pending.put([(self.number, "Q", 9, 0, None, 1, None, b"", body, 0)])
             self.there.append(self.number)
         elif kind == "take" and self.there:
             # A get looks at the table first.
