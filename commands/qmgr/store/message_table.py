@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
+from operator import itemgetter
 from typing import Final
 
 from commands.broker.descriptor import HIGHEST_PRIORITY, arrive, default_descriptor, reports_expiration
@@ -50,6 +51,7 @@ from rfh2.mqmd import Mqmd
 
 _COUNT_BACKOUT: Final = "UPDATE messages SET backout_count = backout_count + 1 WHERE seq = ?"
 _AHEAD: Final = 256
+_QUEUE_OF: Final = itemgetter(QUEUE)
 
 
 class ReadAhead:
@@ -81,6 +83,7 @@ class ReadAhead:
         if ahead is None:
             self.look_at_each((queue,))
         else:
+            self._pending.settle_if_many_taken()
             limit, after = self._looked[queue]
             self._look((queue,), min(16 * limit, _AHEAD), after)
         ahead = self.rows[queue]
@@ -346,18 +349,17 @@ class MessageTable:
         return first + len(rows)
 
     def _add(self, rows: Sequence[MessageRow]) -> None:
+        """Put *rows*, which have one time."""
         self._pending.put(rows)
         self.last = rows[-1][SEQ]
-        names, counters, ahead, depths = [row[QUEUE] for row in rows], self._counters, self._read_ahead, self._depths
+        names, counters, known, depths = [*map(_QUEUE_OF, rows)], self._counters, self._read_ahead.rows, self._depths
         counters.put += names
-        counters.put_us += [row[TIME] for row in rows]
-        if not ahead.rows.keys().isdisjoint(names):
-            for name in names:
-                ahead.changed(name)
-        if depths:
-            for name in names:
-                if name in depths:
-                    depths[name] += 1
+        counters.put_us += [rows[0][TIME]] * len(rows)
+        for name in names:
+            if name in known:
+                self._read_ahead.changed(name)
+            if name in depths:
+                depths[name] += 1
 
     def keep(
         self,

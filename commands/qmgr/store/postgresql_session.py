@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Final
 
 import psycopg
 from psycopg import pq
+from psycopg.abc import Buffer
 from psycopg.adapt import Dumper
 from psycopg.copy import LibpqWriter
 from psycopg.generators import fetch_many
@@ -43,6 +44,8 @@ _PLACES: Final = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"|::|\?(\d*)|:([a-z_]+)|ON
 # From this many rows on one statement with all of them, or COPY, is quicker than a statement for each.
 _FEW: Final = 5
 _PLAIN_INSERT: Final = re.compile(r"INSERT INTO (\w+ \([^)]*\)) VALUES \([?, ]*\)")
+# What the driver divides before it is copied.
+_LONG_BYTES: Final = 128 * 1024
 _VALUES: Final = re.compile(r"VALUES \([?, ]*\)")
 # What an array of PostgreSQL is made of: the type of its elements by theirs here, and that type's number.
 _ELEMENTS: Final = {int: ("BIGINT", 20), str: ("TEXT", 25), bytes: ("BYTEA", 17)}
@@ -238,7 +241,11 @@ def _array(values: Sequence[Any]) -> tuple[_Array, str]:
 
 
 class _UnansweredWriter(LibpqWriter):
-    """Of a COPY whose answer is asked for later."""
+    """Of a COPY whose answer is asked for later, and which waits for the server at its end alone."""
+
+    def write(self, data: Buffer) -> None:
+        if len(data) > _LONG_BYTES or self.connection.pgconn.put_copy_data(data) == 0:
+            super().write(data)
 
     def finish(self, exc: BaseException | None = None) -> None:
         if exc is None:

@@ -27,7 +27,6 @@ from commands.qmgr.store.messages import (
     INSERT_MESSAGE,
     INSERT_MESSAGES,
     SEQ,
-    USER,
     MessageRow,
 )
 
@@ -81,23 +80,28 @@ class WriteBuffer:
 
     def put(self, rows: Sequence[MessageRow]) -> None:
         """Messages more, with their bodies."""
-        for row in rows:
-            user = row[USER]
+        is_long = False
+        for _, _, _, _, user, _, _, _, body, _ in rows:
             if user is not None and not user.isascii():
                 user.encode()
-        put, sizes_bytes = self._put, [len(row[BODY] or b"") for row in rows]
+            size_bytes = len(body or b"")
+            self._bytes += size_bytes
+            if size_bytes > _LONG_BYTES:
+                is_long = True
+        put = self._put
         put += rows
-        self._bytes += sum(sizes_bytes)
-        if max(sizes_bytes) > _LONG_BYTES:
+        if is_long:
             self.settle()
         elif self._bytes > _MOST_BYTES or len(put) > _MOST_MESSAGES:
             self._make_room()
 
     def take(self, seq: int) -> None:
         """A message less."""
-        taken = self._taken
-        taken.append((seq,))
-        if len(taken) > _MOST_ROWS:
+        self._taken.append((seq,))
+
+    def settle_if_many_taken(self) -> None:
+        """Write what was taken where it is so much that who reads behind it takes long to pass it (SQLite does)."""
+        if len(self._taken) > _MOST_ROWS:
             self._make_room()
 
     @property
@@ -230,15 +234,16 @@ class WriteBuffer:
         self._part, self._savepoint = self._mark(), False
 
     def end_part(self, *, done: bool) -> bool:
-        """End the open part; if it is not *done*, back it out. Whether it may have changed anything.
+        """End the open part; if it is not *done*, back it out. Whether that may have changed anything.
 
         Raises ``FAILURES``.
         """
         part, self._part = self._part, None
-        assert part is not None
-        changed = self._savepoint or part != self._mark()
         earlier, self._earlier = self._earlier, None
+        changed = True
         if not done:
+            assert part is not None
+            changed = self._savepoint or part != self._mark()
             self._back_to(part)
             if earlier is not None:
                 self._put[:0], self._taken[:0], self._published[:0], self._statements[:0] = earlier

@@ -326,6 +326,8 @@ def test_a_part_of_which_much_was_copied_is_done_or_undone(store: QueueManagerSt
 
 def test_a_batch_takes_few_round_trips(store: QueueManagerStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """Begin, what is read, the copies, and the commit with all that is left: however many commands there are."""
+    # On a busy machine the server would be asked, too, whether somebody waits.
+    monkeypatch.setattr("commands.qmgr.store.postgresql_database._LEARNS_AFTER_S", 1e9)
     send(store, CONTROL, "<Command>RegSub</Command><Topic>a</Topic><QName>Q</QName>")
     processor = Processor(store, lambda: datetime(2026, 1, 1, tzinfo=UTC))
     processor.drain()
