@@ -58,7 +58,9 @@ _LOCK_CLASS: Final = int.from_bytes(b"qpsb", "big")
 
 _STATE: Final = ("version", "definitions", "epoch", "unit", "waiting", *NUMBERED)
 _BEGIN: Final = f"BEGIN; SELECT {', '.join(_STATE)} FROM state FOR UPDATE"
-_WRITE_STATE: Final = f"UPDATE state SET unit = ?, waiting = 0, {', '.join(f'{name} = ?' for name in NUMBERED)}"
+_WRITE_STATE: Final = f"""WITH written AS (UPDATE state
+    SET unit = ?1, waiting = 0, {", ".join(f"{name} = ?{n}" for n, name in enumerate(NUMBERED, 3))})
+    INSERT INTO writers (name, unit) VALUES (?2, ?1) ON CONFLICT (name) DO UPDATE SET unit = excluded.unit"""
 _WAIT: Final = """UPDATE state SET waiting = 1
     WHERE ctid = ANY (ARRAY(SELECT ctid FROM state WHERE unit = ? FOR UPDATE SKIP LOCKED))"""
 # Waits that are short are not worth a write; and one that nobody ends looks all the same.
@@ -66,8 +68,6 @@ _LISTENS_FROM_S: Final = 0.005
 _LOOKS_EACH_S: Final = 1.0
 # How long a unit of work may go on before it learns that somebody waits for its end.
 _LEARNS_AFTER_S: Final = 0.05
-_WRITE_WRITER: Final = """INSERT INTO writers (name, unit) VALUES (?, ?)
-    ON CONFLICT (name) DO UPDATE SET unit = excluded.unit"""
 _AWAITED: Final = """SELECT EXISTS (SELECT 1 FROM pg_locks
     WHERE locktype = 'transactionid' AND transactionid = pg_current_xact_id()::xid AND NOT granted)"""
 _LOCK: Final = "SELECT pg_try_advisory_lock(CAST(? AS INTEGER), CAST(? AS INTEGER))"
@@ -202,8 +202,7 @@ class PostgresqlDatabase:
             self.connection.execute("COMMIT")
             return
         unit = row["unit"] + 1
-        later(_WRITE_STATE, (unit, *self._numbers.values()))
-        later(_WRITE_WRITER, (self._writer, unit))
+        later(_WRITE_STATE, (unit, self._writer, *self._numbers.values()))
         if row["waiting"]:
             later("SELECT pg_notify(?, '')", (self._schema,))
         self._row = None

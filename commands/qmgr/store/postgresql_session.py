@@ -41,7 +41,7 @@ _IDLE_S: Final = 60
 # What is said otherwise. SQLite's LIKE takes small and capital letters of ASCII as alike.
 _INSTEAD: Final = {"ON CONFLICT (topic)": "ON CONFLICT (digest(topic))", " LIKE ": " ILIKE "}
 _PLACES: Final = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"|::|\?(\d*)|:([a-z_]+)|ON CONFLICT \(topic\)| LIKE ")
-# From this many rows on one statement with all of them, or COPY, is quicker than a statement for each.
+# From this many rows on COPY, which has to be begun in a round trip of its own, is quicker.
 _FEW: Final = 5
 _PLAIN_INSERT: Final = re.compile(r"INSERT INTO (\w+ \([^)]*\)) VALUES \([?, ]*\)")
 # What the driver divides before it is copied.
@@ -102,6 +102,7 @@ class PostgresqlConnection:
         self.session = session
         self.in_transaction = self._is_copying = False
         self._later: list[Callable[[], object]] = []
+        self._unanswered = psycopg.RawCursor(session)
 
     def execute(self, statement: str, values: Values = (), /) -> Cursor:
         text, names = _translated(statement)
@@ -119,7 +120,7 @@ class PostgresqlConnection:
     def later(self, statement: str, *rows: Sequence[Any]) -> None:
         """Have *statement* executed with each of *rows* before the next one; in a transaction."""
         text, _ = _translated(statement)
-        self._later.append(partial(psycopg.RawCursor(self.session).executemany, text, rows))
+        self._later += [partial(self._unanswered.execute, text, row, prepare=True) for row in rows]
 
     def answered_later(self, statement: str, values: Sequence[Any] = ()) -> psycopg.RawCursor[Any]:
         """The same; it has a ``pgresult`` once there is an answer."""
@@ -139,10 +140,10 @@ class PostgresqlConnection:
 
     def write(self, one: str, rows: Sequence[Sequence[Any]]) -> None:
         """Have *one* executed with each of *rows* later, or what writes the same with all of them."""
-        if len(rows) < _FEW:
-            self.later(one, *rows)
-        elif inserted := _PLAIN_INSERT.fullmatch(one):
+        if len(rows) >= _FEW and (inserted := _PLAIN_INSERT.fullmatch(one)):
             self.copy(f"COPY {inserted[1]} FROM STDIN (FORMAT BINARY)", rows)
+        elif len(rows) < 2:
+            self.later(one, *rows)
         elif one.endswith("= ?") and one.count("?") == 1:
             array, element = _array([value for (value,) in rows])
             self.later(f"{one[:-1]}ANY(CAST(? AS {element}[]))", (array,))
