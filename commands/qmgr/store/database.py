@@ -129,8 +129,15 @@ class Database(Protocol):
     def one_moment(self) -> AbstractContextManager[None]:
         """A block in which all reads show one moment; it blocks nobody. No transaction is open."""
 
-    def write(self, many: str, one: str, rows: Sequence[Sequence[Any]]) -> None:
-        """Write *rows* with the statement *one*; or as far as possible with *many*, which takes ``MANY`` rows."""
+    def read_each(self, statement: str, values: Sequence[Sequence[Any]]) -> list[list[Any]]:
+        """The rows that *statement* gives for each of *values*."""
+
+    def write(self, one: str, rows: Sequence[Sequence[Any]], many: str = "") -> None:
+        """Write *rows* with the statement *one*; or as far as possible with *many*, which takes ``MANY`` rows.
+
+        Where that would be to wait, the rows go with the next statement, and so does a failure: for the transaction
+        that is open, which then is over.
+        """
 
     def versions(self) -> tuple[int, int]:
         """The version of the state, and that of the definitions in it. Raises StoreDamagedError."""

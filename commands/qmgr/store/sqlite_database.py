@@ -154,11 +154,14 @@ class SqliteDatabase:
         finally:
             self.rollback()
 
-    def write(self, many: str, one: str, rows: Sequence[Sequence[Any]]) -> None:
-        whole = len(rows) - len(rows) % MANY
+    def read_each(self, statement: str, values: Sequence[Sequence[Any]]) -> list[list[Any]]:
+        return [self.connection.execute(statement, each).fetchall() for each in values]
+
+    def write(self, one: str, rows: Sequence[Sequence[Any]], many: str = "") -> None:
+        whole = len(rows) - len(rows) % MANY if many else 0
         for start in range(0, whole, MANY):
             self.connection.execute(many, tuple(chain.from_iterable(rows[start : start + MANY])))
-        self.connection.executemany(one, rows[whole:])
+        self.connection.executemany(one, rows[whole:] if whole else rows)
 
     def versions(self) -> tuple[int, int]:
         row = self.connection.execute("SELECT version, definitions FROM state").fetchone()
