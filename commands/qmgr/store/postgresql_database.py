@@ -59,6 +59,7 @@ _STATEMENTS: Final = 512
 _CONNECT_S: Final = 10
 # How long the server waits for a program that has a unit of work open and does nothing, such as one that is stopped.
 _IDLE_S: Final = 60
+_MANY_UNITS: Final = 10**15
 _NAP_S: Final = 0.05
 _LOCK_CLASS: Final = int.from_bytes(b"qpsb", "big")
 
@@ -202,6 +203,7 @@ class PostgresqlDatabase:
     ) -> None:
         self.path, self.directory = f"{home} queue manager {name}", directory
         self.failure: StoreError | None = None
+        self.losses = -1  # the first connection is none
         self.epoch: int | None = None
         self.patience_s = patience_s
         self._home, self._name, self._durability = home, name, durability
@@ -230,6 +232,7 @@ class PostgresqlDatabase:
         schema = sql.Identifier(self._schema)
         session.execute(_SEARCH_PATH.format(schema))
         self._settings, self._is_listening, self._listens_from = None, False, -1
+        self.losses += 1
         return session
 
     def _namespace(self) -> int:
@@ -394,7 +397,8 @@ class PostgresqlDatabase:
             self._again_where_lost()
             row = self._read_state()
             self._seen = row["unit"]
-        return row["unit"] - self._own
+        # Units of work that a crash of the server undid have numbers that are given again.
+        return row["unit"] - self._own + self.losses * _MANY_UNITS
 
     def read_epoch(self) -> int:
         if self._row is None:
