@@ -17,7 +17,7 @@ from commands.disk.lock import require_locks
 from commands.disk.open_files import raise_limit
 from commands.qmgr.store import Durability
 from commands.qmgr.store.opening import directory_of
-from commands.running.listening import Beside, beside
+from commands.running.listening import Beside, Guardian, beside
 from commands.running.service_manager import notify
 from commands.running.supervisor import supervised
 from commands.running.tenure import Waiting, tenure
@@ -70,14 +70,14 @@ def instance(console: Console, plan: Plan) -> Worker | int:
         if held is None:
             return ExitCode.DONE
         try:
-            listening: list[str] = []
+            guardians: list[Guardian] = []
             with ExitStack() as servers:
                 for server in plan.servers:
-                    listening.append(servers.enter_context(beside(server, held.renew)))
-                    console.say(f"queue manager {plan.qmgr}: {server.told.format(listening[-1])}")
-                outcome = supervised(console, directory, plan.time_s, plan.takes_hangup, held)
+                    guardians.append(servers.enter_context(beside(server, held.renew)))
+                    console.say(f"queue manager {plan.qmgr}: {server.told.format(guardians[-1].where)}")
+                outcome = supervised(console, directory, plan.time_s, plan.takes_hangup, held, guardians)
                 if isinstance(outcome, WorkPage):
-                    return Worker(outcome, held.epoch, tuple(listening))
+                    return Worker(outcome, held.epoch, tuple(each.where for each in guardians))
             return outcome
         except SupersededError as error:
             plan.lost(error)

@@ -17,7 +17,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -30,6 +30,7 @@ from commands.qmgr.store.port import StoredMessage
 from commands.qmgr.watchdog import BACKOUT_THRESHOLD, WAITS, EndedProcessors, OverdueError
 from commands.running.child_processes import MOST_CRASHES, Crashes, die_with
 from commands.running.fixed_file import FixedFile
+from commands.running.listening import Guardian
 from commands.running.service_manager import Heartbeat, notify
 from commands.running.tenure import Tenure
 from commands.running.work_page import (
@@ -69,19 +70,30 @@ def supervised(
     time_s: float,
     takes_hangup: bool,
     tenure: Tenure,
+    guardians: Sequence[Guardian],
 ) -> WorkPage | int:
     """Fork a worker: the shared page in the worker, the exit code in the supervisor once there is no worker any more.
 
     time_s: for one message; 0 for no limit: then no message counts as hung. takes_hangup: whether SIGHUP is for the
-    worker, which opens its log again, and does not end the program. tenure: renewed while the worker
-    is not stopped (SIGSTOP). Raises SupersededError once another instance has taken over; then the worker has ended.
+    worker, which opens its log again, and does not end the program. tenure: renewed while the worker is not stopped
+    (SIGSTOP). guardians: of the servers beside it. Raises SupersededError once another instance has taken over; then
+    the worker has ended.
     """
-    return _Supervisor(console, directory, time_s, takes_hangup, tenure).run()
+    return _Supervisor(console, directory, time_s, takes_hangup, tenure, guardians).run()
 
 
 class _Supervisor:
-    def __init__(self, console: Console, directory: Path, time_s: float, takes_hangup: bool, tenure: Tenure) -> None:
+    def __init__(
+        self,
+        console: Console,
+        directory: Path,
+        time_s: float,
+        takes_hangup: bool,
+        tenure: Tenure,
+        guardians: Sequence[Guardian],
+    ) -> None:
         self._console, self._directory, self._time_s, self._tenure = console, directory, time_s, tenure
+        self._guardians = guardians
         self._takes_hangup, self._worker = takes_hangup, 0
         self._page = WorkPage()
         self._file: FixedFile | None = None
@@ -150,6 +162,9 @@ class _Supervisor:
         while not select.select([alive], [], [], _TICK_S)[0]:
             self._heartbeat.beat()
             self._tenure.renew(works=not is_stopped_child(worker))
+            if self._asked is None:
+                for guardian in self._guardians:
+                    guardian.look_after()
             work = self._page.look()
             if self._asked is not None:
                 if not stop_sent:
