@@ -70,7 +70,8 @@ def test_each_command_and_variable_exists(path: Path) -> None:
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not there")
 def test_systemd_takes_the_unit(tmp_path: Path) -> None:
-    program = tmp_path / "qpubsub"
+    program = tmp_path / "bin" / "qpubsub"
+    program.parent.mkdir()
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
     unit = tmp_path / "qpubsub@.service"
@@ -157,7 +158,7 @@ def test_the_command_of_the_image_works_from_two_places_in_front_of_one_database
             **here,
             **service["environment"],
             "HOME": str(tmp_path / name),
-            "PATH": f"{tmp_path}:{os.environ['PATH']}",
+            "PATH": f"{program.parent}:{os.environ['PATH']}",
             "QPUBSUB_HOME": postgresql_home.url,
             "QPUBSUB_RUN_METRICS": f"127.0.0.1:{ports[name]}",
         }
@@ -176,7 +177,7 @@ def test_the_command_of_the_image_works_from_two_places_in_front_of_one_database
         until(lambda: all(answers(port, "healthz") for port in ports.values()) and ready(), "both to live")
         (works,) = ready()
         (waits,) = bridges.keys() - {works}
-        shown = subprocess.run(["qpubsub", "status", "-m", "QM1"], env=told[waits], capture_output=True, check=True)
+        shown = subprocess.run([program, "status", "-m", "QM1"], env=told[waits], capture_output=True, check=True)
         assert b"running as standby" in shown.stdout
         bridges.pop(works).kill()
         until(lambda: ready() == [waits], "the other one to take over")

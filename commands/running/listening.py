@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+from commands.disk.errors import ServerAwayError
 from commands.listener.server import Listener, ListenError, serve
 from commands.running.child_processes import MOST_CRASHES, Crashes, die_with
 from rfh2.errors import QPubSubError, system_words
@@ -136,10 +137,12 @@ class Guardian:
             while not select.select([pipe], [], [], _TICK_S)[0]:
                 self._meanwhile()
             said = pipe.read()
-        where, why, option = (*said.decode("utf-8", "replace").split("\n"), "", "")[:3]
+        where, why, option, away = (*said.decode("utf-8", "replace").split("\n"), "", "", "")[:4]
         if why or not where:
             os.waitpid(self._child, 0)
             self._child = 0
+            if away:
+                raise ServerAwayError(why)
             raise ListenError(where, why or "it ended at once", option)
         self.where = where
 
@@ -208,8 +211,8 @@ class Guardian:
             elif isinstance(error, ListenError):
                 _say(says, f"{error.where}\n{error.why}\n{error.option}")
             else:
-                why = system_words(error)
-                _say(says, f"{service.where}\n{why}\n{service.option}")
+                why, away = system_words(error), "away" if isinstance(error, ServerAwayError) else ""
+                _say(says, f"{service.where}\n{why}\n{service.option}\n{away}")
             return 1
         return 0
 

@@ -25,7 +25,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
-from commands.disk.errors import SupersededError
+from commands.disk.errors import ServerAwayError, SupersededError
 from commands.qmgr.store.port import StoredMessage
 from commands.qmgr.watchdog import BACKOUT_THRESHOLD, WAITS, EndedProcessors, OverdueError
 from commands.running.child_processes import MOST_CRASHES, Crashes, die_with
@@ -47,6 +47,7 @@ from commands.terminal.console import Console, ExitCode
 from rfh2.captured import iso
 
 SUPERSEDED: Final = 75
+AWAY: Final = 76
 """The worker's exit code where another instance has taken over: EX_TEMPFAIL, for this one may wait now."""
 GRACE_S: Final = 0.7
 ENDING_S: Final = 10.0
@@ -77,7 +78,7 @@ def supervised(
     time_s: for one message; 0 for no limit: then no message counts as hung. takes_hangup: whether SIGHUP is for the
     worker, which opens its log again, and does not end the program. tenure: renewed while the worker is not stopped
     (SIGSTOP). guardians: of the servers beside it. Raises SupersededError once another instance has taken over; then
-    the worker has ended.
+    the worker has ended; and ServerAwayError where the worker has ended because of that, before it began.
     """
     return _Supervisor(console, directory, time_s, takes_hangup, tenure, guardians).run()
 
@@ -127,7 +128,7 @@ class _Supervisor:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _HELD_BACK)
             try:
                 code = self._look_after(worker, alive)
-            except SupersededError:
+            except (SupersededError, ServerAwayError):
                 self._end_by_force()
                 if self._asked is not None:
                     return ExitCode.DONE
@@ -187,6 +188,8 @@ class _Supervisor:
         code = os.waitstatus_to_exitcode(status)
         if code == SUPERSEDED:
             raise self._tenure.superseded()
+        if code == AWAY and self._asked is None:
+            raise ServerAwayError(f"the server was away when the processor of process {os.getpid()} began")
         return self._ended(code, cause)
 
     def _hangs(self, worker: int, work: Work, seen: _Seen) -> bool:

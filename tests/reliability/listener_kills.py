@@ -30,7 +30,13 @@ from pathlib import Path
 from commands.broker.objects import QueueManager
 from commands.config.home import Home
 from commands.qmgr.store import QueueManagerStore
-from rfh2.mqi_constants import MQGMO_SYNCPOINT, MQOO_INPUT_SHARED, MQOO_OUTPUT, MQPMO_SYNCPOINT
+from rfh2.mqi_constants import (
+    MQGMO_SYNCPOINT,
+    MQOO_INPUT_SHARED,
+    MQOO_OUTPUT,
+    MQPMO_SYNCPOINT,
+    MQRC_NO_MSG_AVAILABLE,
+)
 from tests.commands.links.mosquitto import listens
 from tests.commands.listener.mqi_client import MqiClient, StatusError
 from tests.waiting import until
@@ -122,6 +128,7 @@ class Programs:
                 return
             body = f"{name} {self.connections[name]} {number}".encode()
             if client.put(handle, body, MQPMO_SYNCPOINT, persistence=1)[0]:
+                client.backout()
                 continue
             self.doubtful.add(body)
             if client.commit() == 0:
@@ -132,10 +139,10 @@ class Programs:
         source, target = client.opened("IN", MQOO_INPUT_SHARED | MQOO_OUTPUT), client.opened("OUT", MQOO_OUTPUT)
         while not self._stop.wait(self._pause_s):
             got = client.get(source, MQGMO_SYNCPOINT, wait_ms=200)
-            if got.reason:
+            if got.reason == MQRC_NO_MSG_AVAILABLE:
                 continue
-            is_put = client.put(target, got.body, MQPMO_SYNCPOINT, persistence=1)[0] == 0
-            client.commit() if is_put else client.backout()
+            is_done = not got.reason and client.put(target, got.body, MQPMO_SYNCPOINT, persistence=1)[0] == 0
+            client.commit() if is_done else client.backout()
 
     def left(self, home: Home) -> Left:
         """What is on the queues, when all have ended: what nobody has committed is undone first."""

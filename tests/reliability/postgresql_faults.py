@@ -297,10 +297,18 @@ def full_trial(place: Path, faults: int, seed: int = 1) -> Figures | None:
                 until(lambda: it.publisher.failed > before[0] + 2, "the publisher to fail")
                 if kind == "full disk":
                     until(lambda: it.publisher.full > before[1], "the publisher to be told why")
-            if not server.is_running:
-                server.start()
+            until(lambda: _is_back(server), "the server")
 
         return _tried(it, list(islice(cycle(FULL), faults)), fail, seed)
+
+
+def _is_back(server: PostgresqlServer) -> bool:
+    """Whether it takes connections; it is started where it has ended."""
+    if not server.is_running:
+        server.start()
+    with suppress(psycopg.Error), psycopg.connect(server.home().url):
+        return True
+    return False
 
 
 @contextmanager
@@ -330,7 +338,12 @@ def _tried(it: Trial, kinds: Sequence[str], fail: Callable[[str], None], seed: i
         it.mend()
         it.wait_for_delivery()
         took[kind].append(time.monotonic() - begun)
-        it.programs.wait_for_commits(1)
+        try:
+            it.programs.wait_for_commits(1)
+        except AssertionError:
+            for each in it.instances:
+                print(f"process {each.pid} said: ... {each.said[-3000:]}", file=sys.stderr)
+            raise
         print(f"{kind}: {took[kind][-1]:.1f} s", file=sys.stderr, flush=True)
     came, published, left = it.came(), it.publisher.published, it.programs.left(it.home)
     return Figures(

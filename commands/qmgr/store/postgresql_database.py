@@ -30,6 +30,7 @@ from commands.config.home import PostgresqlHome, process_here
 from commands.disk.errors import (
     QueueManagerInUseError,
     QueueManagerNotFoundError,
+    ServerAwayError,
     StoreBusyError,
     StoreDamagedError,
     StoreFullError,
@@ -229,8 +230,11 @@ class PostgresqlDatabase:
 
     def _connected(self) -> psycopg.Connection[Any]:
         session = _session(self._home, self._name)
-        schema = sql.Identifier(self._schema)
-        session.execute(_SEARCH_PATH.format(schema))
+        try:
+            session.execute(_SEARCH_PATH.format(sql.Identifier(self._schema)))
+        except psycopg.Error as error:
+            session.close()
+            raise _unreachable(self._home, error) from error
         self._settings, self._is_listening, self._listens_from = None, False, -1
         self.losses += 1
         return session
@@ -355,8 +359,11 @@ class PostgresqlDatabase:
         lasts = lasting and self._durability is Durability.FULL
         if self._settings != (self.patience_s, lasts):
             wait_ms, commit = max(1, int(self.patience_s * 1000)), "on" if lasts else "off"
-            self.connection.session.execute(f"SET lock_timeout = {wait_ms}")
-            self.connection.session.execute(f"SET synchronous_commit = {commit}")
+            try:
+                self.connection.session.execute(f"SET lock_timeout = {wait_ms}")
+                self.connection.session.execute(f"SET synchronous_commit = {commit}")
+            except psycopg.Error as error:
+                raise _failure(error) from error
             self._settings = self.patience_s, lasts
 
     def _again_where_lost(self) -> None:
@@ -546,7 +553,10 @@ class PostgresqlDatabase:
     def require_activity(self, within_s: float) -> None:
         """Have the server end the session, and its locks with it, where it asks nothing for so long."""
         self._idle_s = within_s
-        self.connection.session.execute(f"SET idle_session_timeout = {max(1, int(within_s * 1000))}")
+        try:
+            self.connection.session.execute(f"SET idle_session_timeout = {max(1, int(within_s * 1000))}")
+        except psycopg.Error as error:
+            raise _failure(error) from error
 
     def end_idle(self, for_s: float) -> None:
         """Have the server end the sessions that keep a unit of work open and have done nothing for so long.
@@ -630,7 +640,8 @@ class PostgresqlDatabase:
         if code.startswith("53") and code != "53300":
             return StoreFullError(self.path)
         if code.startswith(_LOST[1:]) or code in ("", "25P03"):
-            return StoreError(f"{self.path}: the connection was lost ({error}); nothing of this unit of work was kept")
+            why = f"{self.path}: the connection was lost ({error}); nothing of this unit of work was kept"
+            return ServerAwayError(why)
         if code in _REFUSALS:
             return StoreError(f"{self.path}: {_REFUSALS[code].format(error)}")
         if code in ("XX001", "XX002") or code.startswith("42"):
@@ -694,7 +705,7 @@ class Members:
             return [pid for pid, _ in found], _processors(self._session)
         except psycopg.Error as error:
             self._session.close()
-            raise StoreError(_unreachable(self._home, error)) from error
+            raise _unreachable(self._home, error) from error
 
     def close(self) -> None:
         """Be no member any more."""
@@ -762,7 +773,7 @@ def _session(home: PostgresqlHome, qmgr: str) -> psycopg.Connection[Any]:
     except psycopg.ProgrammingError as error:
         raise StoreError(f"{home} is not a URL of PostgreSQL: {_failure(error)}") from error
     except psycopg.Error as error:
-        raise StoreError(_unreachable(home, error)) from error
+        raise _unreachable(home, error) from error
     if session.info.server_version < OLDEST_SERVER * 10_000:
         version = session.info.server_version // 10_000
         session.close()
@@ -776,18 +787,20 @@ def _session(home: PostgresqlHome, qmgr: str) -> psycopg.Connection[Any]:
     return session
 
 
-def _unreachable(home: PostgresqlHome, error: psycopg.Error) -> str:
+def _unreachable(home: PostgresqlHome, error: psycopg.Error) -> StoreError:
     # An error of connecting has no SQLSTATE; the server's words are in its text.
     text = str(error)
     for words, code in (("password authentication failed", "28P01"), ("no password supplied", "28P01")):
         if words in text:
-            return f"{home}: {_REFUSALS[code]}"
+            return StoreError(f"{home}: {_REFUSALS[code]}")
     if "does not exist" in text and "database" in text:
-        return f"{home}: {_REFUSALS['3D000']}"
+        return StoreError(f"{home}: {_REFUSALS['3D000']}")
     if "pg_hba.conf" in text or "role" in text:
-        return f"{home}: {_REFUSALS['28000']}"
+        return StoreError(f"{home}: {_REFUSALS['28000']}")
     first = (text.splitlines() or ["no answer"])[0].strip()
-    return f"{home}: the server cannot be reached ({first}); look whether it runs, and at host and port"
+    return ServerAwayError(
+        f"{home}: the server cannot be reached ({first}); look whether it runs, and at host and port"
+    )
 
 
 def _own_directory(above: Path, directory: Path) -> None:

@@ -110,6 +110,7 @@ def cut(_server: PostgresqlServer, store: QueueManagerStore) -> None:
         other.end_lost_connections()
 
 
+@pytest.mark.rule("LSN-74")
 @pytest.mark.parametrize("fail", [crash, cut])
 @pytest.mark.parametrize(
     ("end", "reason"),
