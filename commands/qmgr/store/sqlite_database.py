@@ -63,6 +63,8 @@ class SqliteDatabase:
         "patience_s",
     )
 
+    losses = 0  # a file is not lost as a connection is
+
     def __init__(self, path: Path, durability: Durability, patience_s: float, *, create: bool = False) -> None:
         self.path, self.directory, self.patience_s = str(path), path.parent, patience_s
         self._durability = self._synchronous = durability
@@ -224,6 +226,9 @@ class SqliteDatabase:
             self._lock_file(number).unlink()
         if number in self._locks:
             os.close(self._locks.pop(number))
+
+    def has_lock(self, number: int) -> bool:
+        return number in self._locks
 
     def is_locked(self, number: int) -> bool:
         return is_held(self._lock_file(number))
