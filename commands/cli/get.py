@@ -70,7 +70,7 @@ def command(
     deleted when get ends, with its subscriptions.
     """
     if follow and wait_s is not None:
-        raise click.UsageError("--follow and --wait exclude each other")
+        raise click.UsageError("--follow and --wait cannot be used together")
     option = Close.NONE if close is None else Close[close.upper()]
     stop = threading.Event()
     patience_s = None if follow else wait_s or 0.0

@@ -87,7 +87,7 @@ def command(
     with _opened(home, qmgr, dynamic) as store:
         if dynamic is not None and isinstance(store, QueueManagerStore):
             if queue is None:
-                raise click.UsageError("--dynamic and --as-captured exclude each other")
+                raise click.UsageError("--dynamic and --as-captured cannot be used together")
             queue = _made(console, store, queue, dynamic)
         putting = _Putting(console, store, queue, as_qmgr)
         with console.progress("messages put", captures.rows(), captures.share) as advance:

@@ -51,7 +51,7 @@ def _without_standby(_ctx: click.Context, _parameter: click.Parameter, standby: 
     "qpubsub run -m QM1 --home postgresql://db/mq",
     exit_codes={
         0: "an orderly end",
-        1: "an orderly end, and there are dead letters or what could not be delivered",
+        1: "an orderly end, with dead letters or publications that could not be delivered",
         130: "ended by force in the middle of a command, which is on its queue again",
     },
     environment="QPUBSUB_RUN",

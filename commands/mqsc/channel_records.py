@@ -128,10 +128,10 @@ def _check(command: Command, record: ChannelAuthentication, given: Mapping[str, 
         return
     if (record.user_source == "MAP") != bool(record.mcauser):
         if record.mcauser:
-            raise answers.failed(f"MCAUSER goes with USERSRC(MAP), not with USERSRC({record.user_source}).")
+            raise answers.failed(f"MCAUSER needs USERSRC(MAP), not USERSRC({record.user_source}).")
         raise answers.missing_keyword("MCAUSER")
     if record.warns and record.user_source != "NOACCESS":
-        raise answers.failed("WARN(YES) goes with USERSRC(NOACCESS).")
+        raise answers.failed("WARN(YES) needs USERSRC(NOACCESS).")
 
 
 def _same_kind(one: ChannelAuthentication, other: ChannelAuthentication) -> bool:

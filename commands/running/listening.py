@@ -154,7 +154,7 @@ class _Guardian:
             if code >= 0:
                 return code
             if not crashes.may_restart():
-                text = "the %s ended by signal %d, %d times in a minute; it stays down"
+                text = "the %s ended by signal %d, %d times in a minute; it is not started again"
                 _log.error(text, self._server.name, -code, MOST_CRASHES)
                 return 1
             _log.error("the %s ended by signal %d, and is started again", self._server.name, -code)
