@@ -119,7 +119,7 @@ def _check(command: Command, record: ChannelAuthentication, given: Mapping[str, 
         raise syntax_error(f"SET CHLAUTH({record.profile})", "BLOCKADDR is for all channels: CHLAUTH('*').")
     for pattern in (*record.address_list, *((record.address,) if record.address else ())):
         if not is_address_pattern(pattern):
-            why = "is not an address, nor a pattern such as 10.1.* or 10.1.2-5.*; no name of a host is asked for"
+            why = "is not an address, nor a pattern such as 10.1.* or 10.1.2-5.*; names of hosts are not looked up"
             raise answers.failed(f"{pattern} {why}: this command was not done.")
     check_peer("SSLPEER", record.peer)
     check_peer("SSLCERTI", record.issuer)
