@@ -27,9 +27,7 @@ _EXITS: Final = ("SCYEXIT", "RCVEXIT", "SENDEXIT")
 _OTHER_AUTHENTICATION: Final = frozenset({"IDPWLDAP", "CRLLDAP", "OCSP"})
 _CONTROL_WORDS: Final = frozenset({"IGNSTATE", "CMDSCOPE", "CHLDISP", "IPADDR", "PORT", "TRPTYPE", "QSGDISP"})
 _CIPHERS: Final = ("ANY", "TLS_", "ECDHE_", "DHE_")
-_LOCAL_NOTE: Final = (
-    "CHCKLOCL has no effect here: local programs need access to the files of the queue manager"
-)
+_LOCAL_NOTE: Final = "CHCKLOCL has no effect here: local programs need access to the files of the queue manager"
 
 
 def channel_family(command: Command, objects: Objects) -> ObjectFamily:

@@ -342,7 +342,9 @@ class Execution:
                     batch.puts.append(Put.of(arrival.seq, broker.qmgr, n, done))
         batch.size_bytes += size_bytes
         for what in outcome.lost:
-            _log.warning("message %d on %s: left out for %s", arrival.seq, arrival.queue, what, extra={"seq": arrival.seq})
+            _log.warning(
+                "message %d on %s: left out for %s", arrival.seq, arrival.queue, what, extra={"seq": arrival.seq}
+            )
         if outcome.completion is Completion.ERROR:
             tally.errors += 1
         if outcome.completion is Completion.ERROR and not is_logged:
