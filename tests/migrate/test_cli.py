@@ -232,7 +232,7 @@ def test_existing_is_refused_where_it_would_be_ignored(home: Path, tmp_path: Pat
     script = tmp_path / "there.mqsc"
     script.write_text("DEFINE QLOCAL(A)\n")
     ran = Ran("strmqbrk", home, "--existing", str(script), "--source", *SOURCES)
-    assert (ran.code, "--existing goes with --target files" in ran.err) == (ExitCode.USAGE, True)
+    assert (ran.code, "--existing needs --target files" in ran.err) == (ExitCode.USAGE, True)
 
 
 def test_a_prefix_of_a_stream_that_is_not_there_is_refused(home: Path) -> None:
