@@ -27,7 +27,8 @@ _LOOK_S: Final = 0.5
 
 _WAIT: Final = "When the queue is empty, wait this long for another message."
 _DYNAMIC: Final = (
-    "The name of the dynamic queue, if QUEUE is a model queue; a * at its end becomes unique. The default is AMQ.*"
+    "The name of the dynamic queue, if QUEUE is a model queue; digits that no other queue has replace a * at its end. "
+    "The default is AMQ.*"
 )
 _CLOSE: Final = "Close a permanent dynamic queue at the end with this option: delete it if it is empty, or purge it."
 

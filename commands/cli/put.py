@@ -27,7 +27,9 @@ from commands.terminal.counted import counted
 from rfh2.captures import CaptureRecord
 
 _APPLICATION: Final = "qpubsub put"
-_DYNAMIC: Final = "Make a queue of this name from the model queue QUEUE; a * at its end becomes unique."
+_DYNAMIC: Final = (
+    "Make a queue of this name from the model queue QUEUE; digits that no other queue has replace a * at its end."
+)
 
 
 @verb(

@@ -102,7 +102,7 @@ _JSON: Final = click.option("--json", "as_json", is_flag=True, help="Print JSON 
 
 
 @_on_estate("qpubsub estate extract bank/")
-@click.option("--again", is_flag=True, help="Repeat it for brokers for which it was done.")
+@click.option("--again", is_flag=True, help="Do it again for brokers for which it is done.")
 @live_options.wait
 def extract(asked: Asked, **given: Any) -> ExitCode:
     """Take sources from live queue managers, and the objects that are there; estate.toml says how to reach them."""
@@ -110,7 +110,7 @@ def extract(asked: Asked, **given: Any) -> ExitCode:
 
 
 @_on_estate("qpubsub estate plan bank/")
-@click.option("--again", is_flag=True, help="Repeat it for brokers for which it was done.")
+@click.option("--again", is_flag=True, help="Do it again for brokers for which it is done.")
 @click.option("--scripts", is_flag=True, help="Write the files for IBM MQ too, into migration/QMGR/plans/N/scripts.")
 def plan(asked: Asked, **given: Any) -> ExitCode:
     """Read the sources of each broker and plan its migration; nothing is changed."""
