@@ -68,7 +68,7 @@ def create(console: Console, file: Path, home: Home) -> None:
     shares, there = read_shares(file).shares, queue_managers(home)
     for share in shares:
         if share.qmgr in there:
-            console.say(f"queue manager {share.qmgr} is there already")
+            console.say(f"queue manager {share.qmgr} exists already")
             continue
         with QueueManagerStore.create(home, QueueManager(share.qmgr)) as store:
             say_created(console, store)

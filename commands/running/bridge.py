@@ -283,7 +283,7 @@ class Bridge:
         console, link, once, owed = self._console, self.link, self._settings.once, self._processor.undelivered
         is_unsettled = self._is_unsettled and not self.stop.is_set()
         if is_unsettled and link is not None:
-            console.say(f"not all went to and from the topic tree, and waits: {link.trouble or 'it was too slow'}")
+            console.say(f"publications to or from the topic tree still wait: {link.trouble or 'it was too slow'}")
         faults = [each.fault for each in (link, self._channels) if each is not None and each.fault]
         if faults:
             console.warn(f"ended by a fault: {faults[0]}")
@@ -291,11 +291,9 @@ class Bridge:
         refused = 0 if link is None else link.refused
         if refused:
             which = counted(refused, "publication")
-            console.say(f"{which} that the topic tree refused: see {self._dead_letter_queue}")
+            console.say(f"the topic tree refused {which}: see {self._dead_letter_queue}")
         if once and owed:
-            console.say(
-                f"kept until it can be delivered: {counted(owed, 'publication')}; qpubsub status shows for whom"
-            )
+            console.say(f"not delivered yet: {counted(owed, 'publication')}; qpubsub status shows for whom")
         stranded = self._say_what_is_stranded() if once and self._places.queues is None else False
         problems = self.tally.dead_letters or refused or is_unsettled or stranded or (once and owed)
         return ExitCode.PROBLEMS if problems else ExitCode.DONE

@@ -31,7 +31,7 @@ Serve = Callable[[asyncio.Event, Callable[[int], None]], Awaitable[None]]
 _PAUSE_S: Final = 0.2
 _TICK_S: Final = 0.1
 _ENDING_S: Final = 10.0
-_STAYS_DOWN: Final = "the %s ended by signal %d, %d times in a minute; it stays down"
+_STAYS_DOWN: Final = "the %s ended by signal %d, %d times in a minute; it is not started again"
 _STARTED_AGAIN: Final = "the %s ended by signal %d, and is started again"
 
 

@@ -26,6 +26,7 @@ from commands.links.nats.connection import (
     nothing,
     why_unfit,
 )
+from commands.terminal.counted import counted
 from rfh2.errors import StoreError
 
 
@@ -98,7 +99,9 @@ class KafkaCheck:
         if not wanted and "compact" in policy:
             why = "it is compacted: publications that no program has read would be removed"
             return CheckResult(subject, False, why, _set(topic, "delete"))
-        return CheckResult(subject, True, f"{len(self._cluster.logs(topic))} partitions, cleanup.policy {policy}")
+        return CheckResult(
+            subject, True, f"{counted(len(self._cluster.logs(topic)), 'partition')}, cleanup.policy {policy}"
+        )
 
     def _transactions(self) -> CheckResult:
         """A name of its own: that of the bridge would end the transactions of one that is running."""
