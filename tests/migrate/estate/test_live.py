@@ -62,7 +62,7 @@ def test_7_4_1_one_checkpoint_a_run_and_wave_after_wave(place: LiveEstate) -> No
     ran = place.estate("apply")
     assert ran.code == 0
     assert "next: checkpoint stopped of QM1" in ran.talk
-    assert "a wave before has checkpoints left: QM2 were not begun" in ran.talk
+    assert "a wave before has checkpoints left; not begun: QM2" in ran.talk
     assert place.states() == {"QM1": ("applying", "stopped"), "QM2": ("planned", "")}
     ran = place.estate("apply")
     assert ran.code == 2, "nothing was changed"
