@@ -141,7 +141,7 @@ def command(
     gate = None if fail_on is None else read_gate(fail_on)
     if options.on_spark:
         if cutover is not None:
-            raise click.UsageError("--cutover cannot be used with --engine spark")
+            raise click.UsageError("--cutover needs the local engine: leave out --engine spark")
         report, problems = _on_spark(console, options, selection, output)
     else:
         report, problems = _here(console, options, selection, output, cutover)
