@@ -1,0 +1,60 @@
+"""Whole segments in orders in which no program sends them: sixty sequences, and those that once broke something."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+import pytest
+
+from rfh2.channel.segments import SegmentType
+from tests.reliability.orders import Desk, Letter, expected, sequence, tried
+
+SEQUENCES = 60
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+    with Desk(tmp_path_factory.mktemp("orders")).open() as opened:
+        yield opened
+
+
+def test_nothing_is_left_of_sequences_that_no_program_sends_and_others_are_served(desk: Desk) -> None:
+    ended = 0
+    for n in range(SEQUENCES):
+        word = sequence(random.Random(f"gate {n}"), desk.programs)
+        assert tried(desk, word, patient=n % 3 > 0) == [], [str(each) for each in word]
+        ended += expected(word)[1]
+    assert SEQUENCES / 4 < ended < SEQUENCES * 3 / 4
+    assert desk.is_served()
+    assert (desk.left(), desk.faults) == ({}, [])
+
+
+# Letters by their names; those of a program on a connection of its own.
+BEGUN = "INITIAL_DATA, USERID, MQCONN, MQOPEN"
+ORDERS = [
+    # id, the segments, the calls that are answered, whether the connection is ended
+    ("MQCONN before INITIAL_DATA", "MQCONN", "", True),
+    ("a second INITIAL_DATA", f"{BEGUN}, INITIAL_DATA", "MQCONN, MQOPEN", True),
+    ("a call before MQCONN", "INITIAL_DATA, USERID, MQOPEN", "", True),
+    ("MQDISC before MQCONN", "INITIAL_DATA, MQDISC, USERID, MQCONN", "MQDISC, MQCONN", False),
+    ("a second MQCONN", f"{BEGUN}, MQCONN, MQPUT, MQCMIT", "MQCONN, MQOPEN, MQCONN, MQPUT, MQCMIT", False),
+    ("SPI within a put in parts", f"{BEGUN}, MQPUT begins, MQPUT goes on, SPI, MQPUT ends", "MQCONN, MQOPEN", True),
+    ("a put within a put in parts", f"{BEGUN}, MQPUT begins, MQPUT begins", "MQCONN, MQOPEN", True),
+    ("a put that goes on and did not begin", f"{BEGUN}, MQPUT goes on", "MQCONN, MQOPEN", True),
+    ("a put in parts that does not end", f"{BEGUN}, MQPUT begins, MQPUT goes on", "MQCONN, MQOPEN", False),
+    ("a get while one waits", f"{BEGUN}, waits, MQGET, MQPUT", "MQCONN, MQOPEN, MQGET, MQGET, MQPUT", False),
+    ("a put without an answer, not open", "INITIAL_DATA, USERID, MQCONN, unanswered, MQSTAT", "MQCONN, MQSTAT", False),
+]
+
+
+@pytest.mark.parametrize(("written", "answered", "ends"), [row[1:] for row in ORDERS], ids=[row[0] for row in ORDERS])
+def test_the_order_of_segments(desk: Desk, written: str, answered: str, ends: bool) -> None:
+    named: dict[str, Letter] = {}
+    for each in desk.programs[0]:
+        named.setdefault("unanswered" if not each.answered else "waits" if not each.at_once else str(each), each)
+    word = tuple(named[name] for name in written.split(", "))
+    calls = [SegmentType[name] for name in answered.split(", ") if name]
+    assert expected(word) == (calls, ends)
+    assert tried(desk, word, patient=True) == []
+    assert desk.left() == {}
