@@ -247,12 +247,21 @@ class Spoken:
         return data
 
 
-class _Faults(logging.Handler):
+class Faults(logging.Handler):
     """Log records that tell of an error nobody foresaw."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
         self.told: list[str] = []
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Note them meanwhile."""
+        logging.getLogger().addHandler(self)
+        try:
+            yield
+        finally:
+            logging.getLogger().removeHandler(self)
 
     def emit(self, record: logging.LogRecord) -> None:
         if record.exc_info or record.name == "asyncio":
@@ -263,7 +272,7 @@ class Desk:
     """A listener for QM1 in *home*, as long as it is entered. faults: what its log tells of."""
 
     def __init__(self, home: Path) -> None:
-        self._home, self._made, self._log = home, list[Listener](), _Faults()
+        self._home, self._made, self._log = home, list[Listener](), Faults()
 
     @contextmanager
     def open(self) -> Iterator[Desk]:
@@ -271,14 +280,10 @@ class Desk:
         with QueueManagerStore.open(self._home, "QM1") as store, store.unit_of_work() as unit:
             unit.save_definition(LocalQueue("Q", max_depth=500))
             unit.save_definition(LocalQueue("GOOD"))
-        logging.getLogger().addHandler(self._log)
-        try:
-            with processing(self._home), ListenerThread(self._listener) as self.port:
-                self.programs = programs(self.port)
-                _SHARING.add(self.programs[1][0].data)
-                yield self
-        finally:
-            logging.getLogger().removeHandler(self._log)
+        with self._log.listening(), processing(self._home), ListenerThread(self._listener) as self.port:
+            self.programs = programs(self.port)
+            _SHARING.add(self.programs[1][0].data)
+            yield self
 
     def _listener(self) -> Listener:
         options = ListenerOptions(port=0, quiesce_s=0.2)

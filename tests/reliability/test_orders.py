@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from rfh2.channel.segments import SegmentType
+from tests.commands.links.mosquitto import needs_mosquitto
+from tests.reliability import packets
 from tests.reliability.orders import Desk, Letter, expected, sequence, tried
 
 SEQUENCES = 60
@@ -58,3 +61,18 @@ def test_the_order_of_segments(desk: Desk, written: str, answered: str, ends: bo
     assert expected(word) == (calls, ends)
     assert tried(desk, word, patient=True) == []
     assert desk.left() == {}
+
+
+@needs_mosquitto
+@pytest.mark.parametrize("seed", ["gate 1", "gate 2"])
+def test_packets_that_no_broker_sends_lose_nothing(tmp_path: Path, seed: str) -> None:
+    assert packets.tried(tmp_path, 25, seed) == []
+
+
+@needs_mosquitto
+def test_a_second_connack_ends_the_connection_so_that_what_came_before_is_acknowledged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(packets, "PACKETS", {"CONNACK": packets.PACKETS["CONNACK"]})
+    assert packets.tried(tmp_path, 1, "one") == []
+    assert "cannot be read: ValueError('a second CONNACK')" in caplog.text
