@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from rfh2.channel.segments import SegmentType
+from rfh2.mqi_constants import MQOO_OUTPUT, MQPMO_ASYNC_RESPONSE, MQRC_ALREADY_CONNECTED, MQRC_HOBJ_ERROR
 from tests.commands.links.mosquitto import needs_mosquitto
+from tests.commands.listener.mqi_client import MqiClient
 from tests.reliability import packets
 from tests.reliability.orders import Desk, Letter, expected, sequence, tried
 
@@ -51,6 +53,7 @@ ORDERS = [
 ]
 
 
+@pytest.mark.rule("LSN-76")
 @pytest.mark.parametrize(("written", "answered", "ends"), [row[1:] for row in ORDERS], ids=[row[0] for row in ORDERS])
 def test_the_order_of_segments(desk: Desk, written: str, answered: str, ends: bool) -> None:
     named: dict[str, Letter] = {}
@@ -60,6 +63,18 @@ def test_the_order_of_segments(desk: Desk, written: str, answered: str, ends: bo
     calls = [SegmentType[name] for name in answered.split(", ") if name]
     assert expected(word) == (calls, ends)
     assert tried(desk, word, patient=True) == []
+    assert desk.left() == {}
+
+
+@pytest.mark.rule("LSN-76")
+def test_what_a_second_mqconn_and_a_put_without_an_answer_say(desk: Desk) -> None:
+    with MqiClient(desk.port) as client:
+        client.connect()
+        handle = client.opened("GOOD", MQOO_OUTPUT)
+        assert client.connect() == MQRC_ALREADY_CONNECTED
+        client.put_unanswered(handle + 1, b"by a handle that is not open", MQPMO_ASYNC_RESPONSE)
+        client.put_unanswered(handle, b"data", MQPMO_ASYNC_RESPONSE)
+        assert client.status() == (0, MQRC_HOBJ_ERROR, 1, 1, "")
     assert desk.left() == {}
 
 
