@@ -41,10 +41,12 @@ from rfh2.mqi_constants import (
     MQGMO_FAIL_IF_QUIESCING,
     MQGMO_SYNCPOINT,
     MQPMO_SYNCPOINT,
+    MQRC_ALREADY_CONNECTED,
     MQRC_CONNECTION_BROKEN,
     MQRC_HCONN_ERROR,
     MQRC_NO_MSG_AVAILABLE,
     MQRC_Q_MGR_NAME_ERROR,
+    MQRC_Q_MGR_NOT_AVAILABLE,
     MQRC_Q_MGR_QUIESCING,
 )
 from rfh2.mqmd import RawMqmd
@@ -241,6 +243,8 @@ class Conversation:
 
     async def connect(self, qmgr: str, application: str, kind: int, accounting_token: bytes) -> int:
         """MQCONN; the reason, 0 where it succeeds."""
+        if self._program is not None:
+            return MQRC_ALREADY_CONNECTED
         if not qmgr.startswith("*") and qmgr not in ("", self.qmgr):
             return MQRC_Q_MGR_NAME_ERROR
         if self._shared.quiescing.done():
@@ -461,13 +465,21 @@ class Conversation:
         body: bytes,
         fields: PutFields = NO_FIELDS,
     ) -> None:
-        """The same for a program that does not wait for the answer: MQSTAT gives it."""
-        program = self._connected()
+        """The same for a program that does not wait for the answer, and would take one for that to its next call.
+
+        MQSTAT gives what came of it, as long as the program is connected.
+        """
+        program = self._program
+        if program is None:
+            return
         try:
             await self.put(od, handle, mqmd, options, body, fields=fields)
-        except (MqiError, QueueError) as error:
-            target = od.target if od is not None else program.handle(handle)
-            program.async_puts.fail(error.reason, target.object_type, target.name)
+        except (MqiError, StoreError) as error:
+            reason = error.reason if isinstance(error, (MqiError, QueueError)) else MQRC_Q_MGR_NOT_AVAILABLE
+            self.debug(f"MQPUT without an answer: {error}")
+            target = od.target if od is not None else dict(program.handles).get(handle)
+            of = (0, "") if target is None else (target.object_type, target.name)
+            program.async_puts.fail(reason, *of)
         else:
             program.async_puts.done += 1
 

@@ -105,6 +105,8 @@ ATTACKS: dict[str, Attack] = {
     "shares": _elsewhere({"shares": ("4",)}),
     "postgresql": _elsewhere({"postgresql_faults": ("7", "--promotions", "1", "--full", "2")}),
     "segments": _elsewhere({"segments": ("--segments", "2000")}),
+    "orders": _elsewhere({"orders": ("300",), "packets": ("50",)}),
+    "model": _elsewhere({"model": ("--quick",)}),
 }
 
 
