@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import click
 
+from commands.disk.files import put_in_place, to_disk
 from commands.disk.permissions import make_directory, private
 from commands.options.queue_manager import HOME, complete_queue_manager
 from commands.options.verb import verb
@@ -75,7 +76,8 @@ def keep(path: Path, retrieved: Retrieved) -> None:
         make_directory(path.parent)
         with open(partial, "w", encoding="utf-8", opener=private) as file:
             file.write(json.dumps(body, ensure_ascii=False))
-        partial.replace(path)
+            to_disk(file)
+        put_in_place(partial, path)
     except OSError as error:
         partial.unlink(missing_ok=True)
         raise MigrationError(f"{path}: {system_words(error)}; nothing was changed") from error
@@ -323,5 +325,6 @@ def _write_security(directory: Path, plan: MigrationPlan) -> None:
     partial = path.with_name(f".{path.name}.partial")
     with open(partial, "w", encoding="utf-8", opener=private) as file:
         file.write(text)
+        to_disk(file)
     choices.set_aside(path)
-    partial.replace(path)
+    put_in_place(partial, path)
