@@ -23,6 +23,7 @@ from pydantic import ValidationError
 from commands.disk.files import directory_to_disk, put_in_place, to_disk
 from commands.disk.lock import HolderLock, require_locks
 from commands.disk.permissions import make_directory, private
+from commands.terminal.output_file import naming
 from rfh2.captured import CapturedMessage
 from rfh2.captures import read_captures, write_captures
 from rfh2.errors import StoreError
@@ -153,7 +154,7 @@ class CaptureFiles:
             put_in_place(partial, whole)
         else:
             made = partial.with_name(f".{whole.name}.partial")
-            with open(made, "wb", opener=private) as target:
+            with naming(str(made)), open(made, "wb", opener=private) as target:
                 write_captures(_messages(partial), target, self._form)
                 to_disk(target)
             put_in_place(made, whole)

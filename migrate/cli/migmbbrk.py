@@ -23,6 +23,7 @@ from commands.options.queue_manager import HOME, complete_queue_manager
 from commands.options.verb import verb
 from commands.qmgr.store import QueueManagerStore
 from commands.terminal.console import Console, ExitCode
+from commands.terminal.output_file import naming
 from migrate import embedded, log as lines, migmbbrk
 from migrate.acl import FILE_NAME
 from migrate.assemble import of_product
@@ -323,8 +324,9 @@ def _write_security(directory: Path, plan: MigrationPlan) -> None:
     if path.exists() and path.read_text(encoding="utf-8", errors="replace") == text:
         return
     partial = path.with_name(f".{path.name}.partial")
-    with open(partial, "w", encoding="utf-8", opener=private) as file:
+    with naming(str(path)), open(partial, "w", encoding="utf-8", opener=private) as file:
         file.write(text)
         to_disk(file)
-    choices.set_aside(path)
+    if path.exists():
+        choices.numbered(path).hardlink_to(path)
     put_in_place(partial, path)

@@ -217,8 +217,10 @@ def _differing(wanted: JournalHeading, found: JournalHeading) -> Iterator[tuple[
 
 def _write(file: FileIO, line: str, path: Path) -> None:
     with _naming(path):
-        # One call: a killed run leaves a whole line or a cut one, never two that are mixed.
-        file.write(line.encode() + b"\n")
+        # In one call, unless the disk is full: a killed run leaves a whole line or a cut one.
+        rest = line.encode() + b"\n"
+        while rest:
+            rest = rest[file.write(rest) or 0 :]
 
 
 @contextmanager

@@ -22,7 +22,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { WRITE = 1, SYNC = 2, NAME = 4, CUT = 8, OPEN = 16, MARK = 32, FAILED_SYNC = 64 };
+enum { WRITE = 1, SYNC = 2, NAME = 4, CUT = 8, OPEN = 16, MARK = 32, FAILED_SYNC = 64, SYNC_NAMES = 128 };
 enum { INODES = 1 << 16 };
 
 static char root[PATH_MAX];
@@ -209,7 +209,7 @@ int posix_fallocate64(int fd, off_t at, off_t length) { return posix_fallocate(f
 static int synced(int fd, long call) {
     struct stat found;
     if (!below(fd, &found)) return syscall(call, fd);
-    if (fails(SYNC)) {
+    if (fails(S_ISDIR(found.st_mode) ? SYNC_NAMES : SYNC)) {
         record(FAILED_SYNC, found.st_ino, 0, 0, 0, 0, 0);
         return -1;
     }

@@ -3,7 +3,7 @@
 The model is stricter than any file system of Linux. Bytes are on the disk after an fsync of their file, and a name
 (made, renamed, removed) after one of its directory. What was not synced is there or not, in any subset and in any
 order; a write that spans sectors of 512 bytes may be there in part. A rename is whole or not at all, in whichever of
-the two directories. What a sync that failed was to write is lost for good, though a later sync says that all is well.
+the two directories. Bytes that a sync which failed was to write are lost for good, though a later sync says that all is well.
 A part of a file that was never written is zero.
 """
 
@@ -17,7 +17,7 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-WRITE, SYNC, NAME, CUT, OPEN, MARK, FAILED_SYNC = 1, 2, 4, 8, 16, 32, 64
+WRITE, SYNC, NAME, CUT, OPEN, MARK, FAILED_SYNC, SYNC_NAMES = 1, 2, 4, 8, 16, 32, 64, 128
 _HEAD: Final = struct.Struct("=IIIxxxxQQ")
 _SECTOR: Final = 512
 Tree = dict[str, bytes | None]
@@ -137,9 +137,13 @@ def _walk(number: int, path: str, contents: dict[int, bytes], names: dict[int, d
 
 @dataclass(slots=True)
 class Disk:
-    """A directory as it was when the recording began, all of it on the disk, and what became of it."""
+    """A directory as it was when the recording began, all of it on the disk, and what became of it.
+
+    lies: a sync does nothing, and says that all is well.
+    """
 
     root: Path
+    lies: bool = False
     contents: dict[int, bytes] = field(default_factory=dict)
     names: dict[int, dict[str, int]] = field(default_factory=dict)
     live: dict[int, dict[str, int]] = field(default_factory=dict)
@@ -151,9 +155,9 @@ class Disk:
     _next: int = 1
 
     @classmethod
-    def of(cls, root: Path) -> Disk:
+    def of(cls, root: Path, *, lies: bool = False) -> Disk:
         """As *root* is now."""
-        disk = cls(root)
+        disk = cls(root, lies)
         disk._look(root, 0)
         return disk
 
@@ -197,9 +201,9 @@ class Disk:
             self._named(one.decode(), two.decode())
         elif inode in self.inodes:
             number = self.inodes[inode]
-            if kind in (SYNC, FAILED_SYNC):
+            if kind in (SYNC, FAILED_SYNC) and not self.lies:
                 self._synced(number, failed=kind == FAILED_SYNC)
-            else:
+            elif kind in (WRITE, CUT):
                 self.pending.append(Operation(kind, number, offset, one))
 
     def _synced(self, number: int, *, failed: bool) -> None:
@@ -208,7 +212,8 @@ class Disk:
             if operation.on != number:
                 left.append(operation)
             elif failed:
-                self.lost.add(id(operation))
+                if operation.kind != NAME:
+                    self.lost.add(id(operation))
                 left.append(operation)
             elif id(operation) in self.lost:
                 self.lost.remove(id(operation))

@@ -50,6 +50,10 @@ class Room:
     """A step is there whole or not at all; what was acknowledged is there, and nothing that came after something lost."""
 
     name: ClassVar[str]
+    every: ClassVar = 1
+    """Where not all is tried, only each so many-th cut: what is checked takes long."""
+    has_database: ClassVar = False
+    """SQLite syncs the directory of its log, and passes over an error of that."""
 
     def prepare(self, root: Path) -> None:
         """What is there, and on the disk, before."""
@@ -98,6 +102,7 @@ class Store(Room):
 
     durability = Durability.FULL
     name = "store"
+    has_database = True
 
     def work(self, root: Path, after: After) -> None:
         with self._made(root) as store:
@@ -208,6 +213,7 @@ class Copy(Room):
     """``home copy``: the queue manager in the other home is there whole or not at all, and the command goes on."""
 
     name = "copy"
+    has_database = True
 
     def prepare(self, root: Path) -> None:
         with QueueManagerStore.create(root / "from", QueueManager("QM1"), clock=clock) as store, store.unit_of_work() as u:
@@ -311,6 +317,7 @@ class Get(Room):
     """``get -o``: each message is in the file, under whatever name, or on its queue."""
 
     name = "get"
+    has_database = True
     count = 150
 
     def prepare(self, root: Path) -> None:
@@ -357,6 +364,8 @@ class Files(Room):
     def prepare(self, root: Path) -> None:
         write_state(root / "link.json", {"at": 0})
         (root / "passwords").touch()
+        for number in (1, 2):
+            (root / f"in{number}.jsonl").write_text(_message(number).model_dump_json() + "\n")
 
     def work(self, root: Path, after: After) -> None:
         for number in (1, 2):
@@ -364,8 +373,7 @@ class Files(Room):
             after("acked")
             passwd._rewrite(root / "passwords", f"user{number}", "secret" * 300)
             after("acked")
-            (root / "in.jsonl").write_text(_message(number).model_dump_json() + "\n")
-            _said("convert", str(root / "in.jsonl"), "-o", str(root / "out.jsonl"))
+            _said("convert", str(root / f"in{number}.jsonl"), "-o", str(root / "out.jsonl"))
             after("acked")
             state = Retrieved("B", "initial", LegacyState(qmgr=f"Q{number}"))
             migmbbrk.keep(root / "kept.json", state)
@@ -387,6 +395,8 @@ class Migration(Room):
     """``strmqbrk`` on a queue manager of its own: done or not done, and what is done can be undone."""
 
     name = "migration"
+    every = 4
+    has_database = True
     words = ("--source", *(str(LEGACY / "streams" / name) for name in ("capture.jsonl", "qm.ini", "relations.json")))
 
     def prepare(self, root: Path) -> None:
@@ -481,17 +491,15 @@ class Reports(Room):
 
     def work(self, root: Path, after: After) -> None:
         put = Put(seq=1, n=0, kind=PutKind.PUBLICATION, qmgr=None, queue="S", md_hex="", body_hex="ab" * 300)
-        with closing(FixedFile(root / "run.status", 2_048)) as status, closing(Recorder(root / "record")) as record:
-            log = LogFile(root / "log", LogFormat.JSON, str)
+        with closing(Recorder(root / "record")) as record, closing(LogFile(root / "log", LogFormat.JSON, str)) as log:
             for number in range(4):
-                # As the program does: a report that fails does not stop what it reports.
-                with suppress(OSError):
-                    status.write({"number": number, "text": "x" * 1_000})
                 record.write(put)
+                # As the program does: a report that fails does not stop what it reports.
+                with suppress(OSError), closing(FixedFile(root / "run.status", 2_048)) as status:
+                    status.write({"number": number, "text": "x" * 1_000})
                 with suppress(OSError):
                     log.write({"number": number, "text": "x" * 600})
                 after("done")
-            log.close()
 
     def look(self, root: Path) -> object:
         return None

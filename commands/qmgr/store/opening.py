@@ -111,6 +111,7 @@ def connect(home: Home, name: str, durability: Durability, patience_s: float, *,
         try:
             make_directory(directory)
             touch(path)
+            directory_to_disk(directory)
         except OSError as error:
             raise StoreError(f"{directory}: cannot be made: {system_words(error)}") from error
     else:
