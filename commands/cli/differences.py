@@ -11,6 +11,7 @@ from typing import BinaryIO, Final, Protocol
 
 import click
 
+from commands.disk.files import to_disk
 from commands.explain.selection import Choosing, MessageSelection
 from commands.options.captures import MomentType, selection_options
 from commands.options.replays import (
@@ -232,6 +233,7 @@ def _here(
                     break
             if sink is not None:
                 sink.close()
+                to_disk(file)
                 file.close()
                 written.finish()
         return differences.report(), differences.before_cutover
