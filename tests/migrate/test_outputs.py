@@ -258,5 +258,5 @@ class TestUndo:
         Ran("strmqbrk", home, *SOURCES)
         before = state(home)
         ran = Ran(verb, home, "--undo", *arguments)
-        assert (ran.code, "--undo goes with --rehearse alone" in ran.err) == (ExitCode.USAGE, True)
+        assert (ran.code, "--undo can be used with --rehearse" in ran.err) == (ExitCode.USAGE, True)
         assert state(home) == before
