@@ -11,6 +11,7 @@ from typing import BinaryIO, Final, Protocol
 
 import click
 
+from commands.disk.files import to_disk
 from commands.explain.selection import Choosing, MessageSelection
 from commands.options.captures import MomentType, selection_options
 from commands.options.replays import (
@@ -141,7 +142,7 @@ def command(
     gate = None if fail_on is None else read_gate(fail_on)
     if options.on_spark:
         if cutover is not None:
-            raise click.UsageError("--cutover cannot be used with --engine spark")
+            raise click.UsageError("--cutover needs the local engine: leave out --engine spark")
         report, problems = _on_spark(console, options, selection, output)
     else:
         report, problems = _here(console, options, selection, output, cutover)
@@ -232,6 +233,7 @@ def _here(
                     break
             if sink is not None:
                 sink.close()
+                to_disk(file)
                 file.close()
                 written.finish()
         return differences.report(), differences.before_cutover

@@ -29,7 +29,7 @@ from commands.broker.budget import Budget
 from commands.config.home import Home, PostgresqlHome
 from commands.config.settings import Config, ConfigError, exposed_secrets
 from commands.disk import permissions
-from commands.disk.errors import SupersededError
+from commands.disk.errors import ServerAwayError, SupersededError
 from commands.links.opening import Places
 from commands.listener.opening import listener_of
 from commands.monitoring.health import Health, Phase
@@ -50,7 +50,7 @@ from commands.running.mqsc_scripts import ScriptDirectory
 from commands.running.publish_exits import PublishExits
 from commands.running.recorder import Recorder
 from commands.running.service_manager import notify
-from commands.running.supervisor import SupervisedWatchdog
+from commands.running.supervisor import AWAY, SupervisedWatchdog
 from commands.running.tenure import LEASE_S
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
@@ -138,9 +138,14 @@ class Bridge:
     def __enter__(self) -> Self:
         for exposed in exposed_secrets(self._settings.config):
             self._console.warn(exposed)
-        with ExitStack() as stack:
-            self._open(stack)
-            self._opened = stack.pop_all()
+        try:
+            with ExitStack() as stack:
+                self._open(stack)
+                self._opened = stack.pop_all()
+        except ServerAwayError:
+            if self._worker is None or not self._waits:
+                raise
+            os._exit(AWAY)  # the supervisor waits for the server
         return self
 
     def __exit__(

@@ -22,8 +22,9 @@ from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
 from migrate.cli import choices, live_options
 from migrate.cli.estate_waves import Asked, act, check_checkpoints, check_earlier_waves, overview_of
+from migrate.estate.collisions import some
 from migrate.estate.item_rows import plan_differences, unpacked
-from migrate.estate.overview import as_json, of_overview, some
+from migrate.estate.overview import as_json, of_overview
 from migrate.estate.pack import Applications, read_applications, write_pack
 from migrate.estate.records import FATES, WORK, BrokerState
 from migrate.estate.workers import ACTIONS, default_processes

@@ -13,6 +13,7 @@ from commands.network.estate_file import Estate, EstateQueueManager
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
 from migrate.cli import choices
+from migrate.estate.collisions import some
 from migrate.estate.jobs import BrokerJob, BrokerResult, current, job_of
 from migrate.estate.live_acting import checkpoints_of
 from migrate.estate.overview import (
@@ -23,7 +24,6 @@ from migrate.estate.overview import (
     of_reports,
     of_result,
     overview,
-    some,
 )
 from migrate.estate.records import DONE, BrokerState
 from migrate.estate.workers import ACTIONS, results
@@ -169,7 +169,7 @@ def _show(asked: Asked, found: EstateOverview, tally: _Tally, not_begun: list[st
             why = "has brokers that were refused"
         elif any(record.checkpoint for record in found.records):
             why = "has checkpoints left"
-        asked.console.warn(f"not begun, because a wave before {why}: {some(not_begun)}")
+        asked.console.warn(f"a wave before {why}; not begun: {some(not_begun)}")
 
 
 def overview_of(asked: Asked) -> EstateOverview:

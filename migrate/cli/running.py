@@ -20,6 +20,7 @@ from typing import Any, Generic, Literal, TextIO, TypeVar
 
 import click
 
+from commands.disk.files import directory_to_disk
 from commands.disk.permissions import make_directory, private
 from commands.qmgr.store import QueueManagerStore
 from commands.terminal.console import Console, ExitCode
@@ -65,6 +66,7 @@ def migration_log(path: Path, mode: Literal["a", "w"]) -> Iterator[MigrationLog]
     try:
         make_directory(path.parent)
         stream: TextIO = open(path, mode, encoding="utf-8", opener=private)  # noqa: SIM115 - closed below
+        directory_to_disk(path.parent)
     except OSError as error:
         raise MigrationError(f"log {path}: {system_words(error)}; nothing was changed") from error
     log = MigrationLog(path, LogWriter(stream, choices.utc_now))

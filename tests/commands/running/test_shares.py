@@ -329,7 +329,7 @@ def test_create_makes_what_is_missing_and_where_says_where(home: Home, tmp_path:
     code, _, talk = shares(home, tmp_path, "create")
     assert code == 0
     assert "queue manager A exists already" in talk
-    assert "queue manager B created" in talk
+    assert f"queue manager B created in {home / 'B' if isinstance(home, Path) else home}\n" in talk
     assert shares(home, tmp_path, "where", "B", "A.X")[:2] == (0, "B\nA\n")
     found = json.loads(shares(home, tmp_path, "where", "B", "A.X", "--json")[1])
     assert found == {"format": 1, "queues": {"B": "B", "A.X": "A"}}
