@@ -155,7 +155,7 @@ URLS = [
     ("https://user@host", "no place in a URL"),
     (f"https://user:{PASSWORD}@host:9443", "no place in a URL"),
     ("https://host/ibmmq", "only scheme, host and port"),
-    ("https://host:99999", "no URL"),
+    ("https://host:99999", "it is not a URL"),
     ("http://mq.example.com:9080", "sent only by https://"),
 ]
 
