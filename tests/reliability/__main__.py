@@ -104,6 +104,7 @@ ATTACKS: dict[str, Attack] = {
     "takeovers": _elsewhere({"takeovers": ("5",)}),
     "shares": _elsewhere({"shares": ("4",)}),
     "postgresql": _elsewhere({"postgresql_faults": ("5", "--promotions", "1")}),
+    "power": _elsewhere({"power": ("--cuts", "300", "--faults", "1")}),
     "segments": _elsewhere({"segments": ("--segments", "2000")}),
 }
 

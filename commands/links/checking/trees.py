@@ -110,7 +110,10 @@ class KafkaCheck:
             return CheckResult(subject, True, "there; the user may not read its settings")
         if wanted and policy != "compact":
             return CheckResult(
-                subject, False, f"cleanup.policy is {policy}: it would lose what it keeps", _set(topic, "cleanup.policy=compact")
+                subject,
+                False,
+                f"cleanup.policy is {policy}: it would lose what it keeps",
+                _set(topic, "cleanup.policy=compact"),
             )
         if not wanted and "compact" in policy:
             why = "it is compacted: publications that no program has read would be removed"

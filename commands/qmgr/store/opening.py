@@ -243,7 +243,9 @@ def _finished(database: Database) -> int:
     """The version of the tables of a database that is ready to be used."""
     version = database.version()
     if version == 0:
-        raise StoreDamagedError(database.path, "was never finished; run qpubsub create again. If it was in use, restore a backup")
+        raise StoreDamagedError(
+            database.path, "was never finished; run qpubsub create again. If it was in use, restore a backup"
+        )
     return version
 
 

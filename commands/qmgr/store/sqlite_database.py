@@ -396,7 +396,7 @@ class WriteAheadLog:
         uri = _uri(self._path, "rw")
         with suppress(OSError, *FAILURES), closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as connection:
             connection.execute("BEGIN IMMEDIATE")  # meanwhile nobody else writes to it
-            with open(f"{self._path}-wal", "r+b", buffering=0) as log:
+            with Path(f"{self._path}-wal").open("r+b", buffering=0) as log:
                 while piece := log.read(_PIECE_BYTES):
                     log.seek(-len(piece), os.SEEK_CUR)
                     log.write(piece)
