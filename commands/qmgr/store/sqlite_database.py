@@ -425,7 +425,8 @@ def _is_log_missing(path: Path) -> bool:
     """
     log, index = path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm")
     for look in range(_LOOKS):
-        if log.exists() or not index.exists():
+        # An empty file was never finished: making it ended before there was a log.
+        if log.exists() or not index.exists() or not path.stat().st_size:
             return False
         if look < _LOOKS - 1:
             time.sleep(NAP_S)
