@@ -149,7 +149,7 @@ class Trial:
             self._fail(kinds, 0, error, lasts=lasts)
             there = self._shim.seen
             step = max(1, -(-there // most))
-            for nth in range(1, there + 1, step):
+            for nth in range((step + 1) // 2, there + 1, step):
                 self.found.faults += 1
                 name = f"{what} {nth} of {there}: {os.strerror(error)}"
                 try:
