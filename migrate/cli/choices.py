@@ -292,7 +292,7 @@ class MigrationOptions:
         """Raises UsageError where options do not go together, or ``--racf`` is no high-level qualifier."""
         if self.existing is not None and self.target != "files":
             why = "an embedded queue manager knows its own objects"
-            raise click.UsageError(f"--existing goes with --target files: {why}")
+            raise click.UsageError(f"--existing needs --target files: {why}")
         if self.racf is not None and self.out is None:
             raise click.UsageError("--racf needs --out DIRECTORY")
         if self.racf is not None and HIGH_LEVEL_QUALIFIER.fullmatch(self.racf) is None:

@@ -122,7 +122,7 @@ class _Options(MigrationOptions):
         """Raises UsageError unless one phase is given."""
         phases = [p for p, on in zip(Phase, (self.rehearse, self.initial, self.complete), strict=True) if on]
         if len(phases) != 1:
-            raise click.UsageError("one of -r, -t and -c is needed, and only one")
+            raise click.UsageError("give one of -r, -t and -c")
         return phases[0]
 
     @property

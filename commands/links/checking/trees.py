@@ -26,6 +26,7 @@ from commands.links.nats.connection import (
     nothing,
     why_unfit,
 )
+from commands.terminal.counted import counted
 from rfh2.errors import StoreError
 
 
@@ -125,7 +126,8 @@ class KafkaCheck:
         if copies > 1 and settings.get("min.insync.replicas") == "1":
             why = f"a publication counts as sent when one of {copies} brokers has it: min.insync.replicas is 1"
             return CheckResult(subject, False, why, _set(topic, "min.insync.replicas=2"))
-        return CheckResult(subject, True, f"{len(self._cluster.logs(topic))} partitions, cleanup.policy {policy}")
+        partitions = counted(len(self._cluster.logs(topic)), "partition")
+        return CheckResult(subject, True, f"{partitions}, cleanup.policy {policy}")
 
     def _transactions(self) -> CheckResult:
         """A name of its own: that of the bridge would end the transactions of one that is running."""

@@ -64,6 +64,8 @@ class SqliteDatabase:
         "patience_s",
     )
 
+    losses = 0  # a file is not lost as a connection is
+
     def __init__(self, path: Path, durability: Durability, patience_s: float, *, create: bool = False) -> None:
         self.path, self.directory, self.patience_s = str(path), path.parent, patience_s
         self._durability = self._synchronous = durability
@@ -155,11 +157,14 @@ class SqliteDatabase:
         finally:
             self.rollback()
 
-    def write(self, many: str, one: str, rows: Sequence[Sequence[Any]]) -> None:
-        whole = len(rows) - len(rows) % MANY
+    def read_each(self, statement: str, values: Sequence[Sequence[Any]]) -> list[list[Any]]:
+        return [self.connection.execute(statement, each).fetchall() for each in values]
+
+    def write(self, one: str, rows: Sequence[Sequence[Any]], many: str = "") -> None:
+        whole = len(rows) - len(rows) % MANY if many else 0
         for start in range(0, whole, MANY):
             self.connection.execute(many, tuple(chain.from_iterable(rows[start : start + MANY])))
-        self.connection.executemany(one, rows[whole:])
+        self.connection.executemany(one, rows[whole:] if whole else rows)
 
     def versions(self) -> tuple[int, int]:
         row = self.connection.execute("SELECT version, definitions FROM state").fetchone()
@@ -222,6 +227,9 @@ class SqliteDatabase:
             self._lock_file(number).unlink()
         if number in self._locks:
             os.close(self._locks.pop(number))
+
+    def has_lock(self, number: int) -> bool:
+        return number in self._locks
 
     def is_locked(self, number: int) -> bool:
         return is_held(self._lock_file(number))
