@@ -48,7 +48,13 @@ _PLAIN_INSERT: Final = re.compile(r"INSERT INTO (\w+ \([^)]*\)) VALUES \([?, ]*\
 _LONG_BYTES: Final = 128 * 1024
 _VALUES: Final = re.compile(r"VALUES \([?, ]*\)")
 # What an array of PostgreSQL is made of: the type of its elements by theirs here, and that type's number.
-_ELEMENTS: Final = {int: ("BIGINT", 20), str: ("TEXT", 25), bytes: ("BYTEA", 17)}
+_ELEMENTS: Final[Mapping[type, tuple[str | None, int]]] = {
+    int: ("BIGINT", 20),
+    bool: ("BIGINT", 20),
+    str: ("TEXT", 25),
+    bytes: ("BYTEA", 17),
+    type(None): (None, 0),
+}
 _ARRAY, _INTEGER, _LENGTH = Struct(">iiiii"), Struct(">iq"), Struct(">i")
 _NULL: Final = _LENGTH.pack(-1)
 REFUSALS: Final = {
@@ -148,9 +154,12 @@ class PostgresqlConnection:
             array, element = _array([value for (value,) in rows])
             self.later(f"{one[:-1]}ANY(CAST(? AS {element}[]))", (array,))
         elif _VALUES.search(one) and len({key for key, *_ in rows}) == len(rows):
-            arrays = [_array(column) for column in zip(*rows, strict=True)]
-            places = ", ".join(f"CAST(? AS {element}[])" for _, element in arrays)
-            self.later(_VALUES.sub(f"SELECT * FROM unnest({places})", one), [array for array, _ in arrays])
+            columns = [_array(column) for column in zip(*rows, strict=True)]
+            wanted = ", ".join("NULL" if element is None else f"c{n}" for n, (_, element) in enumerate(columns))
+            arrays = [(f"CAST(? AS {element}[])", f"c{n}") for n, (_, element) in enumerate(columns) if element]
+            places, names = (", ".join(each) for each in zip(*arrays, strict=True))
+            all_of_them = f"SELECT {wanted} FROM unnest({places}) AS given ({names})"
+            self.later(_VALUES.sub(all_of_them, one), [array for array, element in columns if element])
         else:
             self.later(one, *rows)
 
@@ -226,9 +235,9 @@ class _ArrayDumper(Dumper):
         return obj
 
 
-def _array(values: Sequence[Any]) -> tuple[_Array, str]:
-    """*values*, all of one type or None; and what the type is called."""
-    element, number = _ELEMENTS[next((type(value) for value in values if value is not None), int)]
+def _array(values: Sequence[Any]) -> tuple[_Array, str | None]:
+    """*values*, all of one type or None; and what the type is called, None where each is None."""
+    element, number = _ELEMENTS[next((type(value) for value in values if value is not None), type(None))]
     made = [_ARRAY.pack(1, 1, number, len(values), 1)]
     for value in values:
         if value is None:
