@@ -108,7 +108,7 @@ class PostgresqlConnection:
         self.session = session
         self.in_transaction = self._is_copying = False
         self._later: list[Callable[[], object]] = []
-        self._unanswered = psycopg.RawCursor(session)
+        self._unanswered, self._copier = psycopg.RawCursor(session), psycopg.Cursor(session)
 
     def execute(self, statement: str, values: Values = (), /) -> Cursor:
         text, names = _translated(statement)
@@ -166,9 +166,8 @@ class PostgresqlConnection:
     def copy(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
         """COPY *rows* into a table; the server works while this program goes on. In a transaction."""
         self._send(None)
-        cursor = psycopg.Cursor(self.session)
         try:
-            with cursor.copy(statement, writer=_UnansweredWriter(cursor)) as copying:
+            with self._copier.copy(statement, writer=_UnansweredWriter(self._copier)) as copying:
                 self._is_copying = True
                 for row in rows:
                     copying.write_row(row)
