@@ -101,10 +101,14 @@ class BranchState(Enum):
 
 @dataclass(slots=True)
 class Branch:
-    """A branch of a global transaction, not prepared. owner: of its messages. failed: it can only be backed out."""
+    """A branch of a global transaction, not prepared. owner: of its messages. failed: it can only be backed out.
+
+    losses: of the database, when it began.
+    """
 
     program: int
     owner: str
+    losses: int
     state: BranchState = BranchState.ACTIVE
     failed: bool = False
 

@@ -88,7 +88,8 @@ class Database(Protocol):
 
     path: what the errors call it. directory: for what of the queue manager is this machine's alone. failure: the last
     one since a write transaction began; where the database has ended that by itself, the reason. epoch: of the command
-    processor whose connection it is; None for all other programs.
+    processor whose connection it is; None for all other programs. losses: how often the connection was lost and made
+    again; what was committed before, and need not last, may be undone then.
     """
 
     path: str
@@ -96,6 +97,7 @@ class Database(Protocol):
     patience_s: float
     epoch: int | None
     failure: StoreError | None
+    losses: int
 
     @property
     def connection(self) -> Connection: ...
@@ -196,6 +198,9 @@ class Database(Protocol):
 
     def unlock(self, number: int) -> None:
         """Release it; it is no error if nobody has it."""
+
+    def has_lock(self, number: int) -> bool:
+        """Whether this connection has lock *number*."""
 
     def is_locked(self, number: int) -> bool:
         """Whether any process has it."""

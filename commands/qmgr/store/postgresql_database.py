@@ -26,6 +26,7 @@ from commands.config.home import PostgresqlHome
 from commands.disk.errors import (
     QueueManagerInUseError,
     QueueManagerNotFoundError,
+    ServerAwayError,
     StoreBusyError,
     StoreDamagedError,
     StoreFullError,
@@ -53,6 +54,7 @@ except ImportError as missing:
     raise StoreError(f"a home in PostgreSQL needs the package psycopg: {how_to_install('postgresql')}") from missing
 
 _PREFIX: Final = "qmgr_"
+_MANY_UNITS: Final = 10**15
 _NAP_S: Final = 0.05
 _LOCK_CLASS: Final = int.from_bytes(b"qpsb", "big")
 
@@ -119,6 +121,7 @@ class PostgresqlDatabase:
     ) -> None:
         self.path, self.directory = f"{home} queue manager {name}", directory
         self.failure: StoreError | None = None
+        self.losses = -1  # the first connection is none
         self.epoch: int | None = None
         self.patience_s = patience_s
         self._home, self._name, self._durability = home, name, durability
@@ -145,9 +148,13 @@ class PostgresqlDatabase:
 
     def _connected(self) -> psycopg.Connection[Any]:
         session = session_with(self._home, self._name)
-        schema = sql.Identifier(self._schema)
-        session.execute(_SEARCH_PATH.format(schema))
+        try:
+            session.execute(_SEARCH_PATH.format(sql.Identifier(self._schema)))
+        except psycopg.Error as error:
+            session.close()
+            raise unreachable(self._home, error) from error
         self._settings, self._is_listening, self._listens_from = None, False, -1
+        self.losses += 1
         return session
 
     def _namespace(self) -> int:
@@ -267,8 +274,11 @@ class PostgresqlDatabase:
         lasts = lasting and self._durability is Durability.FULL
         if self._settings != (self.patience_s, lasts):
             wait_ms, commit = max(1, int(self.patience_s * 1000)), "on" if lasts else "off"
-            self.connection.session.execute(f"SET lock_timeout = {wait_ms}")
-            self.connection.session.execute(f"SET synchronous_commit = {commit}")
+            try:
+                self.connection.session.execute(f"SET lock_timeout = {wait_ms}")
+                self.connection.session.execute(f"SET synchronous_commit = {commit}")
+            except psycopg.Error as error:
+                raise failure(error) from error
             self._settings = self.patience_s, lasts
 
     def _again_where_lost(self) -> None:
@@ -305,7 +315,8 @@ class PostgresqlDatabase:
             self._again_where_lost()
             row = self._read_state()
             self._seen = row["unit"]
-        return row["unit"] - self._own
+        # Units of work that a crash of the server undid have numbers that are given again.
+        return row["unit"] - self._own + self.losses * _MANY_UNITS
 
     def read_epoch(self) -> int:
         if self._row is None:
@@ -467,7 +478,10 @@ class PostgresqlDatabase:
     def require_activity(self, within_s: float) -> None:
         """Have the server end the session, and its locks with it, where it asks nothing for so long."""
         self._idle_s = within_s
-        self.connection.session.execute(f"SET idle_session_timeout = {max(1, int(within_s * 1000))}")
+        try:
+            self.connection.session.execute(f"SET idle_session_timeout = {max(1, int(within_s * 1000))}")
+        except psycopg.Error as error:
+            raise failure(error) from error
 
     def end_idle(self, for_s: float) -> None:
         """Have the server end the sessions that keep a unit of work open and have done nothing for so long.
@@ -551,7 +565,8 @@ class PostgresqlDatabase:
         if code.startswith("53") and code != "53300":
             return StoreFullError(self.path)
         if code.startswith(_LOST[1:]) or code in ("", "25P03"):
-            return StoreError(f"{self.path}: the connection was lost ({error}); nothing of this unit of work was kept")
+            why = f"{self.path}: the connection was lost ({error}); nothing of this unit of work was kept"
+            return ServerAwayError(why)
         if code in REFUSALS:
             return StoreError(f"{self.path}: {REFUSALS[code].format(error)}")
         if code in ("XX001", "XX002") or code.startswith("42"):
@@ -615,7 +630,7 @@ class Members:
             return [pid for pid, _ in found], _processors(self._session)
         except psycopg.Error as error:
             self._session.close()
-            raise StoreError(unreachable(self._home, error)) from error
+            raise unreachable(self._home, error) from error
 
     def close(self) -> None:
         """Be no member any more."""

@@ -26,6 +26,7 @@ from psycopg.types.string import BytesBinaryDumper, StrBinaryDumper
 from psycopg.waiting import Ready, Wait
 
 from commands.config.home import PostgresqlHome, process_here
+from commands.disk.errors import ServerAwayError
 from commands.qmgr.store.database import Cursor, EngineError, Values
 from rfh2.errors import StoreError
 
@@ -288,7 +289,7 @@ def session_with(home: PostgresqlHome, qmgr: str) -> psycopg.Connection[Any]:
     except psycopg.ProgrammingError as error:
         raise StoreError(f"{home} is not a URL of PostgreSQL: {failure(error)}") from error
     except psycopg.Error as error:
-        raise StoreError(unreachable(home, error)) from error
+        raise unreachable(home, error) from error
     if session.info.server_version < OLDEST_SERVER * 10_000:
         version = session.info.server_version // 10_000
         session.close()
@@ -303,15 +304,17 @@ def session_with(home: PostgresqlHome, qmgr: str) -> psycopg.Connection[Any]:
     return session
 
 
-def unreachable(home: PostgresqlHome, error: psycopg.Error) -> str:
+def unreachable(home: PostgresqlHome, error: psycopg.Error) -> StoreError:
     # An error of connecting has no SQLSTATE; the server's words are in its text.
     text = str(error)
     for words, code in (("password authentication failed", "28P01"), ("no password supplied", "28P01")):
         if words in text:
-            return f"{home}: {REFUSALS[code]}"
+            return StoreError(f"{home}: {REFUSALS[code]}")
     if "does not exist" in text and "database" in text:
-        return f"{home}: {REFUSALS['3D000']}"
+        return StoreError(f"{home}: {REFUSALS['3D000']}")
     if "pg_hba.conf" in text or "role" in text:
-        return f"{home}: {REFUSALS['28000']}"
+        return StoreError(f"{home}: {REFUSALS['28000']}")
     first = (text.splitlines() or ["no answer"])[0].strip()
-    return f"{home}: the server cannot be reached ({first}); look whether it runs, and at host and port"
+    return ServerAwayError(
+        f"{home}: the server cannot be reached ({first}); look whether it runs, and at host and port"
+    )
