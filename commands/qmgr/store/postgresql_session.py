@@ -9,21 +9,21 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache, partial
 from struct import Struct
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import psycopg
 from psycopg import pq
-from psycopg.abc import Buffer
+from psycopg.abc import Buffer, PQGen
 from psycopg.adapt import Dumper
 from psycopg.copy import LibpqWriter
 from psycopg.generators import fetch_many
 from psycopg.types.numeric import Int8BinaryDumper
 from psycopg.types.string import BytesBinaryDumper, StrBinaryDumper
-from psycopg.waiting import Ready, Wait
+from psycopg.waiting import Wait
 
 from commands.config.home import PostgresqlHome, process_here
 from commands.disk.errors import ServerAwayError
@@ -229,7 +229,7 @@ class _Array(bytes):
 
 
 class _ArrayDumper(Dumper):
-    format: ClassVar = pq.Format.BINARY
+    format = pq.Format.BINARY
 
     def dump(self, obj: _Array) -> bytes:
         return obj
@@ -263,7 +263,7 @@ class _UnansweredWriter(LibpqWriter):
         else:
             super().finish(exc)
 
-    def _sent(self) -> Generator[Wait, Ready, None]:
+    def _sent(self) -> PQGen[None]:
         pgconn = self.connection.pgconn
         while pgconn.put_copy_end() == 0:
             yield Wait.W

@@ -24,7 +24,8 @@ from commands.qmgr.store.database import EngineError, Values
 from commands.qmgr.store.messages import ALL_COLUMNS, INSERT_MESSAGE
 from commands.qmgr.store.opening import connect, processor_of, take_over
 from rfh2.errors import StoreError
-from tests.commands.qmgr.test_dynamic_queues import CONTROL, STREAM, send
+from tests.commands.qmgr.test_dynamic_queues import send
+from tests.commands.qmgr.test_processor import CONTROL, STREAM
 from tests.postgresql import PostgresqlServer, empty, needs_postgresql, postgresql_server
 
 pytestmark = needs_postgresql
