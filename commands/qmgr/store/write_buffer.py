@@ -158,7 +158,7 @@ class WriteBuffer:
 
     @translate_errors
     def _make_room(self) -> None:
-        """Write the messages that are many: not those of the open part where others are, and the taken ones together."""
+        """Write the messages that are many: of the open part only where no others are, and the taken many at a time."""
         put, taken, *others = self._part or NOTHING
         gone = taken if taken >= _MOST_MESSAGES else 0
         if self._savepoint or not (put or gone):
