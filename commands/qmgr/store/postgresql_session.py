@@ -155,12 +155,7 @@ class PostgresqlConnection:
             array, element = _array([value for (value,) in rows])
             self.later(f"{one[:-1]}ANY(CAST(? AS {element}[]))", (array,))
         elif _VALUES.search(one) and len({key for key, *_ in rows}) == len(rows):
-            columns = [_array(column) for column in zip(*rows, strict=True)]
-            wanted = ", ".join("NULL" if element is None else f"c{n}" for n, (_, element) in enumerate(columns))
-            arrays = [(f"CAST(? AS {element}[])", f"c{n}") for n, (_, element) in enumerate(columns) if element]
-            places, names = (", ".join(each) for each in zip(*arrays, strict=True))
-            all_of_them = f"SELECT {wanted} FROM unnest({places}) AS given ({names})"
-            self.later(_VALUES.sub(all_of_them, one), [array for array, element in columns if element])
+            self.later(*_at_once(one, rows))
         else:
             self.later(one, *rows)
 
@@ -248,6 +243,16 @@ def _array(values: Sequence[Any]) -> tuple[_Array, str | None]:
             data = value.encode() if isinstance(value, str) else value
             made += (_LENGTH.pack(len(data)), data)
     return _Array(b"".join(made)), element
+
+
+def _at_once(one: str, rows: Sequence[Sequence[Any]]) -> tuple[str, list[_Array]]:
+    """A statement that inserts all *rows* as *one* inserts each; and its values, an array for each column."""
+    columns = [(f"c{n}", *_array(column)) for n, column in enumerate(zip(*rows, strict=True))]
+    wanted = ", ".join("NULL" if element is None else name for name, _, element in columns)
+    given = [(name, array, f"CAST(? AS {element}[])") for name, array, element in columns if element is not None]
+    names, arrays, places = zip(*given, strict=True)
+    selected = f"SELECT {wanted} FROM unnest({', '.join(places)}) AS given ({', '.join(names)})"
+    return _VALUES.sub(selected, one), [*arrays]
 
 
 class _UnansweredWriter(LibpqWriter):
