@@ -312,7 +312,7 @@ def test_messages_are_written_alike_however_many_they_are(
 def test_rows_are_written_alike_however_many_they_are(store: QueueManagerStore, copies: int) -> None:
     """One statement for each, or one for all, by what it can be made (``PostgresqlConnection.write``)."""
     database = store.database
-    rows = [(f"{name}{n}", *rest) for name, *rest in ROWS for n in range(copies)]
+    rows: list[Any] = [(f"{name}{n}", *rest) for name, *rest in ROWS for n in range(copies)]
     twice = [(7,)] * 4 * copies
     with store.unit_of_work():
         for _ in range(2):
