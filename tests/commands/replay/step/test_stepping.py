@@ -32,6 +32,7 @@ from rfh2.captured import CapturedMessage
 from rfh2.captures import read_captures
 from rfh2.mqmd import Mqmd
 from tests.commands.replay.spark.worlds import CONTROL, EXPIRING, captures
+from tests.examples import FEW
 
 FIXTURES: Final = Path(__file__).parents[4] / "fixtures"
 RESULTS: Final = [r.message for r in read_captures(FIXTURES / "results-service" / "capture.jsonl") if r.message]
@@ -74,7 +75,8 @@ def plainly(messages: Sequence[CapturedMessage], setup: str, semantics: str) -> 
     return forms
 
 
-@given(captures(most=2), VERSIONS, st.integers(1, 9), st.lists(st.integers(0, 200), min_size=1, max_size=30))
+@FEW
+@given(captures(3), VERSIONS, st.integers(1, 9), st.lists(st.integers(0, 200), min_size=1, max_size=30))
 def test_any_message_by_checkpoints_is_what_a_plain_replay_gives(
     messages: list[CapturedMessage], semantics: str, shortest: int, visits: list[int]
 ) -> None:
@@ -86,7 +88,8 @@ def test_any_message_by_checkpoints_is_what_a_plain_replay_gives(
         assert step_form(at, step, state_form(line.before(at)), state_form(line.after(at))) == plain[at]
 
 
-@given(captures(most=2), VERSIONS)
+@FEW
+@given(captures(3), VERSIONS)
 def test_changes_lead_from_each_state_to_the_next_and_back(messages: list[CapturedMessage], semantics: str) -> None:
     stepper = Stepper(LocalReplay(EXPIRING, semantics))
     state = StepState()
@@ -101,7 +104,8 @@ def test_changes_lead_from_each_state_to_the_next_and_back(messages: list[Captur
         state.apply(step.changes)
 
 
-@given(captures(most=2), VERSIONS, st.integers(0, 200))
+@FEW
+@given(captures(3), VERSIONS, st.integers(0, 200))
 def test_a_replay_goes_on_from_a_snapshot_with_the_same_puts(
     messages: list[CapturedMessage], semantics: str, after: int
 ) -> None:
@@ -283,7 +287,8 @@ def test_numbers_are_found() -> None:
     assert (line.seqs, stepped([]).seqs) == ((1, 26), None)
 
 
-@given(captures(most=2), VERSIONS)
+@FEW
+@given(captures(2), VERSIONS)
 def test_facts_that_were_kept_are_those_of_the_steps(messages: list[CapturedMessage], semantics: str) -> None:
     line = stepped(messages, EXPIRING, semantics)
     assert [line.facts(at) for at in range(len(line))] == [line.step(at).facts for at in range(len(line))]
