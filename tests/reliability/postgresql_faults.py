@@ -277,6 +277,7 @@ def full_trial(place: Path, faults: int, seed: int = 1) -> Figures | None:
         tables, log = (disk / "it" if disk else None for disk in disks.values())
         if tables is None or log is None:
             return None
+        place.chmod(0o711)
         for each in (tables, log):
             each.mkdir()
             each.parent.chmod(0o711)
@@ -381,9 +382,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.environ["XDG_STATE_HOME"] = str(one)
         with postgresql_server() as server:
             seen = trial(server, one, asked.faults, asked.seed)
+        print(json.dumps(asdict(seen)), file=sys.stderr, flush=True)
         if asked.promotions:
             os.environ["XDG_STATE_HOME"] = str(two)
             seen = _together(seen, replica_trial(two, asked.promotions, asked.seed))
+            print(json.dumps(asdict(seen)), file=sys.stderr, flush=True)
         if asked.full:
             os.environ["XDG_STATE_HOME"] = str(three)
             more = full_trial(three, asked.full, asked.seed)
