@@ -24,6 +24,7 @@ from commands.broker.objects import CONTROL_QUEUE
 from commands.disk.errors import QueueError
 from commands.mqsc import parse
 from commands.mqsc.model import Statement
+from commands.terminal.counted import counted
 from migrate.live.administrator import AdministrationError, Administrator, statement_of
 from migrate.live.checkpoints import Action, Checkpoint, checkpoints
 from migrate.live.decisions import Decision, altered_later, decide, follow, key_of, object_of
@@ -290,8 +291,8 @@ class Applier:
         while depth := self._depth(checkpoint.queue):
             if time.monotonic() >= end:
                 why = (
-                    f"{checkpoint.queue} still holds {depth} messages after {self.wait_s:g} s: see that queued "
-                    f"publish/subscribe runs (DISPLAY PUBSUB; qpubsub run for an embedded queue manager)"
+                    f"{checkpoint.queue} still holds {counted(depth, 'message')} after {self.wait_s:g} s: see that "
+                    f"queued publish/subscribe runs (DISPLAY PUBSUB; qpubsub run for an embedded queue manager)"
                 )
                 raise StoppedError(checkpoint.name, f"{why}, and run the same command again")
             time.sleep(pause_s)
@@ -315,8 +316,8 @@ class Applier:
         more = self._dead() - began.dead
         if more > 0 and checkpoint.name not in self.confirmed:
             why = (
-                f"{more} messages more are on the dead-letter queue: commands that were not carried out. Look at them "
-                f"(qpubsub browse, decode), do what is missing, and run the same command with --confirm "
+                f"on the dead-letter queue, {counted(more, 'message')} more: commands that were not carried out. Look "
+                "at them (qpubsub browse, decode), do what is missing, and run the same command with --confirm "
                 f"{checkpoint.name}"
             )
             raise StoppedError(checkpoint.name, why)

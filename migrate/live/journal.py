@@ -17,6 +17,7 @@ from typing import Final, Literal, Self
 from pydantic import ValidationError
 
 from commands.disk.permissions import private
+from migrate.contents import disk
 from migrate.legacy_state import Frozen
 from migrate.planned_state import PlannedHeading
 from rfh2.errors import MigrationError, system_words
@@ -85,10 +86,8 @@ class Journal:
         wanted = JournalHeading(
             fingerprint=heading.fingerprint, made=heading.made.isoformat(), qmgr=heading.qmgr, where=where
         )
-        try:
+        with disk(f"journal {path}", "; nothing was changed"):
             file = FileIO(path, "a", opener=private)
-        except OSError as error:
-            raise MigrationError(f"journal {path}: {system_words(error)}; nothing was changed") from error
         try:
             _lock(file, path)
             entries = _read(path, wanted, file)
@@ -203,11 +202,9 @@ def _differing(wanted: JournalHeading, found: JournalHeading) -> Iterator[tuple[
 
 
 def _write(file: FileIO, line: str, path: Path) -> None:
-    try:
+    with disk(f"journal {path}"):
         # One call: a killed run leaves a whole line or a cut one, never two that are mixed.
         file.write(line.encode() + b"\n")
-    except OSError as error:
-        raise MigrationError(f"journal {path}: {system_words(error)}") from error
 
 
 def _lock(file: FileIO, path: Path) -> None:
