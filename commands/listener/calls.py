@@ -29,12 +29,14 @@ from rfh2.channel.segments import SegmentType, Structure
 from rfh2.errors import DecodeError, StoreError
 from rfh2.mqi_constants import (
     MQCC_FAILED,
+    MQCC_OK,
     MQCC_WARNING,
     MQGMO_WAIT,
     MQMF_LAST_MSG_IN_GROUP,
     MQMO_MATCH_CORREL_ID,
     MQMO_MATCH_MSG_ID,
     MQPMO_ASYNC_RESPONSE,
+    MQRC_ALREADY_CONNECTED,
     MQRC_DATA_LENGTH_ERROR,
     MQRC_FUNCTION_NOT_SUPPORTED,
     MQRC_NO_MSG_AVAILABLE,
@@ -81,7 +83,8 @@ async def _connect(conversation: Conversation, request: Request) -> bytes:
     )
     if len(body) >= MQCONN.size + FCNO.size:
         _write_connection(conversation, body, request)
-    return request.reply(body, MQCC_FAILED if reason else 0, reason)
+    comp_code = MQCC_WARNING if reason == MQRC_ALREADY_CONNECTED else MQCC_FAILED if reason else MQCC_OK
+    return request.reply(body, comp_code, reason)
 
 
 def _write_connection(conversation: Conversation, body: bytearray, request: Request) -> None:

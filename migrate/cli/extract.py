@@ -92,9 +92,9 @@ def command(
     retained publications, and writes the answers as a capture. If it is interrupted, run the same command again.
     """
     if metatopics and objects is not None:
-        raise click.UsageError("--objects goes without --metatopics: a version 6 broker has no objects of its own")
+        raise click.UsageError("--objects cannot be used with --metatopics: a version 6 broker has no topic objects")
     if not metatopics and (stream or work is not None):
-        raise click.UsageError("--stream and --work go with --metatopics")
+        raise click.UsageError("--stream and --work need --metatopics")
     if as_json and str(output) == "-":
         raise click.UsageError("--json needs --output FILE")
     qmgr = reached.qmgr

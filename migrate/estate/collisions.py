@@ -188,7 +188,7 @@ def _topics(crossing: Crossing, members: list[str]) -> Iterator[EstateFinding]:
                 example = next(iter(mixed.values()))[0]
                 text = (
                     f"{count} topics of the default stream of {some(mixed)} lie below {prefix}, the topic string of "
-                    f"stream {stream}: {example!r} for example. They would be one with the stream's"
+                    f"stream {stream}: {example!r} for example. They would become topics of the stream"
                 )
                 advice = "give the stream another topic string in [migration] prefixes"
                 yield EstateFinding("topics", Severity.WARNING, text, advice, tuple(mixed), stream)

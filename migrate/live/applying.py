@@ -107,7 +107,8 @@ class Applier:
             yield f"a person confirms: {checkpoint.asks}", not is_confirmed
         elif checkpoint.action is Action.LOAD:
             count = len(self._messages(checkpoint))
-            yield f"put {count} messages of {checkpoint.file} on {checkpoint.queue}, and wait until it is empty", False
+            what = f"{counted(count, 'message')} of {checkpoint.file}"
+            yield f"put {what} on {checkpoint.queue}, and wait until it is empty", False
             if self.messages is None:
                 yield self._no_messages(checkpoint), True
         else:
@@ -137,7 +138,7 @@ class Applier:
         if checkpoint.name == "stopped":
             depth = self._depth(CONTROL_QUEUE)
             if depth:
-                why = f"{CONTROL_QUEUE} holds {depth} commands: the old broker has not processed them"
+                why = f"{CONTROL_QUEUE} holds {counted(depth, 'command')} that the old broker has not processed"
                 raise StoppedError(checkpoint.name, why)
 
     # Scripts
@@ -316,8 +317,8 @@ class Applier:
         more = self._dead() - began.dead
         if more > 0 and checkpoint.name not in self.confirmed:
             why = (
-                f"on the dead-letter queue, {counted(more, 'message')} more: commands that were not carried out. Look "
-                "at them (qpubsub browse, decode), do what is missing, and run the same command with --confirm "
+                f"the dead-letter queue has {counted(more, 'more message')}: commands that were not carried out. Look "
+                f"at them (qpubsub browse, decode), do what is missing, and run the same command with --confirm "
                 f"{checkpoint.name}"
             )
             raise StoppedError(checkpoint.name, why)

@@ -16,6 +16,7 @@ from typing import Final, Literal, Self
 
 from pydantic import ValidationError
 
+from commands.disk.files import directory_to_disk, put_in_place
 from commands.disk.permissions import private
 from migrate.contents import disk
 from migrate.legacy_state import Frozen
@@ -89,6 +90,7 @@ class Journal:
         with disk(f"journal {path}", "; nothing was changed"):
             file = FileIO(path, "a", opener=private)
         try:
+            directory_to_disk(path.parent)
             _lock(file, path)
             entries = _read(path, wanted, file)
         except BaseException:
@@ -102,8 +104,9 @@ class Journal:
         _write(self._file, entry.model_dump_json(exclude_defaults=True), self.path)
 
     def sync(self) -> None:
-        """Everything is on the disk when this returns."""
-        os.fsync(self._file.fileno())
+        """Everything is on the disk when this returns. Raises MigrationError."""
+        with disk(f"journal {self.path}"):
+            os.fsync(self._file.fileno())
 
     def close(self) -> None:
         """Let another run have it."""
@@ -114,7 +117,7 @@ class Journal:
         number = 1
         while (undone := self.path.with_name(f"{self.path.name}.undone{number}")).exists():
             number += 1
-        self.path.rename(undone)
+        put_in_place(self.path, undone)
 
     def is_done(self, checkpoint: str) -> bool:
         """Whether the checkpoint is complete."""
@@ -151,7 +154,7 @@ def entries_in(path: Path) -> list[Entry] | None:
     A last line that was cut off is left out. Raises MigrationError if the journal is damaged.
     """
     try:
-        lines = path.read_bytes().rpartition(b"\n")[0].splitlines()
+        lines = _whole(path.read_bytes()).splitlines()
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -170,16 +173,25 @@ def _parsed(path: Path, lines: Sequence[str]) -> tuple[JournalHeading | None, li
         raise MigrationError(f"journal {path} is damaged: {error.errors()[0]['msg']}; nothing was changed") from error
 
 
+def _whole(data: bytes) -> bytes:
+    """The lines that were written whole. A power cut leaves NUL for what was not synced, and lines after it."""
+    lines, end, _ = data.partition(b"\0")[0].rpartition(b"\n")
+    return lines + end
+
+
 def _read(path: Path, wanted: JournalHeading, file: FileIO) -> list[Entry]:
     data = path.read_bytes()
-    whole, _, cut = data.rpartition(b"\n")
-    if cut:
-        file.truncate(len(data) - len(cut))
+    whole = _whole(data)
+    if len(whole) < len(data):
+        with disk(f"journal {path}"):
+            file.truncate(len(whole))
     heading, entries = _parsed(path, whole.decode("utf-8", "replace").splitlines())
     if heading is None or (not entries and heading != wanted):
         # Nothing was confirmed: a run that reached no queue manager has left it.
-        file.truncate(0)
-        _write(file, wanted.model_dump_json(), path)
+        with disk(f"journal {path}"):
+            file.truncate(0)
+            _write(file, wanted.model_dump_json(), path)
+            os.fsync(file.fileno())
         return []
     for name, mine, other in _differing(wanted, heading):
         raise MigrationError(
@@ -203,8 +215,10 @@ def _differing(wanted: JournalHeading, found: JournalHeading) -> Iterator[tuple[
 
 def _write(file: FileIO, line: str, path: Path) -> None:
     with disk(f"journal {path}"):
-        # One call: a killed run leaves a whole line or a cut one, never two that are mixed.
-        file.write(line.encode() + b"\n")
+        # In one call, unless the disk is full: a killed run leaves a whole line or a cut one.
+        rest = line.encode() + b"\n"
+        while rest:
+            rest = rest[file.write(rest) or 0 :]
 
 
 def _lock(file: FileIO, path: Path) -> None:

@@ -230,7 +230,7 @@ class _Reading:
     def _subscription(self, row: Row) -> Item:
         source, topic = self._source("SUB"), text(row, "TOPICSTR")
         if word(row, "DESTCLAS") == "MANAGED":
-            why = "its destination is managed: it is that of a program with the MQI, and no queued subscription"
+            why = "its destination is managed: a program made it with the MQI, and it is not a queued subscription"
             said = f"subscription {text(row, 'SUB')} to {topic}"
             return Unread(source=source, text=said, why=why, is_state=False, warns=True)
         scheme = WildcardScheme.CHAR if word(row, "WSCHEMA") == "CHAR" else WildcardScheme.TOPIC

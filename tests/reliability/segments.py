@@ -141,7 +141,7 @@ def _server(home: Path) -> Iterator[_Server]:
         server.end()
 
 
-class _Recorded(MqiClient):
+class Recorded(MqiClient):
     """A program of which every segment is kept."""
 
     def __init__(self, port: int, sharing: int = 0) -> None:
@@ -155,7 +155,7 @@ class _Recorded(MqiClient):
 
 def recorded(port: int) -> list[bytes]:
     """What a program sends, a segment each."""
-    with _Recorded(port) as client:
+    with Recorded(port) as client:
         client.connect()
         handle = client.opened("Q", MQOO_INPUT_SHARED | MQOO_OUTPUT | MQOO_BROWSE | MQOO_INQUIRE | MQOO_SET)
         client.put(handle, b"0123456789" * 10, 0x2, format="MQSTR")
@@ -177,7 +177,7 @@ def recorded(port: int) -> list[bytes]:
 
 def shared(port: int, alone: Sequence[bytes]) -> list[bytes]:
     """The same on a connection that is shared, with what is sent there only."""
-    with _Recorded(port, sharing=10) as client:
+    with Recorded(port, sharing=10) as client:
         agreed = client.sent
     calls = [_in_conversation(1, *read_segment(segment)) for segment in alone[len(agreed) :]]
     more = [
@@ -274,7 +274,7 @@ class _Counted:
 
     def is_served(self) -> bool:
         """Whether a program that does nothing wrong can put and get."""
-        good = _Recorded(self._server.port)
+        good = Recorded(self._server.port)
         try:
             with good:
                 if good.connect() != 0:

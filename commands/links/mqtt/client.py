@@ -288,6 +288,9 @@ class MqttClient:
             connection.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
 
     def _on_connect(self, _client: Any, connection: MqttConnection, flags: Any, reason: Any, properties: Any) -> None:
+        if connection.number:
+            # As if the connection were new, nothing that came before would be acknowledged, and nothing sent again.
+            raise ValueError("a second CONNACK")
         connection.answered = True
         if reason.is_failure:
             self._trouble(f"the MQTT broker at {self._address} refuses the connection: {reason}")

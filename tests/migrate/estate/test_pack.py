@@ -69,7 +69,7 @@ def test_whose_an_item_is(owner: Owner, name: str) -> None:
 MISTAKES = [
     (('[[application]]\nname = "Over', '[[aplication]]\nname = "Over'), "line 6: there is no key aplication; did you"),
     (('queues = ["DESK."', 'queus = ["DESK."'), "line 3: there is no key queus; did you mean queues?"),
-    (('"Overnight"', '"Trading desk"'), "line 7: Trading desk is there already"),
+    (('"Overnight"', '"Trading desk"'), "line 7: another application has the name Trading desk"),
     (('users = ["desk*"]', 'users = "desk*"'), "line 4: users: input should be a valid tuple"),
 ]
 
