@@ -38,8 +38,8 @@ VERBS: Final = {
     ("decode", "--jobs", "1"): 1432,
     ("decode", "--json", "--jobs", "1"): 533,
     ("replay", "--jobs", "1"): 186,
-    ("why", "--json"): 463,
-    ("differences",): 1299,
+    ("why", "--json"): 443,
+    ("differences",): 1071,
 }
 
 

@@ -19,7 +19,7 @@ from commands.broker.copies import Copies, copies
 from commands.broker.dead_letter import DeadLetters, is_wanted
 from commands.broker.exit_calls import ExitCalls, Exited, PublishExitFailedError
 from commands.broker.exit_values import PublishExit
-from commands.broker.forward import Forwarder, RenderedHeaders
+from commands.broker.forward import Forwarder, MadePuts, RenderedHeaders
 from commands.broker.identifiers import Ids, Origin
 from commands.broker.objects import Objects
 from commands.broker.outcome import EPOCH, Arrival, Outcome
@@ -111,29 +111,33 @@ class BrokerCore:
         return self._process(arrival, reading, None)
 
     def trace(
-        self, arrival: Arrival, reading: Reading | None = None, *, explains: bool = False, forwards: bool = True
+        self,
+        arrival: Arrival,
+        reading: Reading | None = None,
+        *,
+        explains: bool = False,
+        forwards: bool = True,
+        made: MadePuts | None = None,
     ) -> Outcome:
         """The same with a trace.
 
         explains: whether the trace also says whom operations passed over, and why. forwards: whether messages are made
         for subscribers; without them, the outcome has no puts of publications, and ``copies`` says for whom each of
-        them would be; a response then has another MsgId.
+        them would be; a response then has another MsgId. made: what another broker of the queue manager made
+        of the arrival; the same publication for the same subscriber is taken from there.
         """
-        tracer = Tracer(explains, forwards)
-        return replace(self._process(arrival, reading, tracer), trace=tracer.trace())
+        tracer = Tracer(explains, forwards, made)
+        outcome = self._process(arrival, reading, tracer)
+        outcome.trace = tracer.trace()
+        return outcome
 
     def _process(self, arrival: Arrival, reading: Reading | None, tracer: Tracer | None) -> Outcome:
         self._begin(arrival.now)
         origin = Origin.of(self.qmgr, arrival.now)
         try:
-            mqmd = Mqmd() if arrival.md is None else Mqmd.decode(arrival.md)
-            if reading is None:
-                message = decoded(arrival.md, arrival.body, mqmd)
-            else:
-                message = reading.message_with(mqmd if arrival.md is not None else None)
+            message = decoded(arrival.md, arrival.body) if reading is None else reading.message_with(arrival.md)
         except DecodeError as error:
-            if arrival.md is None or error.header == "MQMD":
-                mqmd = Mqmd()
+            mqmd = Mqmd() if arrival.md is None or error.header == "MQMD" else Mqmd.decode(arrival.md)
             work = self._work(arrival, resolved(Message(mqmd, (), arrival.body)), origin)
             if not work.context.is_read:
                 return Outcome(why=f"not processed: {not_read(arrival.queue)}")
@@ -175,7 +179,9 @@ class BrokerCore:
             _take_back(work, undo)
             return self._failed(work, command, error.reason, str(error))
         done = _done(work, command, Completion.OK, (operation,))
-        return done if work.tracer is None else replace(done, trace=work.tracer.trace())
+        if work.tracer is not None:
+            done.trace = work.tracer.trace()
+        return done
 
     def expire(self, now: datetime) -> list[Effect]:
         """Take out what has expired, as before each message; the time of what the setup defined begins no later."""
@@ -297,13 +303,17 @@ class BrokerCore:
             work.copies = tuple(found)
             return
         forwarder = Forwarder(self.qmgr, work.arrival.now, work.origin, command, self._headers)
+        made = None if work.tracer is None else work.tracer.made
         calls: ExitCalls | None = None
         if self.publish_exit is not None:
             letters = DeadLetters(self.qmgr, self.objects.qmgr.deadq)
             calls = ExitCalls(self.publish_exit, letters, work.arrival.now)
         kept: list[Copies] = []
         for copy in found:
-            put: Outgoing | None = forwarder.put(copy[0], work.ids(), self.objects, *copy[1:])
+            msg_id = work.ids()
+            put: Outgoing | None = None if made is None else made.put(copy, msg_id)
+            if put is None:
+                put = forwarder.put(copy[0], msg_id, self.objects, *copy[1:])
             if calls is not None and put is not None:
                 put, exited = calls.passed(put, copy)
                 work.exited += () if exited is None else (exited,)

@@ -20,6 +20,7 @@ from commands.headers.registry import content_of, render
 from commands.model import Command, TopicPut
 from rfh2.bounded_cache import BoundedCache
 from rfh2.constants import MQEI_UNLIMITED, MQMT_DATAGRAM, MQPER_PERSISTENT, MQPRI_PRIORITY_AS_Q_DEF
+from rfh2.layouts import MQMD1
 from rfh2.message import Message, encode
 from rfh2.mqi_constants import MQCI_NONE
 from rfh2.mqmd import Mqmd
@@ -220,6 +221,36 @@ class Forwarder:
         return ("", "") if put.suppress_reply_to else (published.reply_to_q, published.reply_to_qmgr or self._qmgr)
 
 
+class MadePuts:
+    """The publications that another broker of the queue manager put for the same arrival.
+
+    copies: the deliveries that each of them stands for. puts: they, and what else there may be behind them.
+    """
+
+    def __init__(self, copies: Sequence[Sequence[Delivery]], puts: Sequence[Outgoing]) -> None:
+        self._made = {_place(copy): (copy, put) for copy, put in zip(copies, puts, strict=False)}
+
+    def put(self, copy: Sequence[Delivery], msg_id: bytes) -> Outgoing | None:
+        """The put for the same deliveries, with this MsgId; None where there is none."""
+        made, put = self._made.get(_place(copy), _NOT_MADE)
+        if put is None or made != copy or _asks_queue(copy[0].subscription):
+            return None
+        md = put.md
+        return put if md[_MSG_ID] == msg_id else put._replace(md=md[: _MSG_ID.start] + msg_id + md[_MSG_ID.stop :])
+
+
+def _asks_queue(subscription: Subscription) -> bool:
+    """Whether the definition of the subscriber's queue decides on a put: each broker has its own."""
+    of_queue = subscription.options.persistence is DeliveryPersistence.AS_QUEUE
+    return of_queue or subscription.pub_priority == MQPRI_PRIORITY_AS_Q_DEF
+
+
+def _place(copy: Sequence[Delivery]) -> tuple[bytes, str]:
+    return copy[0].subscription.sub_id, copy[0].topic_string
+
+
+_NOT_MADE: Final[tuple[Sequence[Delivery], None]] = ((), None)
+_MSG_ID: Final = next(slice(at, at + size) for name, at, size in MQMD1.spans() if name == "MsgId")
 _IN_HEADERS = (PublicationFormat.RFH2, PublicationFormat.RFH1)
 
 

@@ -10,7 +10,7 @@ from commands.headers.registry import parse
 from commands.model import Command
 from rfh2.captured import CapturedMessage
 from rfh2.errors import CommandError, DecodeError, QPubSubError
-from rfh2.inherited_ccsids import kept_descriptor, resolved
+from rfh2.inherited_ccsids import is_resolved, kept_descriptor, resolved
 from rfh2.message import Message, decode, encode
 from rfh2.mqmd import Mqmd
 
@@ -19,43 +19,56 @@ from rfh2.mqmd import Mqmd
 class Reading:
     """The result of reading a message, independent of the queue manager.
 
-    command: the command in it, or the error for the response. The processor makes it outside a unit of work if reading
-    may take long.
+    command: the command in it, or the error for the response. md: the descriptor that it was read with. The processor
+    makes it outside a unit of work if reading may take long, and the comparison of versions once for both.
     """
 
     message: Message | DecodeError
     command: Command | DecodeError | CommandError | None = None
+    md: bytes | None = None
 
     @classmethod
     def of(cls, md: bytes | None, body: bytes) -> Reading:
         """Read a message. Raises nothing: an error is a result."""
         try:
-            message = decode(body, md)
+            return cls._of(decode(body, md), md)
         except DecodeError as error:
-            return cls(error)
-        try:
-            return cls(message, parse(message))
-        except (DecodeError, CommandError) as error:
-            return cls(message, error)
+            return cls(error, None, md)
 
-    def message_with(self, mqmd: Mqmd | None) -> Message:
+    @classmethod
+    def of_captured(cls, md: bytes | None, body: bytes) -> Reading | None:
+        """The same as a queue manager would keep the message; None where it would keep other bytes."""
+        try:
+            message = decoded(md, body)
+        except DecodeError as error:
+            return cls(error, None, md)
+        return cls._of(message, md) if is_resolved(message) else None
+
+    @classmethod
+    def _of(cls, message: Message, md: bytes | None) -> Reading:
+        try:
+            return cls(message, parse(message), md)
+        except (DecodeError, CommandError) as error:
+            return cls(message, error, md)
+
+    def message_with(self, md: bytes | None) -> Message:
         """The message with this descriptor: its Expiry and BackoutCount may have changed since. None: as it was read.
 
-        Raises DecodeError where the message could not be read.
+        Raises DecodeError where the message or the descriptor cannot be read.
         """
         if isinstance(self.message, DecodeError):
             raise self.message
-        return self.message if mqmd is None else replace(self.message, mqmd=mqmd)
+        return self.message if md is None or md is self.md else replace(self.message, mqmd=Mqmd.decode(md))
 
 
-def decoded(md: bytes | None, body: bytes, mqmd: Mqmd) -> Message:
+def decoded(md: bytes | None, body: bytes) -> Message:
     """A message, already with the descriptor that a queue manager keeps where that shows in its first bytes.
 
-    mqmd: what *md* is, which counts where the message cannot be read as it is kept. Raises DecodeError.
+    *md* as it is counts where the message cannot be read as it is kept. Raises DecodeError.
     """
     if md is None:
         return decode(body)
-    kept = kept_descriptor(md, body)
+    mqmd, kept = Mqmd.decode(md), kept_descriptor(md, body)
     if kept is not md:
         with suppress(DecodeError):
             return decode(body, Mqmd.decode(kept))

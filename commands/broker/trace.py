@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from commands.broker.forward import MadePuts
 from streams.operations import (
     AlterSubscription,
     ClearRetained,
@@ -87,11 +88,12 @@ class Tracer:
     """Records a trace.
 
     explains: whether it also says whom and what operations passed over, which takes some time. forwards: whether
-    messages are made for subscribers.
+    messages are made for subscribers. made: what another broker made of the same arrival.
     """
 
     explains: bool = False
     forwards: bool = True
+    made: MadePuts | None = None
     expired: tuple[Effect, ...] = ()
     reached: bool = False
     operations: list[TracedOperation] = field(default_factory=list)

@@ -27,7 +27,15 @@ from commands.model import (
     RequestUpdate,
 )
 from commands.replay.differences.model import FINDING
-from commands.replay.differences.observe import ComparedMessage, ForSubscriber, Key, identity_of, key_of, same
+from commands.replay.differences.observe import (
+    ComparedMessage,
+    ForSubscriber,
+    Key,
+    descriptor_of,
+    identity_of,
+    key_of,
+    same,
+)
 from rfh2.constants import (
     MQPER_PERSISTENT,
     MQRC_SELECTOR_NOT_ALTERABLE,
@@ -38,8 +46,7 @@ from rfh2.constants import (
     MQRCCF_UNKNOWN_STREAM,
     MQRCCF_WRONG_USER,
 )
-from rfh2.errors import DecodeError
-from rfh2.mqmd import Mqmd, name_of
+from rfh2.mqmd import name_of
 from streams.char_wildcards import has_char_wildcards
 from streams.operations import Effect, SubscriptionAdded, SubscriptionAltered, SubscriptionRemoved
 from streams.subscriptions import PublicationFormat, Subscription
@@ -258,26 +265,20 @@ def signs_of(step: ComparedMessage) -> list[str]:
     command = step.new.outcome.command or step.old.outcome.command
     if command is None:
         return []
-    try:
-        mqmd = Mqmd() if step.arrival.md is None else Mqmd.decode(step.arrival.md)
-    except DecodeError:
-        return []
-    if isinstance(command, Publish):
-        return list(_of_publication(command, step, mqmd))
-    return list(_of_registration(command, step, mqmd))
+    return list(_of_publication(command, step) if isinstance(command, Publish) else _of_registration(command, step))
 
 
-def _of_publication(command: Publish, step: ComparedMessage, mqmd: Mqmd) -> Iterator[str]:
+def _of_publication(command: Publish, step: ComparedMessage) -> Iterator[str]:
     if ADMIN_STREAM in (command.stream_name, step.arrival.queue):
         yield "D05"
     # "As its queue" most often means nonpersistent, and the queue of version 6 is not known.
-    if command.has(PubOpt.RETAIN_PUB) and mqmd.persistence != MQPER_PERSISTENT:
+    if command.has(PubOpt.RETAIN_PUB) and descriptor_of(step.arrival).persistence != MQPER_PERSISTENT:
         yield "D28"
     if any(delivery.subscription.format is not command.header for delivery in step.new.deliveries):
         yield "D31"
 
 
-def _of_registration(command: Command, step: ComparedMessage, mqmd: Mqmd) -> Iterator[str]:
+def _of_registration(command: Command, step: ComparedMessage) -> Iterator[str]:
     if ADMIN_STREAM in (command.stream_name, step.arrival.queue):
         yield "D05"
     if isinstance(command, RegisterPublisher | DeregisterPublisher):
@@ -286,7 +287,7 @@ def _of_registration(command: Command, step: ComparedMessage, mqmd: Mqmd) -> Ite
         # Version 7 reads those of MQRFH by character as version 6 did.
         if command.header is PublicationFormat.RFH2 and any(map(has_char_wildcards, command.topics)):
             yield "D14"
-        if is_dynamic_name(command.q_name or name_of(mqmd.reply_to_q)):
+        if is_dynamic_name(command.q_name or name_of(descriptor_of(step.arrival).reply_to_q)):
             yield "D17"
             yield "D18"
     if isinstance(command, RegisterSubscriber):

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from hashlib import blake2b
+from typing import Final
 
 from commands.broker.forward import delivered_topic
 from commands.broker.outcome import Arrival
@@ -30,6 +31,12 @@ from rfh2.message import Message
 
 Mark = tuple[str, str, bytes, int]
 """A queue manager and a queue, a digest of topics and data, and whose it is."""
+
+
+_Content = tuple[tuple[str, ...], bytes, bytes]
+"""Topics, the fields of the descriptor that say how the body is read, and the body."""
+
+_BODY_FORM: Final = slice(24, 40)  # Encoding, CodedCharSetId, Format
 
 
 class Whose(IntEnum):
@@ -92,7 +99,8 @@ def marks_of(step: ComparedMessage) -> list[Mark]:
     if step.new.outcome.completion is None and step.old.outcome.completion is None:
         captured = _captured(step)
         return [] if captured is None else [captured]
-    return [*_put(step.old, Whose.OLD), *_put(step.new, Whose.NEW)]
+    digests: dict[_Content, bytes] = {}
+    return [*_put(step.old, Whose.OLD, digests), *_put(step.new, Whose.NEW, digests)]
 
 
 def not_processed(step: ComparedMessage) -> str | None:
@@ -132,11 +140,16 @@ def _captured(step: ComparedMessage) -> Mark | None:
     return step.qmgr, arrival.queue, _digest(command.topics, partial.message), Whose.CAPTURED
 
 
-def _put(observed: Observed, whose: Whose) -> list[Mark]:
+def _put(observed: Observed, whose: Whose, digests: dict[_Content, bytes]) -> list[Mark]:
+    """digests: of the message's earlier puts; most have the same content."""
     marks = []
     for put, copy in zip(observed.publications, observed.copies, strict=True):
-        topics = tuple(delivered_topic(each.subscription, each.topic_string) for each in copy)
-        marks.append((put.qmgr, put.queue, _digest(topics, put.message), int(whose)))
+        topics = tuple([delivered_topic(each.subscription, each.topic_string) for each in copy])
+        content = topics, put.md[_BODY_FORM], put.body
+        digest = digests.get(content)
+        if digest is None:
+            digest = digests[content] = _digest(topics, put.message)
+        marks.append((put.qmgr, put.queue, digest, int(whose)))
     return marks
 
 

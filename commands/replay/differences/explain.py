@@ -7,9 +7,10 @@ left the two versions with different subscriptions, which ``Causes`` remembers.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
-from operator import attrgetter
+from dataclasses import dataclass, replace
+from typing import Final
 
+from commands.broker.copies import Copies
 from commands.broker.forward import delivered_topic
 from commands.broker.puts import Outgoing
 from commands.headers.registry import parse
@@ -18,8 +19,9 @@ from commands.replay.differences.causes import NO_RULE, Cause, Causes, Explained
 from commands.replay.differences.model import Change, PutDifference
 from commands.replay.differences.observe import ComparedMessage, Key, Observed, descriptor_of, key_of
 from rfh2.constants import REASON_NAMES
-from rfh2.errors import DecodeError, QPubSubError
-from rfh2.mqmd import Mqmd, name_of
+from rfh2.errors import QPubSubError
+from rfh2.layouts import MQMD1
+from rfh2.mqmd import name_of
 from streams.operations import Delivery
 from streams.patterns import parse_pattern
 from streams.subscriptions import PublicationFormat, Subscription, WildcardScheme
@@ -131,7 +133,8 @@ def _command_of(delivery: Delivery) -> Command | None:
 
 _Place = tuple[Key, str]
 _PRODUCT = b"AMQ "
-_fields_but_ids = attrgetter(*(each.name for each in fields(Mqmd) if each.name not in ("msg_id", "correl_id")))
+_AT: Final = {name: slice(at, at + size) for name, at, size in MQMD1.spans()}
+_MSG_ID, _CORREL_ID = _AT["MsgId"], _AT["CorrelId"]
 
 
 class Explainer:
@@ -180,6 +183,7 @@ class Explainer:
         for place in new:
             if place in old:
                 by_subscriber.setdefault(new[place][0].delivery.subscription.traditional_identity, []).append(place)
+        was_put, now_put = (list(zip(side.publications, side.copies, strict=True)) for side in (step.old, step.new))
         for places in by_subscriber.values():
             before, after = ({each.message for place in places for each in side[place]} for side in (old, new))
             delivery, topic = new[places[0]][0].delivery, places[0][1]
@@ -195,7 +199,7 @@ class Explainer:
                 continue
             for place in places:
                 was, now = old[place][0], new[place][0]
-                if _as_delivered(step.old, was) != _as_delivered(step.new, now):
+                if _as_delivered(*was_put[was.message]) != _as_delivered(*now_put[now.message]):
                     cause = self.causes.known.get(place[0])
                     if cause is None:
                         found = of_content(step, was.delivery, now.delivery, step.old.copies[was.message])
@@ -263,12 +267,11 @@ def _places(observed: Observed) -> _Places:
     return found
 
 
-def _as_delivered(observed: Observed, reached: _Reached) -> tuple[object, ...]:
+def _as_delivered(put: Outgoing, copy: Copies) -> tuple[object, ...]:
     """A publication as it was put, without the identifiers that each version counts for itself."""
-    put = observed.publications[reached.message]
-    mqmd = put.mqmd
-    made_up = mqmd.correl_id == observed.copies[reached.message][0].subscription.sub_id
-    return _fields_but_ids(mqmd), None if made_up else mqmd.correl_id, put.body
+    md, correl_id = put.md, put.md[_CORREL_ID]
+    made_up = correl_id == copy[0].subscription.sub_id
+    return md[: _MSG_ID.start], None if made_up else correl_id, md[_CORREL_ID.stop :], put.body
 
 
 def _difference(
@@ -287,12 +290,13 @@ def _put_difference(
     subscription: Subscription | None = None,
 ) -> PutDifference:
     command = step.new.outcome.command or step.old.outcome.command
+    user, mqmd = step.arrival.user, descriptor_of(step.arrival)
     return PutDifference(
         seq=step.arrival.seq,
         time=step.arrival.now,
         qmgr=step.qmgr,
-        user=_user(step),
-        program=name_of(descriptor_of(step.arrival).put_appl_name),
+        user=name_of(mqmd.user_identifier) if user is None else user,
+        program=name_of(mqmd.put_appl_name),
         command=None if command is None else command.word,
         rule=cause.rule,
         since=None if cause.since == step.arrival.seq else cause.since,
@@ -320,13 +324,3 @@ def _said(answers: tuple[Outgoing, ...]) -> str:
 
 def _reason(reason: int | None) -> str:
     return "" if reason is None else f" {reason} {REASON_NAMES.get(reason, '')}".rstrip()
-
-
-def _user(step: ComparedMessage) -> str:
-    if step.arrival.user is not None:
-        return step.arrival.user
-    try:
-        md = step.arrival.md
-        return "" if md is None else name_of(Mqmd.decode(md).user_identifier)
-    except DecodeError:
-        return ""

@@ -7,13 +7,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import lru_cache
 from typing import TypeAlias
 
 from commands.broker.context import V6_BROKER, Semantics
 from commands.broker.copies import Copies
+from commands.broker.forward import MadePuts
 from commands.broker.objects import DEFAULT_STREAM
 from commands.broker.outcome import Arrival, Outcome
 from commands.broker.puts import Outgoing, PutKind
+from commands.broker.reading import Reading
 from commands.broker.stream_names import name_in_stream, name_without_stream
 from commands.broker.trace import Trace
 from commands.model import DeregisterSubscriber, RegisterSubscriber, RegOpt, RequestUpdate
@@ -82,8 +85,13 @@ def identity_of(command: ForSubscriber, arrival: Arrival, qmgr: str) -> Identity
 
 def descriptor_of(arrival: Arrival) -> Mqmd:
     """The message's descriptor; the defaults for one that cannot be read."""
+    return _descriptor(arrival.md)
+
+
+@lru_cache(maxsize=1)  # each difference of a message names its user and program
+def _descriptor(md: bytes | None) -> Mqmd:
     try:
-        return Mqmd() if arrival.md is None else Mqmd.decode(arrival.md)
+        return Mqmd() if md is None else Mqmd.decode(md)
     except DecodeError:
         return Mqmd()
 
@@ -230,6 +238,9 @@ class BothVersions:
 
     def step(self, arrival: Arrival) -> ComparedMessage:
         """Process one message in both versions."""
-        old = Observed.of(arrival, self._qmgr, self._old.trace(arrival), self._old.space, Semantics.V6)
-        new = Observed.of(arrival, self._qmgr, self._new.trace(arrival), self._new.space, Semantics.V7)
+        reading = Reading.of_captured(arrival.md, arrival.body)
+        before = self._old.trace(arrival, reading)
+        after = self._new.trace(arrival, reading, made=MadePuts(before.copies, before.puts))
+        old = Observed.of(arrival, self._qmgr, before, self._old.space, Semantics.V6)
+        new = Observed.of(arrival, self._qmgr, after, self._new.space, Semantics.V7)
         return ComparedMessage(arrival, self._qmgr, old, new, self._by_character)

@@ -8,7 +8,6 @@ before the second pass.
 from __future__ import annotations
 
 import json
-import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +23,7 @@ from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
 from commands.broker.objects import CONTROL_QUEUE
 from commands.explain.selection import EVERYTHING, MessageSelection
-from commands.replay.spark.in_order import FilesInOrder, filled, with_moments
+from commands.replay.spark.in_order import FilesInOrder, PartFile, filled, part_name, with_moments
 from commands.replay.spark.prepare import (
     CHOSEN,
     Clock,
@@ -50,7 +49,6 @@ _ARROW_FACTS: Final = arrow_schema(_FACTS)
 _RANGED: Final = StructType([*CAPTURED.fields, StructField("range", IntegerType())])
 _ARROW_RANGED: Final = arrow_schema(_RANGED)
 _BATCH_ROWS: Final = 4096
-_GROUP_BYTES: Final = 16 << 20
 _CONTROL, _RETAINING = "control", "retaining"
 _KEPT: Final = {FirstPassRole.CONTROL: _CONTROL, FirstPassRole.RETAINING: _RETAINING}
 
@@ -90,7 +88,7 @@ class InFiles:
 
     def retaining(self, number: int) -> Iterator[pa.RecordBatch]:
         """Those of one range that leave something retained."""
-        path = Path(self.directory, _RETAINING, _part(number))
+        path = Path(self.directory, _RETAINING, part_name(number))
         if path.exists():
             with parquet.ParquetFile(path) as file:
                 given = file.iter_batches(_BATCH_ROWS, use_threads=False)
@@ -241,7 +239,9 @@ def _messages(spark: SparkSession, given: InFiles, count: int) -> DataFrame:
 def _facts(spark: SparkSession, raw: InFiles, setting: ReplaySetup) -> list[dict[str, Any]]:
     def work(number: int) -> Iterator[pa.RecordBatch]:
         surveyor = _Surveyor(setting, number, raw.files.timeless)
-        parts = {role: _Part(Path(raw.directory, name, _part(number))) for role, name in _KEPT.items()}
+        parts = {
+            role: PartFile(Path(raw.directory, name, part_name(number)), _ARROW_RANGED) for role, name in _KEPT.items()
+        }
         for batch in raw.files.batches(raw.starts[number], raw.starts[number + 1]):
             for role, found in surveyor.look(batch).items():
                 parts[role].add(found)
@@ -251,38 +251,6 @@ def _facts(spark: SparkSession, raw: InFiles, setting: ReplaySetup) -> list[dict
 
     numbers = range(len(raw.starts) - 1)
     return [json.loads(row["facts"]) for row in each_range(spark, numbers, work, _FACTS).collect()]
-
-
-def _part(number: int) -> str:
-    return f"part-{number:05}.parquet"
-
-
-class _Part:
-    """A file of messages while it is written; a task that is tried again writes the same."""
-
-    def __init__(self, path: Path) -> None:
-        self._path, self._partial = path, path.with_name(f".{uuid.uuid4().hex}")
-        self._writer = parquet.ParquetWriter(self._partial, _ARROW_RANGED)
-        self._held: list[pa.RecordBatch] = []
-        self._bytes = 0
-
-    def add(self, batch: pa.RecordBatch) -> None:
-        """Some more of them."""
-        self._held.append(batch)
-        self._bytes += batch.nbytes
-        if self._bytes >= _GROUP_BYTES:
-            self._write()
-
-    def close(self) -> None:
-        """Close the file, and give it its name."""
-        self._write()
-        self._writer.close()
-        self._partial.replace(self._path)
-
-    def _write(self) -> None:
-        if self._held:
-            self._writer.write_table(pa.Table.from_batches(self._held))
-        self._held, self._bytes = [], 0
 
 
 class _Surveyor:
@@ -302,7 +270,6 @@ class _Surveyor:
     def look(self, batch: pa.RecordBatch) -> dict[FirstPassRole, pa.RecordBatch]:
         """Survey *batch*. Returns its messages that have a role, by it."""
         read = pc.is_in(batch.column("queue"), self._queues)
-        self._look_at_expiry(batch.filter(read))
         qmgrs, time = batch.column("qmgr"), batch.column("time")
         for qmgr in qmgrs.unique().to_pylist():
             self._look_at_clock(qmgr, time.filter(pc.equal(qmgrs, qmgr)))
@@ -316,10 +283,13 @@ class _Surveyor:
         self._controlling += pc.equal(batch.column("queue"), CONTROL_QUEUE).true_count
         left = batch.filter(read)
         left = left.append_column("range", pa.array([self._number] * left.num_rows, pa.int32()))
-        return self._roles.split(left)
+        found = self._roles.split(left)
+        for each in found.values():
+            self._look_at_expiry(each)
+        return found
 
     def _look_at_expiry(self, batch: pa.RecordBatch) -> None:
-        """An Expiry of 0xFFFFFFFF is unlimited in either byte order."""
+        """What has no role lets nothing expire here. 0xFFFFFFFF is unlimited in either byte order."""
         expiry = pc.binary_slice(batch.column("md"), EXPIRY.start, EXPIRY.stop)
         found = batch.column("qmgr").filter(pc.not_equal(expiry, UNLIMITED), null_selection_behavior="drop")
         self._expiring.update(found.unique().to_pylist())

@@ -29,6 +29,7 @@ from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, Str
 from commands.broker.context import V6_BROKER, Semantics
 from commands.broker.objects import CONTROL_QUEUE
 from commands.broker.outcome import Arrival, Outcome
+from commands.broker.reading import Reading
 from commands.explain.selection import EVERYTHING, MessageSelection
 from commands.replay.differences.causes import Cause, Causes, signs_of
 from commands.replay.differences.deliveries import lines_of, marks_of, not_processed
@@ -111,11 +112,12 @@ class _CausesPlane:
     def process(self, arrival: Arrival) -> Iterator[tuple[Any, ...]]:
         """The notes on one message, or tick."""
         sides = []
+        reading = Reading.of_captured(arrival.md, arrival.body)
         for semantics, broker in self._brokers:
             if arrival.queue == TICK:
                 outcome = Outcome(effects=tuple(broker.space.expire(arrival.now)))
             else:
-                outcome = broker.trace(arrival)
+                outcome = broker.trace(arrival, reading)
             sides.append(Observed.of(arrival, self.qmgr, outcome, broker.space, semantics))
         old, new = sides
         for key, cause in self._causes.learn(ComparedMessage(arrival, self.qmgr, old, new, self._by_character)):

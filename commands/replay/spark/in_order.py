@@ -9,6 +9,9 @@ taken as they are, and a capture of any other form is written out once (``staged
 
 from __future__ import annotations
 
+import json
+import pickle
+import uuid
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -24,16 +27,18 @@ from pyspark.sql import DataFrame, SparkSession
 
 from commands.explain.selection import EVERYTHING, MessageSelection
 from commands.replay.arrivals import DEFAULT_QMGR
-from commands.replay.spark.piece_reader import NATURAL
-from commands.replay.spark.pieces import files_of
+from commands.replay.spark.piece_reader import NATURAL, read_piece
+from commands.replay.spark.pieces import ReadTask, files_of, pieces_of, tasks_of
 from commands.replay.spark.prepare import CHOSEN, chosen_of
-from commands.replay.spark.schemas import CAPTURED, COLUMNS, arrow_schema
-from commands.replay.spark.source import FORMAT
+from commands.replay.spark.schemas import CAPTURED, COLUMNS, arrow_schema, batch_of, columns
 from rfh2.captures.parquet import open_parquet
 from rfh2.captures.reading import partition_values
 
 _MOST_TEXTS = 100
-_GROUP_BYTES = 32 << 20
+_GROUP_BYTES = 16 << 20
+_DONE: Final = "_SUCCESS"
+_COPIED: Final = "number int, problems bigint, texts array<string>"
+_ARROW_COPIED: Final = pa.schema([("number", pa.int32()), ("problems", pa.int64()), ("texts", pa.list_(pa.string()))])
 
 
 @dataclass(frozen=True)
@@ -61,35 +66,83 @@ def staged(spark: SparkSession, source: Path, form: str, directory: Path) -> Sta
         return StagedCapture(files, _messages(spark, given), 0, ())
     whole = directory / "captured"
     if not _is_written(whole):
-        read = spark.read.format(FORMAT).option("format", form).option("defaultQueue", NATURAL).load(str(source))
-        _write(read, whole)
-    read = spark.read.parquet(str(whole))
-    bad = read.where("problem is not null").select("problem")
-    problems = bad.count()
-    problem_texts = tuple(row["problem"] for row in bad.limit(_MOST_TEXTS).collect()) if problems else ()
+        whole.mkdir(parents=True, exist_ok=True)
+        found = _copied(spark, tasks_of(pieces_of(given, form)), whole)
+        (whole / _DONE).write_text(json.dumps(found))
+    problems, problem_texts = json.loads((whole / _DONE).read_text())
     written = files_of([str(whole)])
-    files = None if problems else in_order(written, checked=True)
+    files = in_order(written, checked=True)
     if files is None:
         ordered = directory / "in-order"
         if not _is_written(ordered):
-            good = read.where("problem is null").select(*CAPTURED.names)
-            _write(good.repartitionByRange("seq").sortWithinPartitions("seq", "qmgr"), ordered)
+            read = _messages(spark, written).repartitionByRange("seq").sortWithinPartitions("seq", "qmgr")
+            read.write.mode("overwrite").option("parquet.block.size", str(_GROUP_BYTES)).parquet(str(ordered))
         written = files_of([str(ordered)])
         files = in_order(written, checked=True)
         assert files is not None
-    return StagedCapture(files, _messages(spark, written), problems, problem_texts)
+    return StagedCapture(files, _messages(spark, written), problems, tuple(problem_texts))
+
+
+def _copied(spark: SparkSession, tasks: Sequence[ReadTask], directory: Path) -> tuple[int, list[str]]:
+    """Write the messages of each task to a file, without Java. How many problems there were, and the first in words."""
+
+    def copy(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for number, task in (row for batch in batches for row in columns(batch, "number", "task")):
+            part, count, texts = PartFile(directory / part_name(number), SCHEMA), 0, list[str]()
+            for batch in (found for piece in pickle.loads(task).pieces for found in read_piece(piece, NATURAL)):
+                bad = batch.column("problem").drop_null()
+                count += len(bad)
+                texts += bad.slice(0, _MOST_TEXTS - len(texts)).to_pylist()
+                good = batch.filter(pc.is_null(batch.column("problem"))) if len(bad) else batch
+                part.add(good.select(_NAMES))
+            part.close()
+            yield batch_of([(number, count, texts)], _ARROW_COPIED)
+
+    rows = [(number, bytearray(pickle.dumps(task))) for number, task in enumerate(tasks)]
+    given = spark.createDataFrame(rows, "number int, task binary").repartitionById(max(len(tasks), 1), "number")
+    done = sorted(given.mapInArrow(copy, _COPIED).collect())
+    return sum(row["problems"] for row in done), [text for row in done for text in row["texts"]][:_MOST_TEXTS]
+
+
+def part_name(number: int) -> str:
+    """The name of the file that a task writes."""
+    return f"part-{number:05}.parquet"
+
+
+class PartFile:
+    """A Parquet file of messages while a task writes it; a task that is tried again writes the same."""
+
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        self._path, self._partial = path, path.with_name(f".{uuid.uuid4().hex}")
+        self._writer = parquet.ParquetWriter(self._partial, schema)
+        self._held: list[pa.RecordBatch] = []
+        self._bytes = 0
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Some more of them."""
+        self._held.append(batch)
+        self._bytes += batch.nbytes
+        if self._bytes >= _GROUP_BYTES:
+            self._write()
+
+    def close(self) -> None:
+        """Close the file, and give it its name."""
+        self._write()
+        self._writer.close()
+        self._partial.replace(self._path)
+
+    def _write(self) -> None:
+        if self._bytes:
+            self._writer.write_table(pa.Table.from_batches(self._held))
+        self._held, self._bytes = [], 0
 
 
 def _messages(spark: SparkSession, files: list[Path]) -> DataFrame:
     return spark.read.schema(CAPTURED).parquet(*map(str, files)) if files else spark.createDataFrame([], CAPTURED)
 
 
-def _write(frame: DataFrame, directory: Path) -> None:
-    frame.write.mode("overwrite").option("parquet.block.size", str(_GROUP_BYTES)).parquet(str(directory))
-
-
 def _is_written(directory: Path) -> bool:
-    return (directory / "_SUCCESS").exists()
+    return (directory / _DONE).exists()
 
 
 SCHEMA: Final = arrow_schema(CAPTURED)

@@ -19,7 +19,9 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from commands.broker.forward import MadePuts
 from commands.broker.outcome import Arrival, Outcome
+from commands.broker.reading import Reading
 from commands.broker.state import subscription_of, subscription_state
 from commands.mqsc.broker import Broker
 from commands.replay.spark.replay_setup import ReplaySetup
@@ -87,8 +89,7 @@ class Replica:
     def __init__(self, qmgr: str, setting: ReplaySetup, journal: SubscriptionJournal | None, *, traced: bool) -> None:
         self._pristine = setting.broker(qmgr).space
         self._broker: Broker = setting.broker(qmgr)
-        self._process_whole = self._broker.trace if traced else self._broker.process
-        self._process = self._broker.trace if traced else PublicationTemplates(self._broker, effects=False).process
+        self._templates = None if traced else PublicationTemplates(self._broker, effects=False)
         self._journal = journal if journal is not None else untouched(self._pristine)
         self._changes = self._journal.changes
         # How many of the changes the broker has in it; None: it is nowhere.
@@ -100,19 +101,28 @@ class Replica:
         """The broker's topic space."""
         return self._broker.space
 
-    def process(self, arrival: Arrival, retained: Iterable[RetainedPublication] | None) -> Outcome:
+    def process(
+        self,
+        arrival: Arrival,
+        retained: Iterable[RetainedPublication] | None,
+        reading: Reading | None = None,
+        made: MadePuts | None = None,
+    ) -> Outcome:
         """The result of the message, at its place.
 
-        retained: what it finds retained; None for a message that does not look.
+        retained: what it finds retained; None for a message that does not look. reading, made: as for ``trace``.
         """
         self._go_to(arrival.seq)
-        if retained is None:
-            outcome = self._process(arrival)
-        else:
+        if retained is not None:
             self._broker.space.forget_retained()
             for each in retained:
                 self._broker.space.retain(each)
-            outcome = self._process_whole(arrival)
+        if self._templates is None:
+            outcome = self._broker.trace(arrival, reading, made=made)
+        elif retained is None:
+            outcome = self._templates.process(arrival)
+        else:
+            outcome = self._broker.process(arrival)
         self._last = arrival.seq
         assert self._done is not None
         if self._done < len(self._changes) and self._changes[self._done] == arrival.seq:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, Final, cast
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pydantic_core import from_json
 
 from commands.broker.reading import natural_queue
 from commands.replay.spark.pieces import Piece
 from commands.replay.spark.schemas import CAPTURED, READ, arrow_schema, batch_of
-from rfh2.captured import CapturedMessage
+from rfh2.captured import HIGHEST_SEQ, CapturedMessage
 from rfh2.captures import CaptureRecord, Numbering, read_captures
+from rfh2.captures.compressed import MAGIC_BYTES, decompressed, is_compressed
 from rfh2.captures.parquet import open_parquet
 from rfh2.captures.reading import DefaultQueue, partition_values
 from rfh2.errors import CaptureError
@@ -27,6 +32,10 @@ _BATCH_ROWS: Final = 2000
 _BATCH_BYTES: Final = 16 << 20
 _GROUP_ROWS: Final = 4096
 _CHUNK: Final = 1 << 20
+_BLOCK_BYTES: Final = 1 << 20
+_MOST_BLOCK_BYTES: Final = 16 << 20
+_TEXTS: Final = frozenset((str, type(None)))
+_UTC: Final = re.compile(r"[1-9]\d{3}-\d\d-\d\dT[012]\d:[0-5]\d:[0-5]\d(\.\d{1,6})?Z", re.ASCII)
 _NO_MESSAGE: Final = (None,) * len(CAPTURED.names)
 
 
@@ -36,12 +45,86 @@ def read_piece(piece: Piece, default_queue: str = "") -> Iterator[pa.RecordBatch
     default_queue: the queue of messages that name none; ``natural`` for whichever the command in it belongs on.
     """
     default: DefaultQueue = natural_queue if default_queue == NATURAL else default_queue
-    if piece.end is None:
-        yield from batches_of(_whole(piece, default), file_time(piece))
-    elif piece.form == "jsonl":
-        yield from batches_of(_lines(piece, default), file_time(piece), positions=not piece.start)
-    else:
+    if piece.end is not None and piece.form != "jsonl":
         yield from _row_groups(piece, default)
+        return
+    written = file_time(piece)
+    done: int | None = 0
+    if piece.numbered and not partition_values(Path(piece.path)):
+        done = yield from _in_blocks(piece, written)
+    if done is not None:
+        records = _whole(piece, default) if piece.end is None else _lines(piece, default)
+        yield from batches_of(islice(records, done, None), written, positions=not piece.start)
+
+
+def _in_blocks(piece: Piece, written: datetime | None) -> Generator[pa.RecordBatch, None, int | None]:
+    """The messages of JSON Lines, up to a block that has anything else; how many, or None where those are all."""
+    done = 0
+    try:
+        with Path(piece.path).open("rb") as file:
+            head = file.read(MAGIC_BYTES)
+            file.seek(max(piece.start - 1, 0))
+            if piece.start:
+                while (rest := file.readline(_CHUNK)) and not rest.endswith(b"\n"):
+                    pass
+            stream, left = cast(BinaryIO, file), None if piece.end is None else piece.end - file.tell()
+            if is_compressed(head):
+                stream = decompressed(head, stream)
+            for block in _blocks(stream, left):
+                found = _messages_in(block)
+                if found is None:
+                    return done
+                rows = len(found[0])
+                arrays = [pa.array(column, field.type) for column, field in zip(found, _SCHEMA, strict=False)]
+                position = pa.nulls(rows, pa.int64()) if piece.start else pa.array(np.arange(done + 1, done + rows + 1))
+                of_file = (pa.repeat(piece.path, rows), pa.nulls(rows, pa.string()), position)
+                time = pa.repeat(pa.scalar(written, _SCHEMA.field("file_time").type), rows)
+                yield pa.RecordBatch.from_arrays([*arrays, *of_file, time], schema=_SCHEMA)
+                done += rows
+    except OSError:
+        return done
+    return None
+
+
+def _blocks(stream: BinaryIO, left: int | None) -> Iterator[bytes]:
+    """Whole lines of *stream*, some megabytes at a time. left: in so many bytes the last line begins; None: in all."""
+    while left is None or left > 0:
+        block = stream.read(_BLOCK_BYTES if left is None else min(_BLOCK_BYTES, left))
+        if not block:
+            return
+        if not block.endswith(b"\n"):
+            block += stream.readline(_MOST_BLOCK_BYTES)
+        left = None if left is None else left - len(block)
+        yield block
+
+
+def _messages_in(block: bytes) -> tuple[Sequence[Any], ...] | None:
+    """The columns of CAPTURED of the messages in *block*.
+
+    None where a line is not what every program writes: a message with seq, queue and body, and its time in UTC. What
+    else is allowed, and what is wrong, knows ``read_captures``; what is taken here it takes as well.
+    """
+    if len(block) >= _MOST_BLOCK_BYTES:
+        return None
+    try:
+        rows = [from_json(line) for line in block.removesuffix(b"\n").split(b"\n")]
+        seq, queue = [row["seq"] for row in rows], [row["queue"] for row in rows]
+        body = [bytes.fromhex(row["body_hex"]) for row in rows]
+        md = [None if (digits := row.get("md_hex")) is None else bytes.fromhex(digits) for row in rows]
+        time = [None if (text := row.get("time")) is None else _utc(text) for row in rows]
+        qmgr, user = [row.get("qmgr") for row in rows], [row.get("user") for row in rows]
+    except (ValueError, TypeError, AttributeError, KeyError):
+        return None
+    of_type = {*map(type, seq)} == {int} and {*map(type, queue)} == {str} and {*map(type, (*qmgr, *user))} <= _TEXTS
+    if not of_type or not all(queue) or min(seq) < 0 or max(seq) > HIGHEST_SEQ:
+        return None
+    return seq, time, qmgr, queue, user, md, body
+
+
+def _utc(text: str) -> datetime:
+    if _UTC.fullmatch(text) is None:
+        raise ValueError(text)
+    return datetime.fromisoformat(text)
 
 
 def file_time(piece: Piece) -> datetime | None:

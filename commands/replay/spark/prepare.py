@@ -122,15 +122,13 @@ def once(rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
         last = row
 
 
-def with_role(role: FirstPassRole) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """What a task does that keeps the messages with this role."""
+def with_role(*wanted: FirstPassRole) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """What a task does that keeps the messages with one of these roles."""
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         roles = Roles()
         for batch in batches:
-            found = roles.split(batch).get(role)
-            if found is not None:
-                yield found
+            yield from (found for role, found in roles.split(batch).items() if role in wanted)
 
     return run
 
@@ -350,14 +348,18 @@ def _ranged(messages: DataFrame, least: int, most: int, count: int, ranges: int)
 
 
 def _expiring(messages: DataFrame, setting: ReplaySetup) -> tuple[str, ...]:
-    """The queue managers that get commands with an Expiry: 0xFFFFFFFF is unlimited in either byte order."""
+    """The queue managers on which something expires: a subscription, or what is retained.
+
+    Of other publications only the subscribers' copies expire. 0xFFFFFFFF is unlimited in either byte order.
+    """
     if setting.expires:
         return tuple(row["qmgr"] for row in messages.select("qmgr").distinct().collect())
     queues = [CONTROL_QUEUE, *setting.stream_queues]
     # Positions count from 1 here.
     limited = F.hex(F.substring("md", EXPIRY.start + 1, EXPIRY.stop - EXPIRY.start)) != UNLIMITED.hex().upper()
-    found = messages.where(F.col("queue").isin(queues) & limited).select("qmgr").distinct().collect()
-    return tuple(row["qmgr"] for row in found)
+    found = messages.where(F.col("queue").isin(queues) & limited).select("qmgr", "queue", "md", "body")
+    lasting = found.mapInArrow(with_role(FirstPassRole.CONTROL, FirstPassRole.RETAINING), found.schema)
+    return tuple(row["qmgr"] for row in lasting.select("qmgr").distinct().collect())
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,10 @@ from pyspark.sql import (
 )
 from pyspark.sql.types import StructType
 
+from commands.broker.forward import MadePuts
 from commands.broker.objects import CONTROL_QUEUE
 from commands.broker.outcome import Arrival, Outcome
+from commands.broker.reading import Reading
 from commands.mqsc.broker import Broker
 from commands.replay.arrivals import RepeatedSeqError
 from commands.replay.spark.control import INTERVAL
@@ -225,7 +227,13 @@ class RangeTask:
                 return
             raise RepeatedSeqError.of(seq, qmgr)
         self._last[qmgr] = arrival
-        results = [(local.process(arrival), local.space) for local in known]
+        results: list[Result] = []
+        reading = Reading.of_captured(md, body) if len(known) > 1 else None
+        made: MadePuts | None = None
+        for local in known:
+            outcome = local.process(arrival, reading, made)
+            results.append((outcome, local.space))
+            made = MadePuts(outcome.copies, outcome.puts) if reading is not None else None
         if chosen:
             self.keeper.keep(arrival, qmgr, results)
 
@@ -261,15 +269,15 @@ class _Local:
         """The topic space as it is."""
         return self._replica.space
 
-    def process(self, arrival: Arrival) -> Outcome:
-        """One message."""
+    def process(self, arrival: Arrival, reading: Reading | None, made: MadePuts | None) -> Outcome:
+        """One message. reading, made: as for ``trace``."""
         found = self._found
         if found is not None:
             self._found = None
             self._published.clear()
         elif arrival.queue == CONTROL_QUEUE:
             found = []
-        return self._replica.process(arrival, found)
+        return self._replica.process(arrival, found, reading, made)
 
     def _again(self, arrival: Arrival) -> dict[str, RetainedPublication]:
         """The publications that a message left retained, by topic: it is published again, without subscribers."""

@@ -14,6 +14,7 @@ from hypothesis import given, strategies as st
 from pyarrow import parquet
 from pyspark.sql import SparkSession
 
+from commands.broker.objects import DEFAULT_STREAM
 from commands.broker.outcome import EPOCH
 from commands.headers.registry import parse
 from commands.model import DeletePublication, Publish, PubOpt
@@ -29,6 +30,7 @@ from rfh2.captured import CapturedMessage
 from rfh2.errors import QPubSubError
 from rfh2.folders import Folder
 from rfh2.message import decode
+from rfh2.mqmd import Mqmd
 from rfh2.rfh2 import Rfh2
 from tests.commands.replay.spark.test_twopass import QUICK, as_rows, difference, frame
 from tests.commands.replay.spark.worlds import CONTROL, EXPIRING, SETUP, START, captures, local_puts, messages
@@ -322,6 +324,23 @@ def test_the_survey_finds_what_is_prepared(spark: SparkSession, tmp_path: Path) 
     assert _now_of(one.messages) == _now_of(other.messages)
     assert _now_of(one.control) == _now_of(other.control)
     assert set(_now_of(one.retaining)) <= set(_now_of(other.retaining))
+
+
+def test_a_clock_that_goes_back_matters_where_something_here_expires(spark: SparkSession, tmp_path: Path) -> None:
+    """Of a publication that is not retained only the subscribers' copies expire."""
+    capture = []
+    for seq, (qmgr, options) in enumerate([("QM1", ""), ("QM2", "<PubOpt>RetainPub</PubOpt>")] * 2):
+        psc = f"<psc><Command>Publish</Command><Topic>a</Topic>{options}</psc>"
+        body = Rfh2((Folder.of(psc),), format="MQSTR").encode().hex()
+        md_hex = Mqmd(format="MQHRF2", expiry=600).encode().hex()
+        time = START - timedelta(seconds=seq)
+        capture.append(
+            CapturedMessage(seq=seq, time=time, qmgr=qmgr, queue=DEFAULT_STREAM, md_hex=md_hex, body_hex=body)
+        )
+    files = in_order([written(tmp_path / "a.parquet", as_rows(capture))])
+    assert files is not None
+    assert surveyed(spark, files, ReplaySetup(""), 1, tmp_path / "survey").exact == {"QM2": 1}
+    assert prepared(frame(spark, capture), ReplaySetup(""), 1).exact == {"QM2": 1}
 
 
 def _now_of(messages_frame: Any) -> Sequence[tuple[int, datetime, str]]:

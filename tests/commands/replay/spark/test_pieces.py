@@ -205,6 +205,48 @@ def test_bad_records_are_rows_with_their_line(
         assert problem is None or (message == [None] * 7 and "line " in problem)
 
 
+# lines of which each is the third of a file: some are read at one go with those before, some as read_captures does it
+LINES = [
+    b'{"seq": 3, "queue": "Q", "body_hex": "0aF0", "time": "2026-07-01T12:00:00.5Z", "more": [1.5]}',
+    b'{"seq": 3, "queue": "Q", "body_hex": "0a f0", "seq": 4, "md_hex": null}',
+    b'{"seq": 3, "queue": "Q", "body_hex": "0a", "user": "\\u00e9\\u0000"}\r',
+    b'{"seq": 3, "queue": "Q", "body_hex": "0a", "time": "2026-07-01T12:00:00"}',
+    b'{"seq": 3, "queue": "Q", "body_hex": "0a", "time": "2026-W27-3T12:00:00.12Z"}',
+    b'{"seq": 3, "queue": "Q", "body_hex": "0a", "time": "2026-07-01T24:00:00Z"}',
+    b'{"seq": 3, "queue": "Q", "body_hex": "0a", "time": 1782900000}',
+    b'{"seq": "3", "queue": "Q", "body_hex": "0a"}',
+    b'{"seq": true, "queue": "Q", "body_hex": "0a"}',
+    b'{"seq": 9223372036854775808, "queue": "Q", "body_hex": "0a"}',
+    b'{"seq": -1, "queue": "Q", "body_hex": "0a"}',
+    b'{"queue": "Q", "body_hex": "0a"}',
+    b'{"seq": 3, "body_hex": "0a"}',
+    b'{"seq": 3, "queue": "", "body_hex": "0a"}',
+    b'{"seq": 3, "queue": 5, "body_hex": "0a"}',
+    b'{"seq": 3, "queue": "Q", "qmgr": 5, "body_hex": "0a"}',
+    b'{"seq": 3, "queue": "Q", "body_hex": "0"}',
+    b'{"seq": 3, "queue": "Q", "body_hex": null}',
+    b'{"seq": 3, "queue": "Q", "body_hex": "0a", "md_hex": 5}',
+    b'{"seq": 3, "queue": "Q", "body_hex": "0a"} {"seq": 5, "queue": "Q", "body_hex": "0a"}',
+    b'{"seq": 3, "queue": "Q", "user": "a\nb", "body_hex": "0a"}',
+    b'{"seq": 3, "queue": "\xff", "body_hex": "0a"}',
+    b"[]",
+    b"",
+]
+
+
+@pytest.mark.parametrize("line", LINES, ids=repr)
+@pytest.mark.parametrize("name", ["c.jsonl", "c.jsonl.gz"])
+def test_a_line_among_others_is_read_as_anywhere(tmp_path: Path, name: str, line: bytes) -> None:
+    around = [b'{"seq": %d, "queue": "Q", "body_hex": "%02x"}' % (seq, seq) for seq in (1, 2, 7)]
+    content = b"\n".join([*around[:2], line, around[2]])
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    (piece,) = pieces_of([path])
+    rows = [tuple(row.values()) for batch in read_piece(piece) for row in batch.to_pylist()]
+    assert [row[:9] for row in rows] == expected([path])
+    assert [row[9] for row in rows] == [record.position for record in read_captures(path)]
+
+
 @pytest.mark.parametrize("path", STOCK, ids=lambda path: path.name)
 def test_a_file_that_is_cut_off_never_stops_a_load(path: Path, tmp_path: Path) -> None:
     whole = path.read_bytes()
