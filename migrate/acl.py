@@ -85,7 +85,7 @@ def _topic_object(draft: Draft, topic: str, keys: tuple[Key, ...], following) ->
 def _entry(draft: Draft, key: Key, entry: AclEntry, name: str) -> Iterator[str]:
     if not entry.principal.isprintable():
         # In a script a line break would end the comment or the command that has the name.
-        yield f"# {_shown(entry.principal)}: no name that a command can hold. By hand."
+        yield f"# {_shown(entry.principal)}: a command cannot hold this name. By hand."
         draft.ledger.report(
             key, "its principal's name has characters that no command can hold", severity=Severity.ERROR
         )
@@ -161,7 +161,7 @@ def _commands(draft: Draft, key: Key, entry: AclEntry, name: str, words: str) ->
 def _heading(draft: Draft) -> list[str]:
     return [
         f"# Suggested security commands for queue manager {draft.qmgr}, made from the access control lists of",
-        f"# broker {draft.state.broker_name}. Review every line, then run what is right before the completion phase.",
+        f"# broker {draft.state.broker_name}. Review every line, then run the right ones before the completion phase.",
         "# A line that begins with # is not run: comments, denials that need a person, and the group's form of a",
         "# command where the name may be a user's as well as a group's.",
     ]

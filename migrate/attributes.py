@@ -88,7 +88,7 @@ def non_persistent_response(dlq: bool | None, discard: bool | None, sync_point: 
 
 def _retries(key: Key, item: StanzaAttribute, qmgr: QueueManager, ledger: Ledger) -> QueueManager:
     if not (item.value.isascii() and item.value.isdecimal()) or int(item.value) > _MAX_RETRIES:
-        ledger.report(key, "no number of retries; set PSRTYCNT by hand")
+        ledger.report(key, "not a number of retries; set PSRTYCNT by hand")
         return qmgr
     ledger.becomes(key, f"PSRTYCNT({int(item.value)})")
     return replace(qmgr, psrtycnt=int(item.value))

@@ -200,7 +200,7 @@ def _initial_phase(plan: MigrationPlan) -> Iterator[str]:
     yield f"`runmqsc {plan.qmgr}`: `ALTER QMGR PSMODE(COMPAT)`. The queue manager processes no command yet."
     yield from _objects(plan)
     yield f"`runmqsc {plan.qmgr} < 7-enable.mqsc`: it records this phase."
-    yield f"Review `{SECURITY_COMMANDS}` line by line, and run what is right of it, before the completion phase."
+    yield f"Review `{SECURITY_COMMANDS}` line by line, and run the right commands before the completion phase."
 
 
 def _objects(plan: MigrationPlan) -> Iterator[str]:

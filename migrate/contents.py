@@ -24,7 +24,7 @@ from pathlib import Path
 from tempfile import SpooledTemporaryFile
 from typing import Any, BinaryIO, Final, cast
 
-from commands.disk.files import to_disk
+from commands.disk.files import directory_to_disk, put_in_place, to_disk
 from commands.disk.permissions import make_directory, private
 from rfh2.errors import MigrationError, system_words
 
@@ -135,13 +135,17 @@ class StagedFiles:
         if self._staged is None:
             return
         before = sums_of(self._directory)
+        # On the disk in this order: with sums, there are the files that they are of.
         (self._directory / SUMS).unlink(missing_ok=True)
+        directory_to_disk(self._directory)
         for name in before.keys() - self._sums.keys():
             path = self._directory / name
             if path.is_file() and sha256(path.read_bytes()).hexdigest() == before[name]:
                 path.unlink()
-        for name in (*self._sums, SUMS):
+        for name in self._sums:
             (self._staged / name).replace(self._directory / name)
+        directory_to_disk(self._directory)
+        put_in_place(self._staged / SUMS, self._directory / SUMS)
         self.discard()
 
     def discard(self) -> None:

@@ -27,7 +27,7 @@ from typing import Any, Final
 from commands.broker.objects import Definition, Objects, definition_of, kind_of, state_of
 from commands.broker.state import subscription_state
 from commands.disk.errors import QueueError
-from commands.disk.files import to_disk
+from commands.disk.files import directory_to_disk, put_in_place, to_disk
 from commands.disk.permissions import make_directory, private
 from commands.qmgr.store import QueueManagerStore, UnitOfWork
 from commands.qmgr.store.copying import copy_of
@@ -210,7 +210,7 @@ def _write_journal(directory: Path, plan: MigrationPlan) -> None:
     with open(partial, "w", encoding="utf-8", opener=private) as file:
         file.writelines(_journal(plan))
         to_disk(file)
-    partial.rename(directory / _JOURNAL)
+    put_in_place(partial, directory / _JOURNAL)
 
 
 def _journal(plan: MigrationPlan) -> Iterator[str]:
@@ -251,6 +251,8 @@ def _keep_reports(directory: Path, reports: Mapping[str, Content]) -> None:
     for name, content in reports.items():
         with open(directory / REPORT / name, "wb", opener=private) as file:
             write_content(content, file)
+            to_disk(file)
+    directory_to_disk(directory / REPORT)
 
 
 def _read_journal(directory: Path) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Known problems (P) and differences of behaviour (D): what each is, and what to do about it.
 
-The numbers are those of the project's table of migration sources, sections 13 and 14; where a number is named in a log
-or a report, this is what it stands for.
+Where a number is named in a log or a report, this is what it stands for. The site shows the problems (migration sources
+14), docs/differences.md has both behaviours of each difference (migration sources 13).
 """
 
 from __future__ import annotations

@@ -368,7 +368,7 @@ class Unread(Item):
     def label(self) -> str:
         if self.qmgr:
             return f"of another queue manager: {self.text[:80]}"
-        return f"not understood: {self.text[:80]}" if self.is_state else f"no state: {self.text[:80]}"
+        return f"not understood: {self.text[:80]}" if self.is_state else f"not state: {self.text[:80]}"
 
 
 class LegacyState(Frozen):

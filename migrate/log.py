@@ -1,9 +1,12 @@
 """The migration log: what was read, item by item, then what was done (guide 8.4).
 
-Every line is ``YYYY-MM-DD HH:MM:SS.mmm: text``; options and details are indented by a tab. In order: where from, where
-to, the options; streams and subscription points; subscriptions with their numbers; topics with access control entries;
-retained publications; what concerns the whole; then what is applied, and the end. Subscriptions are identified by
-their number, because a topic string may be 10,240 characters long and have characters that cannot be printed.
+Every line is ``YYYY-MM-DD HH:MM:SS.mmm: text``; options and details are indented by four blanks. In order: where from,
+where to, the options; streams and subscription points; subscriptions with their numbers; topics with access control
+entries; retained publications; what concerns the whole; then what is applied, and the end. Subscriptions are identified
+by their number, because a topic string may be 10,240 characters long and have characters that cannot be printed.
+
+A line that the example of guide 8.4 has is printed as there, letter for letter ("mqrh2", "publicatons"): monitors of
+logs look for it. What the example has no line for follows as a detail, or in a line of the same manner.
 
 The lines are made here without their time: it is added when they are written.
 """
@@ -19,14 +22,14 @@ from commands.broker.objects import LocalQueue, QueueManager
 from commands.terminal.counted import counted
 from migrate.fingerprint import fingerprint
 from migrate.ledger import Fate, Reason, Severity, Verdict
-from migrate.legacy_state import AclEntry, Key, LegacyRetained, LegacyState, LegacySubscription, Product
+from migrate.legacy_state import AclEntry, Key, LegacyState, LegacySubscription, Product
 from migrate.marker import is_marker
 from migrate.names import broker_topic
 from migrate.plan import AddSubscription, KeepRetained, MigrationPlan, Phase, Step, Store, Tool
 from streams.subscriptions import PublicationFormat
 from streams.topic_objects import DEFAULT_STREAM, Namelist, TopicObject
 
-_FORMATS = {PublicationFormat.RFH2: "mqrfh2", PublicationFormat.RFH1: "mqrfh", PublicationFormat.PCF: "pcf"}
+_FORMATS = {PublicationFormat.RFH2: "mqrh2", PublicationFormat.RFH1: "mqrfh", PublicationFormat.PCF: "pcf"}
 _SHOWN_CHARACTERS = 256
 
 
@@ -55,11 +58,12 @@ class LogWriter:
 
 def opening(tool: Tool, broker: str, qmgr: str, options: Iterable[str]) -> Iterator[str]:
     """Where from, where to, with which options."""
-    yield f"Source broker: {broker}"
-    yield f"Target queue manager: {qmgr}"
-    yield f"Options of {tool}:"
+    product = "Websphere Message Broker" if tool is Tool.MIGMBBRK else "WebSphere MQ version 6"
+    yield f"Migrating Pub/Sub state from {product}: {broker}"
+    yield f"Into queue manager: {qmgr}"
+    yield "Command switches:"
     for option in options:
-        yield f"\t{option}"
+        yield f"    {option}"
 
 
 def retrieved(state: LegacyState, how: str = "the sources") -> Iterator[str]:
@@ -67,9 +71,9 @@ def retrieved(state: LegacyState, how: str = "the sources") -> Iterator[str]:
     yield f"State of queue manager {state.qmgr} read from {how}: fingerprint {fingerprint(state)}"
     for item in state.unread:
         if item.is_state:
-            yield one_line(f"\tNot read: {item.source}: {printable(item.why)}")
+            yield one_line(f"    Not read: {item.source}: {printable(item.why)}")
         elif item.qmgr:
-            yield one_line(f"\tNot read: {item.source}: {printable(item.text)}")
+            yield one_line(f"    Not read: {item.source}: {printable(item.text)}")
 
 
 def reading(plan: MigrationPlan) -> Iterator[str]:
@@ -83,9 +87,8 @@ def applying(plan: MigrationPlan) -> Iterator[str]:
 
 
 def one_line(text: str) -> str:
-    """*text* without control characters that would end the line or move the cursor, except the tab that indents it."""
-    indent = "\t" if text.startswith("\t") else ""
-    return indent + "".join(c if c.isprintable() else "." for c in text[len(indent) :])
+    """*text* without control characters, which would end the line or move the cursor."""
+    return "".join(c if c.isprintable() else "." for c in text)
 
 
 def _reading(plan: MigrationPlan) -> Iterator[str]:
@@ -97,14 +100,14 @@ def _reading(plan: MigrationPlan) -> Iterator[str]:
     yield from _others(plan)
     for reason in plan.warnings:
         yield _said(reason)
-    yield "All publish/subscribe state has been read"
+    yield "All Pub/Sub data has been retrieved from the broker."
 
 
 def _applying(plan: MigrationPlan) -> Iterator[str]:
     if plan.phase is Phase.REHEARSE:
         yield "Rehearsal: nothing is changed; these are the steps of a real run"
     else:
-        yield f"Applying changes to queue manager {plan.qmgr}"
+        yield "Applying changes to queue manager Pub/Sub state."
     made = [step for step in plan.steps if isinstance(step, Store) and isinstance(step.definition, TopicObject)]
     for step in plan.steps:
         if isinstance(step, Store) and isinstance(step.definition, LocalQueue):
@@ -130,21 +133,24 @@ def closing(plan: MigrationPlan, seconds: float | None = None) -> Iterator[str]:
 def step_lines(step: Step) -> Iterator[str]:
     """The lines for one step."""
     if isinstance(step, AddSubscription):
-        yield f"[{step.number}] {'replaced' if step.replaces is not None else 'defined'}"
+        instead = "" if step.replaces is None else ", which replaces one of the same name"
+        yield f"Defining subscription [{step.number}]{instead}"
     elif isinstance(step, KeepRetained):
         yield f"Retained publication on {printable(step.retained.topic_string)}: kept"
     else:
         definition = step.definition
-        done = "replaced" if step.replaces else "created"
+        done = "Replaced" if step.replaces else "Created"
         if isinstance(definition, TopicObject):
-            yield f"Topic object {definition.name} {done} for {printable(definition.topic_string)}"
+            yield f"{done} topic object: {definition.name}"
+            yield f"    Topic string: {printable(definition.topic_string)}"
         elif isinstance(definition, LocalQueue):
-            yield f"Queue {definition.name} {done}"
+            yield f"{done} queue: {definition.name}"
         elif isinstance(definition, QueueManager):
             yield "Queue manager altered: " + " ".join(_attributes(definition))
         elif isinstance(definition, Namelist):
             if is_marker(definition):
-                yield f"Completion recorded in namelist {definition.name}"
+                yield "Migration completion message written."
+                yield f"    Namelist: {definition.name}"
             else:
                 yield f"Namelist {definition.name} has {len(definition.names)} names"
         else:
@@ -166,46 +172,46 @@ def printable(text: str) -> str:
 
 
 def _places(plan: MigrationPlan) -> Iterator[str]:
-    for field, word in (("streams", "Streams"), ("sub_points", "Subscription points")):
+    for field, word in (("streams", "streams"), ("sub_points", "subscription points")):
         items = getattr(plan.state, field)
         if not items:
             continue
-        yield f"{word}: start"
+        yield f"Starting to parse {word} ..."
         for number, item in enumerate(items, 1):
             yield f"{item.label[:1].upper()}{item.label[1:]}"
             yield from _fate_lines(plan.fates.of((item.kind, number)))
-        yield f"{word}: end ({len(items)})"
+        yield f"... finished parsing {word}"
 
 
 def _subscriptions(plan: MigrationPlan) -> Iterator[str]:
     items = plan.state.subscriptions
-    yield "Subscriptions: start"
+    yield "Starting to parse subscriptions ..."
     before: str | None = None
     for number, item in enumerate(items, 1):
         topic = broker_topic(item.stream, item.topic, plan.state.product)
         if topic != before:
-            yield f"Topic {printable(topic)}"
+            yield f"Migrating subscriptions for topic string {printable(topic)}"
         before = topic
-        yield f"[{number}] subscription"
+        yield f"[{number}] Migrating subscription for:"
         yield from _details(item, plan.state.product)
         yield from _fate_lines(plan.fates.of((item.kind, number)))
-    yield f"Subscriptions: end ({len(items)})"
+    yield "... finished parsing subscriptions"
 
 
 def _details(item: LegacySubscription, product: Product) -> Iterator[str]:
     if item.client_id:
-        yield f"\tClient: {printable(item.client_id)}, which has no queue"
+        yield f"    Client: {printable(item.client_id)}, which has no queue"
         return
     known = "" if "format" not in item.unknown else " (not known)"
-    yield f"\tFormat: {_FORMATS.get(item.format, item.format)}{known}"
-    yield f"\tQueue manager: {item.qmgr}"
-    yield f"\tQueue: {item.queue}"
+    yield f"    Format: {_FORMATS.get(item.format, item.format)}{known}"
+    yield f"    Queue Manager: {item.qmgr}"
+    yield f"    Queue: {item.queue}"
     if item.stream != DEFAULT_STREAM and product is Product.MQ:
-        yield f"\tStream: {item.stream}"
+        yield f"    Stream: {item.stream}"
     if item.sub_point:
-        yield f"\tSubscription point: {item.sub_point}"
+        yield f"    Subscription point: {item.sub_point}"
     if item.name:
-        yield f"\tName: {printable(item.name)}"
+        yield f"    Name: {printable(item.name)}"
 
 
 def _topics(plan: MigrationPlan) -> Iterator[str]:
@@ -217,30 +223,31 @@ def _topics(plan: MigrationPlan) -> Iterator[str]:
     order = {"": None} if "" in entries else {}
     order |= dict.fromkeys(broker_topic(s.stream, s.topic, product) for s in plan.state.subscriptions)
     order |= dict.fromkeys(entries)
-    yield "Topics: start"
+    yield "Starting to parse topics ..."
     for topic in order:
-        yield f"Topic {printable(topic)}".rstrip()
+        yield f"Migrating ACLs for topic string {printable(topic)}".rstrip()
         if topic not in entries:
-            yield "\tNo access control entries"
+            yield "    None found."
         for key, entry in entries.get(topic, ()):
             whose = "" if entry.principal_type == "unknown" else f" ({entry.principal_type})"
-            yield f"\t{entry.principal}{whose}: publish={entry.publish}, subscribe={entry.subscribe}"
+            yield f"    {entry.principal}{whose}: publish={entry.publish}, subscribe={entry.subscribe}"
             yield from _fate_lines(plan.fates.of(key))
-    yield f"Topics: end ({len(order)})"
+    yield "... finished parsing topics"
 
 
 def _retained(plan: MigrationPlan) -> Iterator[str]:
     items = plan.state.retained
-    yield "Retained publications: start"
+    yield "Starting to parse retained publications ..."
+    before: str | None = None
     for number, item in enumerate(items, 1):
-        yield f"Topic {printable(broker_topic(item.stream, item.topic, plan.state.product))}"
-        yield f"Retained publication {_place(item)}"
+        topic = broker_topic(item.stream, item.topic, plan.state.product)
+        if topic != before:
+            yield f"Migrating retained publications for topic string {printable(topic)}"
+        before = topic
+        point = f"subscription point {item.sub_point}" if item.sub_point else "default subscription point"
+        yield f"Migrating retained publication for {point}."
         yield from _fate_lines(plan.fates.of((item.kind, number)))
-    yield f"Retained publications: end ({len(items)})"
-
-
-def _place(item: LegacyRetained) -> str:
-    return f"at subscription point {item.sub_point}" if item.sub_point else "at the default subscription point"
+    yield "... finished parsing retained publicatons"
 
 
 def _others(plan: MigrationPlan) -> Iterator[str]:
@@ -250,20 +257,20 @@ def _others(plan: MigrationPlan) -> Iterator[str]:
     rest = [fate for fate in plan.fates if fate.key[0] not in listed]
     if not rest:
         return
-    yield "Other items: start"
+    yield "Starting to parse other items ..."
     for fate in rest:
         yield f"{printable(fate.label[:1].upper() + fate.label[1:])}"
         yield from _fate_lines(fate)
-    yield f"Other items: end ({len(rest)})"
+    yield "... finished parsing other items"
 
 
 def _fate_lines(fate: Fate) -> Iterator[str]:
     if fate.verdict is Verdict.REPORTED:
-        yield f"\tNot migrated ({fate.source})"
+        yield f"    Not migrated ({fate.source})"
     elif fate.key[0] != "subscription" and fate.becomes:
-        yield f"\tBecomes {printable(fate.becomes)}"
+        yield f"    Becomes {printable(fate.becomes)}"
     for reason in fate.reasons:
-        yield f"\t{_said(reason)}"
+        yield f"    {_said(reason)}"
 
 
 def _said(reason: Reason) -> str:

@@ -265,7 +265,7 @@ def _topic_string(legacy: LegacySubscription, prefix: str) -> str:
         whole = add_pattern_prefix(prefix, legacy.topic, legacy.scheme)
         parse_pattern(whole, legacy.scheme)
     except CommandError as error:
-        raise _RefusedError(f"no topic string of version 7: {error.why}", severity=Severity.ERROR) from error
+        raise _RefusedError(f"it is not a topic string of version 7: {error.why}", severity=Severity.ERROR) from error
     return whole
 
 

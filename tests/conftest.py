@@ -44,6 +44,8 @@ _PATIENT: Final = {
     "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large],
 }
 settings.register_profile("gate", derandomize=True, max_examples=40, **_PATIENT)
+# Of what one Python has tried already: .ci/pythons.
+settings.register_profile("few", derandomize=True, max_examples=8, **_PATIENT)
 settings.register_profile("nightly", max_examples=200, **_PATIENT)
 settings.load_profile("nightly" if IS_NIGHT else "gate")
 

@@ -17,6 +17,8 @@ from typing import Final, NamedTuple
 
 import pytest
 
+from tests.quick_java import JAVAC
+
 PEERS: Final = Path(__file__).parents[1] / ".venv" / "peers"
 _JSON: Final = "org.json:json:20240303"
 
@@ -88,7 +90,7 @@ def compiled(programs: Path, made: Path, client: Client = NEWEST) -> str:
     if client.is_jakarta:
         sources = [_for_jakarta(each, made) for each in sources]
     path = class_path(made, client)
-    subprocess.run(["javac", "-cp", path, "-d", str(made), *map(str, sources)], check=True, timeout=300)
+    subprocess.run([*JAVAC, "-cp", path, "-d", str(made), *map(str, sources)], check=True, timeout=300)
     return path
 
 

@@ -40,26 +40,36 @@ _SETTINGS: Final = {
 class PostgresqlServer:
     """One that can be stopped, killed and started again. directory: a new one, which is the server's alone.
 
-    copy_of: a server of which it is a copy, by streaming replication.
+    copy_of: a server of which it is a copy, by streaming replication. log: an empty directory for its write-ahead log.
     """
 
-    def __init__(self, directory: Path, copy_of: PostgresqlServer | None = None, **settings: str) -> None:
+    def __init__(
+        self, directory: Path, copy_of: PostgresqlServer | None = None, log: Path | None = None, **settings: str
+    ) -> None:
         assert PROGRAMS is not None
         self.data = directory / "data"
         self._sockets = directory
         # It refuses to work for root.
         self._user = "postgres" if _is_user("postgres") else "nobody"
-        if os.getuid() == 0:
-            shutil.chown(directory, self._user)
-            directory.chmod(0o711)
+        self.give(directory)
         if copy_of is not None:
             self.copy(copy_of)
             return
-        self._run("initdb", "-D", str(self.data), "-U", "tester", "-A", "trust", "-E", "UTF8", "--locale=C", "-N")
+        options = ["-U", "tester", "-A", "trust", "-E", "UTF8", "--locale=C", "-N"]
+        if log is not None:
+            self.give(log)
+            options += ["--waldir", str(log), "--wal-segsize=1"]
+        self._run("initdb", "-D", str(self.data), *options)
         with (self.data / "postgresql.auto.conf").open("a") as conf:
             wanted = {**_SETTINGS, "unix_socket_directories": f"'{directory}'", **settings}
             conf.writelines(f"{name} = {value}\n" for name, value in wanted.items())
         self.start()
+
+    def give(self, directory: Path) -> None:
+        """Have *directory* belong to the server."""
+        if os.getuid() == 0:
+            shutil.chown(directory, self._user)
+            directory.chmod(0o711)
 
     def home(self, database: str = "postgres") -> PostgresqlHome:
         """A database of it as a home."""
@@ -81,6 +91,15 @@ class PostgresqlServer:
     def start(self) -> None:
         """Start it, and wait until it takes connections."""
         self._run("pg_ctl", "-D", str(self.data), "-w", "-l", str(self._sockets / "log"), "start")
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it takes connections, or will soon."""
+        assert PROGRAMS is not None
+        command = [str(PROGRAMS / "pg_ctl"), "-D", str(self.data), "status"]
+        options = {"user": self._user} if os.getuid() == 0 else {}
+        done = subprocess.run(command, stdout=subprocess.DEVNULL, cwd="/", check=False, **options)  # type: ignore[call-overload]
+        return bool(done.returncode == 0)
 
     def stop(self, mode: str = "fast") -> None:
         """Stop it. mode: of pg_ctl."""
@@ -132,10 +151,12 @@ def _is_user(name: str) -> bool:
 
 
 @contextmanager
-def postgresql_server(copy_of: PostgresqlServer | None = None, **settings: str) -> Iterator[PostgresqlServer]:
-    """A server, gone at the end. copy_of: as ``PostgresqlServer`` has it."""
+def postgresql_server(
+    copy_of: PostgresqlServer | None = None, log: Path | None = None, **settings: str
+) -> Iterator[PostgresqlServer]:
+    """A server, gone at the end. copy_of, log: as ``PostgresqlServer`` has it."""
     place = Path(tempfile.mkdtemp(prefix="qpubsub-postgresql-"))
-    server = PostgresqlServer(place, copy_of, **settings)
+    server = PostgresqlServer(place, copy_of, log, **settings)
     try:
         yield server
     finally:

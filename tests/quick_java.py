@@ -5,3 +5,5 @@ from __future__ import annotations
 from typing import Final
 
 QUICK_JAVA: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+JAVA: Final = ("java", *QUICK_JAVA.split(), "-Dfile.encoding=UTF-8", "-Dstdout.encoding=UTF-8")
+JAVAC: Final = ("javac", *(f"-J{each}" for each in QUICK_JAVA.split()))

@@ -19,14 +19,14 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 DOCUMENT = ROOT / "docs" / "conformance.md"
 SCENARIOS = ROOT / "fixtures" / "scenarios"
-_ROW = re.compile(r"\| ([A-Z0-9]+-\w+)(?: \(([^|)]+)\))? \| ([^|]+) \|")
+_ROW = re.compile(r"\| ((?:[A-Z0-9]+-\w+(?:, )?)+)(?: \(([^|)]+)\))? \| ([^|]+) \|")
 _HEADING = re.compile(r"#+ (?:(\d+(?:\.\d+)*) (?!to ))?")
 NOT_DONE = re.compile(r"\*\*Not done:\*\* (.*)")
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A row of the page. not_done: the reason, None where it is done.
+    """A rule, in a row of the page that others may share. not_done: the reason, None where it is done.
 
     section: of the guide, several with commas; after the id, else that of the heading above, "-" where it has none.
     """
@@ -42,13 +42,13 @@ class Rule:
 
 
 def rules(text: str) -> list[Rule]:
-    """The rows of a page like docs/conformance.md."""
+    """The rules of a page like docs/conformance.md, in its order."""
     found, heading = [], "-"
     for line in text.splitlines():
         if (title := _HEADING.match(line)) is not None:
             heading = title[1] or "-"
         elif (row := _ROW.fullmatch(line)) is not None:
-            found.append(Rule(row[1], row[2] or heading, row[3]))
+            found += [Rule(each, row[2] or heading, row[3]) for each in row[1].split(", ")]
     return found
 
 

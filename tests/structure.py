@@ -10,6 +10,7 @@ import ast
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from tests.wings import room_of_module
 
 HERE = Path(__file__).parents[1]
 PACKAGES = ("rfh2", "streams", "commands", "migrate")
+_TEMPORARY = ("TMPDIR", "/tmp", "/var/tmp")
 Graph = Mapping[str, set[str]]
 
 
@@ -62,8 +64,19 @@ def _name(path: Path, root: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
+@cache
+def nodes_of(path: Path) -> tuple[ast.AST, ...]:
+    """Those nodes of a module that a rule is about; a module is parsed once for all rules."""
+    kinds = ast.Import | ast.ImportFrom | ast.ClassDef | ast.Attribute | ast.Call | ast.Starred
+    return tuple(
+        node
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, kinds) or (isinstance(node, ast.Constant) and node.value in _TEMPORARY)
+    )
+
+
 def _imported(path: Path, modules: Mapping[str, Path]) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes_of(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in modules)
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:

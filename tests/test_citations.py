@@ -17,7 +17,7 @@ import pytest
 
 from migrate.known_problems import KNOWN
 from rfh2 import eph, layouts, mde, xqh
-from rfh2.ccsid import EBCDIC_FIELDS, text_codec
+from rfh2.ccsid import EBCDIC_FIELDS
 from rfh2.layouts import Layout
 from rfh2.options import DELETE, PUBLICATION, REGISTRATION
 from rfh2.prologue import STEPPED_OVER, HeaderKind
@@ -26,6 +26,7 @@ pytestmark = pytest.mark.nightly
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("rfh2", "streams", "commands", "migrate")
 WIRE, MIGRATION = ROOT / "docs" / "wire-formats.md", ROOT / "docs" / "migration-sources.md"
+DIFFERENCES = ROOT / "docs" / "differences.md"
 PAGES = {"wire formats": WIRE, "migration sources": MIGRATION}
 
 _HEADING = re.compile(r"^#{2,3} (\d+(?:\.\d+)?)\.? ", re.MULTILINE)
@@ -188,7 +189,8 @@ def _told() -> dict[str, tuple[int, list[str]]]:
 
 
 def test_every_layout_is_on_the_page() -> None:
-    assert set(_DECLARED) - {"MQMD1"} == {*_drawn(), *_told()}
+    made = re.findall(r"{from-code} layout (\w+)", WIRE.read_text())
+    assert set(_DECLARED) - {"MQMD1"} == {*_drawn(), *_told(), *made}
     assert layouts.MQMD2.spans()[: len(layouts.MQMD1.spans())] == layouts.MQMD1.spans()
 
 
@@ -293,32 +295,7 @@ def test_constants_have_the_values_that_the_code_gives_them(page: Path, least: i
     assert wrong == []
 
 
-def test_option_words_are_those_of_the_code() -> None:
-    (table,) = (table for table in _tables(WIRE) if table[0][:3] == ["word", "bit", "constant"])
-    said = sorted((word, int(bit, 0), name.strip("`")) for word, bit, name in _columns(table, table[0][:3]))
-    sets = (REGISTRATION, PUBLICATION, DELETE)
-    assert said == sorted((word, each.bits[word][0], each.constant(word)) for each in sets for word in each.bits)
-
-
-def test_code_pages_have_the_codecs_that_the_code_gives_them() -> None:
-    said = {
-        int(number): codec
-        for table in _tables(WIRE)
-        for numbers, codec in _columns(table, ["CCSID", "codec"])
-        for number in numbers.split(", ")
-    }
-    assert len(said) > 80
-    wrong = []
-    for ccsid, codec in said.items():
-        expected = {"cp": f"cp{ccsid:03}", "utf-16": "utf-16-be", "none": None}.get(codec, codec)
-        if text_codec(ccsid, 0x111) != expected:
-            wrong.append(f"{ccsid}: {codec} on the page, {text_codec(ccsid, 0x111)} in the code")
-    assert wrong == []
-    assert [ccsid for ccsid in range(65_536) if text_codec(ccsid, 0x111) and ccsid not in said] == []
-
-
 def test_differences_and_problems_have_their_numbers() -> None:
-    said = [row[0] for table in _tables(MIGRATION) if table[0][0] == "number" for row in table[1:]]
-    assert said == [f"D{n:02}" for n in range(1, 35)] + [f"P{n:02}" for n in range(1, 34)]
-    assert set(KNOWN) <= set(said)
-    assert {number for number in said if number.startswith("P")} <= set(KNOWN)
+    (table,) = (table for table in _tables(DIFFERENCES) if table[0][0] == "rule")
+    assert [row[0] for row in table[1:]] == [f"D{n:02}" for n in range(1, 35)]
+    assert [number for number in KNOWN if number.startswith("P")] == [f"P{n:02}" for n in range(1, 34)]

@@ -37,7 +37,8 @@ def test_every_rule_has_a_row_of_its_own() -> None:
 
 def test_every_row_is_read() -> None:
     """A row with a cell too many would be none."""
-    assert len(re.findall(r"^\| [A-Z0-9]+-\w+ ", DOCUMENT.read_text(), re.MULTILINE)) == len(ROWS)
+    cells = re.findall(r"^\| (?=[A-Z0-9]+-\w+[, ])([^|(]+) ", DOCUMENT.read_text(), re.MULTILINE)
+    assert sum(len(cell.split()) for cell in cells) == len(ROWS)
 
 
 def test_every_section_of_the_guide_has_rows() -> None:

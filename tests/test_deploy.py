@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import copy
+import os
 import re
 import shlex
 import shutil
 import subprocess
+import sys
 import tomllib
+import urllib.request
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +23,9 @@ from commands.cli import main
 from commands.cli.config import findings
 from commands.config.home import PostgresqlHome, parse_home
 from commands.config.settings import read_config
+from tests.commands.links.mosquitto import free_port
+from tests.postgresql import needs_postgresql
+from tests.waiting import until
 
 ROOT = Path(__file__).parents[1]
 DEPLOY = ROOT / "deploy"
@@ -63,7 +70,8 @@ def test_each_command_and_variable_exists(path: Path) -> None:
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not there")
 def test_systemd_takes_the_unit(tmp_path: Path) -> None:
-    program = tmp_path / "qpubsub"
+    program = tmp_path / "bin" / "qpubsub"
+    program.parent.mkdir()
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
     unit = tmp_path / "qpubsub@.service"
@@ -122,6 +130,59 @@ def test_the_bridges_of_the_compose_file_share_its_database_and_nothing_else() -
     assert "state" in COMPOSE["volumes"]
     mounted = [each.split(":")[0] for each in COMPOSE["services"]["prometheus"]["volumes"]]
     assert [name for name in mounted if not (DEPLOY / name).exists()] == []
+
+
+def answers(port: int, probe: str) -> bool:
+    """Whether the probe answers 200."""
+    with suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}/{probe}", timeout=20) as answer:
+        return bool(answer.status == 200)
+    return False
+
+
+@needs_postgresql
+@pytest.mark.servers
+def test_the_command_of_the_image_works_from_two_places_in_front_of_one_database(
+    postgresql_home: PostgresqlHome, tmp_path: Path
+) -> None:
+    """As in the compose file and on Kubernetes, with directories for containers. Both are started at once."""
+    script = tmp_path / "entrypoint.sh"
+    written = (DEPLOY / "entrypoint.sh").read_text()
+    script.write_text(written.replace("/etc/qpubsub/qpubsub.toml", str(DEPLOY / "container.toml")))
+    program = tmp_path / "qpubsub"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m commands.cli "$@"\n')
+    program.chmod(0o755)
+    here = {name: value for name, value in os.environ.items() if name != "XDG_STATE_HOME"}
+    ports = {name: free_port() for name in INSTANCES}
+    told = {
+        name: {
+            **here,
+            **service["environment"],
+            "HOME": str(tmp_path / name),
+            "PATH": f"{program.parent}:{os.environ['PATH']}",
+            "QPUBSUB_HOME": postgresql_home.url,
+            "QPUBSUB_RUN_METRICS": f"127.0.0.1:{ports[name]}",
+        }
+        for name, service in INSTANCES.items()
+    }
+    with ExitStack() as stack:
+        bridges = {}
+        for name in INSTANCES:
+            (tmp_path / name).mkdir()
+            bridges[name] = stack.enter_context(subprocess.Popen(["sh", str(script)], env=told[name]))
+            stack.callback(bridges[name].kill)
+
+        def ready() -> list[str]:
+            return [name for name in bridges if answers(ports[name], "readyz")]
+
+        until(lambda: all(answers(port, "healthz") for port in ports.values()) and ready(), "both to live")
+        (works,) = ready()
+        (waits,) = bridges.keys() - {works}
+        shown = subprocess.run([program, "status", "-m", "QM1"], env=told[waits], capture_output=True, check=True)
+        assert b"running as standby" in shown.stdout
+        bridges.pop(works).kill()
+        until(lambda: ready() == [waits], "the other one to take over")
+        bridges[waits].terminate()
+        assert bridges[waits].wait(60) == 0
 
 
 @pytest.mark.parametrize("version", ["1.29", "latest"])

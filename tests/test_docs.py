@@ -11,11 +11,10 @@ import pytest
 
 from commands.cli import main
 from rfh2.captures import FORMATS, CaptureFormat
+from tests.documents import DOCS, written_pages
 
 ROOT = Path(__file__).parents[1]
-DOCS = ROOT / "docs"
-# Pages in docs/generated are made when the site is built.
-WRITTEN = sorted(page for kind in ("*.md", "*.ipynb") for page in DOCS.rglob(kind) if "generated" not in page.parts)
+WRITTEN = written_pages(".md", ".ipynb")
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *WRITTEN]
 ANCHORED = re.compile(r"\]\((?!https?:)([^)#]*)#([^)]+)\)")
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
@@ -96,6 +95,7 @@ _DARK = re.compile(
 )
 
 
+@pytest.mark.nightly
 def test_what_a_user_reads_is_said_plainly() -> None:
     """Strings of the program, but docstrings: "is not a" for "is no", and no dark words."""
     dark = []

@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.documents import written_pages
+
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("rfh2", "streams", "commands", "migrate")
-PAGES = [page for page in sorted((ROOT / "docs").rglob("*.md")) if "```pycon" in page.read_text()]
+PAGES = [page for page in written_pages(".md") if "```pycon" in page.read_text()]
 
 
 def _modules() -> list[str]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from commands.cli import ELSEWHERE, VERBS
-from tests.structure import House
+from tests.structure import House, nodes_of
 from tests.wings import ROOMS
 
 ROOT = Path(__file__).parents[1]
@@ -41,7 +41,6 @@ EDGE = (
     "commands/listener/",
     "migrate/",
 )
-_TEMPORARY = ("TMPDIR", "/tmp", "/var/tmp")
 WORLD = {"os", "socket", "random", "time", "sqlite3", "subprocess", "secrets", "uuid", "tempfile"}
 
 
@@ -50,19 +49,8 @@ def _modules() -> Iterator[Path]:
         yield from sorted((ROOT / package).rglob("*.py"))
 
 
-@cache
-def _nodes(path: Path) -> tuple[ast.AST, ...]:
-    """Those nodes of a module that a rule is about; a module is parsed once for all rules."""
-    kinds = ast.Import | ast.ImportFrom | ast.ClassDef | ast.Attribute | ast.Call | ast.Starred
-    return tuple(
-        node
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, kinds) or (isinstance(node, ast.Constant) and node.value in _TEMPORARY)
-    )
-
-
 def _imports(path: Path) -> Iterator[tuple[int, str]]:
-    for node in _nodes(path):
+    for node in nodes_of(path):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
@@ -125,7 +113,7 @@ def _folder_graph() -> dict[str, set[str]]:
         here = str(path.relative_to(ROOT).parent)
         if path.name == "__init__.py" and here in ORDER:
             continue
-        for node in _nodes(path):
+        for node in nodes_of(path):
             if not isinstance(node, ast.ImportFrom) or not node.module:
                 continue
             for alias in node.names:
@@ -146,7 +134,7 @@ def test_nobody_subclasses_the_topic_space() -> None:
     spies = [
         f"{path.relative_to(ROOT)}:{node.lineno} {node.name}"
         for path in _modules()
-        for node in _nodes(path)
+        for node in nodes_of(path)
         if isinstance(node, ast.ClassDef)
         if any(isinstance(base, ast.Name) and base.id == "TopicSpace" for base in node.bases)
     ]
@@ -169,7 +157,7 @@ def test_the_core_reads_no_clock() -> None:
         f"{path.relative_to(ROOT)}:{node.lineno}"
         for path in _modules()
         if not str(path.relative_to(ROOT)).startswith(EDGE)
-        for node in _nodes(path)
+        for node in nodes_of(path)
         if isinstance(node, ast.Attribute) and node.attr in ("now", "utcnow", "today")
         if isinstance(node.value, ast.Name) and node.value.id in ("datetime", "date")
     ]
@@ -187,7 +175,7 @@ def test_nothing_is_shown_past_the_console() -> None:
         f"{path.relative_to(ROOT)}:{node.lineno}"
         for path in _modules()
         if str(path.relative_to(ROOT)) not in _TALKING
-        for node in _nodes(path)
+        for node in nodes_of(path)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute)
         if (called := ast.unparse(node.func)) == "print" or ".".join(called.split(".")[-2:]) in _PAST_THE_CONSOLE
     ]
@@ -200,7 +188,7 @@ def test_no_stream_but_the_consoles_is_handed_out() -> None:
     handed = []
     for path in _modules():
         if str(path.relative_to(ROOT)) not in _TALKING:
-            attributes = [node for node in _nodes(path) if isinstance(node, ast.Attribute)]
+            attributes = [node for node in nodes_of(path) if isinstance(node, ast.Attribute)]
             allowed = {id(node.value) for node in attributes if node.attr in ("flush", "isatty", "fileno")}
             handed += [
                 f"{path.relative_to(ROOT)}:{node.lineno}"
@@ -215,7 +203,7 @@ def test_no_file_has_a_name_that_others_can_know_in_the_temporary_directory() ->
     known = [
         f"{path.relative_to(ROOT)}:{node.lineno}"
         for path in _modules()
-        for node in _nodes(path)
+        for node in nodes_of(path)
         if isinstance(node, ast.Constant)
         or (isinstance(node, ast.Attribute) and node.attr in ("gettempdir", "gettempdirb", "mktemp", "tempdir"))
     ]
@@ -227,7 +215,7 @@ def test_no_arguments_or_items_are_packed_to_be_unpacked() -> None:
     packed = [
         f"{path.relative_to(ROOT)}:{node.lineno}"
         for path in _modules()
-        for node in _nodes(path)
+        for node in nodes_of(path)
         if isinstance(node, ast.Starred) and isinstance(node.value, ast.Tuple | ast.List)
     ]
     assert packed == []

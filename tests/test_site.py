@@ -20,7 +20,7 @@ from rfh2.constants import REASON_NAMES
 ROOT = Path(__file__).parents[1]
 sys.path.append(str(ROOT / "docs"))
 
-from extension import check, contents, equivalents, markdown, metrics, mqsc, options, reasons, verbs  # noqa: E402
+from extension import check, contents, equivalents, markdown, metrics, mqsc, options, problems, reasons, verbs, wire  # noqa: E402
 
 
 def test_every_verb_has_a_page_with_its_options_examples_and_exit_codes() -> None:
@@ -89,6 +89,25 @@ def test_the_table_of_options_has_each_family_of_calls() -> None:
     assert rows["MQSUB"][2] == "none"
     assert "MQGMO_SET_SIGNAL (2046)" in rows["MQGET"][2]
     assert rows["MQSTAT"][1] == "MQSTAT_TYPE_ASYNC_ERROR"
+
+
+def test_structures_and_code_pages_are_those_of_the_code() -> None:
+    assert wire.layout("MQMDE").rows[5:8] == (
+        ("Format", "20", "8", ""),
+        ("Flags", "28", "4", "L"),
+        ("GroupId", "32", "24", ""),
+    )
+    rows = dict(wire.code_pages().rows)
+    assert (rows["`utf-16`"], rows["`latin-1`"], "437, 500," in rows["`cp` with the number"]) == (
+        "1200, 13488, 17584",
+        "819",
+        True,
+    )
+
+
+def test_the_page_of_problems_says_what_to_do() -> None:
+    assert [row[0] for row in problems.table().rows] == [f"P{n:02}" for n in range(1, 34)]
+    assert "grant below it" in problems.table().rows[1][2]
 
 
 @pytest.mark.parametrize("package", ["rfh2", "commands", "migrate"])

@@ -120,7 +120,7 @@ def command(
     stop = threading.Event()
     with _place(to, topic, settings, address.qmgr, form, per_file) as place, stopping(stop):
         if not (take or place.is_new):
-            why = "messages were captured there before, and a look would capture them again; give another directory"
+            why = "it has captured messages, and without --take they would be captured again; give another directory"
             raise click.UsageError(f"--out {to}: {why} or topic")
         with console.progress("messages captured") as advance:
             run = _Run(console, source, place, stop, advance, limit)

@@ -129,7 +129,9 @@ def _report(console: Console, finding: CheckResult) -> None:
 def _findings(places: Places, state: LoadedState) -> Iterator[CheckResult]:
     _, subscriptions, _ = state
     if places.queues is None:
-        yield CheckResult(f"queue manager {places.qmgr}", True, f"embedded, with {len(subscriptions)} subscriptions")
+        yield CheckResult(
+            f"queue manager {places.qmgr}", True, f"embedded, with {counted(len(subscriptions), 'subscription')}"
+        )
     else:
         yield from _of_mq(places, places.queues, places.config.queues, state, queues=True)
     topics = places.topics

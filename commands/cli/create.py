@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from commands.broker.objects import QueueManager
 from commands.config.home import Home
-from commands.options.queue_manager import HOME
+from commands.options.queue_manager import HOME, say_created
 from commands.options.verb import json_option, verb
 from commands.qmgr.store import QueueManagerStore
 from commands.terminal.console import Console
@@ -23,6 +21,6 @@ from commands.terminal.console import Console
 def command(console: Console, qmgr: str, strict: bool, home: Home, as_json: bool) -> None:
     """Create queue manager QMGR, with the queues and namelists that queued publish/subscribe needs."""
     with QueueManagerStore.create(home, QueueManager(qmgr, strict=strict)) as store:
-        console.say(f"queue manager {qmgr} created in {store.directory if isinstance(home, Path) else home}")
+        say_created(console, store)
         if as_json:
             console.json({"qmgr": qmgr, "directory": str(store.directory), "strict": strict})

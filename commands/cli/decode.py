@@ -99,7 +99,7 @@ def command(
     it, byte for byte, or with your changes. Whole numbers beyond 2^53 are strings, because many programs round them.
     """
     if setup is not None and not explain:
-        raise click.UsageError("--setup is for --explain")
+        raise click.UsageError("--setup needs --explain")
     script = None if not explain else "" if setup is None else setup.read_text(encoding="utf-8")
     decoding = _Decoding(as_json, brief, None if all_bytes else _SHOWN_BYTES, console.coloured, script)
     tally = _Tally()

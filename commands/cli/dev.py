@@ -26,7 +26,7 @@ _STDIN: Final = 0
     "qpubsub dev",
     "qpubsub dev --port 0 --json",
     "MQ_APP_PASSWORD=secret12 qpubsub dev -m QM2 --mqsc definitions --home qmgrs",
-    exit_codes={1: "an orderly end, and there are dead letters"},
+    exit_codes={1: "an orderly end, with dead letters"},
 )
 @click.option(
     "--qmgr",

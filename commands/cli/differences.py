@@ -11,6 +11,7 @@ from typing import BinaryIO, Final, Protocol
 
 import click
 
+from commands.disk.files import to_disk
 from commands.explain.selection import Choosing, MessageSelection
 from commands.options.captures import MomentType, selection_options
 from commands.options.replays import (
@@ -33,12 +34,13 @@ from commands.replay.differences.deliveries import LocalDifferences
 from commands.replay.differences.html import page
 from commands.replay.differences.observe import Cutover
 from commands.replay.differences.report import Gate, parse_gate
-from commands.replay.differences.text import counted, lines_of
+from commands.replay.differences.text import lines_of
 from commands.replay.network.comparison import NetworkChange, NetworkComparison, network_picture
 from commands.replay.network.html import network_page
 from commands.replay.network.text import network_report_lines
 from commands.replay.network.transcript import network_problems
 from commands.terminal.console import Console, ExitCode
+from commands.terminal.counted import counted
 from commands.terminal.output_file import OutputFile
 from rfh2.captured import CapturedMessage
 from rfh2.errors import QPubSubError
@@ -62,7 +64,7 @@ class _Sink(Protocol):
         0: "a rule explains every difference; with --fail-on, FILE accepts all",
         1: "no rule explains some, neither version processed some messages, or records could not be read; with "
         "--fail-on, there is more than FILE accepts; "
-        "with --after, somebody gets less, or something twice",
+        "with --after, a subscriber gets less, or something twice",
     },
 )
 @replay_options(both_versions=True)
@@ -131,14 +133,16 @@ def command(
         if before is None or after is None:
             raise click.UsageError("--before, --after and --svg compare two networks: give --before and --after")
         if output is not None or fail_on is not None or cutover is not None or options.on_spark:
-            raise click.UsageError("--before and --after go without --output, --fail-on, --cutover and --engine spark")
+            raise click.UsageError(
+                "--before and --after cannot be used with --output, --fail-on, --cutover and --engine spark"
+            )
         return _networks(console, options, selection, (before, after), svg, forms)
     if output is not None:
         check_suffix(output)
     gate = None if fail_on is None else read_gate(fail_on)
     if options.on_spark:
         if cutover is not None:
-            raise click.UsageError("--cutover goes without --engine spark")
+            raise click.UsageError("--cutover needs the local engine: leave out --engine spark")
         report, problems = _on_spark(console, options, selection, output)
     else:
         report, problems = _here(console, options, selection, output, cutover)
@@ -229,6 +233,7 @@ def _here(
                     break
             if sink is not None:
                 sink.close()
+                to_disk(file)
                 file.close()
                 written.finish()
         return differences.report(), differences.before_cutover

@@ -132,7 +132,7 @@ def _message_options(function: F) -> F:
     exit_codes={1: "a message could not be encoded (the others were)"},
 )
 @click.option(
-    "--to", "to", type=click.Choice(_WRITABLE), default="jsonl", show_default=True, help="The capture format."
+    "--to", "to", type=click.Choice(_WRITABLE), default="jsonl", show_default=True, help="The capture format to write."
 )
 @click.option("--json", "to", flag_value="jsonl", help="The same as --to jsonl.")
 @_message_options
@@ -162,7 +162,7 @@ def command(
         if files:
             raise click.UsageError("--command makes a message; it reads no FILE")
         if given["rfh1"] and given["pcf"]:
-            raise click.UsageError("--rfh1 and --pcf exclude each other")
+            raise click.UsageError("--rfh1 and --pcf cannot be used together")
         if not replace(selection, seqs=None).is_all:
             raise click.UsageError("--where, --since, --until and --limit select messages; --command makes one")
         number = 1 if seq is None else seq.only

@@ -10,6 +10,7 @@ import click
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
+from commands.disk.files import to_disk
 from commands.options.captures import STDIN
 from commands.options.verb import verb
 from commands.replay.workload import Workload, WorkloadOptions, setup_script
@@ -168,6 +169,7 @@ def _write(workload: Workload, path: Path, form: str, start: int, end: int, adva
     try:
         with output.open() as file:
             written = write_captures(messages, file, form, refused=_left_out)
+            to_disk(file)
         output.finish()
     except BaseException:
         output.discard()

@@ -27,7 +27,8 @@ _LOOK_S: Final = 0.5
 
 _WAIT: Final = "When the queue is empty, wait this long for another message."
 _DYNAMIC: Final = (
-    "The name of the dynamic queue, if QUEUE is a model queue; a * at its end becomes unique. The default is AMQ.*"
+    "The name of the dynamic queue, if QUEUE is a model queue; digits that no other queue has replace a * at its end. "
+    "The default is AMQ.*"
 )
 _CLOSE: Final = "Close a permanent dynamic queue at the end with this option: delete it if it is empty, or purge it."
 
@@ -70,7 +71,7 @@ def command(
     deleted when get ends, with its subscriptions.
     """
     if follow and wait_s is not None:
-        raise click.UsageError("--follow and --wait exclude each other")
+        raise click.UsageError("--follow and --wait cannot be used together")
     option = Close.NONE if close is None else Close[close.upper()]
     stop = threading.Event()
     patience_s = None if follow else wait_s or 0.0

@@ -27,7 +27,9 @@ from commands.terminal.counted import counted
 from rfh2.captures import CaptureRecord
 
 _APPLICATION: Final = "qpubsub put"
-_DYNAMIC: Final = "Make a queue of this name from the model queue QUEUE; a * at its end becomes unique."
+_DYNAMIC: Final = (
+    "Make a queue of this name from the model queue QUEUE; digits that no other queue has replace a * at its end."
+)
 
 
 @verb(
@@ -87,7 +89,7 @@ def command(
     with _opened(home, qmgr, dynamic) as store:
         if dynamic is not None and isinstance(store, QueueManagerStore):
             if queue is None:
-                raise click.UsageError("--dynamic and --as-captured exclude each other")
+                raise click.UsageError("--dynamic and --as-captured cannot be used together")
             queue = _made(console, store, queue, dynamic)
         putting = _Putting(console, store, queue, as_qmgr)
         with console.progress("messages put", captures.rows(), captures.share) as advance:

@@ -154,12 +154,12 @@ def command(
     _check_topic(options, checkpoint)
     _check_network(network, step or checkpoint is not None, options.on_spark and not selection.is_all)
     if exit_config is not None and (step or options.on_spark or network is not None):
-        raise click.UsageError("--exit is for the local engine, without --step and --network")
+        raise click.UsageError("--exit cannot be used with --engine spark, --step and --network")
     if options.on_spark and checkpoint is None and (transcript or jobs is not None):
-        raise click.UsageError("--transcript and --jobs are for the local engine")
+        raise click.UsageError("--transcript and --jobs cannot be used with --engine spark")
     if step:
         if target is not None or transcript or as_json or options.on_spark or checkpoint or not selection.is_all:
-            raise click.UsageError("--step goes with --setup, --semantics, --break, --index and --format only")
+            raise click.UsageError("--step can be used with --setup, --semantics, --break, --index and --format only")
         return _step(console, options, breakpoints, index)
     if breakpoints or index is not None:
         raise click.UsageError("--break and --index need --step")
@@ -174,9 +174,9 @@ def command(
         check_suffix(target, *((".delta",) if checkpoint is not None else ()))
     if checkpoint is not None:
         if not selection.is_all:
-            raise click.UsageError("--where, --since, --until, --seq and --limit do not go with --checkpoint")
+            raise click.UsageError("--checkpoint cannot be used with --where, --since, --until, --seq and --limit")
         if not options.on_spark or transcript:
-            raise click.UsageError("--checkpoint needs --engine spark, and no --transcript")
+            raise click.UsageError("--checkpoint needs --engine spark, and cannot be used with --transcript")
         if idle_s is not None and not (hold and follow):
             raise click.UsageError("--idle needs --hold and --follow")
         assert target is not None
@@ -214,9 +214,9 @@ def _check_network(network: Path | None, in_parts: bool, selects_on_spark: bool)
     if network is None:
         return
     if in_parts or given_on_the_line("semantics"):
-        raise click.UsageError("--network goes without --step, --checkpoint and --semantics")
+        raise click.UsageError("--network cannot be used with --step, --checkpoint and --semantics")
     if selects_on_spark:
-        raise click.UsageError("--network on Spark goes without --where, --since, --until, --seq and --limit")
+        raise click.UsageError("--network on Spark cannot be used with --where, --since, --until, --seq and --limit")
 
 
 def _on_spark(
@@ -335,12 +335,12 @@ def _follow(console: Console, spark: SparkSession, following: Following, *, once
         console.warn(f"{kinds[PROBLEM]} records could not be read; see {target}/batch=*/{PROBLEM_FILE}")
     if kinds[LATE]:
         console.warn(
-            f"{kinds[LATE]} messages came too late, or with a seq that another one has, and were not replayed: "
+            f"{kinds[LATE]} messages were not replayed, because they came too late or have the seq of another message: "
             f"they are in {target}/batch=*/{LATE_FILE}"
         )
     console.say(f"{_made({kind: kinds[kind] for kind in PutKind})} written to {target}")
     if interrupted:
-        console.say("the same command goes on from here")
+        console.say("run the same command again to go on from here")
     return ExitCode.PROBLEMS if kinds[PROBLEM] or kinds[LATE] or kinds[PutKind.DEADLETTER] else ExitCode.DONE
 
 
@@ -348,7 +348,7 @@ def _end_after_batch(console: Console, query: StreamingQuery, stop: threading.Ev
     """Wait for the end of the batch that is under way; a second signal breaks it off."""
     stop.clear()
     if query.status["isTriggerActive"]:
-        console.say("ending after this batch; Ctrl-C breaks it off")
+        console.say("ending after this batch; press Ctrl-C again to end now")
     while query.isActive and query.status["isTriggerActive"] and not stop.wait(_NAP_S):
         pass
 

@@ -51,7 +51,7 @@ def _without_standby(_ctx: click.Context, _parameter: click.Parameter, standby: 
     "qpubsub run -m QM1 --home postgresql://db/mq",
     exit_codes={
         0: "an orderly end",
-        1: "an orderly end, and there are dead letters or what could not be delivered",
+        1: "an orderly end, with dead letters or publications that could not be delivered",
         130: "ended by force in the middle of a command, which is on its queue again",
     },
     environment="QPUBSUB_RUN",
@@ -129,8 +129,8 @@ def _without_standby(_ctx: click.Context, _parameter: click.Parameter, standby: 
     default=_DEFAULT_BUDGET.size_bytes // _MEGABYTE,
     show_default=True,
     metavar="N",
-    help="Megabytes of all publications together that one command may cause, for which it takes two to five times as "
-    "much memory. 0: no limit.",
+    help="Megabytes of all publications that one command may cause; the memory for them is two to five times that. "
+    "0: no limit.",
 )
 @click.option(
     "--queues",

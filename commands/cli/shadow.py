@@ -62,7 +62,7 @@ _PAUSE_S: Final = 0.5
     "queues",
     multiple=True,
     metavar="QUEUE",
-    help="This subscriber queue is in the capture, also before its first message; may be repeated.",
+    help="This subscriber queue is in the capture, also before its first message; you can repeat it.",
 )
 @click.option(
     "--fail-on",
@@ -94,7 +94,7 @@ def command(
     if follow and len(options.files) != 1:
         raise click.UsageError("--follow needs one FILE or directory")
     if idle_s is not None and not follow:
-        raise click.UsageError("--idle goes with --follow")
+        raise click.UsageError("--idle needs --follow")
     gate = None if fail_on is None else read_gate(fail_on)
     reader = _Following(console, options.files[0], idle_s) if follow else CaptureReader(console, options)
     as_lines = not forms.as_json and str(forms.page) != "-"

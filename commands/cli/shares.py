@@ -19,7 +19,7 @@ from commands.broker.reading import natural_queue
 from commands.config.home import Home, PostgresqlHome
 from commands.disk.errors import MessageRefusedError
 from commands.options.captures import Captures
-from commands.options.queue_manager import HOME, batches, user_of
+from commands.options.queue_manager import HOME, batches, say_created, user_of
 from commands.options.verb import verb_group
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.opening import queue_managers
@@ -68,10 +68,10 @@ def create(console: Console, file: Path, home: Home) -> None:
     shares, there = read_shares(file).shares, queue_managers(home)
     for share in shares:
         if share.qmgr in there:
-            console.say(f"queue manager {share.qmgr} is there already")
+            console.say(f"queue manager {share.qmgr} exists already")
             continue
         with QueueManagerStore.create(home, QueueManager(share.qmgr)) as store:
-            console.say(f"queue manager {share.qmgr} created in {store.directory}")
+            say_created(console, store)
 
 
 @command.verb("qpubsub shares run shares.toml", "qpubsub shares run shares.toml -- --durability normal")

@@ -51,7 +51,7 @@ def command(
     transaction manager that comes back learns that there is no such branch.
     """
     if commit is not None and backout is not None:
-        raise click.UsageError("--commit and --backout exclude each other")
+        raise click.UsageError("--commit and --backout cannot be used together")
     with QueueManagerStore.open(home, qmgr) as store:
         number = commit if commit is not None else backout
         if number is not None:

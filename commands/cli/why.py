@@ -185,7 +185,7 @@ def _of_capture(
     network: Path | None,
 ) -> ExitCode:
     if network is not None and (given_on_the_line("semantics") or exit_config is not None):
-        raise click.UsageError("--network goes without --semantics, which the estate says, and without --exit")
+        raise click.UsageError("--network cannot be used with --exit, nor with --semantics, which estate.toml gives")
     reader = CaptureReader(console, options)
 
     def explained(messages: Iterable[CapturedMessage]) -> None:

@@ -203,7 +203,7 @@ class Connection:
     def _control(self, kind: int) -> None:
         event = self._line.wait(self._number, time.monotonic() + CALL_S)
         if not isinstance(event, Control) or event.header.kind != kind:
-            raise self._line.fail(ProtocolError("the queue manager does not answer as it begins a conversation"))
+            raise self._line.fail(ProtocolError("the queue manager does not answer at the beginning of a conversation"))
 
     def _connect(self, tag: bytes) -> None:
         place, terms, header = self.place, self._line.terms, self._header

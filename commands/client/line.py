@@ -92,7 +92,7 @@ class Line:
             if not answer.flags & ERROR:
                 self._flow.longest = terms.longest_message
                 return terms
-        raise self.fail(ProtocolError("the queue manager does not accept what it answered itself"))
+        raise self.fail(ProtocolError("the queue manager refuses the terms that it had answered"))
 
     # Conversations
 

@@ -76,7 +76,7 @@ class Secret(BaseModel):
     def password(self) -> str | None:
         """The password, None where there is none. Raises ConfigError where it cannot be read."""
         if self.password_file is not None and self.password_env is not None:
-            raise ConfigError("password_file and password_env", "only one of them may say where the password is")
+            raise ConfigError("password_file and password_env", "give only one of them")
         if self.password_env is not None:
             value = os.environ.get(self.password_env)
             if value is None:
@@ -407,7 +407,7 @@ class PublishExitConfig(BaseModel):
     @model_validator(mode="after")
     def _only_one(self) -> Self:
         if self._given > 1:
-            raise ValueError("only one of path, entry_point and program may say what the exit is")
+            raise ValueError("give only one of path, entry_point and program")
         return self
 
 
@@ -473,7 +473,7 @@ def _exposed(path: Path) -> str | None:
     who = "everybody" if about.st_mode & stat.S_IROTH else ""
     if not who and about.st_mode & stat.S_IRGRP and about.st_uid == os.geteuid():
         who = "its group"
-    return f"{path}: {who} may read this secret; chmod 600 takes that away" if who else None
+    return f"{path}: {who} may read this secret; run chmod 600 on it" if who else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -527,7 +527,7 @@ def _suggestion(keys: Sequence[str]) -> str:
         model = model if model is not None and issubclass(model, BaseModel) else None
     there = {} if model is None else model.model_fields
     near = get_close_matches(keys[-1], [field.alias or name for name, field in there.items()], n=1)
-    return f"; {near[0]} may be meant" if near else ""
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 def _line_of(text: str, keys: Sequence[str]) -> int | None:

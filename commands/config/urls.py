@@ -96,10 +96,10 @@ def parse_address(text: str, option: str) -> Address:
         parts = urlsplit(text)
         port = parts.port
     except ValueError as error:
-        raise ConfigError(option, f"no URL: {error}") from None
+        raise ConfigError(option, f"it is not a URL: {error}") from None
     known = ", ".join(f"{scheme}://" for scheme in PORTS)
     if parts.scheme not in PORTS:
-        raise ConfigError(option, f"{parts.scheme or 'a bare word'} is none of {known}")
+        raise ConfigError(option, f"{parts.scheme or 'a bare word'} is not one of {known}")
     if parts.password is not None:
         raise ConfigError(option, "a password has no place in a URL; name password_file or password_env in --config")
     given = dict(parse_qsl(parts.query, keep_blank_values=True))

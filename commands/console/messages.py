@@ -171,4 +171,4 @@ def _position(line: Timeline, query: Query) -> tuple[int, str]:
         stop = line.previous_stop(at, where) if query.text("go") == "back" else line.next_stop(at, where)
     except QPubSubError as error:
         return at, str(error)
-    return (at, "No such message in that direction.") if stop is None else (stop, "")
+    return (at, "There is no such message in that direction.") if stop is None else (stop, "")

@@ -138,6 +138,10 @@ class SupersededError(StoreError):
         return f"{self.path}: another instance has taken over ({now}); this one changes nothing any more"
 
 
+class ServerAwayError(StoreError):
+    """The server that has the database cannot be reached, or the connection to it was lost: try again later."""
+
+
 class StoreBusyError(StoreError):
     """Another process kept the database for longer than this one was willing to wait; nothing was changed."""
 

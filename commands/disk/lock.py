@@ -111,6 +111,9 @@ class HolderLock:
             os.ftruncate(descriptors[-1], 0)
             os.pwrite(descriptors[-1], f"{os.getpid()}\n".encode("ascii"), 0)
             self._held, descriptors = descriptors, []
+        except OSError as error:
+            error.filename = error.filename or str(self.path)
+            raise
         finally:
             for each in descriptors:
                 os.close(each)

@@ -15,16 +15,19 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from commands.disk.files import directory_to_disk
+
 _FOR_A_GROUP: Final = stat.S_ISGID | stat.S_IWGRP
 
 
 def make_directory(path: Path) -> None:
     """Make *path* for its owner, or as the directory that it is in; nothing where it is there.
 
-    Directories above it are made as others are. Raises OSError.
+    Directories above it are made as others are. Their names are on the disk when this returns. Raises OSError.
     """
     if path.is_dir():
         return
+    new = [each for each in (path, *path.parents) if not each.exists()]
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except FileExistsError as error:
@@ -37,6 +40,8 @@ def make_directory(path: Path) -> None:
         return
     if _is_for_a_group(path.parent):
         path.chmod(0o2770)
+    for each in new:
+        directory_to_disk(each.parent)
 
 
 def private(path: str, flags: int) -> int:

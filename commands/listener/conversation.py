@@ -6,6 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
@@ -28,12 +29,14 @@ from commands.qmgr.mqi.handles import AsyncPuts, ConnectedProgram, Defaults, Ope
 from commands.qmgr.mqi.refusals import MqiError
 from commands.qmgr.mqi.subscription_requests import REPLY_QUEUE, SubscriptionAnswer, SubscriptionDescriptor
 from commands.qmgr.mqi.subscriptions import ANSWER_WITHIN_S, Pending
+from commands.qmgr.mqi.transactions import BackedOutError
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.connection import ProgramConnection
 from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
 from rfh2.constants import MQPER_NOT_PERSISTENT, MQRC_NOT_AUTHORIZED, MQRC_RESOURCE_PROBLEM
 from rfh2.errors import StoreError
 from rfh2.mqi_constants import (
+    MQCC_WARNING,
     MQGMO_ANY_BROWSE,
     MQGMO_FAIL_IF_QUIESCING,
     MQGMO_SYNCPOINT,
@@ -55,6 +58,7 @@ _CONNECTION_ID_BYTES: Final = 24
 # Beside the time for which a request may wait: to carry it out.
 _ANSWERED_S: Final = 10
 _DELAYED_AGAIN_S: Final = 5.0
+_ENDED_AGAIN_S: Final = 1.0
 
 
 async def _first_of(seconds: float | None, *signals: asyncio.Future[Any] | None) -> None:
@@ -68,6 +72,7 @@ class Shared:
     """What all conversations share. new_id: 24 bytes that nothing else has. quiescing: given when the listener ends.
 
     connected: the conversations of programs, by the identifiers of their connections. stopped: the channels that were.
+    ending: what is left to be done for programs that have ended.
     """
 
     name: str
@@ -84,10 +89,32 @@ class Shared:
     numbers: int = 0
     connected: dict[bytes, Conversation] = field(default_factory=dict)
     stopped: set[str] = field(default_factory=set)
+    ending: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def rules(self) -> ChannelRules:
         """What the definitions say now of clients. Raises StoreError."""
         return self.security.rules(await self.worker.do(self.topics.objects, lasting=False))
+
+    async def ended(self, program: Program, commit: bool) -> bool:
+        """Whether the unit of work of *program*, which ends, is done as it is to be. Raises StoreError."""
+        is_done, queues = await self.worker.alone(lambda store: program.disconnect(store.unit_of_work, commit))
+        self.waiters.wake(queues)
+        return is_done
+
+    def end_later(self, program: Program) -> None:
+        """Back out what *program* has left, when the database is there again: the program may be gone by then."""
+
+        async def end() -> None:
+            is_ended = False
+            while not is_ended:
+                await asyncio.sleep(_ENDED_AGAIN_S)
+                with suppress(StoreError):
+                    await self.ended(program, commit=False)
+                    is_ended = True
+
+        task = asyncio.get_running_loop().create_task(end())
+        self.ending.add(task)
+        task.add_done_callback(self.ending.discard)
 
     def next_number(self) -> int:
         """The number of a new conversation, unique in this process."""
@@ -270,7 +297,7 @@ class Conversation:
         return admission
 
     async def disconnect(self, commit: bool) -> None:
-        """MQDISC, or with *commit* false the end of a broken connection."""
+        """MQDISC; without *commit* the end of a broken connection. Raises MqiError 2003 (a warning), StoreError."""
         program, self._program = self._program, None
         self._shared.connected.pop(self.connection_id[:_CONNECTION_ID_BYTES], None)
         if program is not None:
@@ -278,8 +305,13 @@ class Conversation:
             self._attempts.puts += program.puts
             self._attempts.gets += program.gets
             self._log_end(program, commit or self._shared.quiescing.done())
-            queues = await self._shared.worker.alone(lambda store: program.disconnect(store.unit_of_work, commit))
-            self._shared.waiters.wake(queues)
+            try:
+                is_done = await self._shared.ended(program, commit)
+            except StoreError:
+                self._shared.end_later(program)
+                raise
+            if not is_done:
+                raise BackedOutError(MQCC_WARNING)
 
     def cancel_waits(self, connection_id: bytes, reason: int) -> None:
         """End with *reason* the calls of another conversation of this user that wait for a message."""
@@ -528,11 +560,12 @@ class Conversation:
 
     async def commit(self) -> None:
         """MQCMIT."""
-        await self._end(self._connected().commit)
+        if not await self._end(commit=True):
+            raise BackedOutError
 
     async def backout(self) -> None:
         """MQBACK."""
-        await self._end(self._connected().backout)
+        await self._end(commit=False)
 
     async def transact(
         self, work: Callable[[Program, EmbeddedUnitOfWork], tuple[_Result, Iterable[str]]], lasting: bool
@@ -543,8 +576,16 @@ class Conversation:
         self._shared.waiters.wake(queues)
         return result
 
-    async def _end(self, end: Callable[[EmbeddedUnitOfWork], list[str]]) -> None:
-        self._shared.waiters.wake(await self._shared.worker.do(end))
+    async def _end(self, commit: bool) -> bool:
+        program = self._connected()
+        since = program.transactions.since
+        try:
+            is_done, queues = await self._shared.worker.do(lambda unit: program.end_unit(unit, commit))
+        except StoreError:
+            program.transactions.stay(since)
+            raise
+        self._shared.waiters.wake(queues)
+        return is_done
 
 
 def _taking(

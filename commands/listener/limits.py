@@ -28,7 +28,7 @@ class Connections:
     def refusal(self, address: str) -> str | None:
         """Why no further one of *address* may come; None where it may."""
         if self.count >= self.most:
-            return f"there are {self.count} connections, and no more may come (connections)"
+            return f"there are {self.count} connections, the most that may be (connections)"
         if self.of_address[address] >= self.most_of_address:
             return (
                 f"{address} has {self.of_address[address]} connections, the most that it may (connections_of_address)"

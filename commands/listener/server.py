@@ -191,9 +191,9 @@ class Listener:
                 session.terminate()
             task.cancel()
         ending = [*self._sessions]
-        if self._delayed is not None:
-            self._delayed.cancel()
-            ending.append(self._delayed)
+        for each in (*(self._shared.ending if self._shared else ()), *([self._delayed] if self._delayed else ())):
+            each.cancel()
+            ending.append(each)
         await asyncio.gather(*ending, return_exceptions=True)
         if self._presence is not None:
             self._presence.close()

@@ -341,7 +341,7 @@ class Session:
                 raise ProtocolError(BAD_SEGMENT, "a call begins within another one")
             line.partial = Request(header, payload, Held(self._shared.memory))
         elif line.partial is None or line.partial.header.kind != header.kind:
-            raise ProtocolError(BAD_SEGMENT, "a call goes on that did not begin")
+            raise ProtocolError(BAD_SEGMENT, "a segment continues a call that did not begin")
         else:
             line.partial.data.extend(payload)
         assert line.partial is not None

@@ -23,13 +23,14 @@ from typing import Any, Final, TypeVar
 from commands.disk.errors import StoreBusyError
 from commands.listener.gate import Signal, give, new_signal
 from commands.qmgr.store import QueueManagerStore
-from commands.qmgr.store.database import CommitLog
+from commands.qmgr.store.database import FAILURES, CommitLog
 from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
 from rfh2.errors import QPubSubError, StoreError
 
 _log: Final = logging.getLogger("qpubsub.listener")
 _MOST_TOGETHER: Final = 256
 _POLL_S: Final = 0.02
+_AWAY_S: Final = 0.2
 # After so many units of work the log is written into the database.
 _UNITS_OF_LOG: Final = 400
 
@@ -62,7 +63,7 @@ class Worker:
         self._given: Signal | None = None  # what the task waits for, and so does not use the store
         self._timer: asyncio.TimerHandle | None = None
         self._is_ending = False
-        self._version, self._look_at = -1, 0.0
+        self._version, self._look_at, self._is_away = -1, 0.0, False
         self._thread, self._disk = ThreadPoolExecutor(1, "listener"), ThreadPoolExecutor(1, "listener-disk")
         self._log: CommitLog | None = None
         self._unsynced: list[_Job] = []  # done, and not on the disk
@@ -158,12 +159,23 @@ class Worker:
             self._look_around(store)
 
     def _look_around(self, store: QueueManagerStore) -> None:
-        """Tell the connections that wait when another process has committed something, soon after it has."""
+        """Tell the connections that wait when another process has committed something, soon after it has.
+
+        Where the database is away, those that call are told so.
+        """
         now = time.monotonic()
         if now < self._look_at:
             return
         self._look_at = now + _POLL_S
-        version = store.data_version()
+        try:
+            version = store.data_version()
+        except StoreError as error:
+            self._look_at = time.monotonic() + _AWAY_S
+            if not self._is_away:
+                _log.error("%s", error)
+            self._is_away = True
+            return
+        self._is_away = False
         if version != self._version:
             self._version = version
             self._arrived(None)
@@ -187,8 +199,9 @@ class Worker:
             if log is not None and self._units >= _UNITS_OF_LOG and (self._moving is None or self._moving.done()):
                 self._units, self._moving = 0, asyncio.create_task(self._move(log))
         except Exception as error:
+            failure = store.database.translated(error) if isinstance(error, FAILURES) else error
             for job in jobs:
-                job.error = error
+                job.error = failure
 
     def _done(self, jobs: list[_Job]) -> None:
         """Answer what need not wait for the disk, and have it write what must."""
@@ -230,10 +243,10 @@ def _do_part(unit: EmbeddedUnitOfWork, job: _Job) -> None:
     try:
         with unit.savepoint():
             job.result = job.work(unit)
-    except QPubSubError as error:
+    except (QPubSubError, *FAILURES) as error:
         if not unit.is_open:
             raise
-        job.error = error
+        job.error = unit.database.translated(error) if isinstance(error, FAILURES) else error
 
 
 def _groups(jobs: list[_Job]) -> Iterable[list[_Job]]:

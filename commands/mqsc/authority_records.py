@@ -39,7 +39,7 @@ _ORDER: Final = ("PROFILE", "ENTITY", "ENTTYPE", "OBJTYPE", "AUTHLIST")
 _OBJECT_TYPES: Final = tuple(_MQI)
 _CHECKED_FROM_NOW_ON: Final = (
     "authority is checked from now on: of publish/subscribe and PCF commands, and of what programs that connect open. "
-    "The verbs of qpubsub are not checked: for them the files of the queue manager count"
+    "The verbs of qpubsub are not checked: they need access to the files of the queue manager"
 )
 
 

@@ -119,7 +119,7 @@ def _check(command: Command, record: ChannelAuthentication, given: Mapping[str, 
         raise syntax_error(f"SET CHLAUTH({record.profile})", "BLOCKADDR is for all channels: CHLAUTH('*').")
     for pattern in (*record.address_list, *((record.address,) if record.address else ())):
         if not is_address_pattern(pattern):
-            why = "is not an address, nor a pattern such as 10.1.* or 10.1.2-5.*; no name of a host is asked for"
+            why = "is not an address, nor a pattern such as 10.1.* or 10.1.2-5.*; names of hosts are not looked up"
             raise answers.failed(f"{pattern} {why}: this command was not done.")
     check_peer("SSLPEER", record.peer)
     check_peer("SSLCERTI", record.issuer)
@@ -128,10 +128,10 @@ def _check(command: Command, record: ChannelAuthentication, given: Mapping[str, 
         return
     if (record.user_source == "MAP") != bool(record.mcauser):
         if record.mcauser:
-            raise answers.failed(f"MCAUSER goes with USERSRC(MAP), not with USERSRC({record.user_source}).")
+            raise answers.failed(f"MCAUSER needs USERSRC(MAP), not USERSRC({record.user_source}).")
         raise answers.missing_keyword("MCAUSER")
     if record.warns and record.user_source != "NOACCESS":
-        raise answers.failed("WARN(YES) goes with USERSRC(NOACCESS).")
+        raise answers.failed("WARN(YES) needs USERSRC(NOACCESS).")
 
 
 def _same_kind(one: ChannelAuthentication, other: ChannelAuthentication) -> bool:

@@ -27,7 +27,7 @@ _EXITS: Final = ("SCYEXIT", "RCVEXIT", "SENDEXIT")
 _OTHER_AUTHENTICATION: Final = frozenset({"IDPWLDAP", "CRLLDAP", "OCSP"})
 _CONTROL_WORDS: Final = frozenset({"IGNSTATE", "CMDSCOPE", "CHLDISP", "IPADDR", "PORT", "TRPTYPE", "QSGDISP"})
 _CIPHERS: Final = ("ANY", "TLS_", "ECDHE_", "DHE_")
-_LOCAL_NOTE: Final = "CHCKLOCL has no effect here: for programs of this machine the files of the queue manager count"
+_LOCAL_NOTE: Final = "CHCKLOCL has no effect here: local programs need access to the files of the queue manager"
 
 
 def channel_family(command: Command, objects: Objects) -> ObjectFamily:
@@ -117,7 +117,7 @@ def control_listener(command: Command, administration: Administration) -> Answer
     made = replace(found, is_started=starts)
     administration.objects.put(made)
     said = answers.LISTENER_STARTED if starts else answers.LISTENER_STOPPED
-    return done(said, DefinitionStored(made), notes=("run obeys it, unless it was told where to listen with --listen",))
+    return done(said, DefinitionStored(made), notes=("it has no effect on a run with --listen",))
 
 
 def _only_known(command: Command) -> None:

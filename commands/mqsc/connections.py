@@ -359,7 +359,7 @@ def stop_channel(command: Command, administration: Administration) -> Answer:
         word_of(mode, "QUIESCE", "FORCE", "TERMINATE")
     stays = (word_of(status, "STOPPED", "INACTIVE") if status is not None else "STOPPED") == "STOPPED"
     if address is not None and stays and status is not None:
-        raise answers.failed("STATUS(STOPPED) is of a channel, and not of the connections of one CONNAME.")
+        raise answers.failed("STATUS(STOPPED) stops a whole channel: leave out CONNAME.")
     where = "" if address is None else single(address).text.partition("(")[0]
     stops = stays and address is None
     obeyed = administration.listeners.obey(Order(channel=channel, address=where, stopped=True if stops else None))
@@ -399,5 +399,5 @@ def _channel(command: Command, generic: bool) -> str:
         raise answers.missing_keyword(command.target)
     name = command.name.text.rstrip(" ")
     if not generic and name.endswith("*"):
-        raise answers.failed("A channel is stopped and started by its whole name.")
+        raise answers.failed("Give the whole name of the channel.")
     return name

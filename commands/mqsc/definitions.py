@@ -192,7 +192,7 @@ def alter_qmgr(command: Command, administration: Administration) -> Answer:
 
 
 _CERTIFICATE_NOTE: Final = (
-    "SSLKEYR and CERTLABL are kept; which certificate clients see, [listener.tls] of --config says"
+    "SSLKEYR and CERTLABL are kept without effect: [listener.tls] of --config has the certificate that clients see"
 )
 
 

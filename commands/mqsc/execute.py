@@ -125,7 +125,7 @@ def _refresh_security(command: Command, _administration: Administration) -> Answ
     for keyword in command.keywords:
         if keyword.name not in {"TYPE", "CMDSCOPE"}:
             raise unexpected_keyword(command, keyword)
-    return done(answers.SECURITY_REFRESHED, notes=("nothing is cached here: what is defined counts at once",))
+    return done(answers.SECURITY_REFRESHED, notes=("nothing is cached here: definitions have an effect at once",))
 
 
 def _of_families(act: Callable[[Command, Administration, families.ObjectFamily], Answer]) -> dict[str, Handler]:

@@ -217,7 +217,7 @@ def _check(found: list[EstateQueueManager], lines: TomlLines) -> None:
             raise TableFileError(lines.of_key("name", _TABLE, number), why)
         if each.name in first:
             before = lines.of_key("name", _TABLE, first[each.name])
-            raise TableFileError(lines.of_key("name", _TABLE, number), f"{each.name} is there already: {before}")
+            raise TableFileError(lines.of_key("name", _TABLE, number), f"{each.name} is named before: {before}")
         first[each.name] = number
         extract = each.extract
         if extract is not None and not extract.is_elsewhere and (extract.by == "display" or not each.is_live):

@@ -62,7 +62,7 @@ class LocalRun:
         if self.transcript or not self.selection.is_all or at_once:
             if jobs is not None and jobs > 1:
                 without = "--transcript, --exit, --network and a selection"
-                raise click.UsageError(f"--jobs is for puts as JSON Lines, without {without}")
+                raise click.UsageError(f"--jobs writes puts as JSON Lines, and cannot be used with {without}")
             jobs = 1
         output = None if self.target is None else OutputFile(self.target)
         reader = CaptureReader(self.console, self.options)

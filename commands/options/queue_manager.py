@@ -14,6 +14,7 @@ import click
 from commands.broker.objects import is_object_name
 from commands.config.home import Home, parse_home
 from commands.config.urls import is_mq_address
+from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.opening import queue_managers
 from commands.terminal.console import Console
 from rfh2.captured import CapturedMessage
@@ -25,6 +26,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _HOME_VARIABLE: Final = "QPUBSUB_HOME"
 _QMGR_VARIABLE: Final = "QPUBSUB_QMGR"
+
+
+def say_created(console: Console, store: QueueManagerStore) -> None:
+    """Say where a queue manager was made."""
+    where = store.directory if isinstance(store.home, Path) else store.home
+    console.say(f"queue manager {store.name} created in {where}")
 
 
 def default_home() -> Path:

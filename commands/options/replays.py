@@ -69,7 +69,7 @@ class ReplayOptions:
     def check(self, selection: MessageSelection) -> None:
         """Raises UsageError where *selection* asks for times that are not those of the capture."""
         if self.monotonic_clock and (selection.since is not None or selection.until is not None):
-            raise click.UsageError("--monotonic-clock changes times: it does not go with --since and --until")
+            raise click.UsageError("--monotonic-clock changes times: it cannot be used with --since and --until")
 
     @property
     def source(self) -> Path:
@@ -214,7 +214,7 @@ def _note_psmode(script: str) -> None:
     with suppress(QPubSubError):  # whoever runs the setup says what is wrong with it
         psmode = Broker(DEFAULT_QMGR, script).objects.qmgr.psmode
         if psmode != "ENABLED":
-            what = f"PSMODE({psmode}) of the setup is not looked at: commands are processed as under PSMODE(ENABLED)"
+            what = f"PSMODE({psmode}) of the setup is ignored: commands are processed as under PSMODE(ENABLED)"
             click.get_current_context().find_object(Console).warn(what)  # type: ignore[union-attr]
 
 

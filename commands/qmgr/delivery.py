@@ -172,7 +172,7 @@ class Deliverer:
         if put.qmgr != self._qmgr and self._routes is None:
             put = transmitted(put)
         if not backlog.takes(undelivered, len(put.body)):
-            raise UndeliverableError(f"{why}; more is undelivered for subscribers than can be kept")
+            raise UndeliverableError(f"{why}; no more undelivered publications can be kept")
         mqmd = put.mqmd
         persistent = mqmd.persistence == MQPER_PERSISTENT or cause.persistent
         user = mqmd.user_identifier or None

@@ -343,7 +343,7 @@ class Execution:
         batch.size_bytes += size_bytes
         for what in outcome.lost:
             _log.warning(
-                "message %d on %s: not told to %s", arrival.seq, arrival.queue, what, extra={"seq": arrival.seq}
+                "message %d on %s: left out for %s", arrival.seq, arrival.queue, what, extra={"seq": arrival.seq}
             )
         if outcome.completion is Completion.ERROR:
             tally.errors += 1

@@ -21,7 +21,7 @@ def transcript_lines(message: CapturedMessage, outcome: Outcome, puts: Sequence[
     if outcome.completion is None:
         return []
     lines = [f"{message.seq:>4}  {_command(message, outcome)}", *(f"      -> {_put(put)}" for put in puts)]
-    lines += [f"      no place in the message to {what}" for what in outcome.lost]
+    lines += [f"      left out for {what}" for what in outcome.lost]
     return [visible(line) for line in lines]
 
 

@@ -29,7 +29,7 @@ from commands.broker.budget import Budget
 from commands.config.home import Home, PostgresqlHome
 from commands.config.settings import Config, ConfigError, exposed_secrets
 from commands.disk import permissions
-from commands.disk.errors import SupersededError
+from commands.disk.errors import ServerAwayError, SupersededError
 from commands.links.opening import Places
 from commands.listener.opening import listener_of
 from commands.monitoring.health import Health, Phase
@@ -50,7 +50,7 @@ from commands.running.mqsc_scripts import ScriptDirectory
 from commands.running.publish_exits import PublishExits
 from commands.running.recorder import Recorder
 from commands.running.service_manager import notify
-from commands.running.supervisor import SupervisedWatchdog
+from commands.running.supervisor import AWAY, SupervisedWatchdog
 from commands.running.tenure import LEASE_S
 from commands.terminal.console import Console, ExitCode
 from commands.terminal.counted import counted
@@ -138,9 +138,14 @@ class Bridge:
     def __enter__(self) -> Self:
         for exposed in exposed_secrets(self._settings.config):
             self._console.warn(exposed)
-        with ExitStack() as stack:
-            self._open(stack)
-            self._opened = stack.pop_all()
+        try:
+            with ExitStack() as stack:
+                self._open(stack)
+                self._opened = stack.pop_all()
+        except ServerAwayError:
+            if self._worker is None or not self._waits:
+                raise
+            os._exit(AWAY)  # the supervisor waits for the server
         return self
 
     def __exit__(
@@ -278,7 +283,7 @@ class Bridge:
         console, link, once, owed = self._console, self.link, self._settings.once, self._processor.undelivered
         is_unsettled = self._is_unsettled and not self.stop.is_set()
         if is_unsettled and link is not None:
-            console.say(f"not all went to and from the topic tree, and waits: {link.trouble or 'it was too slow'}")
+            console.say(f"publications to or from the topic tree still wait: {link.trouble or 'it was too slow'}")
         faults = [each.fault for each in (link, self._channels) if each is not None and each.fault]
         if faults:
             console.warn(f"ended by a fault: {faults[0]}")
@@ -286,11 +291,9 @@ class Bridge:
         refused = 0 if link is None else link.refused
         if refused:
             which = counted(refused, "publication")
-            console.say(f"{which} that the topic tree refused: see {self._dead_letter_queue}")
+            console.say(f"the topic tree refused {which}: see {self._dead_letter_queue}")
         if once and owed:
-            console.say(
-                f"kept until it can be delivered: {counted(owed, 'publication')}; qpubsub status shows for whom"
-            )
+            console.say(f"not delivered yet: {counted(owed, 'publication')}; qpubsub status shows for whom")
         stranded = self._say_what_is_stranded() if once and self._places.queues is None else False
         problems = self.tally.dead_letters or refused or is_unsettled or stranded or (once and owed)
         return ExitCode.PROBLEMS if problems else ExitCode.DONE

@@ -20,9 +20,10 @@ from typing import Final, Self
 
 from pydantic import ValidationError
 
-from commands.disk.files import directory_to_disk, to_disk
+from commands.disk.files import directory_to_disk, put_in_place, to_disk
 from commands.disk.lock import HolderLock, require_locks
 from commands.disk.permissions import make_directory, private
+from commands.terminal.output_file import naming
 from rfh2.captured import CapturedMessage
 from rfh2.captures import read_captures, write_captures
 from rfh2.errors import StoreError
@@ -150,15 +151,14 @@ class CaptureFiles:
         self._file = None
         partial, whole = self._partial, self._directory / f"capture-{self._number:06}.{self._form}"
         if self._form == "jsonl":
-            partial.replace(whole)
+            put_in_place(partial, whole)
         else:
             made = partial.with_name(f".{whole.name}.partial")
-            with open(made, "wb", opener=private) as target:
+            with naming(str(made)), open(made, "wb", opener=private) as target:
                 write_captures(_messages(partial), target, self._form)
                 to_disk(target)
-            made.replace(whole)
+            put_in_place(made, whole)
             partial.unlink()
-        directory_to_disk(self._directory)
         self._number, self._count = self._number + 1, 0
 
     def close(self) -> None:

@@ -111,7 +111,7 @@ class CaptureTopic:
         if failed or left:
             self._producer.purge()
             why = failed[0].str() if failed else "it does not answer"
-            raise KafkaUnreachableError(f"{self}: {why}; give the command again, which loses and doubles nothing")
+            raise KafkaUnreachableError(f"{self}: {why}; give the command again: nothing is lost or doubled")
         self.once.kept()
         return len(new)
 

@@ -95,7 +95,7 @@ def answer_to(function: ExitFunction, call: ExitCall) -> ExitAnswer:
     if answer is None:
         return ExitAnswer()
     if not isinstance(answer, ExitAnswer):
-        why = f"it returned {type(answer).__name__}, and not an ExitAnswer or None"
+        why = f"it returned {type(answer).__name__}, not an ExitAnswer or None"
         return ExitAnswer(exit_response=ExitResponse.FAILED, why=why)
     return answer
 

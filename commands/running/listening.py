@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+from commands.disk.errors import ServerAwayError
 from commands.listener.server import Listener, ListenError, serve
 from commands.running.child_processes import MOST_CRASHES, Crashes, die_with
 from rfh2.errors import QPubSubError, system_words
@@ -30,6 +31,8 @@ Serve = Callable[[asyncio.Event, Callable[[int], None]], Awaitable[None]]
 _PAUSE_S: Final = 0.2
 _TICK_S: Final = 0.1
 _ENDING_S: Final = 10.0
+_STAYS_DOWN: Final = "the %s ended by signal %d, %d times in a minute; it is not started again"
+_STARTED_AGAIN: Final = "the %s ended by signal %d, and is started again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,26 +77,50 @@ def listener_beside(make: Callable[[], Listener]) -> Beside:
 
 
 @contextmanager
-def beside(server: Beside, meanwhile: Callable[[], None] = lambda: None) -> Iterator[str]:
-    """A server in a process of its own while inside; gives HOST:PORT.
+def beside(server: Beside, meanwhile: Callable[[], None] = lambda: None) -> Iterator[Guardian]:
+    """A server in a process of its own while inside; call its ``look_after`` now and then.
 
     meanwhile: called ten times a second until it listens. Raises ListenError, StoreError where it cannot listen.
     """
-    guardian = _Guardian(server, meanwhile)
-    where = guardian.start()
+    guardian = Guardian(server, meanwhile)
+    guardian.start()
     try:
-        yield where
+        yield guardian
     finally:
         guardian.stop()
 
 
-class _Guardian:
+class Guardian:
+    """Has a process that starts a server again when it ends. where: HOST:PORT."""
+
     def __init__(self, server: Beside, meanwhile: Callable[[], None]) -> None:
         self._server, self._meanwhile = server, meanwhile
         self._parent, self._child = os.getpid(), 0
+        self._crashes = Crashes()
+        self.where = ""
 
-    def start(self) -> str:
-        """Fork, and wait until the listener listens: where."""
+    def look_after(self) -> None:
+        """Start that process again where it was killed, and the server, which dies with it."""
+        if not self._child or os.getpid() != self._parent:
+            return
+        ended, status = os.waitpid(self._child, os.WNOHANG)
+        if not ended:
+            return
+        self._child, code = 0, os.waitstatus_to_exitcode(status)
+        if code >= 0:
+            return
+        name = self._server.name
+        if not self._crashes.may_restart():
+            _log.error(_STAYS_DOWN, name, -code, MOST_CRASHES)
+            return
+        _log.error(_STARTED_AGAIN, name, -code)
+        try:
+            self.start()
+        except QPubSubError as error:
+            _log.error("the %s stays down: %s", name, error)
+
+    def start(self) -> None:
+        """Fork, and wait until the listener listens."""
         heard, says = os.pipe()
         self._child = os.fork()
         if self._child == 0:
@@ -110,12 +137,14 @@ class _Guardian:
             while not select.select([pipe], [], [], _TICK_S)[0]:
                 self._meanwhile()
             said = pipe.read()
-        where, why, option = (*said.decode("utf-8", "replace").split("\n"), "", "")[:3]
+        where, why, option, away = (*said.decode("utf-8", "replace").split("\n"), "", "", "")[:4]
         if why or not where:
             os.waitpid(self._child, 0)
             self._child = 0
+            if away:
+                raise ServerAwayError(why)
             raise ListenError(where, why or "it ended at once", option)
-        return where
+        self.where = where
 
     def stop(self) -> None:
         """Ask the listener to end, and wait for that; by force where it does not."""
@@ -154,10 +183,9 @@ class _Guardian:
             if code >= 0:
                 return code
             if not crashes.may_restart():
-                text = "the %s ended by signal %d, %d times in a minute; it stays down"
-                _log.error(text, self._server.name, -code, MOST_CRASHES)
+                _log.error(_STAYS_DOWN, self._server.name, -code, MOST_CRASHES)
                 return 1
-            _log.error("the %s ended by signal %d, and is started again", self._server.name, -code)
+            _log.error(_STARTED_AGAIN, self._server.name, -code)
             time.sleep(_PAUSE_S)
 
     def _listen(self, says: int | None) -> int:
@@ -183,8 +211,8 @@ class _Guardian:
             elif isinstance(error, ListenError):
                 _say(says, f"{error.where}\n{error.why}\n{error.option}")
             else:
-                why = system_words(error)
-                _say(says, f"{service.where}\n{why}\n{service.option}")
+                why, away = system_words(error), "away" if isinstance(error, ServerAwayError) else ""
+                _say(says, f"{service.where}\n{why}\n{service.option}\n{away}")
             return 1
         return 0
 

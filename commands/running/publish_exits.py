@@ -117,7 +117,7 @@ class ExitProcess:
         try:
             self._answer(ExitCall(parms=self._parms(ExitReason.TERM)), min(self._seconds, _END_S))
         except (PublishExitError, _EndedError) as error:
-            _log.warning("publish exit: no orderly end: %s", error or "its process has ended")
+            _log.warning("publish exit: it did not end in order: %s", error or "its process has ended")
         process = self._process
         if process is not None:
             assert process.stdin is not None

@@ -79,7 +79,7 @@ def read_shares(path: Path) -> Shares:
         share = made(Share, table, where)
         _require_name(share.qmgr, partial(where, "qmgr"))
         if share.qmgr in (each.qmgr for each in found):
-            raise TableFileError(where("qmgr"), f"{share.qmgr} is there already")
+            raise TableFileError(where("qmgr"), f"another share has the queue manager {share.qmgr}")
         placed = None if share.config is None else path.parent / share.config
         found.append(share.model_copy(update={"config": placed}))
     return Shares(name=name, shares=tuple(found))

@@ -17,7 +17,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -25,11 +25,12 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
-from commands.disk.errors import SupersededError
+from commands.disk.errors import ServerAwayError, SupersededError
 from commands.qmgr.store.port import StoredMessage
 from commands.qmgr.watchdog import BACKOUT_THRESHOLD, WAITS, EndedProcessors, OverdueError
 from commands.running.child_processes import MOST_CRASHES, Crashes, die_with
 from commands.running.fixed_file import FixedFile
+from commands.running.listening import Guardian
 from commands.running.service_manager import Heartbeat, notify
 from commands.running.tenure import Tenure
 from commands.running.work_page import (
@@ -46,6 +47,7 @@ from commands.terminal.console import Console, ExitCode
 from rfh2.captured import iso
 
 SUPERSEDED: Final = 75
+AWAY: Final = 76
 """The worker's exit code where another instance has taken over: EX_TEMPFAIL, for this one may wait now."""
 GRACE_S: Final = 0.7
 ENDING_S: Final = 10.0
@@ -69,19 +71,30 @@ def supervised(
     time_s: float,
     takes_hangup: bool,
     tenure: Tenure,
+    guardians: Sequence[Guardian],
 ) -> WorkPage | int:
     """Fork a worker: the shared page in the worker, the exit code in the supervisor once there is no worker any more.
 
     time_s: for one message; 0 for no limit: then no message counts as hung. takes_hangup: whether SIGHUP is for the
-    worker, which opens its log again, and does not end the program. tenure: renewed while the worker
-    is not stopped (SIGSTOP). Raises SupersededError once another instance has taken over; then the worker has ended.
+    worker, which opens its log again, and does not end the program. tenure: renewed while the worker is not stopped
+    (SIGSTOP). guardians: of the servers beside it. Raises SupersededError once another instance has taken over; then
+    the worker has ended; and ServerAwayError where the worker has ended because of that, before it began.
     """
-    return _Supervisor(console, directory, time_s, takes_hangup, tenure).run()
+    return _Supervisor(console, directory, time_s, takes_hangup, tenure, guardians).run()
 
 
 class _Supervisor:
-    def __init__(self, console: Console, directory: Path, time_s: float, takes_hangup: bool, tenure: Tenure) -> None:
+    def __init__(
+        self,
+        console: Console,
+        directory: Path,
+        time_s: float,
+        takes_hangup: bool,
+        tenure: Tenure,
+        guardians: Sequence[Guardian],
+    ) -> None:
         self._console, self._directory, self._time_s, self._tenure = console, directory, time_s, tenure
+        self._guardians = guardians
         self._takes_hangup, self._worker = takes_hangup, 0
         self._page = WorkPage()
         self._file: FixedFile | None = None
@@ -115,7 +128,7 @@ class _Supervisor:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _HELD_BACK)
             try:
                 code = self._look_after(worker, alive)
-            except SupersededError:
+            except (SupersededError, ServerAwayError):
                 self._end_by_force()
                 if self._asked is not None:
                     return ExitCode.DONE
@@ -150,6 +163,9 @@ class _Supervisor:
         while not select.select([alive], [], [], _TICK_S)[0]:
             self._heartbeat.beat()
             self._tenure.renew(works=not is_stopped_child(worker))
+            if self._asked is None:
+                for guardian in self._guardians:
+                    guardian.look_after()
             work = self._page.look()
             if self._asked is not None:
                 if not stop_sent:
@@ -172,6 +188,8 @@ class _Supervisor:
         code = os.waitstatus_to_exitcode(status)
         if code == SUPERSEDED:
             raise self._tenure.superseded()
+        if code == AWAY and self._asked is None:
+            raise ServerAwayError(f"the server was away when the processor of process {os.getpid()} began")
         return self._ended(code, cause)
 
     def _hangs(self, worker: int, work: Work, seen: _Seen) -> bool:

@@ -11,6 +11,8 @@ from itertools import count
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from commands.disk.files import directory_to_disk, put_in_place
+
 _OF_FILES: Final = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO)
 
 
@@ -39,12 +41,15 @@ class OutputFile:
             with naming(str(self._path), again=True):
                 file = self.working.open("wb")
             with file:
+                if self._target is not None:
+                    # What is written may leave its queue before the file is complete.
+                    directory_to_disk(self.working.parent)
                 yield file
 
     def finish(self) -> None:
-        """Give the closed file its own name. Raises OSError."""
+        """Give the closed file, whose content is on the disk, its own name. Raises OSError."""
         if self._target is not None:
-            self.working.replace(self._target)
+            put_in_place(self.working, self._target)
 
     def discard(self) -> None:
         """Delete what was written; do nothing if there is nothing."""

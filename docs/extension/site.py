@@ -17,15 +17,18 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.util.docutils import SphinxDirective
 
-from extension import columns, contents, equivalents, metrics, mqsc, options, reasons, rules, verbs
+from extension import columns, contents, equivalents, metrics, mqsc, options, problems, reasons, rules, verbs, wire
 from extension.markdown import Table
 
 TABLES: dict[str, Callable[..., Table]] = {
     "calls-reasons": equivalents.calls_reasons,
+    "code-pages": wire.code_pages,
     "columns": columns.table,
     "equivalent-reasons": equivalents.reasons,
     "equivalents": equivalents.table,
     "json-forms": verbs.json_forms,
+    "known-problems": problems.table,
+    "layout": wire.layout,
     "metrics": metrics.table,
     "mqi-options": equivalents.mqi_options,
     "mqsc-commands": mqsc.commands,

@@ -11,6 +11,7 @@ import click
 
 from commands.options.verb import verb
 from commands.terminal.console import Console, ExitCode
+from commands.terminal.counted import counted
 from migrate.cli import live_options
 from migrate.cli.live_options import Reached
 from migrate.live.applying import Applier, advance, wanted_checkpoints
@@ -78,7 +79,7 @@ def command(
     command again: it goes on, and does nothing twice. A refusal stops the run and names the line.
     """
     if force and not undo:
-        raise click.UsageError("--force goes with --undo alone")
+        raise click.UsageError("--force needs --undo")
     heading, planned = reached.planned(directory)
     path = journal_file or directory / JOURNAL
     with reached.opened(console) as live:
@@ -142,8 +143,8 @@ def _rehearse(console: Console, applier: Applier, journal: Journal | None, as_js
                 console.data(f"{checkpoint.name}: {line}")
     if as_json:
         console.json({"qmgr": applier.heading.qmgr, "rehearsal": listed})
-    said = f"{stops} of them would stop" if stops else "none of them would stop"
-    console.say(f"rehearsal: {len(listed)} checkpoints are left, {said}; nothing was changed")
+    said = f"{stops} of which would stop the run" if stops else "none of which would stop the run"
+    console.say(f"rehearsal: {counted(len(listed), 'checkpoint')} left, {said}; nothing was changed")
     return ExitCode.DONE
 
 
@@ -155,7 +156,7 @@ def _undo(console: Console, undoing: Undoing, journal: Journal, *, rehearse: boo
     else:
         undoing.carry_out(journal)
         journal.set_aside()
-        console.say(f"{len(undoing.done)} commands took back what was applied")
+        console.say(f"what was applied was taken back with {counted(len(undoing.done), 'command')}")
     for left in undoing.left:
         console.warn(f"it would be left: {left}" if rehearse else f"left: {left}")
     for line in undoing.others:

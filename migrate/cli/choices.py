@@ -226,12 +226,16 @@ def utc_now() -> datetime:
 
 def set_aside(path: Path) -> None:
     """Append a number to the name of a file, if it exists, so that a new file does not replace it."""
-    if not path.exists():
-        return
+    if path.exists():
+        path.rename(numbered(path))
+
+
+def numbered(path: Path) -> Path:
+    """The first name like that with a number, from 1, that no file has."""
     number = 1
     while (old := path.with_name(f"{path.name}.{number}")).exists():
         number += 1
-    path.rename(old)
+    return old
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -288,7 +292,7 @@ class MigrationOptions:
         """Raises UsageError where options do not go together, or ``--racf`` is no high-level qualifier."""
         if self.existing is not None and self.target != "files":
             why = "an embedded queue manager knows its own objects"
-            raise click.UsageError(f"--existing goes with --target files: {why}")
+            raise click.UsageError(f"--existing needs --target files: {why}")
         if self.racf is not None and self.out is None:
             raise click.UsageError("--racf needs --out DIRECTORY")
         if self.racf is not None and HIGH_LEVEL_QUALIFIER.fullmatch(self.racf) is None:

@@ -19,10 +19,12 @@ from commands.network.estate_file import Estate, EstateQueueManager, read_estate
 from commands.options.queue_manager import HOME
 from commands.options.verb import F, Verb, verb_group
 from commands.terminal.console import Console, ExitCode
+from commands.terminal.counted import counted
 from migrate.cli import choices, live_options
 from migrate.cli.estate_waves import Asked, act, check_checkpoints, check_earlier_waves, overview_of
+from migrate.estate.collisions import some
 from migrate.estate.item_rows import plan_differences, unpacked
-from migrate.estate.overview import as_json, of_overview, some
+from migrate.estate.overview import as_json, of_overview
 from migrate.estate.pack import Applications, read_applications, write_pack
 from migrate.estate.records import FATES, WORK, BrokerState
 from migrate.estate.workers import ACTIONS, default_processes
@@ -101,7 +103,7 @@ _JSON: Final = click.option("--json", "as_json", is_flag=True, help="Print JSON 
 
 
 @_on_estate("qpubsub estate extract bank/")
-@click.option("--again", is_flag=True, help="Repeat it for brokers for which it was done.")
+@click.option("--again", is_flag=True, help="Do it again for brokers for which it is done.")
 @live_options.wait
 def extract(asked: Asked, **given: Any) -> ExitCode:
     """Take sources from live queue managers, and the objects that are there; estate.toml says how to reach them."""
@@ -109,7 +111,7 @@ def extract(asked: Asked, **given: Any) -> ExitCode:
 
 
 @_on_estate("qpubsub estate plan bank/")
-@click.option("--again", is_flag=True, help="Repeat it for brokers for which it was done.")
+@click.option("--again", is_flag=True, help="Do it again for brokers for which it is done.")
 @click.option("--scripts", is_flag=True, help="Write the files for IBM MQ too, into migration/QMGR/plans/N/scripts.")
 def plan(asked: Asked, **given: Any) -> ExitCode:
     """Read the sources of each broker and plan its migration; nothing is changed."""
@@ -203,7 +205,7 @@ def _alone(estate: Estate) -> Iterator[None]:
             yield held
     except QueueManagerInUseError as error:
         by = f" by process {error.holder}" if error.holder else ""
-        raise MigrationError(f"{work} is being worked on{by}; wait for its end. Nothing was changed") from error
+        raise MigrationError(f"{work} is in use{by}; wait until that has ended. Nothing was changed") from error
 
 
 @_on_estate("qpubsub estate status bank/ --json", exit_codes={})
@@ -247,7 +249,8 @@ def pack(asked: Asked, out: Path, mapping: Path | None) -> ExitCode:
     if asked.as_json:
         each = [{"application": one.name, **one.sums.model_dump()} for one in impact.applications]
         asked.console.json({"applications": each, "sums": impact.sums.model_dump()})
-    asked.console.say(f"{len(impact.applications)} applications, {impact.sums.items:,} items: {out / 'pack.html'}")
+    sums = f"{counted(len(impact.applications), 'application')}, {counted(impact.sums.items, 'item')}"
+    asked.console.say(f"{sums}: {out / 'pack.html'}")
     without = [name for name in impact.without_plan if asked.estate.named(name).is_migrated]
     if without:
         asked.console.warn(f"without a plan, and not in the pack: {some(without)}")
@@ -282,7 +285,9 @@ def diff(asked: Asked, before: int | None) -> ExitCode:
             for one in found:
                 asked.console.json(one.as_json(each.name))
             continue
-        asked.console.data(f"{each.name}: plan {earlier[-1]} to plan {record.plan}: {len(found)} differences")
+        asked.console.data(
+            f"{each.name}: plan {earlier[-1]} to plan {record.plan}: {counted(len(found), 'difference')}"
+        )
         for one in found:
             asked.console.data(f"  {one_line(one.line())}")
     return ExitCode.PROBLEMS if is_different else ExitCode.DONE

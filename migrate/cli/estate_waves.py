@@ -11,7 +11,9 @@ import click
 from commands.config.home import Home
 from commands.network.estate_file import Estate, EstateQueueManager
 from commands.terminal.console import Console, ExitCode
+from commands.terminal.counted import counted
 from migrate.cli import choices
+from migrate.estate.collisions import some
 from migrate.estate.jobs import BrokerJob, BrokerResult, current, job_of
 from migrate.estate.live_acting import checkpoints_of
 from migrate.estate.overview import (
@@ -22,7 +24,6 @@ from migrate.estate.overview import (
     of_reports,
     of_result,
     overview,
-    some,
 )
 from migrate.estate.records import DONE, BrokerState
 from migrate.estate.workers import ACTIONS, results
@@ -148,7 +149,9 @@ def _show(asked: Asked, found: EstateOverview, tally: _Tally, not_begun: list[st
         for line in of_overview(found, asked.chosen, asked.action == "plan"):
             asked.console.data(line)
     differing = sum(bool(each.said) for each in tally.acted) if asked.action == "verify" else 0
-    done = f"{len(tally.acted)} brokers {_DONE[asked.action]}" + (f", {differing} differ" if differing else "")
+    done = f"{counted(len(tally.acted), 'broker')} {_DONE[asked.action]}" + (
+        f", {differing} differ" if differing else ""
+    )
     already = f", {len(tally.already)} left as they were" if tally.already else ""
     refused = f", {len(tally.refused)} refused" if tally.refused else ""
     asked.console.say(f"{done}{already}{refused}")
@@ -166,7 +169,7 @@ def _show(asked: Asked, found: EstateOverview, tally: _Tally, not_begun: list[st
             why = "has brokers that were refused"
         elif any(record.checkpoint for record in found.records):
             why = "has checkpoints left"
-        asked.console.warn(f"a wave before {why}: {some(not_begun)} were not begun")
+        asked.console.warn(f"a wave before {why}; not begun: {some(not_begun)}")
 
 
 def overview_of(asked: Asked) -> EstateOverview:

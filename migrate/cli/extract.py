@@ -20,7 +20,7 @@ from migrate.legacy_state import LegacyState
 from migrate.live.interrogation import Interrogation
 from migrate.live.objects_script import KINDS, script_of
 from migrate.live.snapshot import read_live
-from migrate.live.state_of import retained_copies, state_of
+from migrate.live.state_of import NEVER_SHOWN, remarks, retained_copies, state_of
 from migrate.readers import state_json
 from rfh2.captures import write_captures
 
@@ -30,7 +30,7 @@ from rfh2.captures import write_captures
     "qpubsub extract -m QM1 --queues 'mq://mq/QM1?channel=ADMIN' --metatopics -o extract.jsonl",
     exit_codes={
         0: "done",
-        1: "done; what no command shows is missing from the state, and is named",
+        1: "done; something is missing from the state, and is named",
         2: "the state could not be taken; nothing was changed",
     },
 )
@@ -92,9 +92,9 @@ def command(
     retained publications, and writes the answers as a capture. If it is interrupted, run the same command again.
     """
     if metatopics and objects is not None:
-        raise click.UsageError("--objects goes without --metatopics: a version 6 broker has no objects of its own")
+        raise click.UsageError("--objects cannot be used with --metatopics: a version 6 broker has no topic objects")
     if not metatopics and (stream or work is not None):
-        raise click.UsageError("--stream and --work go with --metatopics")
+        raise click.UsageError("--stream and --work need --metatopics")
     if as_json and str(output) == "-":
         raise click.UsageError("--json needs --output FILE")
     qmgr = reached.qmgr
@@ -140,13 +140,12 @@ def _summary(console: Console, state: LegacyState, output: Path, *, as_json: boo
     words = ((kind.replace("_", " "), count) for kind, count in kinds.items() if kind != "unread")
     said = ", ".join(counted(count, word, _PLURALS.get(word)) for word, count in words)
     console.say(f"{said}; fingerprint {fingerprint(state)}")
-    without = sum(each.body_hex is None for each in state.retained)
-    if without:
-        console.warn(f"{counted(without, 'retained publication')}: only the topics are known, not the contents")
-    for item in state.unread:
-        if item.warns:
-            console.warn(f"{item.text}: {item.why}")
+    found = remarks(state)
+    for line in found:
+        console.warn(line)
+    if any(item.text == NEVER_SHOWN for item in state.unread):
+        console.say(f"not in the state, because no DISPLAY shows them: {NEVER_SHOWN}")
     if as_json:
         body = {"qmgr": state.qmgr, "items": dict(kinds), "fingerprint": fingerprint(state), "output": str(output)}
         console.json(body)
-    return ExitCode.PROBLEMS if without or any(item.warns for item in state.unread) else ExitCode.DONE
+    return ExitCode.PROBLEMS if found else ExitCode.DONE

@@ -17,11 +17,13 @@ from typing import Any, Final
 
 import click
 
+from commands.disk.files import put_in_place, to_disk
 from commands.disk.permissions import make_directory, private
 from commands.options.queue_manager import HOME, complete_queue_manager
 from commands.options.verb import verb
 from commands.qmgr.store import QueueManagerStore
 from commands.terminal.console import Console, ExitCode
+from commands.terminal.output_file import naming
 from migrate import embedded, log as lines, migmbbrk
 from migrate.acl import FILE_NAME
 from migrate.assemble import of_product
@@ -75,7 +77,8 @@ def keep(path: Path, retrieved: Retrieved) -> None:
         make_directory(path.parent)
         with open(partial, "w", encoding="utf-8", opener=private) as file:
             file.write(json.dumps(body, ensure_ascii=False))
-        partial.replace(path)
+            to_disk(file)
+        put_in_place(partial, path)
     except OSError as error:
         partial.unlink(missing_ok=True)
         raise MigrationError(f"{path}: {system_words(error)}; nothing was changed") from error
@@ -119,7 +122,7 @@ class _Options(MigrationOptions):
         """Raises UsageError unless one phase is given."""
         phases = [p for p, on in zip(Phase, (self.rehearse, self.initial, self.complete), strict=True) if on]
         if len(phases) != 1:
-            raise click.UsageError("one of -r, -t and -c is needed, and only one")
+            raise click.UsageError("give one of -r, -t and -c")
         return phases[0]
 
     @property
@@ -321,7 +324,9 @@ def _write_security(directory: Path, plan: MigrationPlan) -> None:
     if path.exists() and path.read_text(encoding="utf-8", errors="replace") == text:
         return
     partial = path.with_name(f".{path.name}.partial")
-    with open(partial, "w", encoding="utf-8", opener=private) as file:
+    with naming(str(path)), open(partial, "w", encoding="utf-8", opener=private) as file:
         file.write(text)
-    choices.set_aside(path)
-    partial.replace(path)
+        to_disk(file)
+    if path.exists():
+        choices.numbered(path).hardlink_to(path)
+    put_in_place(partial, path)

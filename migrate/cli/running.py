@@ -20,9 +20,11 @@ from typing import Any, Generic, Literal, TextIO, TypeVar
 
 import click
 
+from commands.disk.files import directory_to_disk
 from commands.disk.permissions import make_directory, private
 from commands.qmgr.store import QueueManagerStore
 from commands.terminal.console import Console, ExitCode
+from commands.terminal.counted import counted
 from migrate import embedded, log as lines
 from migrate.cli import choices
 from migrate.cli.choices import MigrationOptions, exit_code
@@ -64,6 +66,7 @@ def migration_log(path: Path, mode: Literal["a", "w"]) -> Iterator[MigrationLog]
     try:
         make_directory(path.parent)
         stream: TextIO = open(path, mode, encoding="utf-8", opener=private)  # noqa: SIM115 - closed below
+        directory_to_disk(path.parent)
     except OSError as error:
         raise MigrationError(f"log {path}: {system_words(error)}; nothing was changed") from error
     log = MigrationLog(path, LogWriter(stream, choices.utc_now))
@@ -211,7 +214,7 @@ def undo(console: Console, options: MigrationOptions, tool: Tool) -> ExitCode:
     if rehearse:
         for change in undone.changes:
             console.data(lines.one_line(change))
-        console.say(f"rehearsal: {undone.given_back} objects would be taken back; nothing was changed")
+        console.say(f"rehearsal: {counted(undone.given_back, 'object')} would be taken back; nothing was changed")
     else:
         console.say(f"{undone.given_back} objects, subscriptions and retained publications were taken back")
     for left in undone.left:
@@ -225,4 +228,4 @@ def no_others(undoing: str, **given: object) -> None:
     """Raises UsageError if an option does not apply to *undoing*. given: option names and values."""
     others = [f"--{name.replace('_', '-')}" for name, value in given.items() if value]
     if others:
-        raise click.UsageError(f"{undoing} goes with --rehearse alone, not with {', '.join(others)}")
+        raise click.UsageError(f"{undoing} can be used with --rehearse, not with {', '.join(others)}")

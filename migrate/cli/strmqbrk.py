@@ -12,6 +12,7 @@ from commands.broker.stream_names import NAME_SEPARATOR
 from commands.options.queue_manager import queue_manager
 from commands.options.verb import verb
 from commands.terminal.console import Console, ExitCode
+from commands.terminal.counted import counted
 from migrate import embedded, extract as extraction, log as lines, strmqbrk
 from migrate.cli import choices, running
 from migrate.cli.choices import GivenSources, MigrationOptions
@@ -155,6 +156,7 @@ def _extract(console: Console, options: _Options) -> ExitCode:
     messages = extraction.commands(options.qmgr, options.stream, options.now)
     count = write_captures(messages, console.binary, "jsonl")
     console.say(
-        f"{count} command messages: put each on the queue that it names; {extraction.REPLY_QUEUE} gets the answers"
+        f"{counted(count, 'command message')}: put each on the queue that it names; "
+        f"{extraction.REPLY_QUEUE} gets the answers"
     )
     return ExitCode.DONE

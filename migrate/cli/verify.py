@@ -71,7 +71,7 @@ def command(
     """
     heading, planned = reached.planned(directory)
     if stream is not None and not probe_names:
-        raise click.UsageError("--stream goes with --probe-names")
+        raise click.UsageError("--stream needs --probe-names")
     with reached.opened(console) as live:
         state = read_live(live.administrator, ("QMGR", *by_kind(planned)))
         found = compare(heading, planned, state, datetime.now(UTC))

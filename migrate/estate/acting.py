@@ -202,8 +202,8 @@ def why_too_old(job: BrokerJob, record: Record) -> str:
         return ""
     return (
         f"its sources end at {record.until}, {hours:,.0f} hours ago, and {job.within_hours:g} are allowed: take "
-        "them again, plan, and see estate diff; --accept-old applies it all the same. sources_within_hours in "
-        "estate.toml is the bound"
+        "them again, plan, and see estate diff; --accept-old applies the plan anyway. sources_within_hours in "
+        "estate.toml is the limit"
     )
 
 

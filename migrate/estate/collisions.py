@@ -8,8 +8,9 @@ default stream of another broker (guide 6.1, 7.4). A stream that collides gets a
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Final
 
 from migrate.estate.records import Survey
@@ -18,7 +19,7 @@ from migrate.legacy_state import LegacyState, Relation, Source
 from migrate.report.runbooks import check_topology, topology_of
 from streams.topic_objects import ADMIN_STREAM, DEFAULT_STREAM
 
-_SHOWN: Final = 3
+_SHOWN: Final = 5
 _BORN_WITH: Final = (DEFAULT_STREAM, ADMIN_STREAM)
 
 
@@ -130,7 +131,7 @@ def _by_stream(crossing: Crossing, members: Iterable[str]) -> dict[str, dict[str
 def _different_prefixes(crossing: Crossing, members: list[str]) -> Iterator[EstateFinding]:
     for stream, prefixes in _by_stream(crossing, members).items():
         if len(prefixes) > 1:
-            each = "; ".join(f"{prefix or '(root)'} on {_some(qmgrs)}" for prefix, qmgrs in sorted(prefixes.items()))
+            each = "; ".join(f"{prefix or '(root)'} on {some(qmgrs)}" for prefix, qmgrs in sorted(prefixes.items()))
             text = f"stream {stream} has several topic strings in one network: {each}. Its publications do not meet"
             advice = "give it one in [migration] prefixes, or change the topic objects that are there"
             qmgrs = tuple(qmgr for named in prefixes.values() for qmgr in named)
@@ -186,8 +187,8 @@ def _topics(crossing: Crossing, members: list[str]) -> Iterator[EstateFinding]:
                 count = sum(map(len, mixed.values()))
                 example = next(iter(mixed.values()))[0]
                 text = (
-                    f"{count} topics of the default stream of {_some(mixed)} lie below {prefix}, the topic string of "
-                    f"stream {stream}: {example!r} for example. They would be one with the stream's"
+                    f"{count} topics of the default stream of {some(mixed)} lie below {prefix}, the topic string of "
+                    f"stream {stream}: {example!r} for example. They would become topics of the stream"
                 )
                 advice = "give the stream another topic string in [migration] prefixes"
                 yield EstateFinding("topics", Severity.WARNING, text, advice, tuple(mixed), stream)
@@ -203,14 +204,14 @@ def _objects(crossing: Crossing, members: list[str]) -> Iterator[EstateFinding]:
                 found[name][topic_string].append(qmgr)
     for name, strings in sorted(found.items()):
         if len(strings) > 1:
-            each = "; ".join(f"{string or '(root)'} on {_some(qmgrs)}" for string, qmgrs in sorted(strings.items()))
+            each = "; ".join(f"{string or '(root)'} on {some(qmgrs)}" for string, qmgrs in sorted(strings.items()))
             text = f"topic object {name} has several topic strings in one network: {each}"
             qmgrs = tuple(qmgr for named in strings.values() for qmgr in named)
             advice = "rename one of them before the objects are clustered"
             yield EstateFinding("names", Severity.WARNING, text, advice, qmgrs)
 
 
-def _some(qmgrs: Iterable[str]) -> str:
-    named = list(qmgrs)
-    more = f" and {len(named) - _SHOWN} more" if len(named) > _SHOWN else ""
-    return ", ".join(named[:_SHOWN]) + more
+def some(qmgrs: Collection[str], most: int = _SHOWN) -> str:
+    """The first few names, and how many more there are."""
+    more = f" and {len(qmgrs) - most} more" if len(qmgrs) > most else ""
+    return ", ".join(islice(qmgrs, most)) + more

@@ -20,6 +20,7 @@ from typing import Any, Final
 
 from commands.broker.objects import QueueManager
 from commands.config.home import Home, PostgresqlHome
+from commands.disk.files import put_in_place
 from commands.disk.permissions import make_directory
 from commands.network.estate_file import Estate, EstateQueueManager
 from commands.qmgr.store import QueueManagerStore
@@ -305,7 +306,7 @@ def create(job: BrokerJob, home: Home) -> None:
         make_directory(home)
         with tempfile.TemporaryDirectory(prefix=".new-", dir=home) as place:
             _fill(Path(place), job, target)
-            directory_of(Path(place), job.qmgr).rename(directory_of(home, job.qmgr))
+            put_in_place(directory_of(Path(place), job.qmgr), directory_of(home, job.qmgr))
     except OSError as error:
         raise StoreError(f"{directory_of(home, job.qmgr)}: {system_words(error)}") from error
 

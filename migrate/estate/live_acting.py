@@ -22,7 +22,6 @@ from io import BytesIO
 from pathlib import Path
 
 from commands.config.settings import ConfigError, read_config
-from commands.terminal.counted import counted
 from migrate.estate.acting import rehearsed, remember, why_not, why_too_old
 from migrate.estate.jobs import BrokerJob, BrokerResult, action, current, done, reached, rehearsal, with_extracted
 from migrate.estate.records import ANSWERS, BEGUN, DONE, LIVE_STATE, OBJECTS, SCRIPTS, BrokerState, Record
@@ -35,7 +34,7 @@ from migrate.live.journal import JOURNAL, Journal
 from migrate.live.objects_script import KINDS, script_of
 from migrate.live.opening import LiveQueueManager, open_live
 from migrate.live.snapshot import read_live
-from migrate.live.state_of import retained_copies, state_of
+from migrate.live.state_of import remarks, retained_copies, state_of
 from migrate.live.undoing import Undoing
 from migrate.log import changed_since
 from migrate.planned_state import FILE_NAME, PlannedHeading, PlannedObject, by_kind, read_heading, read_planned
@@ -103,9 +102,7 @@ def _displayed(job: BrokerJob, live: LiveQueueManager) -> tuple[str, ...]:
     copies = None if live.connection is None else retained_copies(live.connection)
     state = state_of(live.administrator, job.now, None, copies)
     job.files.write_extracted(LIVE_STATE, state_json.write([state]).encode("utf-8", "surrogatepass"))
-    without = sum(each.body_hex is None for each in state.retained)
-    said = [f"{counted(without, 'retained publication')}: only the topics are known, not the contents"] * bool(without)
-    return (*said, *(f"{item.text}: {item.why}" for item in state.unread if item.warns))
+    return remarks(state)
 
 
 @contextmanager

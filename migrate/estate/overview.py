@@ -5,14 +5,22 @@ The estate for a terminal: a line for each broker, the sums, and what collides.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
+from itertools import groupby
 from typing import Any, Final
 
 from commands.network.estate_file import Estate, EstateQueueManager
 from migrate.contents import unpacked
-from migrate.estate.collisions import Crossing, EstateFinding, estate_findings, prefixes_in_use, proposed_prefixes
+from migrate.estate.collisions import (
+    Crossing,
+    EstateFinding,
+    estate_findings,
+    prefixes_in_use,
+    proposed_prefixes,
+    some,
+)
 from migrate.estate.jobs import BrokerResult
 from migrate.estate.records import PLANS, TOPICS, WORK, BrokerFiles, BrokerState, Record
 from migrate.ledger import Severity, Sums, total
@@ -117,6 +125,7 @@ def finding_json(finding: EstateFinding) -> dict[str, Any]:
 
 _SHOWN_FINDINGS: Final = 40
 _SHOWN_LINES: Final = 10
+_MANY: Final = 40
 _COLUMNS: Final = ("items", "migrated", "changed", "refused", "left")
 _TO_LOOK_AT: Final = {
     Outcome.REFUSED: "refused",
@@ -163,20 +172,16 @@ def of_checkpoints(records: Iterable[Record], names: set[str]) -> Iterator[str]:
     yield from (f"next: checkpoint {checkpoint} of {some(qmgrs)}" for checkpoint, qmgrs in following.items())
 
 
-def some(names: Sequence[str], most: int = 5) -> str:
-    """The first few names, and how many more there are."""
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
-
-
 def _of_overview(found: EstateOverview, names: set[str], with_collisions: bool) -> Iterator[str]:
     width = max(13, *(len(record.qmgr) for record in found.records))
     numbers = "".join(f"{word:>10}" for word in _COLUMNS)
     yield f"{'wave':>4}  {'queue manager':{width}}  {'state':10}{numbers}  to look at"
-    for record in found.records:
-        if record.qmgr in names:
-            place = f"{found.waves[record.qmgr]:>4}  {record.qmgr:{width}}  {record.state:10}"
-            yield f"{place}{_numbers(record.sums)}{_outcome(record)}"
+    chosen = [record for record in found.records if record.qmgr in names]
+    for _, group in groupby(chosen, partial(_alike, found, len(chosen) > _MANY)):
+        first, *others = group
+        who = f"{len(others) + 1} brokers" if others else first.qmgr
+        place = f"{found.waves[first.qmgr]:>4}  {who:{width}}  {first.state:10}"
+        yield f"{place}{_numbers(total(each.sums for each in (first, *others)))}{_outcome(first)}"
     yield f"{'':>4}  {f'all {len(found.records)}':{width}}  {'':10}{_numbers(found.sums)}"
     yield ""
     for state, (brokers, sums) in found.by_state().items():
@@ -184,6 +189,13 @@ def _of_overview(found: EstateOverview, names: set[str], with_collisions: bool) 
             yield f"{'':>4}  {brokers:>{width}}  {state:10}{_numbers(sums)}"
     if with_collisions:
         yield from _collisions(found)
+
+
+def _alike(found: EstateOverview, is_folded: bool, record: Record) -> tuple[object, ...]:
+    """What the brokers of one line have in common: of many, those without anything to look at share lines."""
+    if is_folded and record.plan and record.outcome is Outcome.DONE and not record.checkpoint and not record.said:
+        return found.waves[record.qmgr], record.state
+    return (record.qmgr,)
 
 
 def _collisions(found: EstateOverview) -> Iterator[str]:

@@ -21,7 +21,7 @@ from typing import Final
 
 from pydantic import ValidationError
 
-from commands.disk.files import directory_to_disk
+from commands.disk.files import directory_to_disk, put_in_place
 from commands.disk.permissions import make_directory
 from commands.qmgr.store.opening import directory_of
 from migrate.contents import SUMS, Content, write_synced
@@ -202,8 +202,9 @@ class BrokerFiles:
                 if sums:
                     write_synced(staged / SCRIPTS / SUMS, "".join(sums).encode())
                 shutil.rmtree(target, ignore_errors=True)
-                staged.rename(target)
-                directory_to_disk(target.parent)
+                for made in (staged, *{(staged / name).parent for name in contents} - {staged}):
+                    directory_to_disk(made)
+                put_in_place(staged, target)
             except BaseException:
                 shutil.rmtree(staged, ignore_errors=True)
                 raise
@@ -213,8 +214,7 @@ class BrokerFiles:
     def _replace(self, path: Path, content: Content) -> None:
         partial = path.with_name(f"{path.name}.partial")
         write_synced(partial, content)
-        partial.replace(path)
-        directory_to_disk(path.parent)
+        put_in_place(partial, path)
 
     def shorten_earlier(self, number: int) -> None:
         """Remove from the plans before *number* what only the latest one needs.

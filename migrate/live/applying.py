@@ -24,6 +24,7 @@ from commands.broker.objects import CONTROL_QUEUE
 from commands.disk.errors import QueueError
 from commands.mqsc import parse
 from commands.mqsc.model import Statement
+from commands.terminal.counted import counted
 from migrate.live.administrator import AdministrationError, Administrator, statement_of
 from migrate.live.checkpoints import Action, Checkpoint, checkpoints
 from migrate.live.decisions import Decision, altered_later, decide, follow, key_of, object_of
@@ -106,7 +107,8 @@ class Applier:
             yield f"a person confirms: {checkpoint.asks}", not is_confirmed
         elif checkpoint.action is Action.LOAD:
             count = len(self._messages(checkpoint))
-            yield f"put {count} messages of {checkpoint.file} on {checkpoint.queue}, and wait until it is empty", False
+            what = f"{counted(count, 'message')} of {checkpoint.file}"
+            yield f"put {what} on {checkpoint.queue}, and wait until it is empty", False
             if self.messages is None:
                 yield self._no_messages(checkpoint), True
         else:
@@ -136,7 +138,7 @@ class Applier:
         if checkpoint.name == "stopped":
             depth = self._depth(CONTROL_QUEUE)
             if depth:
-                why = f"{CONTROL_QUEUE} holds {depth} commands: the old broker has not processed them"
+                why = f"{CONTROL_QUEUE} holds {counted(depth, 'command')} that the old broker has not processed"
                 raise StoppedError(checkpoint.name, why)
 
     # Scripts
@@ -290,8 +292,8 @@ class Applier:
         while depth := self._depth(checkpoint.queue):
             if time.monotonic() >= end:
                 why = (
-                    f"{checkpoint.queue} still holds {depth} messages after {self.wait_s:g} s: see that queued "
-                    f"publish/subscribe runs (DISPLAY PUBSUB; qpubsub run for an embedded queue manager)"
+                    f"{checkpoint.queue} still holds {counted(depth, 'message')} after {self.wait_s:g} s: see that "
+                    f"queued publish/subscribe runs (DISPLAY PUBSUB; qpubsub run for an embedded queue manager)"
                 )
                 raise StoppedError(checkpoint.name, f"{why}, and run the same command again")
             time.sleep(pause_s)
@@ -315,8 +317,8 @@ class Applier:
         more = self._dead() - began.dead
         if more > 0 and checkpoint.name not in self.confirmed:
             why = (
-                f"{more} messages more are on the dead-letter queue: commands that were not carried out. Look at them "
-                f"(qpubsub browse, decode), do what is missing, and run the same command with --confirm "
+                f"the dead-letter queue has {counted(more, 'more message')}: commands that were not carried out. Look "
+                f"at them (qpubsub browse, decode), do what is missing, and run the same command with --confirm "
                 f"{checkpoint.name}"
             )
             raise StoppedError(checkpoint.name, why)

@@ -150,7 +150,7 @@ def _namelists(planned: list[PlannedObject], live: Mapping[str, Row]) -> Iterato
             continue
         wanted, there = names(each.attributes, "NAMES"), names(row, "NAMES")
         lacks = [name for name in wanted if name not in there]
-        todo = f"In short: it lacks {', '.join(lacks)}."
+        todo = f"It lacks {', '.join(lacks)}."
         if each in markers:
             # A migration of the same state, done at another time, is the same.
             wanted, there = (found[:1] + found[2:] for found in (wanted, there))

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from commands.broker.objects import ADMIN_STREAM
+from commands.disk.files import put_in_place, to_disk
 from commands.disk.permissions import make_directory, private
 from commands.qmgr.store.port import StoredMessage
 from migrate.extract import Question, asking, questions_about_streams, questions_on_streams
@@ -83,7 +84,8 @@ class Interrogation:
         try:
             with open(partial, "w", encoding="utf-8", opener=private) as stream:
                 stream.writelines(f"{answer.model_dump_json()}\n" for answer in found)
-            partial.replace(file)
+                to_disk(stream)
+            put_in_place(partial, file)
         except OSError as error:
             raise MigrationError(f"{file}: {system_words(error)}") from error
         return found

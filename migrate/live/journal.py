@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Final, Literal, Self
 
 from pydantic import ValidationError
 
+from commands.disk.files import directory_to_disk, put_in_place
 from commands.disk.permissions import private
 from migrate.legacy_state import Frozen
 from migrate.planned_state import PlannedHeading
@@ -90,6 +92,7 @@ class Journal:
         except OSError as error:
             raise MigrationError(f"journal {path}: {system_words(error)}; nothing was changed") from error
         try:
+            directory_to_disk(path.parent)
             _lock(file, path)
             entries = _read(path, wanted, file)
         except BaseException:
@@ -103,8 +106,9 @@ class Journal:
         _write(self._file, entry.model_dump_json(exclude_defaults=True), self.path)
 
     def sync(self) -> None:
-        """Everything is on the disk when this returns."""
-        os.fsync(self._file.fileno())
+        """Everything is on the disk when this returns. Raises MigrationError."""
+        with _naming(self.path):
+            os.fsync(self._file.fileno())
 
     def close(self) -> None:
         """Let another run have it."""
@@ -115,7 +119,7 @@ class Journal:
         number = 1
         while (undone := self.path.with_name(f"{self.path.name}.undone{number}")).exists():
             number += 1
-        self.path.rename(undone)
+        put_in_place(self.path, undone)
 
     def is_done(self, checkpoint: str) -> bool:
         """Whether the checkpoint is complete."""
@@ -152,7 +156,7 @@ def entries_in(path: Path) -> list[Entry] | None:
     A last line that was cut off is left out. Raises MigrationError if the journal is damaged.
     """
     try:
-        lines = path.read_bytes().rpartition(b"\n")[0].splitlines()
+        lines = _whole(path.read_bytes()).splitlines()
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -171,16 +175,25 @@ def _parsed(path: Path, lines: Sequence[str]) -> tuple[JournalHeading | None, li
         raise MigrationError(f"journal {path} is damaged: {error.errors()[0]['msg']}; nothing was changed") from error
 
 
+def _whole(data: bytes) -> bytes:
+    """The lines that were written whole. A power cut leaves NUL for what was not synced, and lines after it."""
+    lines, end, _ = data.partition(b"\0")[0].rpartition(b"\n")
+    return lines + end
+
+
 def _read(path: Path, wanted: JournalHeading, file: FileIO) -> list[Entry]:
     data = path.read_bytes()
-    whole, _, cut = data.rpartition(b"\n")
-    if cut:
-        file.truncate(len(data) - len(cut))
+    whole = _whole(data)
+    if len(whole) < len(data):
+        with _naming(path):
+            file.truncate(len(whole))
     heading, entries = _parsed(path, whole.decode("utf-8", "replace").splitlines())
     if heading is None or (not entries and heading != wanted):
         # Nothing was confirmed: a run that reached no queue manager has left it.
-        file.truncate(0)
-        _write(file, wanted.model_dump_json(), path)
+        with _naming(path):
+            file.truncate(0)
+            _write(file, wanted.model_dump_json(), path)
+            os.fsync(file.fileno())
         return []
     for name, mine, other in _differing(wanted, heading):
         raise MigrationError(
@@ -203,9 +216,17 @@ def _differing(wanted: JournalHeading, found: JournalHeading) -> Iterator[tuple[
 
 
 def _write(file: FileIO, line: str, path: Path) -> None:
+    with _naming(path):
+        # In one call, unless the disk is full: a killed run leaves a whole line or a cut one.
+        rest = line.encode() + b"\n"
+        while rest:
+            rest = rest[file.write(rest) or 0 :]
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
     try:
-        # One call: a killed run leaves a whole line or a cut one, never two that are mixed.
-        file.write(line.encode() + b"\n")
+        yield
     except OSError as error:
         raise MigrationError(f"journal {path}: {system_words(error)}") from error
 

@@ -97,7 +97,7 @@ def _noted(message: StoredMessage | None, heading: PlannedHeading, file: str) ->
         is_it = (said["plan"], said["made"], said["file"]) == (heading.fingerprint, heading.made.isoformat(), file)
         return int(said["put"]) if is_it else 0
     except (ValueError, KeyError, TypeError) as error:
-        raise MigrationError(f"{PROGRESS_QUEUE}: there is a message that is none of qpubsub's") from error
+        raise MigrationError(f"{PROGRESS_QUEUE}: it holds a message that qpubsub did not put") from error
 
 
 _PAUSE_S: Final = 0.05

@@ -110,14 +110,18 @@ class RestAdministrator:
         try:
             found = json.loads(data) if data else {}
         except ValueError as error:
-            raise AdministrationError(f"{self.where}: HTTP status {response.status}, and no JSON") from error
+            raise AdministrationError(
+                f"{self.where}: the answer is not JSON (HTTP status {response.status})"
+            ) from error
         if not isinstance(found, dict):
-            raise AdministrationError(f"{self.where}: HTTP status {response.status}, and no object of JSON")
+            raise AdministrationError(f"{self.where}: the answer is not a JSON object (HTTP status {response.status})")
         if response.status != http.client.OK or "overallCompletionCode" not in found:
             raise AdministrationError(f"{self.where}: HTTP status {response.status}: {_error(response.status, found)}")
         listed = found.get("commandResponse", [] if found["overallCompletionCode"] else None)
         if not isinstance(listed, list) or not all(isinstance(each, dict) for each in listed):
-            raise AdministrationError(f"{self.where}: HTTP status {response.status}, and no list of commandResponse")
+            raise AdministrationError(
+                f"{self.where}: the answer has no list commandResponse (HTTP status {response.status})"
+            )
         return found
 
     def _connected(self) -> http.client.HTTPConnection:
@@ -137,7 +141,7 @@ def _parts(url: str, called: str) -> tuple[str, int, bool]:
         parts = urlsplit(url)
         port = parts.port
     except ValueError as error:
-        raise ConfigError(called, f"no URL: {error}") from None
+        raise ConfigError(called, f"it is not a URL: {error}") from None
     if parts.scheme not in ("https", "http") or not parts.hostname:
         raise ConfigError(called, f"https://host:{DEFAULT_PORT} was expected")
     if parts.password is not None or parts.username is not None:
@@ -157,7 +161,7 @@ def _headers(config: AdminConfig, host: str, called: str, *, is_tls: bool) -> di
     if config.user is None or password is None:
         return headers
     if not is_tls and host not in _LOOPBACK:
-        raise ConfigError(called, "a password is sent by https:// alone")
+        raise ConfigError(called, "a password is sent only by https://")
     token = base64.b64encode(f"{config.user}:{password}".encode()).decode("ascii")
     return headers | {"Authorization": f"Basic {token}"}
 

@@ -35,6 +35,7 @@ from commands.links.ibmmq.connection import Connection
 from commands.links.ibmmq.manager import MqMessages
 from commands.links.ibmmq.publications import native_of
 from commands.model import Publish
+from commands.terminal.counted import counted
 from migrate.assemble import assemble
 from migrate.legacy_state import (
     BrokerItem,
@@ -120,6 +121,8 @@ def _requested(connection: Connection, asked: Any) -> int:
         raise
 
 
+NEVER_SHOWN: Final = "persistence options, identity sets, InclStreamName, InformIfRet, NewPubsOnly, DupsOK"
+"""What subscriptions lose by DISPLAY."""
 _LEVEL: Final = 900
 _NO_CORREL_ID: Final = "0" * 48
 _FORMATS: Final = {
@@ -146,6 +149,13 @@ def state_of(
 ) -> LegacyState:
     """The state. now: UTC. retained: all publications themselves; or copies of them. Raises AdministrationError."""
     return assemble(_Reading(administrator, now, retained, copies or {}).items(), administrator.qmgr, times=[now])
+
+
+def remarks(state: LegacyState) -> tuple[str, ...]:
+    """What is to be seen to before *state*, of ``state_of``, is used; not what DISPLAY shows of no queue manager."""
+    without = sum(each.body_hex is None for each in state.retained)
+    said = [f"{counted(without, 'retained publication')}: only the topics are known, not the contents"] * bool(without)
+    return (*said, *(f"{item.text}: {item.why}" for item in state.unread if item.warns and item.text != NEVER_SHOWN))
 
 
 class _Reading:
@@ -177,13 +187,8 @@ class _Reading:
         yield from self._retained()
         yield from self._authorities()
         if self._live.subscriptions:
-            yield Unread(
-                source=self._source("SUB"),
-                text="persistence options, identity sets, InclStreamName, InformIfRet, NewPubsOnly, DupsOK",
-                why="DISPLAY SUB does not show them: the subscriptions have the defaults",
-                is_state=False,
-                warns=True,
-            )
+            why = "DISPLAY SUB does not show them: the subscriptions have the defaults"
+            yield Unread(source=self._source("SUB"), text=NEVER_SHOWN, why=why, is_state=False, warns=True)
 
     def _source(self, target: str) -> Source:
         return Source(file=f"{self._administrator.where}, DISPLAY {target}")
@@ -225,7 +230,7 @@ class _Reading:
     def _subscription(self, row: Row) -> Item:
         source, topic = self._source("SUB"), text(row, "TOPICSTR")
         if word(row, "DESTCLAS") == "MANAGED":
-            why = "its destination is managed: it is that of a program with the MQI, and no queued subscription"
+            why = "its destination is managed: a program made it with the MQI, and it is not a queued subscription"
             said = f"subscription {text(row, 'SUB')} to {topic}"
             return Unread(source=source, text=said, why=why, is_state=False, warns=True)
         scheme = WildcardScheme.CHAR if word(row, "WSCHEMA") == "CHAR" else WildcardScheme.TOPIC

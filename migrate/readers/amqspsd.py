@@ -127,7 +127,7 @@ def _line(line: SourceLine, state: _Reading) -> Iterator[Item]:
     if found is None:
         # A stream that nobody is registered with.
         if line.text.lower() != "none" or state.topic or state.section not in ("publishers", "subscribers"):
-            yield unread(state.file, line.number, line.text, "no field with a value")
+            yield unread(state.file, line.number, line.text, "it is not a field with a value")
         return
     name, value = found[1].replace(" ", "").lower(), found[2].strip()
     if state.section == "relations":

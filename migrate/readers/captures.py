@@ -36,6 +36,7 @@ from commands.model import (
     RegOpt,
 )
 from commands.mqsc.broker import Broker
+from commands.terminal.counted import counted
 from migrate.legacy_state import (
     Item,
     LegacyRetained,
@@ -159,7 +160,7 @@ def replayed(
         ordered = _ordered(traffic, numbered)
         if not numbered and [one.source for one in ordered] != [one.source for one in traffic]:
             why = "they were taken in the order of their times, not in that of the source"
-            what = f"{len(traffic)} commands"
+            what = counted(len(traffic), "command")
             yield Unread(source=traffic[0].source, text=what, why=why, is_state=False, warns=True, problem="P14")
         for one in ordered:
             yield from replay.run(one)

@@ -44,7 +44,7 @@ def read(text: str, file: str) -> Iterator[Item]:
             root = etree.fromstring(document.encode("utf-8"), _PARSER)
         except etree.XMLSyntaxError as error:
             line = number + int(error.lineno or 1) - 1
-            yield unread(file, line, document[:80], f"no well-formed event: {error.msg}")
+            yield unread(file, line, document[:80], f"not a well-formed event: {error.msg}")
             continue
         if not label and root.get("label"):
             label = str(root.get("label"))

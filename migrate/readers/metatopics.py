@@ -85,7 +85,7 @@ def read(publication: Pcf, source: Source) -> Iterator[Item]:
         stream = text_of(publication.first(pcf.MQCACF_STREAM_NAME)) or DEFAULT_STREAM
         metatopic = metatopic_of(topic)
         if metatopic is None:
-            yield Unread(source=source, text=topic, why="a PCF publication on no metatopic")
+            yield Unread(source=source, text=topic, why="a PCF publication that is not on a metatopic")
             return
         yield from _items_of(publication, metatopic, stream, source)
     except DecodeError as error:

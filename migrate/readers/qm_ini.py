@@ -48,7 +48,7 @@ def read(text: str, file: str) -> Iterator[Item]:
             name = found[1]
             value = str(int(found[3], 16)) if found[3] else found[2].replace("\\\\", "\\")
         if not equals or not name.strip():
-            yield unread(file, line.number, line.text, f"no attribute of stanza {stanza}")
+            yield unread(file, line.number, line.text, f"not an attribute of stanza {stanza}")
             continue
         source = Source(file=file, position=line.number)
         yield StanzaAttribute(source=source, stanza="Broker", name=name.strip(), value=value.strip())

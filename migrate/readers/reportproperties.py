@@ -75,7 +75,7 @@ def read(text: str, file: str) -> Iterator[Item]:
             if stack:
                 stack[-1].properties[found[1]] = found[2]
             else:
-                problems.append(unread(file, line.number, line.text, "a property of nothing"))
+                problems.append(unread(file, line.number, line.text, "a property before any element"))
         elif _ELEMENT.fullmatch(line.text):
             close_to(line.indent)
             stack.append(_PropertyNode(line.text, line))

@@ -80,7 +80,8 @@ def read_sources(sources: Iterable[str], qmgr: str, product: Product = Product.M
                 why = "its text is in EBCDIC: convert it, with iconv -f IBM-1047 -t UTF-8 for example"
                 items.append(Unread(source=Source(file=str(file)), text=file.name, why=why))
             elif detected == _UNKNOWN:
-                why = f"a text of no known kind: put KIND= before its name, KIND being one of {', '.join(KINDS)}"
+                kinds = ", ".join(KINDS)
+                why = f"the kind of this text is not known: put KIND= before its name, KIND being one of {kinds}"
                 items.append(Unread(source=Source(file=str(file)), text=file.name, why=why))
             elif detected == "captures":
                 captured.append((file, "auto"))

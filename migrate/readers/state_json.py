@@ -38,7 +38,7 @@ def read(text: str, file: str) -> tuple[list[LegacyState], list[Unread]]:
             return states, []
     except json.JSONDecodeError as error:
         source = Source(file=file, position=error.lineno)
-        return [], [Unread(source=source, text=text[:80], why=f"no JSON: {error.msg}")]
+        return [], [Unread(source=source, text=text[:80], why=f"it is not JSON: {error.msg}")]
     except ValidationError as error:
         reading.note(error, ())
     unread = [Unread(source=Source(file=file), text=where, why=why) for where, why in reading.faults[:_SHOWN_FAULTS]]

@@ -109,7 +109,7 @@ class Registry:
         correl_id = more[0] if more and _CORREL_ID.fullmatch(more[0]) else None
         stream, own = split_stream(topic)
         if not own:
-            return f"{topic} is a stream, and no topic of it: no program can subscribe there"
+            return f"{topic} is a stream, not a topic of it: no program can subscribe there"
         unknown_options = [f"{name}={attributes[name]}" for name in sorted(set(attributes) - _KNOWN)]
         if more and (correl_id is None or len(more) > 1):
             unknown_options.append(f"clientId part {':'.join(more[correl_id is not None :])}")
@@ -173,7 +173,7 @@ class Registry:
             persistent=rights["persistent"],
         )
         for name in sorted(set(attributes) - _ACL):
-            self._say(line, f"{topic}: {name}={attributes[name]}", "no attribute of an access control entry")
+            self._say(line, f"{topic}: {name}={attributes[name]}", "not an attribute of an access control entry")
         return ""
 
     def _delete_entry(self, key: tuple[str, str, str], line: int) -> str:

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+from commands.terminal.counted import counted
 from migrate.known_problems import CARED_FOR, KNOWN
 from migrate.ledger import Fate, Reason, Verdict
 from migrate.log import printable
@@ -143,7 +144,7 @@ def _children(node: _TreeNode, indent: str) -> Iterator[str]:
 
 def _counts(node: _TreeNode) -> str:
     subscriptions, retained = node.total()
-    counts = [f"{subscriptions} subscriptions"] * bool(subscriptions) + [f"{retained} retained"] * bool(retained)
+    counts = [counted(subscriptions, "subscription")] * bool(subscriptions) + [f"{retained} retained"] * bool(retained)
     return f"  ({', '.join(counts)})" if counts else ""
 
 

@@ -117,7 +117,7 @@ def _items(facts: dict[str, Any], verdict: str) -> Section:
     )
     columns = [
         Column("item", ColumnKind.CODE),
-        Column("source"),
+        Column("source", ColumnKind.CODE),
         Column("becomes", ColumnKind.CODE),
         Column("why"),
     ]

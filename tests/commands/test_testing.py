@@ -16,7 +16,7 @@ from mq_qpubsub import DevError, DevQueueManager
 from rfh2 import Mqmd
 from rfh2.errors import StoreError
 from tests.ibm_java import JARS, PEERS, needs_ibm_java
-from tests.quick_java import QUICK_JAVA
+from tests.quick_java import JAVA, JAVAC
 
 pytest_plugins = ["pytester"]
 pytestmark = pytest.mark.servers
@@ -118,12 +118,12 @@ def _junit(made: Path, programs: Sequence[str], jars: Sequence[Path]) -> str:
         (made / f"{name}.java").write_text(PROGRAMS[name])
     path = ":".join(map(str, [made, *JUNIT, *jars]))
     sources = [EXTENSION, *(made / f"{name}.java" for name in programs)]
-    subprocess.run(["javac", "-cp", path, "-parameters", "-d", made, *sources], check=True, timeout=300)
+    subprocess.run([*JAVAC, "-cp", path, "-parameters", "-d", made, *sources], check=True, timeout=300)
     command = f"-Dqpubsub.command={sys.executable} -m commands.cli"
     launcher = ["org.junit.platform.console.ConsoleLauncher", "execute", f"--scan-classpath={made}"]
     options = ["--disable-banner", "--disable-ansi-colors", "--details=summary"]
     ran = subprocess.run(
-        ["java", *QUICK_JAVA.split(), command, "-cp", path, *launcher, *options],
+        [*JAVA, command, "-cp", path, *launcher, *options],
         capture_output=True,
         text=True,
         check=False,

@@ -68,5 +68,5 @@ def test_the_log_names_a_client_that_has_no_queue() -> None:
     item = LegacySubscription(SOURCE, "a", "", client_id="jms:QM1:CLIENT:T", user="fred")
     plan = strmqbrk.plan(LegacyState(qmgr="QM1", subscriptions=(item,)), Target.fresh("QM1"), PlanOptions(), NOW)
     lines = list(log.reading(plan))
-    assert "\tClient: jms:QM1:CLIENT:T, which has no queue" in lines
-    assert not any(line.startswith(("\tFormat", "\tQueue")) for line in lines)
+    assert "    Client: jms:QM1:CLIENT:T, which has no queue" in lines
+    assert not any(line.startswith(("    Format", "    Queue")) for line in lines)

@@ -27,6 +27,43 @@ def test_outputs_are_as_expected(name: str) -> None:
         assert outputs[file] == text, file
 
 
+EXAMPLE = """\
+Migrating Pub/Sub state from Websphere Message Broker: TEST_BROKER
+Into queue manager: TEST_QM
+Command switches:
+Starting to parse subscriptions ...
+Migrating subscriptions for topic string RFH2/EU/France/Toison
+[1] Migrating subscription for:
+    Format: mqrh2
+    Queue Manager: PSMIG_QM
+    Queue: PUBSUB.FRANCE.QUEUE
+Migrating subscriptions for topic string RFH2/EU/France/Carnac
+[2] Migrating subscription for:
+... finished parsing subscriptions
+Starting to parse topics ...
+Migrating ACLs for topic string
+Migrating ACLs for topic string RFH2/EU/France/Toison
+    None found.
+... finished parsing topics
+Starting to parse retained publications ...
+Migrating retained publications for topic string $SYS/Broker/TEST_BROKER/Status
+Migrating retained publication for default subscription point.
+... finished parsing retained publicatons
+All Pub/Sub data has been retrieved from the broker.
+Applying changes to queue manager Pub/Sub state.
+Defining subscription [1]
+Defining subscription [8]
+Migration completion message written.
+"""
+
+
+@pytest.mark.rule("MB-3")
+def test_8_4_the_log_has_the_lines_of_the_example_in_its_order() -> None:
+    """What a monitor of logs looks for: a line of each kind, letter for letter."""
+    written = iter((LEGACY / "log-example" / "expected" / "log.txt").read_text(encoding="utf-8").splitlines())
+    assert [line for line in EXAMPLE.splitlines() if line not in written] == []
+
+
 def test_two_runs_are_equal() -> None:
     assert Case.of("streams").outputs() == Case.of("streams").outputs()
 

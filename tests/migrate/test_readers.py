@@ -444,7 +444,9 @@ class TestQmIni:
         ]
 
     def test_a_line_without_an_equals_sign(self) -> None:
-        assert unread(list(qm_ini.read("Broker:\n   nonsense\n", "qm.ini"))) == [(2, "no attribute of stanza Broker")]
+        assert unread(list(qm_ini.read("Broker:\n   nonsense\n", "qm.ini"))) == [
+            (2, "not an attribute of stanza Broker")
+        ]
 
     def test_an_export_of_the_registry_of_windows(self) -> None:
         text = (
@@ -469,7 +471,7 @@ LISTINGS = [
         "AMQ8409: Display Queue details.\n   QUEUE(A.Q)   TYPE(QLOCAL)\n   MAXDEPTH(5000)\n",
         "output of DISPLAY in runmqsc",
     ),
-    ("root:x:0:0:root:/root:/bin/sh and more\n", "a text of no known kind: put KIND= before its name"),
+    ("root:x:0:0:root:/root:/bin/sh and more\n", "the kind of this text is not known: put KIND= before its name"),
 ]
 
 

@@ -196,7 +196,7 @@ def test_accept_unread_is_the_way_round_and_is_said(home: Path, tmp_path: Path) 
     for text in (ran.out, ran.err, (tmp_path / "out" / "report.txt").read_text()):
         assert "--accept-unread: 1 piece of the sources could not be read" in text
     log = (home / "QM1" / "psmigr.log").read_text()
-    assert "\t--accept-unread\n" in log
+    assert "    --accept-unread\n" in log
     assert "Error: --accept-unread: 1 piece" in log
 
 

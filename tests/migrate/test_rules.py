@@ -561,8 +561,8 @@ def test_every_number_that_is_named_is_explained() -> None:
 def test_8_4_every_line_has_its_time_and_is_one_line() -> None:
     out = io.StringIO()
     writer = log.LogWriter(out, lambda: datetime(2009, 1, 28, 11, 43, 54, 187_654, tzinfo=UTC))
-    writer.write("\tOption\nwith \x1b[31m something")
-    assert out.getvalue() == "2009-01-28 11:43:54.187: \tOption.with .[31m something\n"
+    writer.write("    Option\nwith \x1b[31m something")
+    assert out.getvalue() == "2009-01-28 11:43:54.187:     Option.with .[31m something\n"
 
 
 @pytest.mark.rule("MB-3")

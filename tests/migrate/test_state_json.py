@@ -43,11 +43,11 @@ def test_nothing_is_read_of_a_file_that_is_cut_off(held: LegacyState, data: st.D
 
 
 BAD = [
-    ("extra-data", f"{HEAD}}} x", ["no JSON: Extra data"]),
-    ("comma-at-the-end", f'{HEAD}, "streams": [{ITEM},]}}', ["no JSON: Expecting value"]),
-    ("no-comma", f'{HEAD}, "streams": [{ITEM} {ITEM}]}}', ["no JSON: Expecting ',' delimiter"]),
-    ("no-colon", f'{HEAD}, "streams" [{ITEM}]}}', ["no JSON: Expecting a name and ':'"]),
-    ("nested", f'{HEAD}, "streams": ' + "[" * 100_000, ["no JSON: nested too deeply"]),
+    ("extra-data", f"{HEAD}}} x", ["it is not JSON: Extra data"]),
+    ("comma-at-the-end", f'{HEAD}, "streams": [{ITEM},]}}', ["it is not JSON: Expecting value"]),
+    ("no-comma", f'{HEAD}, "streams": [{ITEM} {ITEM}]}}', ["it is not JSON: Expecting ',' delimiter"]),
+    ("no-colon", f'{HEAD}, "streams" [{ITEM}]}}', ["it is not JSON: Expecting a name and ':'"]),
+    ("nested", f'{HEAD}, "streams": ' + "[" * 100_000, ["it is not JSON: nested too deeply"]),
     ("an-array", "[1]", ["it is not a JSON object"]),
     ("unknown-field", f'{HEAD}, "odd": 1}}', ["there is no such field"]),
     ("unknown-field-of-an-item", f'{HEAD}, "streams": [{ITEM[:-1]}, "odd": 1}}]}}', ["there is no such field"]),

@@ -103,7 +103,7 @@ ATTACKS: dict[str, Attack] = {
     "growth": _elsewhere({"growth": ("--largest-kib", "64"), "growth_streams": ()}),
     "takeovers": _elsewhere({"takeovers": ("5",)}),
     "shares": _elsewhere({"shares": ("4",)}),
-    "postgresql": _elsewhere({"postgresql_faults": ("5", "--promotions", "1")}),
+    "postgresql": _elsewhere({"postgresql_faults": ("7", "--promotions", "1", "--full", "2")}),
     "segments": _elsewhere({"segments": ("--segments", "2000")}),
     "orders": _elsewhere({"orders": ("300",), "packets": ("50",)}),
     "model": _elsewhere({"model": ("--quick",)}),

@@ -22,13 +22,21 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from itertools import count, cycle
 from pathlib import Path
 
 from commands.broker.objects import QueueManager
+from commands.config.home import Home
 from commands.qmgr.store import QueueManagerStore
-from rfh2.mqi_constants import MQGMO_SYNCPOINT, MQOO_INPUT_SHARED, MQOO_OUTPUT, MQPMO_SYNCPOINT
+from rfh2.mqi_constants import (
+    MQGMO_SYNCPOINT,
+    MQOO_INPUT_SHARED,
+    MQOO_OUTPUT,
+    MQPMO_SYNCPOINT,
+    MQRC_NO_MSG_AVAILABLE,
+)
 from tests.commands.links.mosquitto import listens
 from tests.commands.listener.mqi_client import MqiClient, StatusError
 from tests.waiting import until
@@ -60,15 +68,95 @@ class Figures:
     seconds: float
 
 
-@dataclass
-class _Work:
-    """What the programs know together. doubtful: messages whose commit was not answered."""
+@dataclass(frozen=True)
+class Left:
+    """What is on the two queues at the end. strange: messages that nobody has put."""
 
-    port: int
-    stop: threading.Event = field(default_factory=threading.Event)
-    committed: set[bytes] = field(default_factory=set)
-    doubtful: set[bytes] = field(default_factory=set)
-    connections: Counter[str] = field(default_factory=Counter)
+    moved: int
+    kept: int
+    lost: int
+    twice: int
+    strange: int
+
+
+class Programs:
+    """MQ clients at work through the listeners at *ports*, of which one works at a time. pause_s: between two calls.
+
+    committed: messages whose commit was answered. doubtful: those whose commit was not.
+    """
+
+    def __init__(self, ports: Sequence[int], clients: int, pause_s: float = 0.0) -> None:
+        self._ports, self._pause_s, self._stop = cycle(ports), pause_s, threading.Event()
+        self.committed, self.doubtful = set[bytes](), set[bytes]()
+        self.connections = Counter[str]()
+        self._threads = [
+            threading.Thread(
+                daemon=True, target=self._again, args=(f"p{number}", self._move if number % 2 else self._produce)
+            )
+            for number in range(clients)
+        ]
+
+    def start(self) -> None:
+        for thread in self._threads:
+            thread.start()
+
+    def end(self) -> None:
+        """Let them end what they are at."""
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
+
+    def wait_for_commits(self, more: int) -> None:
+        """Until so many more are answered. Raises AssertionError where the programs get nothing done."""
+        enough = len(self.committed) + more
+        until(lambda: len(self.committed) >= enough, "the programs to get something done")
+
+    def _again(self, name: str, work: Callable[[MqiClient, str], None]) -> None:
+        while not self._stop.is_set():
+            try:
+                with MqiClient(next(self._ports)) as client:
+                    assert client.connect(name) == 0
+                    self.connections[name] += 1
+                    work(client, name)
+            except _BROKEN:
+                time.sleep(_PAUSE_S)
+
+    def _produce(self, client: MqiClient, name: str) -> None:
+        handle = client.opened("IN", MQOO_OUTPUT)
+        for number in count():
+            if self._stop.wait(self._pause_s):
+                return
+            body = f"{name} {self.connections[name]} {number}".encode()
+            if client.put(handle, body, MQPMO_SYNCPOINT, persistence=1)[0]:
+                client.backout()
+                continue
+            self.doubtful.add(body)
+            if client.commit() == 0:
+                self.doubtful.discard(body)
+                self.committed.add(body)
+
+    def _move(self, client: MqiClient, _name: str) -> None:
+        source, target = client.opened("IN", MQOO_INPUT_SHARED | MQOO_OUTPUT), client.opened("OUT", MQOO_OUTPUT)
+        while not self._stop.wait(self._pause_s):
+            got = client.get(source, MQGMO_SYNCPOINT, wait_ms=200)
+            if got.reason == MQRC_NO_MSG_AVAILABLE:
+                continue
+            is_done = not got.reason and client.put(target, got.body, MQPMO_SYNCPOINT, persistence=1)[0] == 0
+            client.commit() if is_done else client.backout()
+
+    def left(self, home: Home) -> Left:
+        """What is on the queues, when all have ended: what nobody has committed is undone first."""
+        with QueueManagerStore.open(home, "QM1") as store:
+            store.end_lost_connections()
+            found = {queue: [message.body for message in store.browse(queue)] for queue in ("IN", "OUT")}
+        left = Counter(found["IN"] + found["OUT"])
+        return Left(
+            moved=len(found["OUT"]),
+            kept=len(self.doubtful & left.keys()),
+            lost=len(self.committed - left.keys()),
+            twice=sum(each > 1 for each in left.values()),
+            strange=len(left.keys() - self.committed - self.doubtful),
+        )
 
 
 class Service:
@@ -94,89 +182,37 @@ class Service:
         self._run.wait()
 
 
-def _produce(name: str, work: _Work) -> None:
-    number = 0
-    while not work.stop.is_set():
-        try:
-            with MqiClient(work.port) as client:
-                assert client.connect(name) == 0
-                work.connections[name] += 1
-                handle = client.opened("IN", MQOO_OUTPUT)
-                while not work.stop.is_set():
-                    number += 1
-                    body = f"{name} {number}".encode()
-                    if client.put(handle, body, MQPMO_SYNCPOINT, persistence=1)[0]:
-                        continue
-                    work.doubtful.add(body)
-                    if client.commit() == 0:
-                        work.doubtful.discard(body)
-                        work.committed.add(body)
-        except _BROKEN:
-            time.sleep(_PAUSE_S)
-
-
-def _move(name: str, work: _Work) -> None:
-    while not work.stop.is_set():
-        try:
-            with MqiClient(work.port) as client:
-                assert client.connect(name) == 0
-                work.connections[name] += 1
-                source, target = client.opened("IN", MQOO_INPUT_SHARED | MQOO_OUTPUT), client.opened("OUT", MQOO_OUTPUT)
-                while not work.stop.is_set():
-                    got = client.get(source, MQGMO_SYNCPOINT, wait_ms=200)
-                    if got.reason == 0:
-                        client.put(target, got.body, MQPMO_SYNCPOINT, persistence=1)
-                        client.commit()
-        except _BROKEN:
-            time.sleep(_PAUSE_S)
-
-
 def trial(home: Path, kills: int, clients: int, seed: int = 1) -> Figures:
     """Kill *kills* times under *clients* programs. Raises AssertionError where the programs get nothing done."""
     QueueManagerStore.create(home, QueueManager("QM1")).close()
     service, chance, began = Service(home), random.Random(seed), time.monotonic()
-    work = _Work(service.port)
+    programs = Programs((service.port,), clients)
     service.start()
-    threads = [
-        threading.Thread(target=_move if number % 2 else _produce, args=(f"p{number}", work))
-        for number in range(clients)
-    ]
-    for thread in threads:
-        thread.start()
+    programs.start()
     try:
         for _ in range(kills):
-            _wait_for_commits(work)
+            programs.wait_for_commits(_COMMITS_BETWEEN)
             time.sleep(chance.uniform(0, 0.2))
             service.kill()
             service.start()
-        _wait_for_commits(work)
+        programs.wait_for_commits(_COMMITS_BETWEEN)
     finally:
-        work.stop.set()
-        for thread in threads:
-            thread.join()
+        programs.end()
         service.kill()
-    with QueueManagerStore.open(home, "QM1") as store:
-        store.end_lost_connections()
-        found = {queue: [message.body for message in store.browse(queue)] for queue in ("IN", "OUT")}
-    left = Counter(found["IN"] + found["OUT"])
+    left = programs.left(home)
     return Figures(
         kills=kills,
         clients=clients,
-        committed=len(work.committed),
-        moved=len(found["OUT"]),
-        unanswered=len(work.doubtful),
-        kept=len(work.doubtful & left.keys()),
-        connections=work.connections.total(),
-        lost=len(work.committed - left.keys()),
-        twice=sum(count > 1 for count in left.values()),
-        strange=len(left.keys() - work.committed - work.doubtful),
+        committed=len(programs.committed),
+        moved=left.moved,
+        unanswered=len(programs.doubtful),
+        kept=left.kept,
+        connections=programs.connections.total(),
+        lost=left.lost,
+        twice=left.twice,
+        strange=left.strange,
         seconds=round(time.monotonic() - began, 1),
     )
-
-
-def _wait_for_commits(work: _Work) -> None:
-    enough = len(work.committed) + _COMMITS_BETWEEN
-    until(lambda: len(work.committed) >= enough, "the programs to get something done")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -78,10 +78,10 @@ class Instance:
         *options: str,
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        self.record, self.log = place / f"{name}.jsonl", place / f"{name}.log"
+        self.record, self.log, self._talk = (place / f"{name}.{kind}" for kind in ("jsonl", "log", "out"))
         command = [sys.executable, "-m", "commands.cli", "run", "-m", "QM1", "--home", home.url]
         command += ["--durability", "normal", "--record", str(self.record), "--log", str(self.log), *options]
-        with (place / f"{name}.out").open("ab") as talk:
+        with self._talk.open("ab") as talk:
             told = {**os.environ, **(environment or {})}
             self.process = subprocess.Popen(command, stdout=talk, stderr=talk, env=told, start_new_session=True)
 
@@ -95,10 +95,15 @@ class Instance:
         """Whether its supervisor has ended."""
         return self.process.poll() is not None
 
+    @property
+    def said(self) -> str:
+        """What it has said to people."""
+        return self._talk.read_text()
+
     def worker(self) -> int:
         """The process id of the worker, without a listener the only child."""
-        (child,) = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
-        return int(child)
+        (child,) = children_of(self.pid)
+        return child
 
     def end(self) -> None:
         """End all of its processes, stopped ones too."""
@@ -171,7 +176,7 @@ class Pair:
         old, self.active = self.active, self.standby
         goes_on = not old.has_ended
         if goes_on:
-            for stopped in {old.pid, *self._children(old)}:
+            for stopped in {old.pid, *children_of(old.pid)}:
                 with_signal(stopped, signal.SIGCONT)
         self.standby = old if goes_on else self.begin()
         self.wait_for_standby()
@@ -186,11 +191,13 @@ class Pair:
         assert not instance.has_ended, "an instance ended by itself"
         return {each["pid"]: each["mode"] for each in instances(self._database)}.get(instance.pid)
 
-    def _children(self, instance: Instance) -> list[int]:
-        try:
-            return [int(pid) for pid in Path(f"/proc/{instance.pid}/task/{instance.pid}/children").read_text().split()]
-        except OSError:
-            return []
+
+def children_of(pid: int) -> list[int]:
+    """The processes that process *pid* has started and that have not ended, the oldest first."""
+    try:
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
 
 
 def with_signal(pid: int, number: signal.Signals) -> None:

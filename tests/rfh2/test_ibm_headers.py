@@ -51,6 +51,7 @@ from rfh2.pcf_parameters import (
     Parameter,
 )
 from tests.ibm_java import compiled, needs_ibm_java
+from tests.quick_java import JAVA
 
 pytestmark = [pytest.mark.slow, needs_ibm_java]
 
@@ -64,7 +65,7 @@ generated = settings(suppress_health_check=[HealthCheck.function_scoped_fixture]
 def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
     """Asks IBM's classes; an error of theirs is the answer's ``error``."""
     made = tmp_path_factory.mktemp("classes")
-    command = ["java", "-XX:+UseSerialGC", "-cp", compiled(Path(__file__).parent / "java", made), "Headers"]
+    command = [*JAVA, "-cp", compiled(Path(__file__).parent / "java", made), "Headers"]
     with subprocess.Popen(command, cwd=made, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8") as java:
         assert java.stdin is not None
         assert java.stdout is not None

@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.documents import written_pages
 from tests.tour.examples import ENDLESS, EXITS, NOT_RUN, PROVOKED, SPARK, UNSEEN, codes_of, examples
 from tests.tour.pages import Block, blocks
 
@@ -260,8 +261,7 @@ def _is_taken(port: int) -> bool:
 def _pages() -> Iterator[Path]:
     """README and the pages of docs; tests/tutorials runs the tutorials, whole and in their order."""
     yield ROOT / "README.md"
-    elsewhere = {"generated", "tutorials"}
-    yield from sorted(path for path in (ROOT / "docs").rglob("*.md") if elsewhere.isdisjoint(path.parts))
+    yield from (page for page in written_pages(".md") if "tutorials" not in page.parts)
 
 
 def _block(where: str, *lines: str, exits: int = 0) -> Block:

@@ -12,6 +12,7 @@ from commands.qmgr.store import QueueManagerStore
 from tests.commands.console.served import served
 from tests.commands.listener.test_java import java, running
 from tests.ibm_java import compiled, needs_ibm_java
+from tests.quick_java import JAVA
 from tests.waiting import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.servers, needs_ibm_java]
@@ -30,7 +31,7 @@ def test_the_scoreboard_gets_a_score_over_the_listener_and_the_console_shows_it(
     made.mkdir()
     path = compiled(PROGRAMS, made)
     with running(home) as port:
-        command = ["java", "-cp", path, "Scores", f"localhost({port})", "follow"]
+        command = [*JAVA, "-cp", path, "Scores", f"localhost({port})", "follow"]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=made) as board:
             try:
                 until(lambda: _subscriptions(home) > 0, "the scoreboard to subscribe")

@@ -115,7 +115,7 @@ class ClientCheck:
     def _same(queue: Queue, data: bytes) -> str:
         queue.put(data)
         got = queue.get(_WAIT_S)
-        _require(got is not None and got.data == data, "another message was got than was put, or none")
+        _require(got is not None and got.data == data, "the message that was put did not come back")
         return f"{len(data):,} bytes came back"
 
     @staticmethod
@@ -150,7 +150,7 @@ class ClientCheck:
         qmgr.backout()
         again = queue.get()
         _require(got is not None and again is not None and again.data == b"committed", "the message is gone")
-        return "both did what they say"
+        return "commit and backout work"
 
     @staticmethod
     def _converted(queue: Queue) -> str:
@@ -164,7 +164,7 @@ class ClientCheck:
         given: dict[str, str | int | bool] = {"Colour": "red", "Size": 42, "Sold": True}
         queue.put("text", properties=given)
         got = queue.get(_WAIT_S)
-        _require(got is not None and got.properties == given and got.text == "text", "they are others now")
+        _require(got is not None and got.properties == given and got.text == "text", "they came back changed")
         return "the same"
 
     @staticmethod

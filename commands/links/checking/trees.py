@@ -26,6 +26,7 @@ from commands.links.nats.connection import (
     nothing,
     why_unfit,
 )
+from commands.terminal.counted import counted
 from rfh2.errors import StoreError
 
 
@@ -45,6 +46,21 @@ class CheckResult:
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
         return asdict(self)
+
+
+_ON_DISKS: Final = CheckResult(
+    "power failure of the brokers",
+    True,
+    "Kafka answers before it writes to disk: what all brokers of a topic have not written by then is lost. The bridge "
+    "sends with acks=all; several replicas and min.insync.replicas=2 on machines that do not fail together prevent it",
+)
+# A client gets none of mosquitto's settings.
+_IN_MEMORY: Final = CheckResult(
+    "power failure of the broker",
+    True,
+    "not checked, since a client cannot see it: without 'persistence true' mosquitto loses sessions and retained "
+    "publications when it ends, and with it what came since its last autosave_interval (by default 30 minutes)",
+)
 
 
 # Whether a Kafka cluster would do for the bridge: what ``qpubsub check`` finds by trying it.
@@ -77,6 +93,7 @@ class KafkaCheck:
         yield self._transactions()
         if longest := self._cluster.longest():
             yield CheckResult("size of a publication", True, f"{longest} bytes; larger ones are dead letters")
+        yield _ON_DISKS
 
     def _new(self, topic: str) -> CheckResult:
         subject = f"topic {topic}"
@@ -88,17 +105,29 @@ class KafkaCheck:
 
     def _there(self, topic: str) -> CheckResult:
         subject, wanted = f"topic {topic}", topic not in self._routes.publications
-        policy = self._cluster.settings_of(topic).get("cleanup.policy")
+        settings = self._cluster.settings_of(topic)
+        policy = settings.get("cleanup.policy")
         if policy is None:
             return CheckResult(subject, True, "there; the user may not read its settings")
         if wanted and policy != "compact":
             return CheckResult(
-                subject, False, f"cleanup.policy is {policy}: it would lose what it keeps", _set(topic, "compact")
+                subject,
+                False,
+                f"cleanup.policy is {policy}: it would lose what it keeps",
+                _set(topic, "cleanup.policy=compact"),
             )
         if not wanted and "compact" in policy:
             why = "it is compacted: publications that no program has read would be removed"
-            return CheckResult(subject, False, why, _set(topic, "delete"))
-        return CheckResult(subject, True, f"{len(self._cluster.logs(topic))} partitions, cleanup.policy {policy}")
+            return CheckResult(subject, False, why, _set(topic, "cleanup.policy=delete"))
+        if settings.get("unclean.leader.election.enable") == "true":
+            why = "a broker that lacks publications may become its leader, and they are lost"
+            return CheckResult(subject, False, why, _set(topic, "unclean.leader.election.enable=false"))
+        copies = self._cluster.copies_of(topic)
+        if copies > 1 and settings.get("min.insync.replicas") == "1":
+            why = f"a publication counts as sent when one of {copies} brokers has it: min.insync.replicas is 1"
+            return CheckResult(subject, False, why, _set(topic, "min.insync.replicas=2"))
+        partitions = counted(len(self._cluster.logs(topic)), "partition")
+        return CheckResult(subject, True, f"{partitions}, cleanup.policy {policy}")
 
     def _transactions(self) -> CheckResult:
         """A name of its own: that of the bridge would end the transactions of one that is running."""
@@ -118,10 +147,8 @@ class KafkaCheck:
         return (f"{add} --operation Write --transactional-id {self._bridge} --resource-pattern-type prefixed",)
 
 
-def _set(topic: str, policy: str) -> tuple[str, ...]:
-    return (
-        f"kafka-configs.sh --alter --entity-type topics --entity-name {topic} --add-config cleanup.policy={policy}",
-    )
+def _set(topic: str, setting: str) -> tuple[str, ...]:
+    return (f"kafka-configs.sh --alter --entity-type topics --entity-name {topic} --add-config {setting}",)
 
 
 # Trying an MQTT 5 broker: the connection, what it grants, and the topics that the bridge publishes and subscribes to.
@@ -167,6 +194,7 @@ class MqttCheck:
             "no limit" if granted.max_packet is None else f"{granted.max_packet} bytes; larger ones are dead letters"
         )
         yield CheckResult("size of a publication", True, limit)
+        yield _IN_MEMORY
 
     def rights(self, filters: Sequence[str]) -> Iterator[CheckResult]:
         """The topics. filters: those that the subscriptions need now."""

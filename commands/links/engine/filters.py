@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from commands.disk.files import to_disk
+from commands.disk.files import put_in_place, to_disk
 from commands.disk.permissions import private
 from rfh2.errors import StoreError, system_words
 from streams.char_wildcards import parse_char_pattern
@@ -43,7 +43,7 @@ def write_state(path: Path, state: dict[str, Any]) -> None:
         with open(partial, "w", encoding="utf-8", opener=private) as file:
             json.dump(state, file)
             to_disk(file)
-        partial.replace(path)
+        put_in_place(partial, path)
     except OSError as error:
         raise StoreError(f"{path}: {system_words(error)}") from error
 

@@ -50,7 +50,7 @@ def kept_position(unit: Queues, queue: str) -> Positions | None:
     try:
         return {str(log): int(position) for log, position in json.loads(message.body).items()}
     except (ValueError, AttributeError, TypeError) as error:
-        why = f"queue {queue} has no position ({error}); clear it, and publications of natives may come twice"
+        why = f"queue {queue} has no position ({error}); clear the queue; publications of natives may then come twice"
         raise StoreError(why) from error
 
 
@@ -106,7 +106,7 @@ class CommandPutter:
             self.set_aside(unit, Mqmd(), native.payload, MQRCCF_COMMAND_FAILED)
             return
         if lost:
-            _log.warning("topic %s: without %s", native.topic, ", ".join(lost))
+            _log.warning("topic %s: a native publication loses %s", native.topic, ", ".join(lost))
         try:
             now = datetime.now(UTC)
             unit.put(DEFAULT_STREAM, md, body, time=now, user=self._user, application=_APPLICATION)

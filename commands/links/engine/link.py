@@ -225,7 +225,7 @@ class Link(Generic[F, P]):
 
     def _connected(self, remembered: bool) -> None:
         if self._registry.connected(remembered):
-            text = "%s knows of no session of this bridge: what natives published meanwhile is lost"
+            text = "%s has forgotten the session of this bridge: what natives published meanwhile is lost"
             self.adapter.log.warning(text, self.adapter.name)
         self._silence.end()
         self._keeper.wake()

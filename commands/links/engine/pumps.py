@@ -137,7 +137,7 @@ class OutboundPump(Generic[F, P]):
                     continue
                 self.counter.failed(error)
                 pause_s = backoff.next()
-                text = "publications wait for %s: %s; the next try is in %.1f s"
+                text = "publications wait for %s: %s; the next try is in %.1f seconds"
                 self._log.error(text, self._adapter.name, error, pause_s)
                 self._stop.wait(pause_s)
         if spool is not None:

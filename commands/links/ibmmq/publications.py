@@ -70,7 +70,7 @@ def native_of(md: bytes, body: bytes, default_format: str = "") -> tuple[NativeP
     properties = {} if said is None else dict(said.pairs())
     topic = properties.get("Top", "")
     if not topic:
-        raise DecodeError(0, "message", "no property says its topic (mqps.Top)", "no-command-header")
+        raise DecodeError(0, "message", "it has no property mqps.Top, which names its topic", "no-command-header")
     user: list[tuple[str, str]] = []
     stamps: list[tuple[str, str]] = []
     for folder in header.folders:

@@ -110,7 +110,7 @@ def read_record(bodies: Sequence[bytes]) -> UnitRecord | None:
         effects = tuple(effect for row in rows if (effect := _effect(*row, publications)) is not None)
         return UnitRecord(str(first["store"]), int(first["batch"]), effects)
     except (ValueError, KeyError, TypeError, IndexError, DecodeError) as error:
-        raise RecordError(f"what is on the queue of the record is none: {error!r}") from error
+        raise RecordError(f"the message on the record queue is not a record: {error!r}") from error
 
 
 def _effect(row: dict[str, Any], md: bytes, body: bytes, publications: dict[int, Publication]) -> Effect | None:

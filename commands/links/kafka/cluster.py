@@ -220,6 +220,12 @@ class KafkaCluster:
         self._is_down = False
         return logs
 
+    def copies_of(self, topic: str) -> int:
+        """How many brokers are to keep each partition of *topic*, at least. Raises StoreError."""
+        with self.asking():
+            found = self._admin.describe_topics(TopicCollection([topic]), request_timeout=self.patience_s)
+            return min(len(each.replicas) for each in found[topic].result().partitions)
+
     def last(self, *topics: str, first: bool = False) -> dict[str, int]:
         """The offset of the last committed record in each partition; that before the first one. Raises StoreError."""
         self.make_ready()

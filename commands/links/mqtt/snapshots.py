@@ -86,7 +86,8 @@ class Snapshots:
             _log.info("topic %s does not come back from the MQTT broker", self._fences.pop(0))
             if not self._fences:
                 _log.warning(
-                    "no fence comes back from the MQTT broker: silence is taken for the end of what it retains"
+                    "the MQTT broker does not send the bridge's own test message back: "
+                    "its retained publications are taken as complete when no more come"
                 )
         self._fenced_by = connection
 

@@ -86,7 +86,8 @@ class NatsLogs:
             if why := why_unfit(about, wanted):
                 raise StoreError(why)
             found.append(about)
-        self.is_cluster = found[0].cluster is not None
+        # A server that is alone may name itself as the leader, as 2.15 does; only a cluster has a name.
+        self.is_cluster = bool(found[0].cluster and found[0].cluster.name)
         return found
 
     async def _open(self, session: NatsSession, positions: Positions, following: Following) -> NatsReader:

@@ -253,23 +253,28 @@ class Program:
         if handle.groups.putting.group_id:
             raise MqiError(MQRC_INCOMPLETE_GROUP, f"a group on {handle.name} has no last message", MQCC_WARNING)
 
-    def disconnect(self, unit_of_work: Begin, commit: bool) -> list[str]:
+    def disconnect(self, unit_of_work: Begin, commit: bool) -> tuple[bool, list[str]]:
         """MQDISC, or the end of a broken connection: what is uncommitted is committed or backed out.
 
-        Returns the queues that have more messages. Raises StoreError.
+        Returns whether it is done, and the queues that have more messages. Raises StoreError; then call it again.
         """
-        queues: list[str] = []
-        if self.transactions.disconnect() or self.transactions.in_syncpoint or self._defers or self.subscriber.defers:
-            with unit_of_work() as unit:
-                if commit:
-                    queues += self.commit(unit)
-                queues += self._came(unit.uncommitted.end(self._connected.owner(unit)))
+        is_done, queues, since = True, list[str](), self.transactions.since
+        self._defers |= self.transactions.disconnect()
+        if self.transactions.in_syncpoint or self._defers or self.subscriber.defers:
+            try:
+                with unit_of_work() as unit:
+                    if commit:
+                        is_done, queues = self.end_unit(unit, commit)
+                    queues += self._came(unit.uncommitted.end(self._connected.owner(unit)))
+            except Exception:
+                self.transactions.stay(since)
+                raise
         self.subscriber.abandon()
         for number in self._handles:
             with suppress(MqiError):  # a warning
                 self._forget(number)
         self._connected.connection.disconnect()
-        return queues
+        return is_done, queues
 
     # Messages
 
@@ -367,8 +372,8 @@ class Program:
             self._defers = True
             unit.uncommitted.defer(row[QUEUE], seq, self._connected.owner(unit))
         elif options & MQPMO_SYNCPOINT:
-            self.transactions.worked()
             unit.uncommitted.put(row[QUEUE], seq, self.transactions.owner(unit))
+            self.transactions.worked()
         if mqmd.report & MQRO_COA and not (handle.qmgr or delay_ms or deferred):
             confirmed = confirm_arrival(unit, seq, self._connected.clock())
             self._connected.sent(unit, confirmed, self.transactions.owner(unit) if options & MQPMO_SYNCPOINT else None)
@@ -444,24 +449,19 @@ class Program:
         value, came = call(self.transactions, unit, xid, flags)
         return value, self._came(came)
 
-    def commit(self, unit: EmbeddedUnitOfWork) -> list[str]:
-        """MQCMIT; returns the queues that have more messages. Raises StoreError."""
-        return self._ended(unit, commit=True)
+    def end_unit(self, unit: EmbeddedUnitOfWork, commit: bool) -> tuple[bool, list[str]]:
+        """MQCMIT, or MQBACK: whether it is done, and the queues that have more messages. Raises MqiError, StoreError.
 
-    def backout(self, unit: EmbeddedUnitOfWork) -> list[str]:
-        """MQBACK; returns the queues to which messages came back. Raises StoreError."""
-        return self._ended(unit, commit=False)
-
-    def _ended(self, unit: EmbeddedUnitOfWork, commit: bool) -> list[str]:
+        A unit of work that cannot be committed is backed out. One that *unit* does not keep goes on: ``stay``.
+        """
         if self.transactions.current is not None:
             raise MqiError(MQRC_ENVIRONMENT_ERROR, "the unit of work is a global transaction's")
         if not self.transactions.in_syncpoint:
-            return []
-        owner = self.transactions.owner(unit)
-        self.transactions.leave()
+            return True, []
+        is_done, came = self.transactions.leave(unit, commit)
         for number in self._handles:
-            self._handles[number].groups.ended(commit)
-        return self._came(unit.uncommitted.commit(owner) if commit else unit.uncommitted.backout(owner))
+            self._handles[number].groups.ended(commit and is_done)
+        return is_done, self._came(came)
 
     def _came(self, came: Came) -> list[str]:
         self._connected.open_queues.came(came)

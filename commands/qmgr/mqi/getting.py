@@ -23,9 +23,9 @@ from commands.qmgr.mqi.refusals import MqiError, check_get
 from commands.qmgr.mqi.transactions import Transactions
 from commands.qmgr.reports import COD
 from commands.qmgr.sending import report
-from commands.qmgr.store.messages import BODY, MD, RANK, SEQ, MessageRow, message_of
+from commands.qmgr.store.messages import BEFORE_ALL, BODY, MD, RANK, SEQ, MessageRow, message_of
 from commands.qmgr.store.queue_manager import QueueManagerStore
-from commands.qmgr.store.uncommitted import BEFORE_ALL, Match, Search
+from commands.qmgr.store.uncommitted import Match, Search
 from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
 from rfh2.chain import ccsid_behind, decode_chain
 from rfh2.constants import MQENC_NATIVE, MQFMT_RF_HEADER_2, MQPER_PERSISTENT

@@ -8,8 +8,8 @@ from typing import Final
 from commands.qmgr.mqi.groups import Member, Place, is_complete
 from commands.qmgr.mqi.handles import Handle
 from commands.qmgr.store.database import Database
-from commands.qmgr.store.messages import MD, MessageRow
-from commands.qmgr.store.uncommitted import BEFORE_ALL, Match, descriptors_of_group
+from commands.qmgr.store.messages import BEFORE_ALL, MD, MessageRow
+from commands.qmgr.store.uncommitted import Match, descriptors_of_group
 from rfh2.mqi_constants import (
     MQGMO_ALL_MSGS_AVAILABLE,
     MQGMO_ANY_BROWSE,

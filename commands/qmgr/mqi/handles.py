@@ -18,7 +18,8 @@ from commands.qmgr.mqi.refusals import MqiError
 from commands.qmgr.mqi.subscription_requests import SubscriptionAnswer
 from commands.qmgr.store.connection import OpenQueue, ProgramConnection
 from commands.qmgr.store.dynamic_queues import Close
-from commands.qmgr.store.uncommitted import BEFORE_ALL, Came, Search
+from commands.qmgr.store.messages import BEFORE_ALL
+from commands.qmgr.store.uncommitted import Came, Search
 from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
 from rfh2.mqi_constants import (
     MQCC_FAILED,
@@ -100,10 +101,14 @@ class BranchState(Enum):
 
 @dataclass(slots=True)
 class Branch:
-    """A branch of a global transaction, not prepared. owner: of its messages. failed: it can only be backed out."""
+    """A branch of a global transaction, not prepared. owner: of its messages. failed: it can only be backed out.
+
+    losses: of the database, when it began.
+    """
 
     program: int
     owner: str
+    losses: int
     state: BranchState = BranchState.ACTIVE
     failed: bool = False
 

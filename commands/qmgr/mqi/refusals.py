@@ -238,4 +238,4 @@ def _exclude(options: int, groups: tuple[int, ...]) -> None:
     for group in groups:
         given = options & group
         if given & (given - 1):
-            raise MqiError(MQRC_OPTIONS_ERROR, f"options {given:#x} exclude each other")
+            raise MqiError(MQRC_OPTIONS_ERROR, f"options {given:#x} cannot be used together")

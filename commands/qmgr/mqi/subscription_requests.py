@@ -124,11 +124,11 @@ class SubscriptionDescriptor(BaseModel):
             raise MqiError(MQRC_OPTIONS_ERROR, "one of MQSO_CREATE, MQSO_ALTER and MQSO_RESUME must be set")
         for one, other in _ONE_OF:
             if self.has(one) and self.has(other):
-                raise MqiError(MQRC_OPTIONS_ERROR, f"options {one:#x} and {other:#x} exclude each other")
+                raise MqiError(MQRC_OPTIONS_ERROR, f"options {one:#x} and {other:#x} cannot be used together")
         if self.has(MQSO_GROUP_SUB) and not self.has(MQSO_SET_CORREL_ID):
             raise MqiError(MQRC_OPTIONS_ERROR, "MQSO_GROUP_SUB needs MQSO_SET_CORREL_ID")
         if self.has(MQSO_NEW_PUBLICATIONS_ONLY) and not self.has(MQSO_CREATE):
-            raise MqiError(MQRC_OPTIONS_ERROR, "MQSO_NEW_PUBLICATIONS_ONLY goes with MQSO_CREATE alone")
+            raise MqiError(MQRC_OPTIONS_ERROR, "MQSO_NEW_PUBLICATIONS_ONLY needs MQSO_CREATE")
 
 
 class SubscriptionRequest(BaseModel):

@@ -261,7 +261,7 @@ class Subscriber:
         subscription = self._subscription(number)
         keeps, removes = options & MQCO_KEEP_SUB, options & MQCO_REMOVE_SUB
         if keeps and removes:
-            raise MqiError(MQRC_OPTIONS_ERROR, "MQCO_KEEP_SUB and MQCO_REMOVE_SUB exclude each other")
+            raise MqiError(MQRC_OPTIONS_ERROR, "MQCO_KEEP_SUB and MQCO_REMOVE_SUB cannot be used together")
         if keeps and not subscription.durable:
             raise MqiError(MQRC_OPTION_NOT_VALID_FOR_TYPE, "a non-durable subscription cannot be kept")
         use = self._connected.open_queues.subscriptions.get(subscription.name)

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Final
 
 from commands.qmgr.mqi.handles import Branch, BranchState, ConnectedProgram
+from commands.qmgr.mqi.refusals import MqiError
 from commands.qmgr.store.uncommitted import Came
 from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
 from rfh2.channel.xa import (
@@ -32,8 +33,17 @@ from rfh2.channel.xa import (
     XAER_OUTSIDE,
     XAER_PROTO,
 )
+from rfh2.mqi_constants import MQCC_FAILED, MQRC_BACKED_OUT
 
 _BEFORE: Final = {TMJOIN: BranchState.ENDED, TMRESUME: BranchState.SUSPENDED}
+
+
+class BackedOutError(MqiError):
+    """A part of the unit of work may be lost, so it is backed out."""
+
+    def __init__(self, comp_code: int = MQCC_FAILED) -> None:
+        why = "the connection to the database was lost, so the unit of work is backed out; do all of it again"
+        super().__init__(MQRC_BACKED_OUT, why, comp_code)
 
 
 class Transactions:
@@ -49,23 +59,42 @@ class Transactions:
         self.current: bytes | None = None
         self.in_syncpoint = False
         self.since: datetime | None = None
+        self._own, self._losses = "", 0  # the owner of its own unit of work, and the losses when that began
         self._numbers = 0
         self._scan: list[bytes] = []
 
     def owner(self, unit: EmbeddedUnitOfWork) -> str:
-        """The owner of what is put and got now: 0 behind the program's is its own unit of work."""
-        if self.current is None:
-            return f"{self._connected.owner(unit)} 0"
-        return self._branches[self.current].owner
+        """The owner of what is put and got now: 0 behind the program's is its own unit of work.
+
+        Raises MqiError 2003 where a part of that may be lost.
+        """
+        if self.current is not None:
+            return self._branches[self.current].owner
+        if not self.in_syncpoint:
+            self._own, self._losses = f"{self._connected.owner(unit)} 0", unit.database.losses
+        elif self._losses != unit.database.losses:
+            raise BackedOutError
+        return self._own
 
     def worked(self) -> None:
         """Something was put or got in syncpoint."""
         if self.since is None:
             self.in_syncpoint, self.since = self.current is None, self._connected.clock()
 
-    def leave(self) -> None:
-        """The program's own unit of work has ended."""
+    def leave(self, unit: EmbeddedUnitOfWork, commit: bool) -> tuple[bool, Came]:
+        """The program's own unit of work ends: whether as it is to, and the queues that have more messages.
+
+        What is put and got in syncpoint is not on the disk before the commit. So where the connection to the database
+        was lost meanwhile, the unit of work is backed out: the server may have crashed, and have lost a part of it.
+        """
+        is_whole = self._losses == unit.database.losses
+        end = unit.uncommitted.commit if commit and is_whole else unit.uncommitted.backout
         self.in_syncpoint, self.since = False, None
+        return is_whole or not commit, end(self._own)
+
+    def stay(self, since: datetime | None) -> None:
+        """The database could not end the unit of work, which goes on."""
+        self.in_syncpoint, self.since = since is not None and self.current is None, since
 
     def start(self, unit: EmbeddedUnitOfWork, xid: bytes, flags: int) -> tuple[int, Came]:
         """xa_start."""
@@ -81,7 +110,8 @@ class Transactions:
             if branch is not None or unit.prepared.number(xid) is not None:
                 return XAER_DUPID
             self._numbers += 1
-            branch = Branch(self._connected.number, f"{self._connected.owner(unit)} {self._numbers}")
+            owner = f"{self._connected.owner(unit)} {self._numbers}"
+            branch = Branch(self._connected.number, owner, unit.database.losses)
             self._branches[xid] = branch
         elif flags not in _BEFORE:
             return XAER_INVAL
@@ -155,12 +185,12 @@ class Transactions:
     def _unless_failed(
         self, unit: EmbeddedUnitOfWork, xid: bytes, end: Callable[[str], tuple[int, Came]]
     ) -> tuple[int, Came]:
-        """*end* a branch that is not prepared, by its owner; one that has failed is backed out."""
+        """*end* a branch that is not prepared, by its owner; one that has failed, or may be lost, is backed out."""
         refused = self._refused(unit, xid)
         if refused:
             return refused, {}
         branch = self._branches.pop(xid)
-        if branch.failed:
+        if branch.failed or branch.losses != unit.database.losses:
             return XA_RBROLLBACK, unit.uncommitted.backout(branch.owner)
         return end(branch.owner)
 

@@ -215,7 +215,7 @@ def _read(described: Mqmd, body: bytes, receiver: str, words: Container[Word] = 
     values = _values(header)
     try:
         if Word(_one(values, "Word")) not in words:
-            raise ValueError("that is not returned")
+            raise ValueError("such a message does not come back")
         return _sent(values, _fingerprints(header), body[header.length :], receiver)
     except (KeyError, ValueError, OverflowError) as error:
         why = f"it is not a message of a neighbour: {error!r}"

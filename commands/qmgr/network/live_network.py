@@ -116,7 +116,7 @@ class LiveNetwork:
         link = Link(sent.sender, sent.cluster)
         if link not in self._neighbours and not self._records().has_sent(sent.sender):
             # An answer would make a transmission queue of whatever name a program writes there.
-            why = f"it says that queue manager {sent.sender} sent it, and no carrier has brought anything of that one"
+            why = f"it says that queue manager {sent.sender} sent it, but nothing has come from there before"
             return FromNeighbour(self._broker.set_aside(arrival, MQRC_UNKNOWN_REMOTE_Q_MGR, why))
         if isinstance(sent, Relationship):
             return self._membership(sent, arrival.now) if sent.cluster else self._relationship(sent, arrival.now)
@@ -273,7 +273,7 @@ class LiveNetwork:
         """
         if sent.sender not in self._strangers:
             self._strangers.add(sent.sender)
-            text = "queue manager %s, which is not a neighbour of %s, sent messages: it gets them back"
+            text = "queue manager %s, which is not a neighbour of %s, sent messages, which go back to it"
             _log.warning(text, sent.sender, self._name)
         return _done((), [flow_messages.returned(self._name, arrival, sent)])
 

@@ -45,6 +45,8 @@ class ProgramConnection:
     def __init__(self, store: _Store) -> None:
         self._store = store
         self._number: int | None = None  # of the connection, once it holds anything
+        self._given_in: EmbeddedUnitOfWork | None = None  # the unit of work that gave it, if that may have failed
+        self._losses = 0  # of the database, when the number was there
         self._open: dict[int, OpenQueue] = {}
         self._handles = 0
 
@@ -60,14 +62,13 @@ class ProgramConnection:
             with self._store.unit_of_work() as unit:
                 model = unit.dynamic.model(queue)
                 if model is not None:
-                    number = self._locked(unit.dynamic.connect()) if held is None else held
-                    name = unit.dynamic.make(model, dynamic_name, number, owner).name
+                    name = unit.dynamic.make(model, dynamic_name, self.number(unit), owner).name
                 elif unit.find_queue(queue) is None:
                     raise UnknownQueueError(queue)
                 else:
                     name = queue
         except BaseException:
-            if held is None:
+            if self._number != held:
                 self._let_go()  # the number was backed out, and may now belong to another connection
             raise
         self._handles += 1
@@ -98,8 +99,20 @@ class ProgramConnection:
         return gone
 
     def number(self, unit: EmbeddedUnitOfWork) -> int:
-        """The connection's own number, the owner of its messages in ``uncommitted``; see that *unit* commits."""
-        return self._locked(unit.dynamic.connect()) if self._number is None else self._number
+        """The connection's own number, the owner of its messages in ``uncommitted``.
+
+        Another one than before, where the unit of work that gave it failed, or the database has lost it in a crash.
+        """
+        losses = self._store.database.losses
+        if self._number is not None and (self._given_in not in (None, unit) or self._losses != losses):
+            if unit.dynamic.is_connected(self._number) and self._store.database.has_lock(self._number):
+                self._given_in, self._losses = None, losses
+            else:
+                self._let_go()
+        if self._number is None:
+            self._given_in, self._losses = unit, losses
+            return self._locked(unit.dynamic.connect())
+        return self._number
 
     def disconnect(self) -> None:
         """End the connection (MQDISC): its temporary dynamic queues go, others stay. Again is no error."""

@@ -108,7 +108,7 @@ class Counters:
 
     def write(self) -> None:
         """Add it all to the tables, just before the commit. Raises ``FAILURES``."""
-        many = self._connection.executemany
+        many = self.database.write
         for counts in self.added:
             if counts.published:
                 last = counts.published_at

@@ -88,7 +88,8 @@ class Database(Protocol):
 
     path: what the errors call it. directory: for what of the queue manager is this machine's alone. failure: the last
     one since a write transaction began; where the database has ended that by itself, the reason. epoch: of the command
-    processor whose connection it is; None for all other programs.
+    processor whose connection it is; None for all other programs. losses: how often the connection was lost and made
+    again; what was committed before, and need not last, may be undone then.
     """
 
     path: str
@@ -96,6 +97,7 @@ class Database(Protocol):
     patience_s: float
     epoch: int | None
     failure: StoreError | None
+    losses: int
 
     @property
     def connection(self) -> Connection: ...
@@ -129,8 +131,15 @@ class Database(Protocol):
     def one_moment(self) -> AbstractContextManager[None]:
         """A block in which all reads show one moment; it blocks nobody. No transaction is open."""
 
-    def write(self, many: str, one: str, rows: Sequence[Sequence[Any]]) -> None:
-        """Write *rows* with the statement *one*; or as far as possible with *many*, which takes ``MANY`` rows."""
+    def read_each(self, statement: str, values: Sequence[Sequence[Any]]) -> list[list[Any]]:
+        """The rows that *statement* gives for each of *values*."""
+
+    def write(self, one: str, rows: Sequence[Sequence[Any]], many: str = "") -> None:
+        """Write *rows* with the statement *one*; or as far as possible with *many*, which takes ``MANY`` rows.
+
+        Where that would be to wait, the rows go with the next statement, and so does a failure: for the transaction
+        that is open, which then is over.
+        """
 
     def versions(self) -> tuple[int, int]:
         """The version of the state, and that of the definitions in it. Raises StoreDamagedError."""
@@ -189,6 +198,9 @@ class Database(Protocol):
 
     def unlock(self, number: int) -> None:
         """Release it; it is no error if nobody has it."""
+
+    def has_lock(self, number: int) -> bool:
+        """Whether this connection has lock *number*."""
 
     def is_locked(self, number: int) -> bool:
         """Whether any process has it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from commands.broker.objects import (
@@ -36,11 +36,18 @@ _MADE_HERE: Final = re.compile(r".*[0-9A-F]{8}([0-9A-F]{8})", re.DOTALL)
 
 def look_up(database: Database, name: str) -> Queue | None:
     """The definition of the local or alias queue *name*. Raises StoreDamagedError."""
+    return look_up_each(database, (name,))[0]
+
+
+def look_up_each(database: Database, names: Sequence[str]) -> list[Queue | None]:
+    """The same of each of *names*."""
     statement = "SELECT kind, state FROM definitions WHERE kind IN ('qlocal', 'qalias') AND name = ?"
-    row = database.connection.execute(statement, (name,)).fetchone()
-    with readable(database.path, f"definition of queue {name}"):
-        found = None if row is None else definition_of(*row)
-    return found if isinstance(found, LocalQueue | AliasQueue) else None
+    queues: list[Queue | None] = []
+    for name, rows in zip(names, database.read_each(statement, [(name,) for name in names]), strict=True):
+        with readable(database.path, f"definition of queue {name}"):
+            found = definition_of(*rows[0]) if rows else None
+        queues.append(found if isinstance(found, LocalQueue | AliasQueue) else None)
+    return queues
 
 
 def look_up_namelist(database: Database, name: str) -> Namelist | None:
@@ -138,6 +145,16 @@ class QueueDefinitions:
     def find(self, name: str) -> LocalQueue | None:
         """The local queue of that name or behind that alias."""
         return resolved(self.look_up(name), self.look_up)
+
+    def find_each(self, names: Sequence[str]) -> list[LocalQueue]:
+        """Those of *names* that there are."""
+        unknown = [name for name in names if name not in self.queues]
+        looked_up = dict(zip(unknown, look_up_each(self._database, unknown), strict=True))
+        for queue in looked_up.values():
+            if queue is not None:
+                self._keep(queue)
+        found = [resolved(self.queues.get(name), self.look_up) for name in names]
+        return [queue for queue in found if queue is not None]
 
     def known(self, name: str) -> LocalQueue:
         """The same. Raises UnknownQueueError where there is none."""

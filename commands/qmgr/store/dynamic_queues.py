@@ -40,6 +40,7 @@ _INSERT: Final = "INSERT INTO dynamic_queues (number, name, connection) VALUES (
 _OF_CONNECTION: Final = "SELECT name FROM dynamic_queues WHERE connection = ?"
 _ADOPT: Final = """UPDATE dynamic_queues
     SET connection = (SELECT number FROM connections WHERE number = ?) WHERE name = ?"""
+_IS_CONNECTED: Final = "SELECT 1 FROM connections WHERE number = ?"
 _IS_ADOPTED: Final = "SELECT 1 FROM dynamic_queues WHERE name = ? AND connection IS NOT NULL"
 _END_SUBSCRIPTIONS: Final = (
     """INSERT INTO ended_subscriptions SELECT sub_id FROM temporary_subscriptions WHERE queue = ?
@@ -131,6 +132,11 @@ class DynamicQueues:
         """The number of a new connection, never given twice."""
         self._pending.settle()
         return reading.numbered(self._database, "connections", "INSERT INTO connections (number) VALUES (?)")
+
+    def is_connected(self, number: int) -> bool:
+        """Whether a connection of that number has begun and not ended."""
+        self._pending.settle()
+        return self._connection.execute(_IS_CONNECTED, (number,)).fetchone() is not None
 
     def disconnect(self, number: int) -> int:
         """End a connection: its temporary queues go; returns how many."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
+from operator import itemgetter
 from typing import Final
 
 from commands.broker.descriptor import HIGHEST_PRIORITY, arrive, default_descriptor, reports_expiration
@@ -19,10 +20,14 @@ from commands.headers.put_to_topic import publish_command
 from commands.qmgr.store.counters import Counters
 from commands.qmgr.store.definitions import QueueDefinitions
 from commands.qmgr.store.messages import (
+    BEFORE_ALL,
     BODY,
     BODY_OF_MESSAGE,
-    FIRST_SHORT_MESSAGES,
+    NEXT_SHORT_MESSAGES,
+    QUEUE,
+    RANK,
     SEQ,
+    TIME,
     MessageRow,
     browse_queue,
     check,
@@ -45,24 +50,27 @@ from rfh2.mqi_constants import (
 from rfh2.mqmd import Mqmd
 
 _COUNT_BACKOUT: Final = "UPDATE messages SET backout_count = backout_count + 1 WHERE seq = ?"
-_AHEAD: Final = 128
+_AHEAD: Final = 256
+_QUEUE_OF: Final = itemgetter(QUEUE)
 
 
 class ReadAhead:
     """The first messages of queues, in queue order: priority descending, then arrival; until a unit of work ends.
 
     No other process gets or puts while that is open. The first look at a queue reads one message, for a caller that
-    needs no more. Each further look reads eight times as many, so that a deep queue needs one statement for many
-    messages, and a caller that needs some does not read many. Long bodies are read only when their message is taken. A
-    put to the queue may have to come before all of these: then they are read again.
+    needs no more. Each further look reads sixteen times as many behind these, so that a deep queue needs one statement
+    for many messages, and a caller that needs some does not read many; what was taken need not be written before that.
+    Long bodies are read only when their message is taken. A put to the queue may have to come before all of these: then
+    they are read again.
     """
 
-    __slots__ = ("_database", "_limits", "_pending", "_whole", "rows")
+    __slots__ = ("_database", "_looked", "_pending", "_whole", "rows")
 
     def __init__(self, pending: WriteBuffer) -> None:
         self._database, self._pending = pending.database, pending
         self.rows: dict[str, list[MessageRow]] = {}  # by queue; the last one is its first
-        self._limits: dict[str, int] = {}  # how many messages the last look at a queue was for
+        # How many messages the last look at a queue was for, and the place of the last one that it found.
+        self._looked: dict[str, tuple[int, tuple[int, int]]] = {}
         self._whole: set[str] = set()  # queues with nothing behind what is in rows
 
     def first(self, queue: str) -> int | None:
@@ -72,8 +80,21 @@ class ReadAhead:
             return ahead[-1][SEQ]
         if queue in self._whole:
             return None
-        ahead = self._look(queue, 1 if ahead is None else min(8 * self._limits[queue], _AHEAD))
+        if ahead is None:
+            self.look_at_each((queue,))
+        else:
+            self._pending.settle_if_many_taken()
+            limit, after = self._looked[queue]
+            self._look((queue,), min(16 * limit, _AHEAD), after)
+        ahead = self.rows[queue]
         return ahead[-1][SEQ] if ahead else None
+
+    def look_at_each(self, queues: Sequence[str]) -> None:
+        """Have the first message of each, where it is not known."""
+        unknown = [queue for queue in queues if queue not in self.rows]
+        if unknown:
+            self._pending.settle_messages()
+            self._look(unknown, 1, BEFORE_ALL)
 
     def first_of(self, queues: Sequence[str]) -> str | None:
         """Of these local queues the one whose first message came before those of the others; None where all are empty.
@@ -125,16 +146,16 @@ class ReadAhead:
         self.rows.clear()
         self._whole.clear()
 
-    def _look(self, queue: str, limit: int) -> list[MessageRow]:
-        self._pending.settle_messages()
-        rows: list[MessageRow] = self._database.connection.execute(FIRST_SHORT_MESSAGES, (queue, limit)).fetchall()
-        for row in rows:
-            check(self._database, row)
-        rows.reverse()
-        self.rows[queue], self._limits[queue] = rows, limit
-        if len(rows) < limit:
-            self._whole.add(queue)
-        return rows
+    def _look(self, queues: Sequence[str], limit: int, after: tuple[int, int]) -> None:
+        values = [(queue, *after, limit) for queue in queues]
+        for queue, rows in zip(queues, self._database.read_each(NEXT_SHORT_MESSAGES, values), strict=True):
+            for row in rows:
+                check(self._database, row)
+            last = (rows[-1][RANK], rows[-1][SEQ]) if rows else after
+            rows.reverse()
+            self.rows[queue], self._looked[queue] = rows, (limit, last)
+            if len(rows) < limit:
+                self._whole.add(queue)
 
 
 class MessageTable:
@@ -216,9 +237,9 @@ class MessageTable:
         """As in ``Queues``."""
         asked, changes, names = self._asked
         if asked is not queues or changes != self._definitions.changes:
-            found = [self._definitions.find(each) for each in queues]
-            names = [queue.name for queue in found if queue is not None and queue.get_enabled]
+            names = [queue.name for queue in self._definitions.find_each(queues) if queue.get_enabled]
             self._asked = queues, self._definitions.changes, names
+            self._read_ahead.look_at_each(names)
         return self._taken_first(names)
 
     def _taken_first(self, names: Sequence[str]) -> StoredMessage | None:
@@ -297,17 +318,16 @@ class MessageTable:
         body = resolved_body(body, descriptor)
         # FIFO: as if each message had the priority that is the default when it comes; its descriptor keeps its own.
         rank = HIGHEST_PRIORITY - (local.def_priority if local.in_order_of == "FIFO" else arrived.priority)
-        self._add((seq, name, rank, time_us, arrived.user, arrived.persistent, end_us, descriptor, body, 0))
+        self._add([(seq, name, rank, time_us, arrived.user, arrived.persistent, end_us, descriptor, body, 0)])
         return seq
 
     def put_alike(self, puts: Sequence[Outgoing], first: int, time: datetime) -> int:
         """As in ``PutsAlike``."""
-        known, add = self._definitions.queues, self._add
+        known = self._definitions.queues
         time_us = self._time_us(time)
         seq = self._next()
-        count = len(puts)
-        for n in range(first, count):
-            put = puts[n]
+        rows: list[MessageRow] = []
+        for put in puts[first:] if first else puts:
             columns, local, body = put.accepted, known.get(put.queue), put.body
             if (
                 columns is None
@@ -317,26 +337,29 @@ class MessageTable:
                 or local.max_depth < UNLIMITED_DEPTH
                 or local.in_order_of == "FIFO"
             ):
-                return n
+                break
             rank, persistent, user, lifetime_us = columns
             if persistent and local.definition_type == TEMPORARY:
-                return n
+                break
             end_us = None if lifetime_us is None else min(time_us + lifetime_us, LAST_US)
-            add((seq, local.name, rank, time_us, user, persistent, end_us, put.md, body, 0))
+            rows.append((seq, local.name, rank, time_us, user, persistent, end_us, put.md, body, 0))
             seq += 1
-        return count
+        if rows:
+            self._add(rows)
+        return first + len(rows)
 
-    def _add(self, row: MessageRow) -> None:
-        seq, name, _, time_us, _, _, _, _, _, _ = row
-        self._pending.put(row)
-        self.last = seq
-        counters = self._counters
-        counters.put.append(name)
-        counters.put_us.append(time_us)
-        if name in self._read_ahead.rows:
-            self._read_ahead.changed(name)
-        if name in self._depths:
-            self._depths[name] += 1
+    def _add(self, rows: Sequence[MessageRow]) -> None:
+        """Put *rows*, which have one time."""
+        self._pending.put(rows)
+        self.last = rows[-1][SEQ]
+        names, counters, known, depths = [*map(_QUEUE_OF, rows)], self._counters, self._read_ahead.rows, self._depths
+        counters.put += names
+        counters.put_us += [rows[0][TIME]] * len(rows)
+        for name in names:
+            if name in known:
+                self._read_ahead.changed(name)
+            if name in depths:
+                depths[name] += 1
 
     def keep(
         self,
@@ -351,7 +374,7 @@ class MessageTable:
     ) -> None:
         """Put a message as it is where no program can get it, after those that are there."""
         self.last = seq = self._next()
-        self._pending.put((seq, channel, 0, self._time_us(time), user, persistent, expires_at_us, md, body, 0))
+        self._pending.put([(seq, channel, 0, self._time_us(time), user, persistent, expires_at_us, md, body, 0)])
 
     def browse(self, queue: str) -> Iterator[StoredMessage]:
         """As in ``Queues``."""
@@ -393,7 +416,7 @@ class MessageTable:
 
     def count_backouts(self, seqs: Sequence[int]) -> None:
         """Note that the gets of these messages, which are on their queues again, were backed out."""
-        self._connection.executemany(_COUNT_BACKOUT, [(seq,) for seq in seqs])
+        self._database.write(_COUNT_BACKOUT, [(seq,) for seq in seqs])
 
     def _depth(self, name: str) -> int:
         self._pending.settle()

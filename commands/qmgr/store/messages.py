@@ -65,10 +65,13 @@ DELETE_MESSAGES: Final = f"DELETE FROM messages WHERE seq IN ({', '.join('?' * M
 MESSAGE_ON_QUEUE: Final = f"SELECT {ALL_COLUMNS} FROM messages WHERE seq = ? AND queue = ?"
 FIRST_MESSAGES: Final = f"SELECT {ALL_COLUMNS} FROM messages WHERE queue = ? ORDER BY rank, seq LIMIT ?"
 _SHORT_BODY: Final = f"CASE WHEN length(body) <= {SHORT_BYTES} THEN body END"
-FIRST_SHORT_MESSAGES: Final = (
-    f"SELECT {_columns(body=_SHORT_BODY)} FROM messages WHERE queue = ? ORDER BY rank, seq LIMIT ?"
+NEXT_SHORT_MESSAGES: Final = (
+    f"SELECT {_columns(body=_SHORT_BODY)} FROM messages WHERE queue = ? AND (rank, seq) > (?, ?)"
+    " ORDER BY rank, seq LIMIT ?"
 )
-"""The same, without long bodies."""
+"""Those behind a place, without long bodies."""
+BEFORE_ALL: Final = (-1, -1)
+"""The place before the first message of any queue: rank, seq."""
 BODY_OF_MESSAGE: Final = "SELECT body FROM messages WHERE seq = ?"
 # By number, which the index has, so that a deep queue's rows are not read.
 OLDEST_MESSAGE: Final = "SELECT time FROM messages WHERE seq = (SELECT min(seq) FROM messages WHERE queue = ?)"
@@ -120,7 +123,7 @@ def message_of(database: Database, row: MessageRow, now_us: int) -> StoredMessag
 def browse_queue(database: Database, queue: str, now_us: int) -> Iterator[StoredMessage]:
     """The messages of a local queue that have not expired at *now_us*, in queue order. Raises StoreError."""
     execute = database.connection.execute
-    after = (-1, -1)
+    after = BEFORE_ALL
     try:
         while keys := execute(_KEYS, (queue, *after, _PAGE)).fetchall():
             for _rank, seq in keys:

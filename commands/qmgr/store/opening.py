@@ -111,6 +111,7 @@ def connect(home: Home, name: str, durability: Durability, patience_s: float, *,
         try:
             make_directory(directory)
             touch(path)
+            directory_to_disk(directory)
         except OSError as error:
             raise StoreError(f"{directory}: cannot be made: {system_words(error)}") from error
     else:
@@ -242,7 +243,9 @@ def _finished(database: Database) -> int:
     """The version of the tables of a database that is ready to be used."""
     version = database.version()
     if version == 0:
-        raise StoreDamagedError(database.path, "was never finished; run qpubsub create again")
+        raise StoreDamagedError(
+            database.path, "was never finished; run qpubsub create again. If it was in use, restore a backup"
+        )
     return version
 
 

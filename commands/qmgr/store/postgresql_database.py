@@ -15,21 +15,18 @@ commit, the new connection asks for the number that the unit of work wrote: so i
 
 from __future__ import annotations
 
-import logging
-import os
-import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
 
-from commands.config.home import PostgresqlHome, process_here
+from commands.config.home import PostgresqlHome
 from commands.disk.errors import (
     QueueManagerInUseError,
     QueueManagerNotFoundError,
+    ServerAwayError,
     StoreBusyError,
     StoreDamagedError,
     StoreFullError,
@@ -37,7 +34,7 @@ from commands.disk.errors import (
 )
 from commands.disk.lock import PROCESSOR_LOCK, HolderLock, is_held
 from commands.disk.permissions import make_directory
-from commands.qmgr.store.database import PROCESSOR, Cursor, Durability, EngineError, Values
+from commands.qmgr.store.database import PROCESSOR, Durability, EngineError
 from commands.qmgr.store.postgresql_schema import FIRST_VERSION, NUMBERED, script
 from rfh2.distribution import how_to_install
 from rfh2.errors import StoreError, system_words
@@ -45,39 +42,34 @@ from rfh2.errors import StoreError, system_words
 try:
     import psycopg
     from psycopg import pq, sql
-    from psycopg.types.numeric import Int8BinaryDumper
-    from psycopg.types.string import BytesBinaryDumper, StrBinaryDumper
+
+    from commands.qmgr.store.postgresql_session import (
+        REFUSALS,
+        PostgresqlConnection,
+        failure,
+        session_with,
+        unreachable,
+    )
 except ImportError as missing:
     raise StoreError(f"a home in PostgreSQL needs the package psycopg: {how_to_install('postgresql')}") from missing
 
-# What the driver cannot undo on a connection that is lost is in the error that follows.
-logging.getLogger("psycopg").addHandler(logging.NullHandler())
-
-OLDEST_SERVER: Final = 14
 _PREFIX: Final = "qmgr_"
-_STATEMENTS: Final = 512
-_CONNECT_S: Final = 10
-# How long the server waits for a program that has a unit of work open and does nothing, such as one that is stopped.
-_IDLE_S: Final = 60
+_MANY_UNITS: Final = 10**15
 _NAP_S: Final = 0.05
 _LOCK_CLASS: Final = int.from_bytes(b"qpsb", "big")
 
-# What is said otherwise. SQLite's LIKE takes small and capital letters of ASCII as alike.
-_INSTEAD: Final = {"ON CONFLICT (topic)": "ON CONFLICT (digest(topic))", " LIKE ": " ILIKE "}
-_PLACES: Final = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"|::|\?(\d*)|:([a-z_]+)|ON CONFLICT \(topic\)| LIKE ")
-# From this many rows on COPY is quicker than a statement for each.
-_FEW: Final = 5
-_PLAIN_INSERT: Final = re.compile(r"INSERT INTO (\w+ \([^)]*\)) VALUES \([?, ]*\)")
 _STATE: Final = ("version", "definitions", "epoch", "unit", "waiting", *NUMBERED)
 _BEGIN: Final = f"BEGIN; SELECT {', '.join(_STATE)} FROM state FOR UPDATE"
-_WRITE_STATE: Final = f"UPDATE state SET unit = ?, waiting = 0, {', '.join(f'{name} = ?' for name in NUMBERED)}"
+_WRITE_STATE: Final = f"""WITH written AS (UPDATE state
+    SET unit = ?1, waiting = 0, {", ".join(f"{name} = ?{n}" for n, name in enumerate(NUMBERED, 3))})
+    INSERT INTO writers (name, unit) VALUES (?2, ?1) ON CONFLICT (name) DO UPDATE SET unit = excluded.unit"""
 _WAIT: Final = """UPDATE state SET waiting = 1
     WHERE ctid = ANY (ARRAY(SELECT ctid FROM state WHERE unit = ? FOR UPDATE SKIP LOCKED))"""
 # Waits that are short are not worth a write; and one that nobody ends looks all the same.
 _LISTENS_FROM_S: Final = 0.005
 _LOOKS_EACH_S: Final = 1.0
-_WRITE_WRITER: Final = """INSERT INTO writers (name, unit) VALUES (?, ?)
-    ON CONFLICT (name) DO UPDATE SET unit = excluded.unit"""
+# How long a unit of work may go on before it learns that somebody waits for its end.
+_LEARNS_AFTER_S: Final = 0.05
 _AWAITED: Final = """SELECT EXISTS (SELECT 1 FROM pg_locks
     WHERE locktype = 'transactionid' AND transactionid = pg_current_xact_id()::xid AND NOT granted)"""
 _LOCK: Final = "SELECT pg_try_advisory_lock(CAST(? AS INTEGER), CAST(? AS INTEGER))"
@@ -109,79 +101,6 @@ _HOLDERS: Final = """SELECT l.objid::bigint, a.application_name
     AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())"""
 
 _LOST: Final = ("", "08", "57")
-_REFUSALS: Final = {
-    "28P01": "the password is wrong; give it in the URL, in PGPASSWORD or in ~/.pgpass",
-    "28000": "this user may not connect; look at the server's pg_hba.conf",
-    "3D000": "there is no such database; make it with createdb",
-    "42501": "this user may not do that ({}); give it CREATE on the database",
-    "53300": "the server has no connection left; raise its max_connections",
-}
-
-
-@lru_cache(_STATEMENTS)
-def _translated(statement: str) -> tuple[str, tuple[str, ...]]:
-    """*statement* with PostgreSQL's places, and the names of the values in their order; none where they have none."""
-    names: list[str] = []
-    count = 0
-
-    def place(found: re.Match[str]) -> str:
-        nonlocal count
-        if found[0] in _INSTEAD:
-            return _INSTEAD[found[0]]
-        if found[2] is not None:
-            if found[2] not in names:
-                names.append(found[2])
-            return f"${names.index(found[2]) + 1}"
-        if not found[0].startswith("?"):
-            return found[0]
-        count += 1
-        return f"${found[1] or count}"
-
-    return _PLACES.sub(place, statement), tuple(names)
-
-
-def _failure(error: psycopg.Error) -> EngineError:
-    primary = error.diag.message_primary
-    return EngineError(error.sqlstate or "", primary or (str(error).splitlines() or [""])[0])
-
-
-class _Connection:
-    """A session of psycopg's, for statements as the store has them."""
-
-    def __init__(self, session: psycopg.Connection[Any]) -> None:
-        self.session = session
-
-    @property
-    def in_transaction(self) -> bool:
-        return self.session.pgconn.transaction_status == pq.TransactionStatus.INTRANS
-
-    def execute(self, statement: str, values: Values = (), /) -> Cursor:
-        text, names = _translated(statement)
-        cursor = psycopg.RawCursor(self.session)
-        cursor.format = pq.Format.BINARY
-        given = [values[name] for name in names] if isinstance(values, Mapping) else values
-        try:
-            return cursor.execute(text, given, prepare=True)
-        except psycopg.Error as error:
-            raise _failure(error) from error
-
-    def executemany(self, statement: str, rows: Sequence[Sequence[Any]], /) -> Cursor:
-        text, _ = _translated(statement)
-        cursor = psycopg.RawCursor(self.session)
-        try:
-            cursor.executemany(text, rows)
-        except psycopg.Error as error:
-            raise _failure(error) from error
-        return cursor
-
-    def copy(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
-        """COPY *rows* into a table."""
-        try:
-            with psycopg.Cursor(self.session).copy(statement) as copying:
-                for row in rows:
-                    copying.write_row(row)
-        except psycopg.Error as error:
-            raise _failure(error) from error
 
 
 class PostgresqlDatabase:
@@ -202,6 +121,7 @@ class PostgresqlDatabase:
     ) -> None:
         self.path, self.directory = f"{home} queue manager {name}", directory
         self.failure: StoreError | None = None
+        self.losses = -1  # the first connection is none
         self.epoch: int | None = None
         self.patience_s = patience_s
         self._home, self._name, self._durability = home, name, durability
@@ -214,22 +134,27 @@ class PostgresqlDatabase:
         # How many units of work there were at the last look; from which on somebody says when there is one more.
         self._seen = self._listens_from = -1
         self._is_listening = False
+        self._asked: tuple[psycopg.RawCursor[Any], float] | None = None  # whether somebody waits; when
         self._numbers: dict[str, int] = {}
         self._numbers_before: dict[str, int] = {}
         self._idle_s: float | None = None
         self._locks: set[int] = set()  # the numbers of the session's locks
         self._here = HolderLock(directory / PROCESSOR_LOCK)  # says on this machine that the processor is here
         _own_directory(home.directory, directory)
-        self.connection = _Connection(self._connected())
+        self.connection = PostgresqlConnection(self._connected())
         if not create and not self._namespace():
             self.close()
             raise QueueManagerNotFoundError(name, str(home), names(home))
 
     def _connected(self) -> psycopg.Connection[Any]:
-        session = _session(self._home, self._name)
-        schema = sql.Identifier(self._schema)
-        session.execute(_SEARCH_PATH.format(schema))
+        session = session_with(self._home, self._name)
+        try:
+            session.execute(_SEARCH_PATH.format(sql.Identifier(self._schema)))
+        except psycopg.Error as error:
+            session.close()
+            raise unreachable(self._home, error) from error
         self._settings, self._is_listening, self._listens_from = None, False, -1
+        self.losses += 1
         return session
 
     def _namespace(self) -> int:
@@ -257,13 +182,14 @@ class PostgresqlDatabase:
             cursor = self.connection.session.execute(_BEGIN if waits else f"{_BEGIN} NOWAIT")
             cursor.nextset()
             found = cursor.fetchone()
+            self.connection.in_transaction = True
         except psycopg.Error as error:
-            failure = _failure(error)
+            refusal = failure(error)
             self.rollback()
-            raise failure from error
+            raise refusal from error
         if found is None:
             raise StoreDamagedError.unreadable(self.path, "number of the state")
-        self._row = dict(zip(_STATE, map(int, found), strict=True))
+        self._row, self._asked = dict(zip(_STATE, map(int, found), strict=True)), None
         self._numbers = {table: self._row[table] for table in NUMBERED}
         return self._row
 
@@ -278,22 +204,17 @@ class PostgresqlDatabase:
         self.connection.execute(_LOCK_NAME, (_LOCK_CLASS, self._schema))
 
     def commit(self) -> None:
-        row, execute = self._row, self.connection.execute
+        row, later = self._row, self.connection.later
         if row is None:
-            execute("COMMIT")
+            self.connection.execute("COMMIT")
             return
         unit = row["unit"] + 1
-        try:
-            execute(_WRITE_STATE, (unit, *self._numbers.values()))
-            execute(_WRITE_WRITER, (self._writer, unit))
-            if row["waiting"]:
-                execute("SELECT pg_notify(?, '')", (self._schema,))
-        except EngineError:
-            self._row = None
-            raise
+        later(_WRITE_STATE, (unit, self._writer, *self._numbers.values()))
+        if row["waiting"]:
+            later("SELECT pg_notify(?, '')", (self._schema,))
         self._row = None
         try:
-            execute("COMMIT")
+            self.connection.execute("COMMIT")
         except EngineError as error:
             if not _is_lost(error) or not self._was_committed(unit, error):
                 raise
@@ -304,7 +225,7 @@ class PostgresqlDatabase:
         deadline = time.monotonic() + self.patience_s
         while True:
             try:
-                self.connection.session = self._connected()
+                self.connection.begin_session(self._connected())
                 # The server may still be at it: whoever has the row is the next one after that.
                 self._begun(waits=True)
                 found = self.connection.execute("SELECT unit FROM writers WHERE name = ?", (self._writer,)).fetchone()
@@ -319,6 +240,7 @@ class PostgresqlDatabase:
     def rollback(self) -> None:
         self._row = None
         session = self.connection.session
+        self.connection.forget()
         if session.broken or session.closed:
             return
         if session.pgconn.transaction_status != pq.TransactionStatus.IDLE:
@@ -326,17 +248,17 @@ class PostgresqlDatabase:
                 session.execute("ROLLBACK")
             except psycopg.Error as error:
                 if not session.broken:
-                    raise _failure(error) from error
+                    raise failure(error) from error
 
     def savepoint(self) -> None:
-        self.connection.execute("SAVEPOINT part")
+        self.connection.later("SAVEPOINT part", ())
         self._numbers_before = dict(self._numbers)
 
     def end_savepoint(self, *, done: bool) -> None:
         if not done:
             self.connection.execute("ROLLBACK TO part")
             self._numbers = self._numbers_before
-        self.connection.execute("RELEASE part")
+        self.connection.later("RELEASE part", ())
 
     @contextmanager
     def one_moment(self) -> Iterator[None]:
@@ -352,29 +274,28 @@ class PostgresqlDatabase:
         lasts = lasting and self._durability is Durability.FULL
         if self._settings != (self.patience_s, lasts):
             wait_ms, commit = max(1, int(self.patience_s * 1000)), "on" if lasts else "off"
-            self.connection.session.execute(f"SET lock_timeout = {wait_ms}")
-            self.connection.session.execute(f"SET synchronous_commit = {commit}")
+            try:
+                self.connection.session.execute(f"SET lock_timeout = {wait_ms}")
+                self.connection.session.execute(f"SET synchronous_commit = {commit}")
+            except psycopg.Error as error:
+                raise failure(error) from error
             self._settings = self.patience_s, lasts
 
     def _again_where_lost(self) -> None:
         """Connect again where the connection was lost and no unit of work is open. Raises StoreError."""
         session = self.connection.session
         if session.broken or session.closed:
-            self.connection.session = self._connected()
+            self.connection.begin_session(self._connected())
             if self._idle_s is not None:
                 self.require_activity(self._idle_s)
             for number in self._locks:
                 self.connection.execute(_LOCK, (self._lock_class(), number))
 
-    def write(self, many: str, one: str, rows: Sequence[Sequence[Any]]) -> None:
-        if len(rows) < _FEW:
-            self.connection.executemany(one, rows)
-        elif one.endswith("= ?"):
-            self.connection.execute(f"{one[:-1]}ANY(?)", ([value for (value,) in rows],))
-        elif inserted := _PLAIN_INSERT.fullmatch(one):
-            self.connection.copy(f"COPY {inserted[1]} FROM STDIN (FORMAT BINARY)", rows)
-        else:
-            self.connection.executemany(one, rows)
+    def read_each(self, statement: str, values: Sequence[Sequence[Any]]) -> list[list[Any]]:
+        return self.connection.read_each(statement, values)
+
+    def write(self, one: str, rows: Sequence[Sequence[Any]], many: str = "") -> None:
+        self.connection.write(one, rows)
 
     # What SQLite counts by itself
 
@@ -394,7 +315,8 @@ class PostgresqlDatabase:
             self._again_where_lost()
             row = self._read_state()
             self._seen = row["unit"]
-        return row["unit"] - self._own
+        # Units of work that a crash of the server undid have numbers that are given again.
+        return row["unit"] - self._own + self.losses * _MANY_UNITS
 
     def read_epoch(self) -> int:
         if self._row is None:
@@ -435,7 +357,7 @@ class PostgresqlDatabase:
         if is_held(self.directory / PROCESSOR_LOCK) or not self.has_processor():
             return None
         deadline = time.monotonic() + _ANSWERED_S
-        with _session(self._home, self._name) as session:
+        with session_with(self._home, self._name) as session:
             session.execute(_SEARCH_PATH.format(sql.Identifier(self._schema)))
             (number,) = session.execute(_ASK, (question,)).fetchone() or (0,)
             answer = None
@@ -462,7 +384,7 @@ class PostgresqlDatabase:
         try:
             return any(self.connection.session.notifies(timeout=min(left_s, _LOOKS_EACH_S), stop_after=1))
         except psycopg.Error as error:
-            raise _failure(error) from error
+            raise failure(error) from error
 
     def _asked_to_be_told(self) -> bool:
         """Whether the next commit will say so. It may be under way, or done since the last look."""
@@ -479,7 +401,21 @@ class PostgresqlDatabase:
         return False
 
     def is_awaited(self) -> bool:
-        return bool(self.connection.execute(_AWAITED).fetchone()[0])
+        """As in ``Database``, as of the last statement: the question goes with the next one.
+
+        Where there was none for some time, the server is asked now.
+        """
+        now = time.monotonic()
+        if self._asked is None:
+            answer = False
+        elif self._asked[0].pgresult is not None:
+            answer = bool(self._asked[0].fetchone()[0])
+        elif now < self._asked[1] + _LEARNS_AFTER_S:
+            return False
+        else:
+            answer = bool(self.connection.execute(_AWAITED).fetchone()[0])
+        self._asked = self.connection.answered_later(_AWAITED), now
+        return answer
 
     # Locks of the session
 
@@ -542,7 +478,10 @@ class PostgresqlDatabase:
     def require_activity(self, within_s: float) -> None:
         """Have the server end the session, and its locks with it, where it asks nothing for so long."""
         self._idle_s = within_s
-        self.connection.session.execute(f"SET idle_session_timeout = {max(1, int(within_s * 1000))}")
+        try:
+            self.connection.session.execute(f"SET idle_session_timeout = {max(1, int(within_s * 1000))}")
+        except psycopg.Error as error:
+            raise failure(error) from error
 
     def end_idle(self, for_s: float) -> None:
         """Have the server end the sessions that keep a unit of work open and have done nothing for so long.
@@ -552,7 +491,7 @@ class PostgresqlDatabase:
         try:
             self.connection.session.execute(_END_IDLE, (self._schema, for_s))
         except psycopg.Error as error:
-            raise _failure(error) from error
+            raise failure(error) from error
 
     def unlock(self, number: int) -> None:
         """Release a lock; it is no error if the connection has ended."""
@@ -596,7 +535,7 @@ class PostgresqlDatabase:
                 session.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(self._schema)))
             session.execute(script(version))
         except psycopg.Error as error:
-            raise _failure(error) from error
+            raise failure(error) from error
 
     def json_text(self, column: str, key: str) -> str:
         return f"((CAST({column} AS json) ->> '{key}') COLLATE \"C\")"
@@ -626,9 +565,10 @@ class PostgresqlDatabase:
         if code.startswith("53") and code != "53300":
             return StoreFullError(self.path)
         if code.startswith(_LOST[1:]) or code in ("", "25P03"):
-            return StoreError(f"{self.path}: the connection was lost ({error}); nothing of this unit of work was kept")
-        if code in _REFUSALS:
-            return StoreError(f"{self.path}: {_REFUSALS[code].format(error)}")
+            why = f"{self.path}: the connection was lost ({error}); nothing of this unit of work was kept"
+            return ServerAwayError(why)
+        if code in REFUSALS:
+            return StoreError(f"{self.path}: {REFUSALS[code].format(error)}")
         if code in ("XX001", "XX002") or code.startswith("42"):
             why = f"{error}: the database is damaged, or another version of qpubsub wrote it; restore a backup"
             return StoreDamagedError(self.path, why)
@@ -652,7 +592,7 @@ def _is_lost(error: EngineError) -> bool:
 
 def names(home: PostgresqlHome) -> tuple[str, ...]:
     """The names of the queue managers in *home*, in order. Raises StoreError."""
-    with _session(home, "") as session:
+    with session_with(home, "") as session:
         found = session.execute(
             "SELECT schemaname FROM pg_tables WHERE tablename = 'schema_version' AND starts_with(schemaname, %s)",
             (_PREFIX,),
@@ -671,7 +611,7 @@ class Members:
         self._session = self._joined()
 
     def _joined(self) -> psycopg.Connection[Any]:
-        session = _session(self._home, "")
+        session = session_with(self._home, "")
         session.execute(f"SET idle_session_timeout = {max(1, int(self._silent_s * 1000))}")
         session.execute(_JOIN, self._key)
         return session
@@ -690,7 +630,7 @@ class Members:
             return [pid for pid, _ in found], _processors(self._session)
         except psycopg.Error as error:
             self._session.close()
-            raise StoreError(_unreachable(self._home, error)) from error
+            raise unreachable(self._home, error) from error
 
     def close(self) -> None:
         """Be no member any more."""
@@ -699,7 +639,7 @@ class Members:
 
 def members(home: PostgresqlHome, workload: str) -> list[str]:
     """The bridges that share *workload*, each as ``PID on HOST``. Raises StoreError."""
-    with _session(home, "") as session:
+    with session_with(home, "") as session:
         found = session.execute(_MEMBERS, (_LOCK_CLASS, f"workload {workload}")).fetchall()
     return [_process(program) for _, program in found]
 
@@ -735,55 +675,9 @@ def delete(home: PostgresqlHome, name: str, directory: Path, require: Callable[[
                 sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(_PREFIX + name))
             )
     except psycopg.Error as error:
-        raise database.translated(_failure(error)) from error
+        raise database.translated(failure(error)) from error
     finally:
         database.close()
-
-
-def _session(home: PostgresqlHome, qmgr: str) -> psycopg.Connection[Any]:
-    """A session of the server. Raises StoreError."""
-    program = f"qpubsub {process_here(os.getpid())}{f' for {qmgr}' if qmgr else ''}"[:63]
-    try:
-        session = psycopg.connect(
-            home.url,
-            autocommit=True,
-            application_name=program,
-            connect_timeout=_CONNECT_S,
-            keepalives_idle=10,
-            keepalives_interval=5,
-            keepalives_count=3,
-            client_encoding="UTF8",
-            options=f"-c idle_in_transaction_session_timeout={_IDLE_S}s -c client_min_messages=warning",
-        )
-    except psycopg.ProgrammingError as error:
-        raise StoreError(f"{home} is not a URL of PostgreSQL: {_failure(error)}") from error
-    except psycopg.Error as error:
-        raise StoreError(_unreachable(home, error)) from error
-    if session.info.server_version < OLDEST_SERVER * 10_000:
-        version = session.info.server_version // 10_000
-        session.close()
-        raise StoreError(f"{home}: the server is PostgreSQL {version}; {OLDEST_SERVER} or later is needed")
-    adapters = session.adapters
-    adapters.register_dumper(int, Int8BinaryDumper)
-    adapters.register_dumper(bool, Int8BinaryDumper)
-    adapters.register_dumper(str, StrBinaryDumper)
-    adapters.register_dumper(bytes, BytesBinaryDumper)
-    session.prepared_max = _STATEMENTS
-    return session
-
-
-def _unreachable(home: PostgresqlHome, error: psycopg.Error) -> str:
-    # An error of connecting has no SQLSTATE; the server's words are in its text.
-    text = str(error)
-    for words, code in (("password authentication failed", "28P01"), ("no password supplied", "28P01")):
-        if words in text:
-            return f"{home}: {_REFUSALS[code]}"
-    if "does not exist" in text and "database" in text:
-        return f"{home}: {_REFUSALS['3D000']}"
-    if "pg_hba.conf" in text or "role" in text:
-        return f"{home}: {_REFUSALS['28000']}"
-    first = (text.splitlines() or ["no answer"])[0].strip()
-    return f"{home}: the server cannot be reached ({first}); look whether it runs, and at host and port"
 
 
 def _own_directory(above: Path, directory: Path) -> None:

@@ -198,7 +198,7 @@ def load_objects(connection: Connection, path: str) -> Objects:
         with readable(path, f"definition {name} of kind {kind}"):
             definition = definition_of(kind, state)
             if definition.name != name:
-                raise ValueError("it is another one's")
+                raise ValueError("it is the definition of another object")
             definitions.append(definition)
     with readable(path, "definitions"):
         objects = _objects(definitions, path)

@@ -34,6 +34,7 @@ _TURN_FILE: Final = "turn.lock"
 _CACHE_KIB: Final = 16_384
 _CHECKPOINT_PAGES: Final = 4_000
 _LOG_BYTES: Final = 64 * 1024 * 1024
+_PIECE_BYTES: Final = 1024 * 1024
 _LOG_MISSING: Final = (
     "its write-ahead log ({0}-wal) was removed, and with it messages and definitions that were committed; put it back, "
     "or a backup. To go on without them, end all programs that use the queue manager, and delete {0}-shm"
@@ -62,6 +63,8 @@ class SqliteDatabase:
         "path",
         "patience_s",
     )
+
+    losses = 0  # a file is not lost as a connection is
 
     def __init__(self, path: Path, durability: Durability, patience_s: float, *, create: bool = False) -> None:
         self.path, self.directory, self.patience_s = str(path), path.parent, patience_s
@@ -154,11 +157,14 @@ class SqliteDatabase:
         finally:
             self.rollback()
 
-    def write(self, many: str, one: str, rows: Sequence[Sequence[Any]]) -> None:
-        whole = len(rows) - len(rows) % MANY
+    def read_each(self, statement: str, values: Sequence[Sequence[Any]]) -> list[list[Any]]:
+        return [self.connection.execute(statement, each).fetchall() for each in values]
+
+    def write(self, one: str, rows: Sequence[Sequence[Any]], many: str = "") -> None:
+        whole = len(rows) - len(rows) % MANY if many else 0
         for start in range(0, whole, MANY):
             self.connection.execute(many, tuple(chain.from_iterable(rows[start : start + MANY])))
-        self.connection.executemany(one, rows[whole:])
+        self.connection.executemany(one, rows[whole:] if whole else rows)
 
     def versions(self) -> tuple[int, int]:
         row = self.connection.execute("SELECT version, definitions FROM state").fetchone()
@@ -221,6 +227,9 @@ class SqliteDatabase:
             self._lock_file(number).unlink()
         if number in self._locks:
             os.close(self._locks.pop(number))
+
+    def has_lock(self, number: int) -> bool:
+        return number in self._locks
 
     def is_locked(self, number: int) -> bool:
         return is_held(self._lock_file(number))
@@ -383,7 +392,23 @@ class WriteAheadLog:
         except OSError as error:
             why = f"{self._path}: the disk failed: {system_words(error)}; mend it, and start the queue manager again"
             self._failure = StoreError(why)
+            self._write_anew()
             raise self._failure from error
+
+    def _write_anew(self) -> None:
+        """Write what is in the log once more: a later sync would pass over what this one could not write.
+
+        SQLite's own sync too, when it writes the log back into the database: after a power cut the database would have
+        pages that are newer than the log, which is in part what it was before. A failure here fails that one too.
+        """
+        uri = _uri(self._path, "rw")
+        with suppress(OSError, *FAILURES), closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as connection:
+            connection.execute("BEGIN IMMEDIATE")  # meanwhile nobody else writes to it
+            with open(f"{self._path}-wal", "r+b", buffering=0) as log:
+                while piece := log.read(_PIECE_BYTES):
+                    log.seek(-len(piece), os.SEEK_CUR)
+                    log.write(piece)
+                os.fsync(log.fileno())
 
     def checkpoint(self) -> None:
         """As in ``CommitLog``. The log begins anew, and does not grow for ever, when nothing of it is left."""

@@ -30,7 +30,17 @@ from commands.broker.descriptor import HIGHEST_PRIORITY, reports_expiration
 from commands.broker.state import to_microseconds
 from commands.qmgr.store.database import FAILURES, Database
 from commands.qmgr.store.message_table import MessageTable
-from commands.qmgr.store.messages import ALL_COLUMNS, BODY, EXPIRES_AT, PUT_LANE, QUEUE, SEQ, MessageRow, check
+from commands.qmgr.store.messages import (
+    ALL_COLUMNS,
+    BEFORE_ALL,
+    BODY,
+    EXPIRES_AT,
+    PUT_LANE,
+    QUEUE,
+    SEQ,
+    MessageRow,
+    check,
+)
 from commands.qmgr.store.write_buffer import WriteBuffer
 
 _GOT: Final = "got {} "
@@ -65,7 +75,6 @@ _DEFERRED_OF_ID: Final = "SELECT seq, queue FROM messages WHERE queue >= ? AND q
 _BACK_ONE: Final = "UPDATE messages SET queue = ? WHERE seq = ?"
 _PASS_ON: Final = "UPDATE messages SET queue = ? || substr(queue, CAST(? AS INTEGER)) WHERE queue >= ? AND queue < ?"
 _DELETE: Final = "DELETE FROM messages WHERE queue >= ? AND queue < ?"
-BEFORE_ALL: Final = (-1, -1)
 Came = dict[str, int]
 """The queues that have more messages, and the lowest number among these."""
 

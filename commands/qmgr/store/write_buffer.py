@@ -27,7 +27,6 @@ from commands.qmgr.store.messages import (
     INSERT_MESSAGE,
     INSERT_MESSAGES,
     SEQ,
-    USER,
     MessageRow,
 )
 
@@ -52,9 +51,11 @@ def _publishing(rows: int) -> str:
 _RETAIN, _RETAIN_MANY = _retaining(1), _retaining(MANY)
 _PUBLISH, _PUBLISH_MANY = _publishing(1), _publishing(MANY)
 
-# The most memory for pending writes; and the size from which a message is written at once, to show if there is space.
+# The most memory for pending writes; the most messages, so few that a server is at work on some of a batch while the
+# next ones are made; and the size from which a message is written at once, to show if there is space.
 _MOST_BYTES: Final = 4 * 1024 * 1024
 _MOST_ROWS: Final = 2_000
+_MOST_MESSAGES: Final = 250
 _LONG_BYTES: Final = 64 * 1024
 
 
@@ -77,19 +78,31 @@ class WriteBuffer:
 
     # What is to be written
 
-    def put(self, row: MessageRow) -> None:
-        """A message more, with its body."""
-        put, size_bytes, user = self._put, len(row[BODY] or b""), row[USER]
-        if user is not None:
-            _check_text(user)
-        put.append(row)
-        self._bytes += size_bytes
-        if size_bytes > _LONG_BYTES or self._bytes > _MOST_BYTES or len(put) > _MOST_ROWS:
+    def put(self, rows: Sequence[MessageRow]) -> None:
+        """Messages more, with their bodies."""
+        is_long = False
+        for _, _, _, _, user, _, _, _, body, _ in rows:
+            if user is not None and not user.isascii():
+                user.encode()
+            size_bytes = len(body or b"")
+            self._bytes += size_bytes
+            if size_bytes > _LONG_BYTES:
+                is_long = True
+        put = self._put
+        put += rows
+        if is_long:
             self.settle()
+        elif self._bytes > _MOST_BYTES or len(put) > _MOST_MESSAGES:
+            self._make_room()
 
     def take(self, seq: int) -> None:
         """A message less."""
         self._taken.append((seq,))
+
+    def settle_if_many_taken(self) -> None:
+        """Write what was taken where it is so much that who reads behind it takes long to pass it (SQLite does)."""
+        if len(self._taken) > _MOST_ROWS:
+            self._make_room()
 
     @property
     def has_messages(self) -> bool:
@@ -131,15 +144,24 @@ class WriteBuffer:
 
     @translate_errors
     def settle_messages(self) -> None:
-        """As ``settle``, for the table of messages alone: what is retained may change often until it is written."""
-        self._settle(messages_alone=True)
+        """Write the messages that are pending, before they are read: what is retained may change often until then.
+
+        Nothing else may be written after it but by ``settle``.
+        """
+        if self.has_messages:
+            self._settle(messages_alone=True)
 
     def settle_if_much(self) -> None:
         """Write all that is pending where it takes much memory."""
         if self._bytes > _MOST_BYTES or len(self._statements) > _MOST_ROWS:
             self.settle()
 
-    def _settle(self, messages_alone: bool) -> None:
+    @translate_errors
+    def _make_room(self) -> None:
+        """Write the messages that take too much memory; those of the open part need not be written where others do."""
+        self._settle(messages_alone=True, part_may_wait=True)
+
+    def _settle(self, messages_alone: bool, part_may_wait: bool = False) -> None:
         connection, part = self.database.connection, self._part
         if not connection.in_transaction:
             return  # of a unit of work that the database has ended
@@ -148,6 +170,9 @@ class WriteBuffer:
             if part is not None:
                 if not self._savepoint:
                     flush(part)
+                    if part_may_wait and any(part[:2]):
+                        self._part = (0, 0, *part[2:])
+                        return
                     self.database.savepoint()
                     self._savepoint = True
                 elif not messages_alone and part != NOTHING:
@@ -176,9 +201,9 @@ class WriteBuffer:
         put, taken, _, _ = self._mark() if mark is None else mark
         # What is put takes the pages that what is taken leaves. No message is both: a get writes what was put before.
         if taken:
-            self.database.write(DELETE_MESSAGES, DELETE_MESSAGE, self._taken[:taken])
+            self.database.write(DELETE_MESSAGE, self._taken[:taken], DELETE_MESSAGES)
         if put:
-            self.database.write(INSERT_MESSAGES, INSERT_MESSAGE, self._put[:put])
+            self.database.write(INSERT_MESSAGE, self._put[:put], INSERT_MESSAGES)
             self.database.reached("messages", self._put[put - 1][SEQ])
             self._bytes -= _size_bytes(self._put[:put], ())
         del self._put[:put], self._taken[:taken]
@@ -190,15 +215,12 @@ class WriteBuffer:
         retained = {statements[n][1][1] for n in last.values()}
         if published:
             rows = [(number, *row) for number, row in self._published[:published] if number in retained]
-            self.database.write(_PUBLISH_MANY, _PUBLISH, rows)
+            self.database.write(_PUBLISH, rows, _PUBLISH_MANY)
             self.database.reached("publications", self._published[published - 1][0])
         lasting = (each for n, each in enumerate(statements) if each[0] is not _RETAIN or last[each[1][0]] == n)
         for statement, group in groupby(lasting, key=itemgetter(0)):
             several = [values for _, values in group]
-            if statement is _RETAIN:
-                self.database.write(_RETAIN_MANY, _RETAIN, several)
-            else:
-                self.database.connection.executemany(statement, several)
+            self.database.write(statement, several, _RETAIN_MANY if statement is _RETAIN else "")
 
     # Parts
 
@@ -212,15 +234,16 @@ class WriteBuffer:
         self._part, self._savepoint = self._mark(), False
 
     def end_part(self, *, done: bool) -> bool:
-        """End the open part; if it is not *done*, back it out. Whether it may have changed anything.
+        """End the open part; if it is not *done*, back it out. Whether that may have changed anything.
 
         Raises ``FAILURES``.
         """
         part, self._part = self._part, None
-        assert part is not None
-        changed = self._savepoint or part != self._mark()
         earlier, self._earlier = self._earlier, None
+        changed = True
         if not done:
+            assert part is not None
+            changed = self._savepoint or part != self._mark()
             self._back_to(part)
             if earlier is not None:
                 self._put[:0], self._taken[:0], self._published[:0], self._statements[:0] = earlier

@@ -11,7 +11,8 @@ from commands.pages import Cell, Column, ColumnKind, Figure, Section, Series, Se
 from commands.pages.engine import fill
 from commands.replay.differences.model import FINDING, Change
 from commands.replay.differences.report import DeliveryLine, DifferenceReport, ReportLine, RuleLine
-from commands.replay.differences.text import changed, counted, example_text, missing_first, unprocessed
+from commands.replay.differences.text import changed, example_text, missing_first, unprocessed
+from commands.terminal.counted import counted
 
 _SERIES: Final = {
     Change.LOST: Series("lost: version 6 alone delivers", "red"),

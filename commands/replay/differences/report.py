@@ -410,6 +410,6 @@ def parse_gate(text: str) -> Gate:
         if len(words) > 2 or not count.isdecimal():
             raise QPubSubError(f"line {number}: a rule and a number are expected, such as D01 12")
         if name in most:
-            raise QPubSubError(f"line {number}: {name} stands there twice")
+            raise QPubSubError(f"line {number}: {name} is given twice")
         most[name] = int(count)
     return Gate(most)

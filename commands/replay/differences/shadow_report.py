@@ -8,7 +8,8 @@ from commands.pages import Cell, Column, ColumnKind, Figure, Section, Severity, 
 from commands.replay.differences.model import FINDING
 from commands.replay.differences.report import RULES, DifferenceReport
 from commands.replay.differences.shadow import ShadowReport
-from commands.replay.differences.text import counted, example_text
+from commands.replay.differences.text import example_text
+from commands.terminal.counted import counted
 
 _SECONDS_A_DAY = 86_400
 _DIFFERENCES = "Differences by rule"

@@ -9,6 +9,7 @@ from typing import Final
 from commands.broker.context import not_read
 from commands.replay.differences.model import FINDING, Change, PutDifference
 from commands.replay.differences.report import DeliveryLine, DifferenceReport, ReportLine, RuleLine
+from commands.terminal.counted import counted
 
 _MOST_LINES: Final = 10
 _COLUMNS: Final = 100
@@ -55,11 +56,6 @@ def lines_of(report: DifferenceReport) -> Iterator[str]:
             where = f"{counted(sign.count, 'command')}, the first is message {sign.first_seq}"
             yield from _wrapped(f"{sign.name}  {sign.title}: {where}; {sign.advice}", "  ", "       ")
     yield from _deliveries(report.deliveries)
-
-
-def counted(number: int, what: str) -> str:
-    """A number of things, in words: ``1 message``, ``1,000 messages``."""
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def unprocessed(report: DifferenceReport) -> Iterator[str]:

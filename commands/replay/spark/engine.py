@@ -21,6 +21,7 @@ from typing import Any, Final
 from pyspark.errors import PythonException
 from pyspark.sql import SparkSession
 
+from commands.disk.files import directory_to_disk, put_in_place, to_disk
 from commands.explain.selection import EVERYTHING, MessageSelection
 from commands.replay.arrivals import RepeatedSeqError
 from commands.replay.local import ReplayCounts
@@ -151,8 +152,10 @@ def _ranges(place: Path, wanted: int) -> int:
 def _write(place: Path, what: object) -> None:
     """It is written under another name and renamed, so that it is complete or missing."""
     partial = place.with_name(f".{place.name}")
-    partial.write_text(json.dumps(what))
-    partial.replace(place)
+    with partial.open("w", encoding="utf-8") as file:
+        file.write(json.dumps(what))
+        to_disk(file)
+    put_in_place(partial, place)
 
 
 def _mark(order: Order) -> dict[str, Any]:
@@ -192,12 +195,14 @@ def _put_in_place(work: Path, target: Path, form: str, done: list[WrittenFiles])
         # A file that is not there was moved before an interruption.
         if written.name and path.exists():
             path.rename(whole / f"part-{number:05}.{form}")
+    directory_to_disk(whole)
     old = target.with_name(f"{target.name}.old")
     if target.exists():
-        target.rename(old)
+        put_in_place(target, old)
     # After this, the replay cannot be continued: a new run would replace all puts by none.
     (work / "order.json").unlink()
-    whole.rename(target)
+    directory_to_disk(work)
+    put_in_place(whole, target)
     shutil.rmtree(work)
     if old.is_dir():
         shutil.rmtree(old)

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from commands.disk.files import directory_to_disk, to_disk
+from commands.disk.files import put_in_place, to_disk
 
 _COMPACTED: Final = 100
 
@@ -82,5 +82,4 @@ class FilesLog:
         with partial.open("w", encoding="utf-8") as file:
             json.dump(content, file)
             to_disk(file)
-        partial.replace(self._directory / f"{number}.json")
-        directory_to_disk(self._directory)
+        put_in_place(partial, self._directory / f"{number}.json")

@@ -31,7 +31,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StringType, StructField, StructType
 
 from commands.disk.errors import QueueManagerInUseError
-from commands.disk.files import directory_to_disk, to_disk
+from commands.disk.files import directory_to_disk, put_in_place, to_disk
 from commands.disk.lock import exclusive
 from commands.replay.arrivals import DEFAULT_QMGR
 from commands.replay.spark.piece_reader import NATURAL
@@ -146,6 +146,7 @@ class Following:
         mark = self._marks()
         for directory in (self.checkpoint, self.target):
             directory.mkdir(parents=True, exist_ok=True)
+            directory_to_disk(directory.parent)
             _write(directory / _MARK, mark)
         return str(mark["id"])
 
@@ -253,8 +254,7 @@ class BatchSink:
             if left.name not in files.values():
                 left.unlink()
         directory_to_disk(staging)
-        staging.rename(place)
-        directory_to_disk(self._target)
+        put_in_place(staging, place)
 
 
 def _written(batches: Iterable[pa.RecordBatch], directory: str, form: str) -> Iterator[pa.RecordBatch]:
@@ -336,8 +336,7 @@ def _write(path: Path, mark: dict[str, Any]) -> None:
     with partial.open("w", encoding="utf-8") as file:
         json.dump(mark, file)
         to_disk(file)
-    partial.replace(path)
-    directory_to_disk(path.parent)
+    put_in_place(partial, path)
 
 
 def _holds_anything(directory: Path) -> bool:

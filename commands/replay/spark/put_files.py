@@ -32,7 +32,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from commands.broker.outcome import Arrival
 from commands.broker.puts import PutKind
-from commands.disk.files import to_disk
+from commands.disk.files import put_in_place, to_disk
 from commands.headers.response import Completion
 from commands.replay.put_columns import PutsParquet
 from commands.replay.put_lines import PutLines
@@ -248,13 +248,13 @@ class _FileKeeper(PutsKeeper):
             to_disk(self._file)
             self._file.close()
             written.name = f"{written.number:05}.{self._form}"
-            self._partial.replace(self._directory / written.name)
+            put_in_place(self._partial, self._directory / written.name)
         written.kinds, written.passed_over = dict(self._kinds), dict(self._passed_over)
         report = json.dumps(asdict(written))
         with self._partial.open("wb") as file:
             file.write(report.encode())
             to_disk(file)
-        self._partial.replace(self._directory / f"{written.number:05}.json")
+        put_in_place(self._partial, self._directory / f"{written.number:05}.json")
         yield pa.RecordBatch.from_pylist([{"report": report}], schema=_ARROW_REPORT)
 
 

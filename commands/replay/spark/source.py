@@ -47,7 +47,7 @@ from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
 from commands.broker.puts import Put
-from commands.disk.files import to_disk
+from commands.disk.files import directory_to_disk, to_disk
 from commands.replay.spark.captured_values import captured_values
 from commands.replay.spark.files_log import FilesLog
 from commands.replay.spark.piece_reader import read_piece
@@ -105,6 +105,7 @@ class FilesWriter(DataSourceArrowWriter):
             if isinstance(message, CommittedFiles):
                 partition, _, job = message.name.rsplit("-", 2)
                 (self._staging / message.name).replace(self._directory / f"{partition}-{job}")
+        directory_to_disk(self._directory)
         for path in old:
             shutil.rmtree(path) if path.is_dir() else path.unlink()
         shutil.rmtree(self._staging, ignore_errors=True)

@@ -16,6 +16,7 @@ from textual.widgets import Footer, Input, Static, TabbedContent, TabPane
 from commands.explain.selection import SelectionError, Where, compile_where
 from commands.replay.step import SnapshotError, StepState, Timeline
 from commands.replay.step.views import change_lines, queue_lines, retained_lines, step_lines, subscription_lines
+from commands.terminal.counted import counted
 from rfh2.terminal_escape import visible
 
 _AROUND: Final = 100
@@ -201,7 +202,7 @@ class StepApp(App[None]):
             except SelectionError as error:
                 self._say(error.pointed)
                 return
-            self._say(f"{len(self.breakpoints)} breakpoints: c goes to the next one, r back")
+            self._say(f"{counted(len(self.breakpoints), 'breakpoint')}: c goes to the next one, r back")
 
     # Showing
 
@@ -223,7 +224,7 @@ class StepApp(App[None]):
             return
         step = line.step(at)
         which = "before" if self.shows_before else "after"
-        stops = f", {len(self.breakpoints)} breakpoints" if self.breakpoints else ""
+        stops = f", {counted(len(self.breakpoints), 'breakpoint')}" if self.breakpoints else ""
         self._put("where", visible(f" {self.label}: message {at + 1:,} of {len(line):,}; state {which} it{stops}"))
         lines = [*step_lines(at, len(line), step), "", "Changed:", *change_lines(step.changes, _MOST_LINES)]
         self._put("step", "\n".join(lines))

@@ -114,7 +114,7 @@ def parse_applications(values: Mapping[str, object], lines: TomlLines, file: str
     names = [application.name for application in found]
     for number, name in enumerate(names):
         if name in names[:number]:
-            raise TableFileError(lines.of_key("name", _TABLE, number), f"{name} is there already")
+            raise TableFileError(lines.of_key("name", _TABLE, number), f"another application has the name {name}")
     return tuple(found)
 
 

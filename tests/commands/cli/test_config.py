@@ -35,10 +35,10 @@ FAULTS: list[tuple[str, str, list[str]]] = [
         "[run]\ncommand_topics = -1\n\n[metrics]\nqueue = []\n",
         [
             "c.toml:2: error: run.command_topics: Input should be greater than or equal to 0",
-            "c.toml:5: error: metrics.queue: there is no such key; queues may be meant",
+            "c.toml:5: error: metrics.queue: there is no such key; did you mean queues?",
         ],
     ),
-    ("a table", "[metric]\nlisten = 'x'\n", ["c.toml:1: error: metric: there is no such key; metrics may be meant"]),
+    ("a table", "[metric]\nlisten = 'x'\n", ["c.toml:1: error: metric: there is no such key; did you mean metrics?"]),
     (
         "a dotted key",
         "run.log_formt = 'x'\n",
@@ -104,7 +104,7 @@ def test_a_secret_that_others_may_read_is_a_warning(home: Path) -> None:
     ran = run("config", "check", "c.toml")
     assert (ran.code, ran.lines) == (
         0,
-        ["c.toml: warning: secret: everybody may read this secret; chmod 600 takes that away"],
+        ["c.toml: warning: secret: everybody may read this secret; run chmod 600 on it"],
     )
 
 

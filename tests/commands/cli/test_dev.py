@@ -13,8 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from commands.config.home import PostgresqlHome
 from commands.qmgr.store import QueueManagerStore
+from rfh2.mqi_constants import MQOO_INPUT_SHARED, MQOO_OUTPUT
 from tests.commands.cli_runs import run
+from tests.commands.listener.mqi_client import MqiClient
+from tests.postgresql import needs_postgresql
 
 pytestmark = pytest.mark.servers
 DEV = (sys.executable, "-m", "commands.cli", "dev")
@@ -60,6 +64,25 @@ def test_it_answers_to_the_variables_of_ibms_image_and_says_its_lines(tmp_path: 
     assert "passw0rd" not in talk
     with QueueManagerStore.open(tmp_path, "QM9") as store:
         assert store.find_queue("A") is not None
+
+
+@needs_postgresql
+def test_in_postgresql_another_one_goes_on(postgresql_home: PostgresqlHome) -> None:
+    command = [*DEV, "--port", "0", "--home", postgresql_home.url, "--json"]
+    for signalled, asked in ((signal.SIGKILL, "put"), (signal.SIGTERM, "get")):
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            ready = json.loads(process.stdout.readline())
+            assert ready["home"] == str(postgresql_home)
+            with MqiClient(ready["port"], channel=ready["channel"]) as program:
+                assert program.connect(ready["user"]) == 0
+                queue = program.opened("DEV.QUEUE.1", MQOO_INPUT_SHARED | MQOO_OUTPUT)
+                if asked == "put":
+                    assert program.put(queue, b"stays", persistence=1)[0] == 0
+                else:
+                    assert program.get(queue).body == b"stays"
+            process.send_signal(signalled)
+    assert process.returncode == 0
 
 
 def test_a_port_that_is_taken_is_one_sentence() -> None:

@@ -15,6 +15,7 @@ from commands.client.queue_manager import connect
 from rfh2.mqmd import Mqmd
 from tests.commands.listener.conftest import listener_at
 from tests.ibm_java import compiled, needs_ibm_java
+from tests.quick_java import JAVA
 
 pytestmark = [pytest.mark.slow, needs_ibm_java]
 
@@ -26,7 +27,7 @@ def test_each_side_gets_what_the_other_puts(home: Path, tmp_path_factory: pytest
     path = compiled(Path(__file__).parent / "java", tmp_path_factory.mktemp("classes"))
     sent = {}
     with listener_at(home) as port, connect(f"mq://127.0.0.1:{port}/QM1?channel=C") as qmgr:
-        command = ["java", "-cp", path, "Echo", str(port), str(len(SIZES))]
+        command = [*JAVA, "-cp", path, "Echo", str(port), str(len(SIZES))]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=path.partition(":")[0]) as java:
             for n, size in enumerate(SIZES):
                 data = os.urandom(size)

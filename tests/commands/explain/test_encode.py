@@ -190,7 +190,7 @@ def test_a_publication_as_pcf() -> None:
         pytest.param(("--pcf", "--option", "Odd"), "Odd is not an option", id="option"),
         pytest.param(("--pcf", "--seq-num", "x"), "SeqNum: 'x' is not a number", id="number"),
         pytest.param(("--rfh1", "--jms", "a=1"), "an MQRFH has no jms folder", id="jms"),
-        pytest.param(("--rfh1", "--pcf"), "exclude each other", id="both"),
+        pytest.param(("--rfh1", "--pcf"), "cannot be used together", id="both"),
     ],
 )
 def test_what_a_header_has_no_place_for(args: tuple[str, ...], why: str) -> None:

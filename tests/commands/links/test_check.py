@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,9 +14,11 @@ from click.testing import CliRunner, Result
 from commands.broker.objects import QueueManager
 from commands.cli import main
 from commands.client.errors import MqError
-from commands.config.settings import QueuesConfig
+from commands.config.settings import KafkaConfig, QueuesConfig, TopicsConfig
 from commands.config.urls import Address
 from commands.links.checking.mq import MqCheck
+from commands.links.checking.trees import KafkaCheck
+from commands.links.kafka.records import Routes
 from commands.qmgr.store import QueueManagerStore
 from rfh2 import Folder, Mqmd, Rfh2
 from tests.commands.links.mosquitto import mosquitto, needs_mosquitto
@@ -198,6 +201,30 @@ def test_what_mends_a_psmode_that_cannot_be_asked_for(
     monkeypatch.setattr(check, "_connection", Refusing())
     found = check._psmode()
     assert (found.ok, found.mend) == (ok, mend)
+
+
+_SAFE = {"cleanup.policy": "delete", "min.insync.replicas": "2", "unclean.leader.election.enable": "false"}
+
+
+@pytest.mark.parametrize(
+    ("changed", "copies", "ok", "mend"),
+    [
+        ({}, 3, True, ""),
+        ({"min.insync.replicas": "1"}, 1, True, ""),  # a broker for trying out: there is no other one
+        ({"min.insync.replicas": "1"}, 3, False, "min.insync.replicas=2"),
+        ({"unclean.leader.election.enable": "true"}, 3, False, "unclean.leader.election.enable=false"),
+        ({"cleanup.policy": "compact"}, 3, False, "cleanup.policy=delete"),
+    ],
+)
+def test_a_topic_of_kafka_that_would_lose_publications(
+    changed: dict[str, str], copies: int, ok: bool, mend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check = KafkaCheck(Address("kafka", "127.0.0.1", 9092), TopicsConfig(), "QM1")
+    settings = _SAFE | changed
+    cluster = SimpleNamespace(settings_of=lambda _: settings, copies_of=lambda _: copies, logs=lambda _: ["t/0"])
+    monkeypatch.setattr(check, "_cluster", cluster)
+    found = check._there(Routes(KafkaConfig()).publications[0])
+    assert (found.ok, "".join(found.mend)[-len(mend) :] if mend else found.mend) == (ok, mend or ())
 
 
 @needs_nats

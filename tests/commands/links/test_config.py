@@ -33,8 +33,8 @@ def test_urls(text: str, wanted: Address) -> None:
 
 
 BAD = [
-    ("broker", "a bare word is none of mqtt://, mqtts://, nats://, tls://, kafka://, kafkas://, ibmmq://, mq://"),
-    ("amqp://broker", "amqp is none of"),
+    ("broker", "a bare word is not one of mqtt://, mqtts://, nats://, tls://, kafka://, kafkas://, ibmmq://, mq://"),
+    ("amqp://broker", "amqp is not one of"),
     ("mqtt://", "the host is missing"),
     ("mqtt://broker/topic", "takes no path"),
     ("mqtt://broker:port", "no URL"),
@@ -171,7 +171,7 @@ def test_a_secret_that_others_may_read_is_warned_of(
     table, name = key.split(".")
     config = Config.model_validate({table: {name: str(secret)}})
     found = exposed_secrets(config)
-    assert list(found) == ([] if who is None else [f"{secret}: {who} may read this secret; chmod 600 takes that away"])
+    assert list(found) == ([] if who is None else [f"{secret}: {who} may read this secret; run chmod 600 on it"])
 
 
 def test_a_secret_that_is_missing_is_nobodys(tmp_path: Path) -> None:

@@ -211,7 +211,7 @@ def test_check_tells_what_is_there_what_is_made_and_what_would_lose_something(
     _cluster(shared_kafka, topic).make_ready()
     found = _check(tmp_path / "qmgrs", *words)
     assert found[f"topic {topic}"]["what"] == "6 partitions, cleanup.policy delete"
-    assert found[f"topic {topic}.state"]["what"] == "1 partitions, cleanup.policy compact"
+    assert found[f"topic {topic}.state"]["what"] == "1 partition, cleanup.policy compact"
     assert not found[f"topic {topic}.retained"]["ok"]
     assert "cleanup.policy=compact" in found[f"topic {topic}.retained"]["mend"][0]
     assert found["size of a publication"]["what"].startswith("1048588 bytes")

@@ -180,7 +180,7 @@ def test_without_kafka_the_messages_stay_on_their_queues(tmp_path: Path) -> None
     with kafka_server(tmp_path / "kafka") as server, opened(server, "t", patience_s=3.0) as place:
         assert place.add([message(1)]) == 1
         server.stop()
-        with pytest.raises(Exception, match="give the command again, which loses and doubles nothing"):
+        with pytest.raises(Exception, match="give the command again: nothing is lost or doubled"):
             place.add([message(2)])
         server.start()
         with opened(server, "t") as again:

@@ -9,6 +9,7 @@ import struct
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from commands.config.settings import ConfigError, TopicsConfig
 from commands.config.urls import parse_address
 from commands.links.nats.adapter import NatsAdapter
 from commands.links.nats.connection import Names
+from commands.links.nats.logs import NatsLogs
 from commands.qmgr.store import QueueManagerStore
 from rfh2 import decode
 from rfh2.errors import StoreError
@@ -397,6 +399,22 @@ def test_a_stream_for_other_subjects_is_told(tmp_path: Path, server: NatsServer)
 
 
 # Clusters
+
+
+@pytest.mark.parametrize("size", [1, pytest.param(3, marks=pytest.mark.nightly)])
+def test_only_in_a_cluster_do_publications_on_one_subject_wait_for_one_another(tmp_path: Path, size: int) -> None:
+    with nats_cluster(tmp_path / "nats", size) if size > 1 else nats_server(tmp_path / "nats") as running:
+        url = running[0].url if isinstance(running, list) else running.url
+        logs = NatsLogs(parse_address(url, "--topics"), TopicsConfig(), Names.of(TopicsConfig(), "QM1"))
+        until(lambda: _is_ready(logs), "the streams")
+        logs.close()
+    assert logs.is_cluster is (size > 1)
+
+
+def _is_ready(logs: NatsLogs) -> bool:
+    with suppress(StoreError):
+        logs.make_ready()
+    return logs.is_cluster is not None
 
 
 @pytest.mark.slow

@@ -94,7 +94,7 @@ def test_with_no_broker_it_says_so_and_what_has_to_go_there_waits(
     _publish(store, "out/x", b"later")
     result = _once(tmp_path, broker.url, patience_s=0.3)
     assert result.exit_code == 1
-    waits = f"not all went to and from the topic tree, and waits: the MQTT broker at {broker.url} does not answer"
+    waits = f"publications to or from the topic tree still wait: the MQTT broker at {broker.url} does not answer"
     assert waits in result.stderr
     assert _data(store, "S") == [b"later"], "legacy programs reach each other without the broker"
     assert _count(store, OUTGOING) == 1
@@ -113,7 +113,7 @@ def test_what_the_tree_refuses_is_told_at_the_end(tmp_path: Path, store: QueueMa
         _publish(store, "out/x", b"forbidden")
         result = _once(tmp_path, broker.url)
     assert result.exit_code == 1
-    assert "1 publication that the topic tree refused: see SYSTEM.DEAD.LETTER.QUEUE" in result.stderr
+    assert "the topic tree refused 1 publication: see SYSTEM.DEAD.LETTER.QUEUE" in result.stderr
     assert _count(store, "SYSTEM.DEAD.LETTER.QUEUE") == 1
 
 

@@ -32,6 +32,7 @@ from tests.commands.links.mosquitto import listens
 from tests.commands.listener.conftest import listener_at
 from tests.commands.listener.mqi_client import MqiClient
 from tests.ibm_java import Client, class_path, compiled, every_client, needs_ibm_java
+from tests.quick_java import JAVA
 from tests.waiting import until
 
 HERE = Path(__file__).parent / "java"
@@ -78,8 +79,7 @@ def port(home: Path) -> Iterator[int]:
 
 def java(classpath: str, program: str, *arguments: object, within_s: float = 300) -> list[str]:
     """The lines that a program prints."""
-    command = ["java", "-Dfile.encoding=UTF-8", "-Dstdout.encoding=UTF-8", "-cp", classpath, program]
-    command += map(str, arguments)
+    command = [*JAVA, "-cp", classpath, program, *map(str, arguments)]
     made = classpath.partition(":")[0]  # IBM's client leaves logs where it runs
     done = subprocess.run(command, check=False, capture_output=True, encoding="utf-8", timeout=within_s, cwd=made)
     assert done.returncode == 0, done.stdout + done.stderr[:3000]
@@ -305,7 +305,7 @@ def test_a_program_that_waits_is_told_that_the_queue_manager_ends(classpath: str
     QueueManagerStore.create(tmp_path, QueueManager("QM1")).close()
     listener = listener_at(tmp_path, quiesce_s=60)
     url = ccdt(tmp_path / "ccdt.json", listener.__enter__(), sharing, 300)
-    command = ["java", "-cp", classpath, "Quiet", url, "wait", "600000"]
+    command = [*JAVA, "-cp", classpath, "Quiet", url, "wait", "600000"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as program:
         assert program.stdout is not None
         assert program.stdout.readline() == "connected\n"
@@ -329,7 +329,7 @@ def test_the_subscription_of_a_program_that_dies_goes(
     port: int, classpath: str, mode: str, home: Path, tmp_path: Path
 ) -> None:
     """In queued mode the client has left its DeregSub with the queue manager; in normal mode the managed queue goes."""
-    command = ["java", "-cp", classpath, "PublishSubscribe", str(port), mode, "die"]
+    command = [*JAVA, "-cp", classpath, "PublishSubscribe", str(port), mode, "die"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=tmp_path) as program:
         assert program.stdout is not None
         assert program.stdout.readline() == "subscribed\n"
@@ -375,7 +375,7 @@ def test_clones_share_a_subscription_and_what_one_that_dies_had_taken(
     port: int, classpath: str, version: str, home: Path
 ) -> None:
     """Durable, with a selector and noLocal. Each publication goes to one of the two; none is lost with the first."""
-    command = ["java", "-cp", classpath, "Clones", str(port), version]
+    command = [*JAVA, "-cp", classpath, "Clones", str(port), version]
     with talking(*command, "rest") as rest:
         # One after the other: IBM's classes give all clones one identity, and two that join at a time would get 3157.
         assert rest.says() == "subscribed"
@@ -417,7 +417,7 @@ def test_a_transaction_manager_finds_everything_once_after_kill_9(
 
     run = started()
     try:
-        with talking("java", "-cp", classpath, "Xa", str(number), outcome) as program:
+        with talking(*JAVA, "-cp", classpath, "Xa", str(number), outcome) as program:
             for step in range(1, 6):
                 assert program.says() == f"step {step}"
                 kill()

@@ -65,7 +65,7 @@ MISTAKES = [
     ("unknown-key", ("wave = 2", "wav = 2"), 15, "there is no key wav; did you mean wave?"),
     ("unknown-table", ("[migration]", "[migratoin]"), 1, "there is no key migratoin; did you mean migration?"),
     ("unknown-parent", ('parent = "HUB"', 'parent = "HUBB"'), 10, "no queue manager HUBB; did you mean HUB?"),
-    ("twice", ('"LONER"', '"HUB"'), 18, "HUB is there already: /est/estate.toml, line 5"),
+    ("twice", ('"LONER"', '"HUB"'), 18, "HUB is named before: /est/estate.toml, line 5"),
     ("bad-name", ('"LONER"', '"a b"'), 18, "'a b' cannot name a queue manager"),
     ("no-name", ('name = "LONER"', ""), 17, "name is missing"),
     ("semantics", ('"v6"', '"v5"'), 12, "semantics: input should be 'v7' or 'v6'"),

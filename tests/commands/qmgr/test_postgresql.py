@@ -8,6 +8,8 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
+from datetime import UTC, datetime
+from itertools import groupby
 from typing import Any, cast
 
 import pytest
@@ -15,10 +17,13 @@ import pytest
 from commands.broker.objects import QueueManager
 from commands.config.home import PostgresqlHome, parse_home
 from commands.disk.errors import StoreBusyError, StoreFullError
+from commands.qmgr.processor import Processor
 from commands.qmgr.store import Durability, QueueManagerStore
+from commands.qmgr.store.counters import _ADD_QUEUE
 from commands.qmgr.store.database import EngineError, Values
 from commands.qmgr.store.opening import connect, processor_of, take_over
 from rfh2.errors import StoreError
+from tests.commands.qmgr.test_dynamic_queues import CONTROL, STREAM, send
 from tests.postgresql import PostgresqlServer, empty, needs_postgresql, postgresql_server
 
 pytestmark = needs_postgresql
@@ -48,6 +53,19 @@ def put(store: QueueManagerStore, *data: bytes) -> None:
     with store.unit_of_work() as unit:
         for body in data:
             unit.put("Q", None, body)
+
+
+def noted_trips(store: QueueManagerStore, patched: pytest.MonkeyPatch) -> list[str]:
+    """From now on, the word with which each statement begins that is waited for; "" for those that end a copy."""
+    connection, trips = cast(Any, store.database).connection, list[str]()
+    send = connection._send
+
+    def noted(last: Any) -> None:
+        trips.append("" if last is None else last.args[0].split()[0])
+        send(last)
+
+    patched.setattr(connection, "_send", noted)
+    return trips
 
 
 def cut(store: QueueManagerStore) -> None:
@@ -241,13 +259,14 @@ def test_who_waits_while_a_unit_of_work_is_open_looks_again(store: QueueManagerS
         assert waiting.wait_for_change(20.0)
 
 
+@pytest.mark.parametrize("count", [1, 20], ids=["a message", "messages that are copied"])
 @pytest.mark.parametrize(
     ("code", "error"),
     [("53100", StoreFullError), ("40001", StoreBusyError), ("40P01", StoreBusyError)],
     ids=["a full disk", "a serialization failure", "a deadlock"],
 )
 def test_a_unit_of_work_that_the_server_refuses_is_backed_out_and_can_be_tried_again(
-    store: QueueManagerStore, code: str, error: type[StoreError]
+    store: QueueManagerStore, code: str, error: type[StoreError], count: int
 ) -> None:
     put(store, b"1")
     execute = store.database.connection.execute
@@ -257,7 +276,71 @@ def test_a_unit_of_work_that_the_server_refuses_is_backed_out_and_can_be_tried_a
     )
     execute("CREATE TRIGGER refused BEFORE INSERT ON messages FOR EACH ROW EXECUTE FUNCTION refuse()")
     with pytest.raises(error):
-        put(store, b"2")
+        put(store, *[b"2"] * count)
+    unit = store.unit_of_work()
+    for _ in range(count):
+        unit.put("Q", None, b"2")
+    with pytest.raises(error):
+        list(unit.browse("Q"))
+    with pytest.raises(StoreError, match="this unit of work is over"):
+        unit.put("Q", None, b"2")
+    unit.backout()
     execute("DROP TRIGGER refused ON messages")
     put(store, b"2")
     assert bodies(store) == [b"1", b"2"]
+
+
+ROWS = [("Q1", 1, None, 0, 7), ("Q2", 2, 5, 0, None), ("é", 0, None, 3, 2**40)]
+LASTING = "INSERT INTO connections (number) VALUES (?) ON CONFLICT (number) DO NOTHING"
+
+
+@pytest.mark.parametrize("copies", [1, 100])
+def test_rows_are_written_alike_however_many_they_are(store: QueueManagerStore, copies: int) -> None:
+    """One statement for each, or one for all, by what it can be made (``PostgresqlConnection.write``)."""
+    database = store.database
+    rows = [(f"{name}{n}", *rest) for name, *rest in ROWS for n in range(copies)]
+    twice = [(7,)] * 4 * copies
+    with store.unit_of_work():
+        for _ in range(2):
+            database.write(_ADD_QUEUE, rows)
+            database.write(LASTING, twice)
+        found = database.connection.execute("SELECT * FROM queue_counts").fetchall()
+        assert sorted(found) == sorted((name, 2 * puts, put, 2 * gets, got) for name, puts, put, gets, got in rows)
+        database.write("DELETE FROM queue_counts WHERE queue = ?", [(name,) for name, *_ in rows[1:]])
+        assert database.connection.execute("SELECT count(*) FROM queue_counts").fetchone() == (1,)
+        assert database.connection.execute("SELECT number FROM connections").fetchall() == [(7,)]
+
+
+@pytest.mark.parametrize("ends", ["RELEASE", "ROLLBACK TO"])
+def test_a_part_of_which_much_was_copied_is_done_or_undone(store: QueueManagerStore, ends: str) -> None:
+    with store.unit_of_work() as unit:
+        unit.put("Q", None, b"before")
+        with suppress(ZeroDivisionError), unit.savepoint():
+            for _ in range(600):
+                unit.put("Q", None, b"in the part")
+            if ends == "ROLLBACK TO":
+                raise ZeroDivisionError
+        unit.put("Q", None, b"behind")
+    assert bodies(store) == [b"before", *[b"in the part"] * (600 if ends == "RELEASE" else 0), b"behind"]
+
+
+def test_a_batch_takes_few_round_trips(store: QueueManagerStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Begin, what is read, the copies, and the commit with all that is left: however many commands there are."""
+    # On a busy machine the server would be asked, too, whether somebody waits.
+    monkeypatch.setattr("commands.qmgr.store.postgresql_database._LEARNS_AFTER_S", 1e9)
+    send(store, CONTROL, "<Command>RegSub</Command><Topic>a</Topic><QName>Q</QName>")
+    processor = Processor(store, lambda: datetime(2026, 1, 1, tzinfo=UTC))
+    processor.drain()
+    taken = []
+    for count in (1, 1, 500):
+        send(store, STREAM, "<Command>Publish</Command><Topic>a</Topic>")
+        first = next(store.browse(STREAM))
+        with store.unit_of_work() as unit:
+            for _ in range(count - 1):
+                unit.put(STREAM, first.md, first.body)
+        with monkeypatch.context() as patched:
+            trips = noted_trips(store, patched)
+            assert processor.drain() == count
+        taken.append([f"{word} {len(list(same))}" for word, same in groupby(trips)])
+    # The first one made the queue. Of 500, 250 are copied while the others are processed, and 250 at the end.
+    assert taken[1:] == [["SELECT 5", "COMMIT 1"], ["SELECT 6", " 1", "SELECT 1", " 1", "COMMIT 1"]]

@@ -6,13 +6,14 @@ import sqlite3
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given, strategies as st
 
 from commands.broker.objects import QueueManager
 from commands.broker.state import PublicationRow
-from commands.qmgr.store import QueueManagerStore
+from commands.qmgr.store import QueueManagerStore, write_buffer
 from commands.qmgr.store.schema import migrate
 from commands.qmgr.store.sqlite_database import SqliteDatabase
 from commands.qmgr.store.write_buffer import WriteBuffer
@@ -53,7 +54,7 @@ class World:
         kind, which = step
         body = str(self.number).encode()
         if kind == "put":
-            self.pending.put((self.number, "Q", 9, 0, None, 1, None, b"", body, 0))
+            self.pending.put([(self.number, "Q", 9, 0, None, 1, None, b"", body, 0)])
             self.there.append(self.number)
         elif kind == "take" and self.there:
             # A get looks at the table first.
@@ -87,16 +88,32 @@ class World:
         return messages, retained
 
 
+@pytest.mark.parametrize("most_rows", [2, 2_000], ids=["little room", "room"])
 @given(st.lists(PARTS, max_size=6))
-def test_the_tables_end_as_if_each_write_were_made_at_once(parts: list[tuple[list[Step], bool]]) -> None:
+def test_the_tables_end_as_if_each_write_were_made_at_once(
+    most_rows: int, parts: list[tuple[list[Step], bool]]
+) -> None:
     ends = []
     for at_once in (True, False):
         world = World(tables(), at_once=at_once)
-        for steps, done in parts:
-            world.part(steps, done)
+        with patch.object(write_buffer, "_MOST_MESSAGES", most_rows):
+            for steps, done in parts:
+                world.part(steps, done)
         ends.append(world.content())
         world.connection.close()
     assert ends[0] == ends[1]
+
+
+def test_a_part_that_adds_to_much_is_no_savepoint_and_is_backed_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What there is no room for is written, and that is what came before the part."""
+    monkeypatch.setattr(write_buffer, "_MOST_MESSAGES", 2)
+    world = World(tables(), at_once=False)
+    world.part([("put", 0)] * 2, done=True)
+    statements: list[str] = []
+    world.connection.set_trace_callback(statements.append)
+    world.part([("put", 0)] * 2, done=False)
+    assert [statement.split()[0] for statement in statements] == ["INSERT", "INSERT"]
+    assert world.content()[0] == [(1, b"1"), (2, b"2")]
 
 
 def test_what_was_retained_before_a_part_is_not_backed_out_with_it() -> None:

@@ -49,7 +49,7 @@ FILES = [
     (
         "one twice",
         'name = "W"\n[[share]]\nqmgr = "A"\nqueues = ["A"]\n[[share]]\nqmgr = "A"\nqueues = ["B"]\n',
-        "line 6: A is there already",
+        "line 6: another share has the queue manager A",
     ),
 ]
 
@@ -328,8 +328,8 @@ def test_create_makes_what_is_missing_and_where_says_where(home: Home, tmp_path:
     QueueManagerStore.create(home, QueueManager("A")).close()
     code, _, talk = shares(home, tmp_path, "create")
     assert code == 0
-    assert "queue manager A is there already" in talk
-    assert "queue manager B created" in talk
+    assert "queue manager A exists already" in talk
+    assert f"queue manager B created in {home / 'B' if isinstance(home, Path) else home}\n" in talk
     assert shares(home, tmp_path, "where", "B", "A.X")[:2] == (0, "B\nA\n")
     found = json.loads(shares(home, tmp_path, "where", "B", "A.X", "--json")[1])
     assert found == {"format": 1, "queues": {"B": "B", "A.X": "A"}}

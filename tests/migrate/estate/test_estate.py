@@ -279,7 +279,7 @@ def test_an_estate_is_worked_on_by_one(place: Place) -> None:
     with exclusive(place.directory / "migration" / "estate.lock", ""):
         ran = place.estate("apply")
         assert ran.code == 2
-        assert "is being worked on by process" in ran.talk
+        assert "is in use by process" in ran.talk
         assert place.estate("status").code == 0
 
 

@@ -8,6 +8,7 @@ import re
 import shlex
 import subprocess
 from collections import Counter
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from migrate.estate.item_rows import ItemRow, Owner, packed
 from migrate.estate.pack.collecting import THE_REST, Applications, parse_applications
 from migrate.estate.records import FATES, BrokerFiles, BrokerState, Record
 from migrate.ledger import Reason, Result, Severity, Sums
+from tests.browser import chromium, needs_chromium
 from tests.commands.cli_runs import run
 from tests.html_pages import check_page
 from tests.migrate.estate.generated import EstateSize, write_estate
@@ -67,7 +69,7 @@ def test_whose_an_item_is(owner: Owner, name: str) -> None:
 MISTAKES = [
     (('[[application]]\nname = "Over', '[[aplication]]\nname = "Over'), "line 6: there is no key aplication; did you"),
     (('queues = ["DESK."', 'queus = ["DESK."'), "line 3: there is no key queus; did you mean queues?"),
-    (('"Overnight"', '"Trading desk"'), "line 7: Trading desk is there already"),
+    (('"Overnight"', '"Trading desk"'), "line 7: another application has the name Trading desk"),
     (('users = ["desk*"]', 'users = "desk*"'), "line 4: users: input should be a valid tuple"),
 ]
 
@@ -197,6 +199,24 @@ def test_the_runbook_can_be_followed_and_taken_back(place: Place) -> None:
     ran = place.estate("pack", "--out", str(place.directory / "board"))
     assert ran.code == 1
     assert "undone, to be planned again before they can be applied: QM000, QM001, QM002" in ran.talk
+
+
+OVERFLOWING = """[...document.querySelectorAll("main *"), document.documentElement]
+    .filter(each => ["auto", "scroll"].includes(getComputedStyle(each).overflowX) || each === document.documentElement)
+    .filter(each => each.scrollWidth > each.clientWidth).map(each => each.textContent.slice(0, 60))"""
+
+
+@needs_chromium
+@pytest.mark.slow
+def test_no_column_is_cut_off(place: Place, tmp_path: Path) -> None:
+    """On a laptop and on a phone, in the pack and in the reports."""
+    place.estate("pack", "--out", str(place.directory / "board"))
+    pages = [place.directory / "board" / "pack.html", *place.directory.glob("migration/*/plans/*/report.html")]
+    assert len(pages) == 4
+    with chromium(tmp_path / "chromium") as browser:
+        for page, width in product(pages, (1280, 390)):
+            browser.open(page, width=width)
+            assert browser.ask(OVERFLOWING) == [], (page, width)
 
 
 def test_the_runbook_names_the_checklists_of_files_for_ibm_mq(place: Place) -> None:

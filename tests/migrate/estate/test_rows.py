@@ -10,15 +10,18 @@ import pytest
 from hypothesis import given, strategies as st
 
 from commands.mqsc import Administration
+from commands.network.estate_file import EstateQueueManager
 from migrate.embedded import applied
 from migrate.estate import item_rows
 from migrate.estate.item_rows import ItemRow, Owner, plan_differences
+from migrate.estate.overview import EstateOverview, of_overview
 from migrate.estate.pack.collecting import Applications
+from migrate.estate.records import BrokerState, Record
 from migrate.ledger import Result, Sums, total
 from migrate.legacy_state import LegacyState
 from migrate.live.differences import compare
 from migrate.live.snapshot import read_live
-from migrate.plan import Tool
+from migrate.plan import Outcome, Tool
 from migrate.planned_state import planned_lines, read_planned
 from migrate.target import Target, same_state
 from rfh2.errors import MigrationError
@@ -123,3 +126,22 @@ def test_a_file_that_is_cut_off(tmp_path: Path) -> None:
     path.write_bytes(item_rows.packed([row("a")])[:-9])
     with pytest.raises(MigrationError, match="plan the broker again"):
         list(item_rows.unpacked(path))
+
+
+def test_of_many_brokers_those_without_anything_to_look_at_share_lines() -> None:
+    def record(number: int, outcome: Outcome) -> Record:
+        sums = Sums(items=2, migrated=2)
+        return Record(qmgr=f"QM{number:03}", state=BrokerState.PLANNED, at="", plan=1, outcome=outcome, sums=sums)
+
+    records = tuple(record(n, Outcome.LOST if n == 30 else Outcome.DONE) for n in range(50))
+    waves = {each.qmgr: 1 + (n >= 45) for n, each in enumerate(records)}
+    chosen = [EstateQueueManager(name=each.qmgr) for each in records]
+    lines = list(of_overview(EstateOverview(records, waves, (), {}, {}), chosen, with_collisions=False))
+    rows = [line.split()[:5] for line in lines[1 : lines.index("")]]
+    assert [" ".join(row) for row in rows] == [
+        "1 30 brokers planned 60",
+        "1 QM030 planned 2 2",
+        "1 14 brokers planned 28",
+        "2 5 brokers planned 10",
+        "all 50 100 100 0",
+    ]

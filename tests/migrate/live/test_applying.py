@@ -168,9 +168,9 @@ def test_commands_that_wait_are_the_old_brokers(live: Rig, plan: Path) -> None:
 def test_a_queue_that_does_not_become_empty(live: Rig, plan: Path) -> None:
     ran = live("apply", str(plan), "--all", "--confirm", "stopped", "--wait", "0.1")
     assert ran.code == 1
-    assert "Sport still holds 1 messages after 0.1 s" in ran.talk
+    assert "Sport still holds 1 message after 0.1 s" in ran.talk
     again = live("apply", str(plan), "--all", "--confirm", "stopped", "--wait", "0")
-    assert "Sport still holds 1 messages" in again.talk, "it was not put a second time"
+    assert "Sport still holds 1 message" in again.talk, "it was not put a second time"
 
 
 def test_messages_on_the_dead_letter_queue_stop_it(live: Rig, plan: Path) -> None:

@@ -158,8 +158,8 @@ OBJECTS = [
 LISTS = [
     ("as-planned", "N", "A, B", ""),
     ("somebody-elses", "N", "A, B, HIS", ""),
-    ("lacks", "N", "A, HIS", "In short: it lacks B."),
-    ("taken-out", "N", "B, HIS", "In short: it lacks A. Somebody has taken A out since the plan was made."),
+    ("lacks", "N", "A, HIS", "It lacks B."),
+    ("taken-out", "N", "B, HIS", "It lacks A. Somebody has taken A out since the plan was made."),
     ("record", "QPUBSUB.MIGRATION.STRMQBRK", "A, B, HIS", "It records another migration."),
 ]
 

@@ -24,7 +24,7 @@ def test_state_apply_extract_is_the_state_again(tmp_path: Path) -> None:
     assert run("strmqbrk", "-m", "QM1", "--home", str(homes[0]), str(source)).code in (0, 1, 3)
     state = tmp_path / "state.json"
     ran = run("extract", "-m", "QM1", "--home", str(homes[0]), "-o", str(state), "--json")
-    assert ran.code == 1, "persistence options and the like are not shown"
+    assert ran.code == 0, "what no DISPLAY shows is said, and is no exception"
     assert json.loads(ran.out)["items"] == {
         "broker": 1,
         "stream": 1,
@@ -62,7 +62,7 @@ def test_every_way_extracts_the_same(way: str, tmp_path: Path) -> None:
     with rig(way, tmp_path, prepare=migrate) as live:
         live.mqsc("ALTER QMGR PSNPRES(SAFE) PSRTYCNT(7)\n")
         ran = live("extract", "-o", str(tmp_path / "state.json"))
-        assert ran.code == 1
+        assert ran.code == (0 if way == "embedded" else 1), "contents of retained publications"
         state = read_sources([str(tmp_path / "state.json")], "QM1")
     assert {(s.stream, s.topic, s.queue, s.name, s.user, s.options) for s in state.subscriptions} == {
         ("Sport", "Soccer/*", "A.Q", None, "anne", ()),

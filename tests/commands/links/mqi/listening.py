@@ -1,7 +1,5 @@
 """A queue manager for ``mq://``: a listener in a process, which may be killed, and told what to do wrong.
 
-    python -m tests.commands.links.mqi.listening HOME PORT CONTROL
-
 It reads no queued commands (PSMODE COMPAT), as the queue manager of a bridge; for its topics it has to (psmode 2).
 ``ListenerStandIn`` is what tests have of it, and does what ``StandIn`` does for ``ibmmq://``.
 """
@@ -10,17 +8,21 @@ from __future__ import annotations
 
 import asyncio
 import json
+import multiprocessing
 import os
 import signal
 import socket
-import subprocess
 import sys
 import threading
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
+from multiprocessing import forkserver
+from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
 from typing import Any, Final
+from unittest import mock
 
 from commands.broker.authority import no_groups
 from commands.broker.objects import QueueManager
@@ -83,14 +85,15 @@ class ListenerStandIn:
             self.port = int(free.getsockname()[1])
         self._log = directory / "log"
         QueueManagerStore.create(self.home, QueueManager("QM1", strict=True)).close()
-        self._mqsc("ALTER QMGR PSMODE(COMPAT) DEADQ('SYSTEM.DEAD.LETTER.QUEUE')")
-        for name in SYSTEM_QUEUES:
-            self._mqsc(f"DEFINE QLOCAL('{name}') REPLACE MAXMSGL(104857600)")
+        self._mqsc(
+            "ALTER QMGR PSMODE(COMPAT) DEADQ('SYSTEM.DEAD.LETTER.QUEUE')",
+            *(f"DEFINE QLOCAL('{name}') REPLACE MAXMSGL(104857600)" for name in SYSTEM_QUEUES),
+        )
         every = queues or {}
         self._dynamic = [name for name, attributes in every.items() if attributes.get("kind") == "dynamic"]
         plain = {name: attributes for name, attributes in every.items() if name not in self._dynamic}
         self._alter({"define": definitions, "alter": plain})
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: ForkServerProcess | None = None
 
     @property
     def url(self) -> str:
@@ -101,17 +104,16 @@ class ListenerStandIn:
         return {}
 
     def start(self) -> None:
-        command = [sys.executable, "-m", "tests.commands.links.mqi.listening", str(self.home), str(self.port)]
-        with self._log.open("ab") as log:
-            self._process = subprocess.Popen([*command, str(self._control)], stdout=log, stderr=log)
+        self._process = warm().Process(target=main, args=(self.home, self.port, self._control, self._log), daemon=True)
+        self._process.start()
         until(self._answers, "the listener to answer")
         if self._dynamic:
             self.tell(make=self._dynamic)
 
     def kill(self) -> None:
         assert self._process is not None
-        self._process.send_signal(signal.SIGKILL)
-        self._process.wait()
+        self._process.kill()
+        self._process.join()
         self._process = None
 
     def stop(self) -> None:
@@ -120,7 +122,7 @@ class ListenerStandIn:
 
     @property
     def is_dead(self) -> bool:
-        return self._process is None or self._process.poll() is not None
+        return self._process is None or not self._process.is_alive()
 
     def tell(self, **wanted: Any) -> dict[str, Any]:
         """Tell it something; it shows its state."""
@@ -158,19 +160,29 @@ class ListenerStandIn:
         for key, value in wanted.get("define", {}).items():
             self._mqsc(f"ALTER QMGR {_OF_QMGR[key](value)}")
 
-    def _mqsc(self, text: str, may_fail: bool = False) -> None:
+    def _mqsc(self, *texts: str, may_fail: bool = False) -> None:
         with QueueManagerStore.open(self.home, "QM1") as store:
-            for _, answer in runner_of(store, no_groups).run(list(statements([text]))):
-                assert answer.ok or may_fail, (text, list(answer.printed()))
+            for _, answer in runner_of(store, no_groups).run(list(statements(texts))):
+                assert answer.ok or may_fail, (texts, list(answer.printed()))
 
     def _answers(self) -> bool:
-        assert self._process is not None
-        assert self._process.poll() is None, self._log.read_text()
+        assert not self.is_dead, self._log.read_text()
         try:
             self.tell()
         except OSError:
             return False
         return True
+
+
+@cache
+def warm() -> ForkServerContext:
+    """Processes that need not import this module: each is a copy of one that has."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__])
+    # It begins in this directory, which may be any, and has the variables of this moment.
+    with mock.patch.dict(os.environ, PYTHONPATH=os.pathsep.join(filter(None, sys.path))):
+        forkserver.ensure_running()
+    return context
 
 
 @contextmanager
@@ -280,7 +292,10 @@ def _take_orders(home: Path, control: Path, faults: Faults) -> None:
                 client.sendall(json.dumps({"faults": faults.rows, "calls": faults.calls}).encode() + b"\n")
 
 
-def main(home: Path, port: int, control: Path) -> None:
+def main(home: Path, port: int, control: Path, log: Path) -> None:
+    with log.open("ab") as file:
+        for standard in (1, 2):
+            os.dup2(file.fileno(), standard)
     faults = Faults()
     faults.beset()
     threading.Thread(target=_process_commands, args=(home,), daemon=True).start()
@@ -291,7 +306,3 @@ def main(home: Path, port: int, control: Path) -> None:
         threading.Thread(target=_take_orders, args=(home, control, faults), daemon=True).start()
 
     asyncio.run(serve(listener, asyncio.Event(), opened))
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]))

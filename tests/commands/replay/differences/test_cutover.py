@@ -102,4 +102,5 @@ def test_the_verb_cuts_over(tmp_path: Path) -> None:
     assert "1 message before 2026-01-01 00:00:02 UTC: version 6 alone processed them" in ran.talk
     ran = run(*asked, "2026-01-02")
     assert (ran.code, "none is that late" in ran.talk) == (0, True)
-    assert run(*asked, "2026-01-02", "--engine", "spark").code == 2
+    ran = run(*asked, "2026-01-02", "--engine", "spark")
+    assert (ran.code, "--cutover needs the local engine" in ran.talk) == (2, True)

@@ -71,7 +71,7 @@ BAD = [
     ("# a\nD01 many", "line 2: a rule and a number"),
     ("D01 1 2", "line 1: a rule and a number"),
     ("D01 -1", "line 1: a rule and a number"),
-    ("D01\nD01 4", "line 2: D01 stands there twice"),
+    ("D01\nD01 4", "line 2: D01 is given twice"),
 ]
 
 

@@ -139,6 +139,7 @@ def test_a_column_must_be_there_and_be_binary_or_text(spark: SparkSession) -> No
         captured_values(frame, "other")
 
 
+@pytest.mark.nightly
 def test_a_stream_too(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "1.txt").write_bytes(line(CapturedMessage(seq=1, queue="Q", body_hex="00")) + b"\n")

@@ -195,6 +195,7 @@ def test_the_columns_are_those_of_decoded(spark: SparkSession) -> None:
     assert len(shared) == len(MESSAGE) - 2
 
 
+@pytest.mark.nightly
 def test_a_stream_of_records(spark: SparkSession, tmp_path: Path) -> None:
     _records(spark).write.parquet(str(tmp_path / "in"))
     stream = spark.readStream.schema(RECORDS).parquet(str(tmp_path / "in"))

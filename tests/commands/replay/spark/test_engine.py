@@ -9,11 +9,13 @@ import sys
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyarrow import parquet
 from pyspark.sql import SparkSession
 
+from commands.explain.selection import MessageSelection, SeqRanges
 from commands.replay import LocalReplay
 from commands.replay.arrivals import in_order
 from commands.replay.spark import engine
@@ -77,16 +79,6 @@ def test_lines_and_counts_are_those_of_the_local_replay(spark: SparkSession, tmp
     }
 
 
-def test_parquet_has_the_rows_and_takes_the_place_of_what_stood_there(spark: SparkSession, tmp_path: Path) -> None:
-    """Of Parquet, which is read as it is."""
-    target = tmp_path / "puts.parquet"
-    target.write_text("an older replay")
-    _replay(spark, Order(_capture(tmp_path / "in", "parquet"), "auto", target, SETUP, ranges=3))
-    rows = [tuple(row.values()) for path in sorted(target.iterdir()) for row in parquet.read_table(path).to_pylist()]
-    assert not difference(rows, local_puts(Workload(KNOBS).messages(), SETUP))
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "puts.parquet"]
-
-
 def test_an_interrupted_replay_goes_on(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     order = Order(_capture(tmp_path / "in"), "auto", tmp_path / "puts.jsonl", SETUP, ranges=7)
     monkeypatch.setattr(engine, "_RANGES_PER_CORE", 1)
@@ -132,15 +124,28 @@ def test_an_end_while_clearing_up_loses_nothing(
     assert not list(tmp_path.glob("*.partial"))
 
 
-def test_another_replay_begins_anew(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    source = _capture(tmp_path / "in")
-    monkeypatch.setattr(engine, "write_puts", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
-    with pytest.raises(KeyboardInterrupt):
-        _replay(spark, Order(source, "auto", tmp_path / "puts.jsonl", ""))
-    monkeypatch.undo()
-    _, _, said = _replay(spark, Order(source, "auto", tmp_path / "puts.jsonl", SETUP))
-    assert said == []
-    assert _lines(tmp_path / "puts.jsonl") == _local_lines()
+@pytest.mark.parametrize(
+    "changed",
+    [
+        *({"form": "jsonl"}, {"setup": SETUP}, {"semantics": "v6"}, {"ranges": 3}, {"monotonic_clock": True}),
+        *({"target": Path("puts.parquet")}, {"selection": MessageSelection(seqs=SeqRanges.parse("2-"))}),
+        {"source": Path("other.jsonl")},
+    ],
+    ids=str,
+)
+def test_another_replay_begins_anew(tmp_path: Path, changed: dict[str, Any]) -> None:
+    """Nothing of the earlier one is left; the same one finds all of it."""
+    source = _capture(tmp_path / "in", files=1) / "0.jsonl"
+    (tmp_path / "other.jsonl").write_bytes(source.read_bytes() + b"\n")
+    order, work = Order(source, "auto", tmp_path / "puts.jsonl"), tmp_path / "puts.jsonl.partial"
+    work.mkdir()
+    engine._write(work / "order.json", engine._mark(order))
+    engine._earlier(work, engine._mark(order))
+    assert work.exists()
+    if "source" in changed:
+        changed = {"source": tmp_path / changed["source"]}
+    engine._earlier(work, engine._mark(replace(order, **changed)))
+    assert not work.exists()
 
 
 def test_a_seq_that_occurs_twice_is_told_in_words(spark: SparkSession, tmp_path: Path) -> None:
@@ -157,19 +162,25 @@ def test_a_seq_that_occurs_twice_is_told_in_words(spark: SparkSession, tmp_path:
 def test_a_clock_that_goes_back_is_reported_or_passed_over(
     spark: SparkSession, tmp_path: Path, monotonic: bool
 ) -> None:
+    """From Parquet, which is read as it is, to Parquet, which takes the place of what stood there."""
     knobs = WorkloadOptions(messages=60, subscribers=20, streams=1, control=0.4, expiring=0.5, per_second=20)
     capture = list(Workload(knobs).messages())
     for at in (20, 40):
         time = capture[at].time
         assert time is not None
         capture[at] = capture[at].model_copy(update={"time": time - timedelta(minutes=1)})
-    with (tmp_path / "c.parquet").open("wb") as file:
-        write_captures(capture, file, "parquet")
-    order = Order(tmp_path / "c.parquet", "auto", tmp_path / "puts.jsonl", setup_script(knobs), ranges=3)
-    _, _, said = _replay(spark, replace(order, monotonic_clock=monotonic))
+    source, target = tmp_path / "in", tmp_path / "puts.parquet"
+    source.mkdir()
+    for number in range(3):
+        with (source / f"{number}.parquet").open("wb") as file:
+            write_captures(capture[20 * number : 20 * (number + 1)], file, "parquet")
+    target.write_text("an older replay")
+    order = Order(source, "auto", target, setup_script(knobs), ranges=3, monotonic_clock=monotonic)
+    _, _, said = _replay(spark, order)
     messages = list(in_order(capture, monotonic_clock=monotonic))
-    puts = LocalReplay(setup_script(knobs)).puts(messages)
-    assert _lines(order.target) == b"".join(put.model_dump_json().encode() + b"\n" for put in puts)
+    rows = [tuple(row.values()) for path in sorted(target.iterdir()) for row in parquet.read_table(path).to_pylist()]
+    assert not difference(rows, local_puts(messages, setup_script(knobs)))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "puts.parquet"]
     told = ["the clock of QM1 goes back 2 times, and something expires there" in line for line in said]
     assert told == ([] if monotonic else [True])
 

@@ -326,7 +326,7 @@ def test_the_verb_ends_by_ctrl_c(following: Following, tmp_path: Path) -> None:
     os.killpg(process.pid, signal.SIGINT)
     _, told = process.communicate(timeout=120)
     assert process.returncode == 0, told.decode()
-    assert "the same command goes on from here" in told.decode()
+    assert "run the same command again to go on from here" in told.decode()
     assert "Traceback" not in told.decode()
     assert "java" not in told.decode()
     assert written(following.target) == expected(CAPTURE[:200])

@@ -1,0 +1,41 @@
+"""A server beside ``run`` that is killed is started again, and so is the process that would do that."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from commands.broker.objects import QueueManager
+from commands.qmgr.store import QueueManagerStore
+from tests.commands.links.mosquitto import free_port, listens
+from tests.commands.listener.mqi_client import MqiClient
+from tests.reliability.takeovers import children_of
+from tests.waiting import until
+
+pytestmark = pytest.mark.servers
+
+
+def test_a_listener_that_is_killed_comes_back(tmp_path: Path) -> None:
+    QueueManagerStore.create(tmp_path, QueueManager("QM1")).close()
+    port = free_port()
+    command = [sys.executable, "-m", "commands.cli", "run", "-m", "QM1", "--home", str(tmp_path), "--listen", str(port)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as run:
+        assert run.stderr is not None
+        until(lambda: listens(port), "the listener")
+        for victim in ("listener", "guardian"):
+            (guardian, *_) = children_of(run.pid)
+            (listener,) = children_of(guardian)
+            os.kill(listener if victim == "listener" else guardian, signal.SIGKILL)
+            until(lambda gone=listener: not Path(f"/proc/{gone}").exists(), f"the {victim} to be gone")  # type: ignore[misc]
+            until(lambda: listens(port), f"another one after the {victim}")
+        with MqiClient(port) as program:
+            assert program.connect() == 0
+        run.terminate()
+        said = run.stderr.read()
+    assert run.returncode == 0
+    assert said.count("the listener ended by signal 9, and is started again") == 2
