@@ -14,7 +14,7 @@
 
    A unit of work begins only if the database still has the epoch of the instance, and no epoch begins while one is
    open; an instance that was stopped within one has it backed out by the next (commands/running/tenure.py). *)
-EXTENDS Naturals, Sequences, FiniteSets
+EXTENDS Naturals, Sequences, FiniteSets, TLC
 
 CONSTANTS Kind, Instances, Legacy, Native, Window, MaxFaults, LeftOut  \* LeftOut: a rule that is not kept, to see that it is needed
 
@@ -40,14 +40,15 @@ Without(s, gone) == SelectSeq(s, LAMBDA n : n \notin gone)
 IsNative(n) == n > 100
 Natives(from, to) == [k \in 1..(to - from) |-> 100 + from + k]
 
-Init ==
-    /\ input = <<>> /\ out = <<>> /\ sub = <<>> /\ position = 0 /\ epoch = 0
+Start(legacy, natives) ==  \* so much is there already
+    /\ put = legacy /\ input = [k \in 1..legacy |-> k] /\ native = natives
+    /\ out = <<>> /\ sub = <<>> /\ position = 0 /\ epoch = 0
     /\ lock = None /\ unit = NoUnit
     /\ held = [i \in Instances |-> 0] /\ taken = [i \in Instances |-> <<>>] /\ answered = [i \in Instances |-> {}]
     /\ got = [i \in Instances |-> <<>>] /\ accepts = [i \in Instances |-> FALSE]
     /\ conn = None /\ reader = 0 /\ wire = <<>> /\ acks = {}
-    /\ tree = <<>> /\ native = 0 /\ accepted = 0
-    /\ put = 0 /\ faults = 0 /\ stale = FALSE
+    /\ tree = <<>> /\ accepted = 0 /\ faults = 0 /\ stale = FALSE
+Init == Start(0, 0)
 
 ----
 (* Programs, here and in the tree *)
@@ -208,7 +209,8 @@ Works(i) ==
     \/ \E does \in {"process", "done", "put"} : Begin(i, does)
 Faults == LoseLock \/ Disconnect \/ \E i \in Instances : Kill(i) \/ Connect(i)
 Next == Put \/ Publish \/ TreeTakes \/ Faults \/ \E i \in Instances : Works(i)
-Spec == Init /\ [][Next]_vars
+Spec == Start(Legacy, Native) /\ [][Next]_vars
+Alike == Permutations(Instances)
 
 ----
 (* What holds *)

