@@ -110,13 +110,15 @@ Disconnect ==
     /\ conn' = None /\ Break
     /\ UNCHANGED <<database, lock, unit, memory, reader, tree, native, accepted, put, stale>>
 
-Connect(i) ==  \* the tree ends an earlier connection with the same name; what was in hand comes again
-    /\ held[i] > 0 /\ conn # i
+(* The tree ends an earlier connection with the same name; what was in hand comes again. A thread that reads a position
+   from the database, or whose connection has the unit of work, does not connect within one. *)
+Connect(i) ==
+    /\ held[i] > 0 /\ conn # i /\ (Kind = "session" \/ unit.by # i \/ unit.does = "process")
     /\ conn' = i /\ Break
     /\ reader' = (IF Kind = "numbered" THEN position ELSE accepted)
-    /\ IF unit.by = i THEN UNCHANGED <<got, accepts>>
+    /\ IF unit = [by |-> i, does |-> "put"] THEN UNCHANGED <<got, accepts>>
        ELSE got' = [got EXCEPT ![i] = <<>>] /\ accepts' = [accepts EXCEPT ![i] = FALSE]
-    /\ UNCHANGED <<database, lock, unit, held, taken, answered, tree, native, accepted, put, faults, stale>>
+    /\ UNCHANGED <<database, lock, unit, held, taken, answered, tree, native, accepted, put, stale>>
 
 ----
 (* The pumps, outside units of work *)
@@ -205,9 +207,9 @@ BackOut(i) ==  \* the tree's connection has gone, and the unit of work with it
 Works(i) ==
     \/ Lock(i) \/ BackOutStopped(i) \/ BeginEpoch(i) \/ Superseded(i) \/ Take(i) \/ Send(i) \/ Answer(i)
     \/ Receive(i) \/ Accept(i) \/ Commit(i) \/ BackOut(i)
-    \/ (lock = i /\ Connect(i))
+    \/ (lock = i /\ Connect(i) /\ UNCHANGED faults)
     \/ \E does \in {"process", "done", "put"} : Begin(i, does)
-Faults == LoseLock \/ Disconnect \/ \E i \in Instances : Kill(i) \/ Connect(i)
+Faults == LoseLock \/ Disconnect \/ \E i \in Instances : Kill(i) \/ (Fault /\ lock # i /\ Connect(i))
 Next == Put \/ Publish \/ TreeTakes \/ Faults \/ \E i \in Instances : Works(i)
 Spec == Start(Legacy, Native) /\ [][Next]_vars
 Alike == Permutations(Instances)

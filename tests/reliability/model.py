@@ -37,6 +37,7 @@ class Names(frozenset[str]):
 
 
 INSTANCES: Final = Names("ab")
+_KINDS: Final = ("session", "numbered", "unit")
 _LINKS: Final = {"Kind": "session", "Instances": INSTANCES, "Legacy": 1, "Native": 1, "Window": 2, "MaxFaults": 1}
 _RECORD: Final = {"Commands": 4, "MaxFaults": 2, "MaxRefusals": 1}
 _CHANNEL: Final = {"Channels": {"c", "d"}, "Changes": 2, "Window": 2, "MaxFaults": 1, "MaxRestores": 0, "Highest": 4}
@@ -82,10 +83,9 @@ CONFIGURATIONS: Final = (
     Configuration("Channel", _CHANNEL | {"Channels": {"c"}, "MaxFaults": 0, "MaxRestores": 2, "Highest": 8}),
     Configuration("Channel", _CHANNEL | {"Changes": 1, "MaxRestores": 1}, "refresh", quick=True),
     Configuration("Channel", _CHANNEL | {"MaxRestores": 1}, "ended"),
-    Configuration("Links", _LINKS | {"Native": 0}, quick=True),
-    *(Configuration("Links", _LINKS | {"Kind": kind}) for kind in ("session", "numbered", "unit")),
-    Configuration("Links", _LINKS | {"Legacy": 2, "Native": 0, "MaxFaults": 2}),
-    Configuration("Links", _LINKS, spec="Fair", properties=("Arrives",)),
+    *(Configuration("Links", _LINKS | {"Kind": kind}, quick=True) for kind in _KINDS),
+    *(Configuration("Links", _LINKS | {"Kind": kind, "Legacy": 2, "Native": 2, "MaxFaults": 2}) for kind in _KINDS),
+    *(Configuration("Links", _LINKS | {"Kind": kind}, spec="Fair", properties=("Arrives",)) for kind in _KINDS),
     *(Configuration("Links", _LINKS | {"Native": 0}, rule, quick=True) for rule in ("epoch", "one unit of work")),
     Configuration("Links", _LINKS | {"Kind": "numbered", "Legacy": 0}, "position", quick=True),
 )
