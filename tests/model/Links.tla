@@ -168,6 +168,7 @@ Ready(i, does) ==
 
 Begin(i, does) ==
     /\ unit = NoUnit /\ held[i] > 0 /\ (held[i] = epoch \/ LeftOut = "epoch") /\ Ready(i, does)
+    /\ Kind = "unit" /\ does # "process" => conn = i
     /\ unit' = [by |-> i, does |-> does]
     /\ UNCHANGED <<database, lock, memory, link, tree, native, accepted, put, faults, stale>>
 
@@ -241,10 +242,11 @@ Promises ==
     /\ OneProcessor /\ NoOldCommit /\ NothingLostHere /\ NothingLostToTree /\ NothingLostFromTree
     /\ OnceHere /\ OnceToTree /\ OnceFromTree /\ InOrder
 
-(* All comes to where it goes, if the faults end and the instances go on *)
+(* All comes to where it goes, if the faults end and the instances go on. The database gives the one who waits for the
+   end of a unit of work, to begin an epoch, its turn. *)
 Fair ==
     /\ Spec /\ WF_vars(Put) /\ WF_vars(Publish) /\ WF_vars(TreeTakes)
-    /\ \A i \in Instances : WF_vars(Works(i)) /\ WF_vars(Superseded(i))
+    /\ \A i \in Instances : WF_vars(Works(i)) /\ WF_vars(Superseded(i)) /\ SF_vars(BeginEpoch(i))
 AllCame == Range(tree) = 1..Legacy /\ Range(sub) = 1..Legacy \cup {100 + k : k \in 1..Native} /\ out = <<>>
 Arrives == <>[]AllCame
 =============================================================================
