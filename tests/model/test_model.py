@@ -1,4 +1,4 @@
-"""The small configurations of the models; the night has larger ones, and each rule left out (tests.reliability.model)."""
+"""The small models. The night has larger ones, and each rule left out (``tests.reliability.model``)."""
 
 from __future__ import annotations
 
