@@ -79,7 +79,7 @@ except SystemExit:
 
 # The help is shown before anything of the broker is needed. A module that is added here must be as cheap as these.
 _START = [
-    *("commands", "commands.cli", "commands.options", "commands.options.verb"),
+    *("commands", "commands.cli", "commands.disk", "commands.disk.files", "commands.options", "commands.options.verb"),
     *("commands.terminal", "commands.terminal.console", "commands.terminal.output_file"),
     "commands.terminal.stopping",
     *("rfh2", "rfh2.constants", "rfh2.distribution", "rfh2.errors", "rfh2.exports", "rfh2.terminal_escape"),

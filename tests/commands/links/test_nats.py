@@ -344,7 +344,7 @@ def test_who_is_cut_off_before_an_answer_is_told_what_that_may_mean(tmp_path: Pa
         server.start()
         told = _trouble(tmp_path, f"nats://127.0.0.1:{listening.getsockname()[1]}")
         server.join(30)
-    assert "Connection reset by peer (so does a server that refuses the authorization: see user" in told
+    assert "connection reset by peer (so does a server that refuses the authorization: see user" in told
 
 
 def test_what_is_wrong_with_the_address_is_told(tmp_path: Path) -> None:
