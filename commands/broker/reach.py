@@ -49,8 +49,7 @@ NOTHING = Reach()
 def reach_of(md: bytes | None, body: bytes) -> Reach:
     """The reach of a message on the control queue; NOTHING where the broker would refuse to read it."""
     try:
-        mqmd = Mqmd() if md is None else Mqmd.decode(md)
-        message = decoded(md, body, mqmd)
+        message = decoded(md, body)
         if not is_resolved(message):
             _, message = as_kept(body, message)
         return _reach_of_command(parse(message), message.mqmd)
