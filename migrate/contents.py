@@ -18,6 +18,7 @@ import json
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from hashlib import sha256
 from os import SEEK_END
 from pathlib import Path
@@ -27,6 +28,16 @@ from typing import Any, BinaryIO, Final, cast
 from commands.disk.files import directory_to_disk, put_in_place, to_disk
 from commands.disk.permissions import make_directory, private
 from rfh2.errors import MigrationError, system_words
+
+
+@contextmanager
+def disk(place: object, more: str = "") -> Iterator[None]:
+    """What the disk refuses in the block is a MigrationError that names *place*. more: what follows its words."""
+    try:
+        yield
+    except OSError as error:
+        raise MigrationError(f"{place}: {system_words(error)}{more}") from error
+
 
 Content = bytes | Callable[[], Iterable[bytes]]
 _PIECE_BYTES = 1 << 16

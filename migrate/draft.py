@@ -111,17 +111,11 @@ class Draft:
 
     def _existing(self, definition: Definition) -> Definition | None:
         kind, name = kind_of(definition), definition.name
-        held = {
-            "qlocal": self.objects.queues,
-            "qalias": self.objects.aliases,
-            "namelist": self.objects.namelists,
-            "authrec": self.objects.authorities,
-        }
         if kind == "qmgr":
             return self.objects.qmgr
         if kind == "topic":
             return self.objects.topics.get(name)
-        found: Definition | None = held[kind].get(name)  # type: ignore[attr-defined]
+        found: Definition | None = self.objects.of_kind(kind).get(name)
         return found
 
 

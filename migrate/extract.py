@@ -94,21 +94,21 @@ def _command(seq: int, now: datetime, qmgr: str, word: str, question: Question, 
     if word == MQPS_REGISTER_SUBSCRIBER:
         options = ["PubOnReqOnly", "InclStreamName", "InformIfRet", *(["Anon"] if question.anonymous else [])]
         pairs += [(MQPS_REGISTRATION_OPTIONS, option) for option in options]
-    header = Rfh1(coded_char_set_id=UTF8_CCSID).with_pairs(pairs)
+    mqmd, body = request(pairs, qmgr, reply_queue, _EXPIRY_TENTHS if word == MQPS_REGISTER_SUBSCRIBER else -1)
+    return CapturedMessage(
+        seq=seq, time=now, qmgr=qmgr, queue=CONTROL_QUEUE, md_hex=mqmd.encode().hex(), body_hex=body.hex()
+    )
+
+
+def request(pairs: Iterable[tuple[str, str]], qmgr: str, reply_queue: str, expiry: int) -> tuple[Mqmd, bytes]:
+    """A command in MQRFH, which every broker accepts. reply_queue: of *qmgr*, for the answer. expiry: in tenths."""
     mqmd = Mqmd(
         format=MQFMT_RF_HEADER_1,
         coded_char_set_id=UTF8_CCSID,
         msg_type=MQMT_REQUEST,
         persistence=MQPER_PERSISTENT,
-        expiry=_EXPIRY_TENTHS if word == MQPS_REGISTER_SUBSCRIBER else -1,
+        expiry=expiry,
         reply_to_q=reply_queue,
         reply_to_qmgr=qmgr,
     )
-    return CapturedMessage(
-        seq=seq,
-        time=now,
-        qmgr=qmgr,
-        queue=CONTROL_QUEUE,
-        md_hex=mqmd.encode().hex(),
-        body_hex=encode(Message(mqmd, (header,))).hex(),
-    )
+    return mqmd, encode(Message(mqmd, (Rfh1(coded_char_set_id=UTF8_CCSID).with_pairs(pairs),)))

@@ -78,16 +78,17 @@ class Source:
 
 @dataclass(frozen=True, slots=True, config=_STRICT)
 class Item:
-    """One thing of the legacy state."""
+    """One thing of the legacy state. called: the form of ``label``, with the item as ``{0}``."""
 
     kind: ClassVar[str]
+    called: ClassVar[str] = ""
 
     source: Source
 
     @property
     def label(self) -> str:
         """What a person calls it, on one line."""
-        raise NotImplementedError
+        return self.called.format(self)
 
 
 class Product(StrEnum):
@@ -106,15 +107,12 @@ class BrokerItem(Item):
     """
 
     kind = "broker"
+    called = "broker {0.name}"
 
     name: str
     product: Product = Product.MQ
     qmgr: str = ""
     command_level: int = 0
-
-    @property
-    def label(self) -> str:
-        return f"broker {self.name}"
 
 
 @dataclass(frozen=True, slots=True, config=_STRICT)
@@ -122,13 +120,10 @@ class Relation(Item):
     """A neighbour in the broker hierarchy (guide 7.4)."""
 
     kind = "relation"
+    called = "{0.role} {0.qmgr}"
 
     role: Literal["parent", "child"]
     qmgr: str
-
-    @property
-    def label(self) -> str:
-        return f"{self.role} {self.qmgr}"
 
 
 @dataclass(frozen=True, slots=True, config=_STRICT)
@@ -136,12 +131,9 @@ class Stream(Item):
     """A stream that the broker supported; its queue has the same name (guide 6.1)."""
 
     kind = "stream"
+    called = "stream {0.name}"
 
     name: str
-
-    @property
-    def label(self) -> str:
-        return f"stream {self.name}"
 
 
 @dataclass(frozen=True, slots=True, config=_STRICT)
@@ -242,12 +234,9 @@ class SubPoint(Item):
     """A subscription point of Event Broker or Message Broker (guide 6.2)."""
 
     kind = "sub_point"
+    called = "subscription point {0.name}"
 
     name: str
-
-    @property
-    def label(self) -> str:
-        return f"subscription point {self.name}"
 
 
 class Access(StrEnum):
@@ -306,14 +295,11 @@ class Principal(Item):
     """A user or a group, with the groups that a user is in."""
 
     kind = "principal"
+    called = "{0.type} {0.name}"
 
     name: str
     type: Literal["user", "group"]
     groups: tuple[str, ...] = ()
-
-    @property
-    def label(self) -> str:
-        return f"{self.type} {self.name}"
 
 
 @dataclass(frozen=True, slots=True, config=_STRICT)
@@ -321,14 +307,11 @@ class StanzaAttribute(Item):
     """One attribute of a stanza of qm.ini (guide 7.3)."""
 
     kind = "attribute"
+    called = "{0.stanza}: {0.name}={0.value}"
 
     stanza: str
     name: str
     value: str
-
-    @property
-    def label(self) -> str:
-        return f"{self.stanza}: {self.name}={self.value}"
 
 
 @dataclass(frozen=True, slots=True, config=_STRICT)
@@ -336,12 +319,9 @@ class FlowInput(Item):
     """An input queue of a message flow with a Publication node (guide 8.2, step 7)."""
 
     kind = "flow_input"
+    called = "flow input queue {0.queue}"
 
     queue: str
-
-    @property
-    def label(self) -> str:
-        return f"flow input queue {self.queue}"
 
 
 @dataclass(frozen=True, slots=True, config=_STRICT)

@@ -34,8 +34,8 @@ from commands.broker.objects import (
     kind_of,
 )
 from commands.mqsc import attributes as mqsc_kinds
-from commands.mqsc.attributes import ObjectKind
 from commands.mqsc.export import authority_lines, changed
+from commands.mqsc.families import FAMILIES
 from commands.mqsc.script import NoMqscFormError, comment, quoted, statement
 from migrate.acl import FILE_NAME
 from migrate.checklist import checklist
@@ -135,34 +135,18 @@ def plan_files(plan: MigrationPlan, target: Target) -> PlanFiles:
     return PlanFiles(files, tuple(notes))
 
 
-def definition_lines(definition: object) -> list[str]:
+def _defined(definition: Definition) -> list[str]:
     """DEFINE of a queue, topic object or namelist with all that differs from the defaults."""
-    kind, base = _kind(definition)
-    given = changed(kind.attributes, definition, base, always="TOPICSTR")
-    return statement(f"DEFINE {kind.word}({quoted(_name(definition))})", given)
+    family = FAMILIES[kind_of(definition).upper()]
+    given = changed(family.kind.attributes, definition, family.make(definition.name), always="TOPICSTR")
+    return statement(f"DEFINE {family.kind.word}({quoted(definition.name)})", given)
 
 
-def alteration_lines(before: object, after: object) -> list[str]:
+def _altered(before: Definition, after: Definition) -> list[str]:
     """ALTER of the same with what has changed; nothing where nothing has."""
-    kind, _ = _kind(after)
+    kind = FAMILIES[kind_of(after).upper()].kind
     given = list(changed(kind.attributes, after, before))
-    return statement(f"ALTER {kind.word}({quoted(_name(after))})", given) if given else []
-
-
-def _name(definition: object) -> str:
-    assert isinstance(definition, TopicObject | LocalQueue | AliasQueue | Namelist)
-    return definition.name
-
-
-def _kind(definition: object) -> tuple[ObjectKind, object]:
-    if isinstance(definition, TopicObject):
-        return mqsc_kinds.TOPIC, TopicObject(definition.name, "")
-    if isinstance(definition, LocalQueue):
-        return mqsc_kinds.QLOCAL, LocalQueue(definition.name)
-    if isinstance(definition, AliasQueue):
-        return mqsc_kinds.QALIAS, AliasQueue(definition.name, "")
-    assert isinstance(definition, Namelist)
-    return mqsc_kinds.NAMELIST, Namelist(definition.name)
+    return statement(f"ALTER {kind.word}({quoted(after.name)})", given) if given else []
 
 
 def _script(plan: MigrationPlan, lines: Iterable[str]) -> str:
@@ -187,10 +171,10 @@ def _definitions(plan: MigrationPlan, target: Target, notes: list[FileNote], *ki
 
 def _stored(step: Store, before: Definition | None) -> list[str]:
     if before is None:
-        return definition_lines(step.definition)
+        return _defined(step.definition)
     if step.anew:
-        return [f"DELETE TOPIC({quoted(step.definition.name)})", *definition_lines(step.definition)]
-    lines = alteration_lines(before, step.definition)
+        return [f"DELETE TOPIC({quoted(step.definition.name)})", *_defined(step.definition)]
+    lines = _altered(before, step.definition)
     if lines and isinstance(step.definition, Namelist) and not is_marker(step.definition):
         return [*map(comment, _overwrites(step.definition.name)), *lines]
     return lines

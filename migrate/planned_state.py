@@ -86,18 +86,19 @@ class PlannedObject(Frozen):
         if self.kind == "SUB":
             at = f" to {self.attributes.get('TOPICSTR', '')} for {self.attributes.get('DEST', '')}"
             return f"subscription [{self.number}]" + (f" {self.name}" if self.name else "") + at
-        if self.kind == "RETAINED":
-            return f"retained publication on {self.name}"
-        return f"{_WORDS[self.kind]} {self.name}"
+        return f"{WORDS[self.kind]} {'on ' * (self.kind == 'RETAINED')}{self.name}"
 
 
-_WORDS: Final = {
+WORDS: Final[Mapping[Kind, str]] = {
     "QMGR": "queue manager",
     "QUEUE": "queue",
     "TOPIC": "topic object",
     "NAMELIST": "namelist",
     "AUTHREC": "authority record",
+    "SUB": "subscription",
+    "RETAINED": "retained publication",
 }
+"""What a person calls an object of each kind."""
 
 
 def defaults_of(kind: Kind) -> Mapping[str, Shown]:

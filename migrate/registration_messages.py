@@ -18,8 +18,9 @@ from commands.broker import subscription_attributes
 from commands.broker.lifetime import tenths_until
 from commands.broker.objects import CONTROL_QUEUE, DEFAULT_STREAM
 from commands.broker.subscription_attributes import words_of
+from commands.headers.pcf import FORMAT
+from commands.headers.property_names import BY_TAG, COMMAND_IDS
 from commands.model import RegisterSubscriber, RegOpt
-from rfh2 import pcf_names
 from rfh2.captured import CapturedMessage
 from rfh2.ccsid import UTF8_CCSID
 from rfh2.constants import MQEI_UNLIMITED, MQFMT_RF_HEADER_1, MQFMT_RF_HEADER_2, MQMT_DATAGRAM, MQPER_PERSISTENT
@@ -29,8 +30,8 @@ from rfh2.mqi_constants import MQCI_NONE
 from rfh2.mqmd import Mqmd
 from rfh2.options import REGISTRATION
 from rfh2.pcf import Pcf
-from rfh2.pcf_parameters import Cfin, Cfst, Parameter
-from rfh2.rfh1 import MQPS_STREAM_NAME, Rfh1
+from rfh2.pcf_parameters import Cfin, Cfst
+from rfh2.rfh1 import MQPS_COMMAND, Rfh1
 from rfh2.rfh2 import Rfh2
 from streams.patterns import is_read_alike, remove_pattern_prefix
 from streams.subscriptions import (
@@ -53,24 +54,6 @@ def options_of(options: SubscriptionOptions, correl_as_id: bool) -> tuple[str, .
     return (*first, *words_of(options))
 
 
-_MQPS = {
-    "Command": "MQPSCommand",
-    "Topic": "MQPSTopic",
-    "RegOpt": "MQPSRegOpts",
-    "QName": "MQPSQName",
-    "QMgrName": "MQPSQMgrName",
-    "SubName": "MQPSSubName",
-    "SubIdentity": "MQPSSubIdentity",
-    "SubUserData": "MQPSSubUserData",
-}
-_PCF = {
-    "Topic": pcf_names.MQCACF_TOPIC,
-    "QName": pcf_names.MQCA_Q_NAME,
-    "QMgrName": pcf_names.MQCA_Q_MGR_NAME,
-    "SubName": pcf_names.MQCACF_SUBSCRIPTION_NAME,
-    "SubIdentity": pcf_names.MQCACF_SUBSCRIPTION_IDENTITY,
-    "SubUserData": pcf_names.MQCACF_SUBSCRIPTION_USER_DATA,
-}
 _HEADERS = {
     PublicationFormat.RFH2: WildcardScheme.TOPIC,
     PublicationFormat.RFH1: WildcardScheme.CHAR,
@@ -153,20 +136,15 @@ def _command(
 
 def _form(subscription: Subscription, pairs: list[tuple[str, str]]) -> tuple[str, tuple[Rfh1 | Rfh2, ...], bytes]:
     """Format, headers and body of the command in the header that the subscriber used."""
-    stream = subscription.stream if subscription.stream != DEFAULT_STREAM else None
     if subscription.format is PublicationFormat.RFH2:
         return MQFMT_RF_HEADER_2, (Rfh2((Folder.of(write("psc", pairs)),)),), b""
+    (_, command), *rest = pairs
+    if subscription.stream and subscription.stream != DEFAULT_STREAM:
+        rest.append(("StreamName", subscription.stream))
     if subscription.format is PublicationFormat.RFH1:
-        named = [(_MQPS[tag], value) for tag, value in pairs]
-        named += [(MQPS_STREAM_NAME, stream)] if stream else []
+        named = [(MQPS_COMMAND, command), *((BY_TAG[tag].mqps, value) for tag, value in rest)]
         header = Rfh1(charset="utf-8", string_charset="utf-8").with_pairs(named)
         return MQFMT_RF_HEADER_1, (header,), b""
-    parameters: list[Parameter] = []
-    for tag, value in pairs:
-        if tag in _PCF:
-            parameters.append(Cfst.of(_PCF[tag], value, UTF8_CCSID))
-    options = REGISTRATION.mask(value for tag, value in pairs if tag == "RegOpt")
-    parameters.append(Cfin(pcf_names.MQIACF_REGISTRATION_OPTIONS, options))
-    if stream:
-        parameters.append(Cfst.of(pcf_names.MQCACF_STREAM_NAME, stream, UTF8_CCSID))
-    return "MQPCF", (), Pcf(pcf_names.MQCMD_REGISTER_SUBSCRIBER, tuple(parameters)).encode()
+    texts = (Cfst.of(BY_TAG[tag].pcf, value, UTF8_CCSID) for tag, value in rest if not BY_TAG[tag].integer)
+    options = Cfin(BY_TAG["RegOpt"].pcf, REGISTRATION.mask(value for tag, value in rest if tag == "RegOpt"))
+    return FORMAT, (), Pcf(COMMAND_IDS[command], (*texts, options)).encode()

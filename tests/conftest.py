@@ -14,6 +14,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Generator, Iterator
+from pathlib import Path
 from typing import Final
 
 import pytest
@@ -57,8 +58,22 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Of several processes each begins with other modules: what one of them has rewritten, the others read."""
+    config = session.config
+    worker = getattr(config, "workerinput", None)
+    if worker is None or config.args != config.getini("testpaths"):
+        return
+    every = sorted(map(str, Path(__file__).parent.rglob("test_*.py")))
+    first = int(worker["workerid"].removeprefix("gw")) * len(every) // worker["workercount"]
+    config.args = [*every[first:], *every[:first]]
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark ``servers`` what needs one, and ``nightly`` what is not for the gate."""
+    """Mark ``servers`` what needs one, and ``nightly`` what is not for the gate. All processes have one order."""
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: item.path)
     starting = (needs_mosquitto.mark, needs_mqi.mark, needs_nats.mark, needs_kafka.mark, needs_chromium.mark)
     for item in items:
         if any(mark in starting for mark in item.iter_markers()):

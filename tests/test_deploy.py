@@ -70,8 +70,7 @@ def test_each_command_and_variable_exists(path: Path) -> None:
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not there")
 def test_systemd_takes_the_unit(tmp_path: Path) -> None:
-    program = tmp_path / "bin" / "qpubsub"
-    program.parent.mkdir()
+    program = tmp_path / "qpubsub"
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
     unit = tmp_path / "qpubsub@.service"
@@ -148,7 +147,8 @@ def test_the_command_of_the_image_works_from_two_places_in_front_of_one_database
     script = tmp_path / "entrypoint.sh"
     written = (DEPLOY / "entrypoint.sh").read_text()
     script.write_text(written.replace("/etc/qpubsub/qpubsub.toml", str(DEPLOY / "container.toml")))
-    program = tmp_path / "qpubsub"
+    program = tmp_path / "bin" / "qpubsub"
+    program.parent.mkdir()
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -m commands.cli "$@"\n')
     program.chmod(0o755)
     here = {name: value for name, value in os.environ.items() if name != "XDG_STATE_HOME"}

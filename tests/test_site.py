@@ -97,7 +97,7 @@ def test_structures_and_code_pages_are_those_of_the_code() -> None:
         ("Flags", "28", "4", "L"),
         ("GroupId", "32", "24", ""),
     )
-    rows = dict(wire.code_pages().rows)
+    rows = {row[0]: row[1] for row in wire.code_pages().rows}
     assert (rows["`utf-16`"], rows["`latin-1`"], "437, 500," in rows["`cp` with the number"]) == (
         "1200, 13488, 17584",
         "819",

@@ -127,8 +127,8 @@ class Execution:
         self._deliver(unit, broker, arrival, outcome, batch, for_tree=for_tree or ())
         if sample is not None:
             sample.delivered()
-        if (network := self._loaded.network) is not None:
-            self._to_neighbours(unit, broker, network.sent_on(outcome), Cause.of(arrival))
+        if (network := self._loaded.network) is not None and (outgoing := network.sent_on(outcome)):
+            self._to_neighbours(unit, broker, outgoing, Cause.of(arrival))
         self._loaded.is_at(unit.state_version)
 
     def arrange(self, unit: UnitOfWork) -> None:

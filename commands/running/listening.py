@@ -169,6 +169,8 @@ class Guardian:
             if worker == 0:
                 code = 1
                 try:
+                    for number in (signal.SIGTERM, signal.SIGINT):
+                        signal.signal(number, signal.SIG_DFL)  # and not what its guardian does then
                     die_with(parent)
                     code = self._listen(says if first else None)
                 finally:
@@ -223,5 +225,6 @@ def _say(pipe: int, text: str) -> None:
 
 
 def _end(process: int) -> None:
-    with suppress(ProcessLookupError):
-        os.kill(process, signal.SIGTERM)
+    if process:  # 0 in a server that has just been forked: it would be all of ``run``
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGTERM)

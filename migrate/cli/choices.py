@@ -31,13 +31,13 @@ from commands.options.captures import say_that_stdin_is_read
 from commands.qmgr.store import QueueManagerStore
 from commands.terminal.console import Console, ExitCode
 from migrate import embedded
+from migrate.contents import disk
 from migrate.legacy_state import ITEM_FIELDS, Item, LegacyState, Product
 from migrate.plan import MigrationPlan, Outcome, PlanOptions
 from migrate.racf import FILE_NAME, HIGH_LEVEL_QUALIFIER, racf_commands
 from migrate.readers import KINDS, read_others, read_sources
 from migrate.readers.text import decoded
 from migrate.target import Target, existing_target
-from rfh2.errors import MigrationError, system_words
 
 _STDIN = "stdin"
 
@@ -116,96 +116,75 @@ def exit_code(outcome: Outcome, *, detailed: bool, failed: bool = False) -> Exit
     return max(code, ExitCode.PROBLEMS) if failed else code
 
 
-def detailed_exit_code(function: F) -> F:
-    """``--detailed-exit-code``: the verb gets *detailed_exit_code*."""
-    option = click.option(
-        "--detailed-exit-code",
-        is_flag=True,
-        help="Distinguish warnings (1), changes of meaning (3) and losses (4) by the exit code.",
-    )
-    return option(function)
-
-
 F = TypeVar("F", bound=Callable[..., Any])
 
 TARGETS: Final = ("embedded", "files")
 
 
-def sources(function: F) -> F:
-    """Files as arguments, and ``--source``: the verb gets *source* and *more*, which together are the sources."""
-    option = click.option(
+def shared(function: F) -> F:
+    """The options of both verbs, and the sources: the fields of ``MigrationOptions`` that no verb has for itself."""
+    for option in reversed(_SHARED):
+        function = option(function)
+    return function
+
+
+_SHARED: Final[tuple[Callable[[Any], Any], ...]] = (
+    click.option(
+        "--prefix", multiple=True, metavar="STREAM=TOPICSTR", help="A topic string for a stream instead of its name."
+    ),
+    click.option(
+        "--accept-unread",
+        is_flag=True,
+        help="Migrate even if parts of the sources cannot be read; these parts are lost.",
+    ),
+    click.option(
+        "--from-qmgr",
+        metavar="QMGR",
+        help="The queue manager whose state is migrated, if the sources are not those of -m, or hold several.",
+    ),
+    click.option(
+        "--cluster", metavar="NAME", help="With --out: write the runbook for moving the topology to this cluster."
+    ),
+    click.option(
+        "--target",
+        type=click.Choice(TARGETS),
+        default="embedded",
+        show_default=True,
+        help="The embedded queue manager, or only files for a queue manager of IBM MQ.",
+    ),
+    click.option(
+        "--existing",
+        type=click.Path(path_type=Path, dir_okay=False, exists=True),
+        metavar="SCRIPT",
+        help="With --target files: the objects that the queue manager has, as dmpmqcfg or saveqmgr writes them.",
+    ),
+    click.option(
+        "--out",
+        type=click.Path(path_type=Path, file_okay=False),
+        metavar="DIRECTORY",
+        help="Write scripts, messages, checklist, runbook and report here.",
+    ),
+    click.option(
+        "--racf",
+        metavar="HLQ",
+        help="With --out: write RACF commands for a queue manager on z/OS. HLQ is its name, or that of its "
+        "queue-sharing group.",
+    ),
+    click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON object."),
+    click.option(
+        "--detailed-exit-code",
+        is_flag=True,
+        help="Distinguish warnings (1), changes of meaning (3) and losses (4) by the exit code.",
+    ),
+    click.option(
         "--source",
         multiple=True,
         metavar="[KIND=]PATH...",
         help="The same as FILE: a file or a directory with legacy state, or - for standard input. Give KIND if the "
         f"content does not show it: {', '.join(KINDS)}.",
-    )
-    return option(click.argument("more", nargs=-1, metavar="[[KIND=]FILE|-]...")(function))
-
-
-def outputs(function: F) -> F:
-    """``--target``, ``--existing``, ``--out``, ``--racf``, ``--json``."""
-    for option in (
-        click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON object."),
-        click.option(
-            "--racf",
-            metavar="HLQ",
-            help="With --out: write RACF commands for a queue manager on z/OS. HLQ is its name, or that of its "
-            "queue-sharing group.",
-        ),
-        click.option(
-            "--out",
-            type=click.Path(path_type=Path, file_okay=False),
-            metavar="DIRECTORY",
-            help="Write scripts, messages, checklist, runbook and report here.",
-        ),
-        click.option(
-            "--existing",
-            type=click.Path(path_type=Path, dir_okay=False, exists=True),
-            metavar="SCRIPT",
-            help="With --target files: the objects that the queue manager has, as dmpmqcfg or saveqmgr writes them.",
-        ),
-        click.option(
-            "--target",
-            type=click.Choice(TARGETS),
-            default="embedded",
-            show_default=True,
-            help="The embedded queue manager, or only files for a queue manager of IBM MQ.",
-        ),
-    ):
-        function = option(function)
-    return function
-
-
-prefix: Final = click.option(
-    "--prefix", multiple=True, metavar="STREAM=TOPICSTR", help="A topic string for a stream instead of its name."
+    ),
+    click.argument("more", nargs=-1, metavar="[[KIND=]FILE|-]..."),
 )
-
-
-def trust(function: F) -> F:
-    """``--accept-unread``, ``--from-qmgr``: the verb gets *accept_unread* and *from_qmgr*."""
-    for option in (
-        click.option(
-            "--from-qmgr",
-            metavar="QMGR",
-            help="The queue manager whose state is migrated, if the sources are not those of -m, or hold several.",
-        ),
-        click.option(
-            "--accept-unread",
-            is_flag=True,
-            help="Migrate even if parts of the sources cannot be read; these parts are lost.",
-        ),
-    ):
-        function = option(function)
-    return function
-
-
-def cluster(function: F) -> F:
-    """``--cluster NAME``: the verb gets *cluster*, a name or None."""
-    option = click.option(
-        "--cluster", metavar="NAME", help="With --out: write the runbook for moving the topology to this cluster."
-    )
-    return option(function)
 
 
 def pairs(option: str, given: tuple[str, ...], form: str) -> dict[str, str]:
@@ -323,8 +302,5 @@ class MigrationOptions:
     def _script(self) -> str:
         if self.existing is None:
             return ""
-        try:
+        with disk(f"--existing {self.existing}", "; nothing was changed"):
             return decoded(self.existing.read_bytes())
-        except OSError as error:
-            why = system_words(error)
-            raise MigrationError(f"--existing {self.existing}: {why}; nothing was changed") from error

@@ -29,6 +29,7 @@ from migrate.acl import FILE_NAME
 from migrate.assemble import of_product
 from migrate.cli import choices, running
 from migrate.cli.choices import GivenSources, MigrationOptions
+from migrate.contents import disk
 from migrate.fingerprint import ReadingDifference, difference, fingerprint, labelled
 from migrate.legacy_state import LegacyState, Product
 from migrate.plan import MigrationPlan, Phase, PlanOptions, Tool
@@ -202,12 +203,7 @@ class _Task:
     help="With --cluster: the address of a queue manager's listener.",
 )
 @click.option("--accept-changed", is_flag=True, help="Complete even if the broker has changed since the phase before.")
-@choices.prefix
-@choices.trust
-@choices.cluster
-@choices.outputs
-@choices.detailed_exit_code
-@choices.sources
+@choices.shared
 @click.pass_obj
 def command(console: Console, /, **given: Any) -> ExitCode:
     """Migrate the publish/subscribe state of broker BROKER into its queue manager QMGR.
@@ -281,11 +277,9 @@ def _kept_while_applying(path: Path | None, read: Retrieved) -> Iterator[Callabl
 
 
 def _prepare(directory: Path) -> None:
-    try:
+    with disk(directory, "; nothing was changed"):
         make_directory(directory)
         choices.set_aside(directory / LOG_NAME)
-    except OSError as error:
-        raise MigrationError(f"{directory}: {system_words(error)}; nothing was changed") from error
 
 
 def _state(run: running.Run[_Options], task: _Task, path: Path | None) -> LegacyState:

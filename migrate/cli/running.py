@@ -28,7 +28,7 @@ from commands.terminal.counted import counted
 from migrate import embedded, log as lines
 from migrate.cli import choices
 from migrate.cli.choices import MigrationOptions, exit_code
-from migrate.contents import Content, StagedFiles
+from migrate.contents import Content, StagedFiles, disk
 from migrate.ledger import Severity
 from migrate.log import LogWriter
 from migrate.plan import MigrationPlan, Phase, Tool, outcome_of
@@ -63,12 +63,10 @@ class MigrationLog:
 @contextmanager
 def migration_log(path: Path, mode: Literal["a", "w"]) -> Iterator[MigrationLog]:
     """The log at *path*; its last line is the error that ends the call. Raises MigrationError if it is not writable."""
-    try:
+    with disk(f"log {path}", "; nothing was changed"):
         make_directory(path.parent)
         stream: TextIO = open(path, mode, encoding="utf-8", opener=private)  # noqa: SIM115 - closed below
         directory_to_disk(path.parent)
-    except OSError as error:
-        raise MigrationError(f"log {path}: {system_words(error)}; nothing was changed") from error
     log = MigrationLog(path, LogWriter(stream, choices.utc_now))
     try:
         yield log

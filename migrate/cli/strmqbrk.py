@@ -92,12 +92,7 @@ class _Options(MigrationOptions):
 )
 @click.option("--extract", is_flag=True, help="Write the command messages that ask a version 6 broker for its state.")
 @click.option("--stream", multiple=True, metavar="QUEUE", help="With --extract: a stream besides the default.")
-@choices.prefix
-@choices.trust
-@choices.cluster
-@choices.outputs
-@choices.detailed_exit_code
-@choices.sources
+@choices.shared
 @click.pass_obj
 def command(console: Console, /, **given: Any) -> ExitCode:
     """Migrate the state of queue manager QMGR's version 6 broker into the queue manager.

@@ -16,18 +16,7 @@ from migrate.cli.live_options import Reached
 from migrate.live.differences import Comparison, compare
 from migrate.live.separator import NameProbe, planned_separator, probe_names
 from migrate.live.snapshot import read_live
-from migrate.planned_state import Kind, PlannedHeading, by_kind
-
-_OBJECTS: Final[dict[Kind, str]] = {
-    "QMGR": "queue manager",
-    "QUEUE": "queue",
-    "TOPIC": "topic object",
-    "NAMELIST": "namelist",
-    "AUTHREC": "authority record",
-    "SUB": "subscription",
-    "RETAINED": "retained publication",
-}
-
+from migrate.planned_state import WORDS, PlannedHeading, by_kind
 
 _TOLD: Final = ("how", "kind", "what", "attribute", "planned", "live", "todo")
 
@@ -104,7 +93,7 @@ def _print(console: Console, found: Comparison, probe: NameProbe | None) -> None
 
 def _summary(found: Comparison) -> str:
     total = sum(found.compared.values())
-    said = [counted(count, _OBJECTS[kind]) for kind, count in found.compared.items() if kind != "QMGR"]
+    said = [counted(count, WORDS[kind]) for kind, count in found.compared.items() if kind != "QMGR"]
     compared = f"{counted(total, 'object')} compared" + (f" ({', '.join(said)})" if said else "")
     more = [f"{counted(found.others, 'other live subscription')} not in the plan"] * bool(found.others)
     more += [f"{found.expired:,} planned subscriptions have expired"] * bool(found.expired)

@@ -27,6 +27,7 @@ from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.opening import directory_of, is_there
 from commands.qmgr.store.reading import definitions_in
 from migrate import embedded, migmbbrk, strmqbrk
+from migrate.contents import disk
 from migrate.estate.records import (
     ANSWERS,
     BEGUN,
@@ -241,12 +242,9 @@ def digest_of_sources(job: BrokerJob) -> str:
     for source in job.sources:
         for file in files_of(source):
             whole.update(f"{file.relative_to(job.estate) if file.is_relative_to(job.estate) else file}\0".encode())
-            try:
-                with file.open("rb") as stream:
-                    while data := stream.read(_HASHED_BYTES):
-                        whole.update(data)
-            except OSError as error:
-                raise MigrationError(f"{file}: {system_words(error)}") from error
+            with disk(file), file.open("rb") as stream:
+                while data := stream.read(_HASHED_BYTES):
+                    whole.update(data)
     return whole.hexdigest()
 
 
@@ -261,10 +259,8 @@ def target_of(job: BrokerJob) -> Target:
 def kept_state(job: BrokerJob, record: Record) -> LegacyState:
     """The state that the plan of *record* was made from. Raises MigrationError if it is not there any more."""
     path = job.files.plan(record.plan) / STATE
-    try:
+    with disk(path, "; plan the broker again"):
         states, problems = state_json.read(path.read_text(encoding="utf-8", errors="surrogatepass"), str(path))
-    except OSError as error:
-        raise MigrationError(f"{path}: {system_words(error)}; plan the broker again") from error
     if problems or len(states) != 1:
         raise MigrationError(f"{path}: it is damaged; plan the broker again")
     return states[0]

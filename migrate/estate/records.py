@@ -24,13 +24,13 @@ from pydantic import ValidationError
 from commands.disk.files import directory_to_disk, put_in_place
 from commands.disk.permissions import make_directory
 from commands.qmgr.store.opening import directory_of
-from migrate.contents import SUMS, Content, write_synced
+from migrate.contents import SUMS, Content, disk, write_synced
 from migrate.ledger import Sums
 from migrate.legacy_state import Frozen
 from migrate.live.journal import JOURNAL
 from migrate.marker import Marker
 from migrate.plan import Outcome, Phase, Tool
-from rfh2.errors import MigrationError, system_words
+from rfh2.errors import MigrationError
 
 WORK: Final = "migration"
 RECORD: Final = "record.json"
@@ -162,11 +162,9 @@ class BrokerFiles:
 
     def write_record(self, record: Record) -> None:
         """Replace the record; it is on the disk when this returns."""
-        try:
+        with disk(self.directory):
             make_directory(self.directory)
             self._replace(self.directory / RECORD, (record.model_dump_json(indent=1) + "\n").encode())
-        except OSError as error:
-            raise MigrationError(f"{self.directory}: {system_words(error)}") from error
 
     def extracted(self, name: str) -> Path:
         """The file *name* of what was taken from the live queue manager."""
@@ -175,17 +173,15 @@ class BrokerFiles:
     def write_extracted(self, name: str, content: Content) -> None:
         """Write a file of what was taken from the live queue manager; it appears when it is complete."""
         path = self.extracted(name)
-        try:
+        with disk(path):
             make_directory(self.directory)
             make_directory(path.parent)
             self._replace(path, content)
-        except OSError as error:
-            raise MigrationError(f"{path}: {system_words(error)}") from error
 
     def write_plan(self, number: int, contents: Mapping[str, Content]) -> None:
         """Write the files of a plan. What a killed process left under this number is replaced."""
         target = self.plan(number)
-        try:
+        with disk(target, "; nothing was changed"):
             make_directory(self.directory)
             make_directory(target.parent)
             for left in target.parent.glob(".writing-*"):
@@ -208,8 +204,6 @@ class BrokerFiles:
             except BaseException:
                 shutil.rmtree(staged, ignore_errors=True)
                 raise
-        except OSError as error:
-            raise MigrationError(f"{target}: {system_words(error)}; nothing was changed") from error
 
     def _replace(self, path: Path, content: Content) -> None:
         partial = path.with_name(f"{path.name}.partial")

@@ -19,13 +19,14 @@ from commands.broker.objects import ADMIN_STREAM
 from commands.disk.files import put_in_place, to_disk
 from commands.disk.permissions import make_directory, private
 from commands.qmgr.store.port import StoredMessage
+from migrate.contents import disk
 from migrate.extract import Question, asking, questions_about_streams, questions_on_streams
 from migrate.legacy_state import Source, Stream
 from migrate.live.loading import Messages, answers_until_response
 from migrate.readers import metatopics
 from rfh2.captured import CapturedMessage
 from rfh2.constants import MQRCCF_NO_RETAINED_MSG, MQRCCF_NOT_REGISTERED
-from rfh2.errors import MigrationError, QPubSubError, system_words
+from rfh2.errors import MigrationError, QPubSubError
 from streams.topic_objects import DEFAULT_STREAM
 
 # Nothing is retained: that is an answer.
@@ -49,10 +50,8 @@ class Interrogation:
 
         Raises MigrationError where a question was refused or not answered; the others need not be asked again.
         """
-        try:
+        with disk(self.work):
             make_directory(self.work)
-        except OSError as error:
-            raise MigrationError(f"{self.work}: {system_words(error)}") from error
         about = [answer for question in questions_about_streams(self.qmgr) for answer in self._answers(question)]
         found = [name for name in _streams_in(about) if name not in (DEFAULT_STREAM, ADMIN_STREAM)]
         if not found and not any(_is_metatopic(message) for message in about):
@@ -81,13 +80,11 @@ class Interrogation:
         self.say(f"{question.what} of {question.stream}")
         found = self._asked(question)
         partial = file.with_suffix(".partial")
-        try:
+        with disk(file):
             with open(partial, "w", encoding="utf-8", opener=private) as stream:
                 stream.writelines(f"{answer.model_dump_json()}\n" for answer in found)
                 to_disk(stream)
             put_in_place(partial, file)
-        except OSError as error:
-            raise MigrationError(f"{file}: {system_words(error)}") from error
         return found
 
     def _asked(self, question: Question) -> list[CapturedMessage]:

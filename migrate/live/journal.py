@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
@@ -19,6 +18,7 @@ from pydantic import ValidationError
 
 from commands.disk.files import directory_to_disk, put_in_place
 from commands.disk.permissions import private
+from migrate.contents import disk
 from migrate.legacy_state import Frozen
 from migrate.planned_state import PlannedHeading
 from rfh2.errors import MigrationError, system_words
@@ -87,10 +87,8 @@ class Journal:
         wanted = JournalHeading(
             fingerprint=heading.fingerprint, made=heading.made.isoformat(), qmgr=heading.qmgr, where=where
         )
-        try:
+        with disk(f"journal {path}", "; nothing was changed"):
             file = FileIO(path, "a", opener=private)
-        except OSError as error:
-            raise MigrationError(f"journal {path}: {system_words(error)}; nothing was changed") from error
         try:
             directory_to_disk(path.parent)
             _lock(file, path)
@@ -107,7 +105,7 @@ class Journal:
 
     def sync(self) -> None:
         """Everything is on the disk when this returns. Raises MigrationError."""
-        with _naming(self.path):
+        with disk(f"journal {self.path}"):
             os.fsync(self._file.fileno())
 
     def close(self) -> None:
@@ -185,12 +183,12 @@ def _read(path: Path, wanted: JournalHeading, file: FileIO) -> list[Entry]:
     data = path.read_bytes()
     whole = _whole(data)
     if len(whole) < len(data):
-        with _naming(path):
+        with disk(f"journal {path}"):
             file.truncate(len(whole))
     heading, entries = _parsed(path, whole.decode("utf-8", "replace").splitlines())
     if heading is None or (not entries and heading != wanted):
         # Nothing was confirmed: a run that reached no queue manager has left it.
-        with _naming(path):
+        with disk(f"journal {path}"):
             file.truncate(0)
             _write(file, wanted.model_dump_json(), path)
             os.fsync(file.fileno())
@@ -216,19 +214,11 @@ def _differing(wanted: JournalHeading, found: JournalHeading) -> Iterator[tuple[
 
 
 def _write(file: FileIO, line: str, path: Path) -> None:
-    with _naming(path):
+    with disk(f"journal {path}"):
         # In one call, unless the disk is full: a killed run leaves a whole line or a cut one.
         rest = line.encode() + b"\n"
         while rest:
             rest = rest[file.write(rest) or 0 :]
-
-
-@contextmanager
-def _naming(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise MigrationError(f"journal {path}: {system_words(error)}") from error
 
 
 def _lock(file: FileIO, path: Path) -> None:

@@ -21,16 +21,14 @@ from typing import Final
 
 from commands.broker.objects import ADMIN_STREAM, CONTROL_QUEUE
 from commands.broker.stream_names import NAME_SEPARATOR
+from migrate.extract import request
 from migrate.live.administrator import AdministrationError, Administrator, statement_of
 from migrate.live.loading import Messages, answers_until_response
 from migrate.live.snapshot import names, text
 from migrate.planned_state import PlannedObject
-from rfh2.ccsid import UTF8_CCSID
-from rfh2.constants import MQFMT_RF_HEADER_1, MQMT_REQUEST, MQPER_PERSISTENT
+from rfh2.constants import MQRCCF_NOT_AUTHORIZED
 from rfh2.errors import MigrationError, QPubSubError
-from rfh2.message import Message, encode
-from rfh2.mqmd import Mqmd
-from rfh2.rfh1 import Rfh1
+from rfh2.reasons import reason_name
 from streams.topic_objects import DEFAULT_STREAM, QUEUE_NAMELIST
 
 # The subscriptions of a probe that is killed expire soon after it.
@@ -138,7 +136,9 @@ class _Probe:
         """RegSub that has to succeed. Raises MigrationError."""
         reason = self.register(name, number)
         if reason:
-            why = f"RegSub of {name} on stream {self.stream} ended with reason {reason}"
+            why = f"RegSub of {name} on stream {self.stream} ended with reason {reason} {reason_name(reason) or ''}"
+            if reason == MQRCCF_NOT_AUTHORIZED:
+                why += f". The user needs SUB on topic object {self.stream}, and PUT on queues QPUBSUB.PROBE.**"
             raise MigrationError(f"the probe of names: {why}")
 
     def register(self, name: str, number: int) -> int:
@@ -146,18 +146,9 @@ class _Probe:
         qmgr, queue = self.administrator.qmgr, self.queue
         pairs = [("MQPSCommand", "RegSub"), ("MQPSStreamName", self.stream), ("MQPSTopic", self._topic(number))]
         pairs += [("MQPSQMgrName", qmgr), ("MQPSQName", queue), ("MQPSSubName", name)]
-        header = Rfh1(coded_char_set_id=UTF8_CCSID).with_pairs(pairs)
-        mqmd = Mqmd(
-            format=MQFMT_RF_HEADER_1,
-            coded_char_set_id=UTF8_CCSID,
-            msg_type=MQMT_REQUEST,
-            persistence=MQPER_PERSISTENT,
-            expiry=int(10 * self.wait_s) + _LEFT_TENTHS,
-            reply_to_q=queue,
-            reply_to_qmgr=qmgr,
-        )
+        mqmd, body = request(pairs, qmgr, queue, int(10 * self.wait_s) + _LEFT_TENTHS)
         with self.messages.unit_of_work() as unit:
-            unit.put(CONTROL_QUEUE, mqmd.encode(), encode(Message(mqmd, (header,))), application="qpubsub verify")
+            unit.put(CONTROL_QUEUE, mqmd.encode(), body, application="qpubsub verify")
         try:
             return answers_until_response(self.messages, queue, self.wait_s, lambda _answer: None)
         except MigrationError as error:

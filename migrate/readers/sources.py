@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from migrate.assemble import assemble
+from migrate.contents import disk
 from migrate.legacy_state import BrokerItem, Item, LegacyAuthority, LegacyState, Product, Source, Unread
 from migrate.readers import (
     amqspsd,
@@ -29,7 +30,7 @@ from migrate.readers import (
 from migrate.readers.jms_records import JmsRecords
 from migrate.readers.text import decoded
 from rfh2.captures import FORMATS, CaptureRecord, Numbering, detect, read_captures
-from rfh2.errors import CaptureError, MigrationError, system_words
+from rfh2.errors import CaptureError, MigrationError
 
 Reader = Callable[[str, str], Iterable[Item]]
 
@@ -133,18 +134,13 @@ def _files(path: Path) -> list[Path]:
 
 
 def _bytes(file: Path) -> bytes:
-    try:
+    with disk(file):
         return file.read_bytes()
-    except OSError as error:
-        raise MigrationError(f"{file}: {system_words(error)}") from error
 
 
 def _head(file: Path) -> bytes:
-    try:
-        with file.open("rb") as stream:
-            return stream.read(_HEAD_BYTES)
-    except OSError as error:
-        raise MigrationError(f"{file}: {system_words(error)}") from error
+    with disk(file), file.open("rb") as stream:
+        return stream.read(_HEAD_BYTES)
 
 
 def _kind(file: Path) -> str:

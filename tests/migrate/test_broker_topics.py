@@ -97,5 +97,5 @@ def test_a_subscription_to_a_stream_itself_is_not_understood(tmp_path: Path) -> 
     path = tmp_path / "outfile.txt"
     path.write_text(text)
     (unread,) = read_sources([str(path)], "QM1", Product.WMB).unread
-    assert "no topic of it" in unread.why
+    assert "not a topic of it" in unread.why
     assert unread.is_state

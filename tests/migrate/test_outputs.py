@@ -43,7 +43,7 @@ def full(*_: object, **__: object) -> None:
 
 
 def _full_out(patched: pytest.MonkeyPatch, directory: Path) -> tuple[str, ...]:
-    patched.setattr(os, "fsync", full)
+    patched.setattr("migrate.contents.to_disk", full)
     return ("--out", str(directory / "out"))
 
 
@@ -167,7 +167,7 @@ def test_a_report_that_standard_output_does_not_take(home: Path) -> None:
 
 
 def test_a_full_disk_leaves_nothing_of_the_staged_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "fsync", full)
+    monkeypatch.setattr("migrate.contents.to_disk", full)
     with pytest.raises(MigrationError, match="nothing was changed"):
         StagedFiles(tmp_path / "out", {"a": b"1", "b": b"2"})
     assert list((tmp_path / "out").iterdir()) == []
@@ -258,5 +258,5 @@ class TestUndo:
         Ran("strmqbrk", home, *SOURCES)
         before = state(home)
         ran = Ran(verb, home, "--undo", *arguments)
-        assert (ran.code, "--undo goes with --rehearse alone" in ran.err) == (ExitCode.USAGE, True)
+        assert (ran.code, "--undo can be used with --rehearse" in ran.err) == (ExitCode.USAGE, True)
         assert state(home) == before

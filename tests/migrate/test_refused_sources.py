@@ -100,7 +100,7 @@ def _damaged_command(directory: Path) -> Path:
 AMQSPSD = "Subscribers\nStreamName: Sport\n Topic: t\n ApplCount: 3\n QMgrName: QM1\n QName: A.Q\n"
 
 REFUSED = [
-    ("cut-json", _cut_json, "no JSON"),
+    ("cut-json", _cut_json, "it is not JSON"),
     ("format-beside-states", _contradictory, "there is no such field"),
     ("random-bytes", _bytes(bytes(range(256)) * 8), "could not be read"),
     ("empty-file", _bytes(b""), "the file is empty"),

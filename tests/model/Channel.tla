@@ -112,7 +112,9 @@ Crash(c) ==
     /\ UNCHANGED <<here, there, backups, flows, changes, restores>>
 
 ----
-(* Backups are made at any time; run of the queue manager is stopped while its own is put back (docs/networks.md) *)
+(* Backups are made at any time. While one is put back, run of the queue manager is stopped (docs/networks.md). A channel
+   that was held up since before another took over must have ended too, if LeftOut is not "ended": its batch could else
+   be brought to the database put back, which may remember its claim. *)
 
 BackUp(which) ==
     /\ restores < MaxRestores
@@ -124,7 +126,8 @@ Restore(which) ==
     /\ restores < MaxRestores /\ restores' = restores + 1
     /\ IF which = "here"
        THEN here' = [backups.here EXCEPT !.active = "none"] /\ channel' = [c \in Channels |-> Closed] /\ UNCHANGED there
-       ELSE there' = backups.there /\ UNCHANGED <<here, channel>>
+       ELSE /\ there' = backups.there /\ UNCHANGED here
+            /\ channel' = [c \in Channels |-> IF c = here.active \/ LeftOut = "ended" THEN channel[c] ELSE Closed]
     /\ UNCHANGED <<backups, flows, changes, faults>>
 
 Works(c) == Open(c) \/ SynchroniseThere(c) \/ SynchroniseHere(c) \/ Read(c) \/ Bring(c) \/ TakeOff(c) \/ Close(c)

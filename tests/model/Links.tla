@@ -14,7 +14,7 @@
 
    A unit of work begins only if the database still has the epoch of the instance, and no epoch begins while one is
    open; an instance that was stopped within one has it backed out by the next (commands/running/tenure.py). *)
-EXTENDS Naturals, Sequences, FiniteSets
+EXTENDS Naturals, Sequences, FiniteSets, TLC
 
 CONSTANTS Kind, Instances, Legacy, Native, Window, MaxFaults, LeftOut  \* LeftOut: a rule that is not kept, to see that it is needed
 
@@ -40,14 +40,15 @@ Without(s, gone) == SelectSeq(s, LAMBDA n : n \notin gone)
 IsNative(n) == n > 100
 Natives(from, to) == [k \in 1..(to - from) |-> 100 + from + k]
 
-Init ==
-    /\ input = <<>> /\ out = <<>> /\ sub = <<>> /\ position = 0 /\ epoch = 0
+Start(legacy, natives) ==  \* so much is there already
+    /\ put = legacy /\ input = [k \in 1..legacy |-> k] /\ native = natives
+    /\ out = <<>> /\ sub = <<>> /\ position = 0 /\ epoch = 0
     /\ lock = None /\ unit = NoUnit
     /\ held = [i \in Instances |-> 0] /\ taken = [i \in Instances |-> <<>>] /\ answered = [i \in Instances |-> {}]
     /\ got = [i \in Instances |-> <<>>] /\ accepts = [i \in Instances |-> FALSE]
     /\ conn = None /\ reader = 0 /\ wire = <<>> /\ acks = {}
-    /\ tree = <<>> /\ native = 0 /\ accepted = 0
-    /\ put = 0 /\ faults = 0 /\ stale = FALSE
+    /\ tree = <<>> /\ accepted = 0 /\ faults = 0 /\ stale = FALSE
+Init == Start(0, 0)
 
 ----
 (* Programs, here and in the tree *)
@@ -109,13 +110,15 @@ Disconnect ==
     /\ conn' = None /\ Break
     /\ UNCHANGED <<database, lock, unit, memory, reader, tree, native, accepted, put, stale>>
 
-Connect(i) ==  \* the tree ends an earlier connection with the same name; what was in hand comes again
-    /\ held[i] > 0 /\ conn # i
+(* The tree ends an earlier connection with the same name; what was in hand comes again. A thread that reads a position
+   from the database, or whose connection has the unit of work, does not connect within one. *)
+Connect(i) ==
+    /\ held[i] > 0 /\ conn # i /\ (Kind = "session" \/ unit.by # i \/ unit.does = "process")
     /\ conn' = i /\ Break
     /\ reader' = (IF Kind = "numbered" THEN position ELSE accepted)
-    /\ IF unit.by = i THEN UNCHANGED <<got, accepts>>
+    /\ IF unit = [by |-> i, does |-> "put"] THEN UNCHANGED <<got, accepts>>
        ELSE got' = [got EXCEPT ![i] = <<>>] /\ accepts' = [accepts EXCEPT ![i] = FALSE]
-    /\ UNCHANGED <<database, lock, unit, held, taken, answered, tree, native, accepted, put, faults, stale>>
+    /\ UNCHANGED <<database, lock, unit, held, taken, answered, tree, native, accepted, put, stale>>
 
 ----
 (* The pumps, outside units of work *)
@@ -165,6 +168,7 @@ Ready(i, does) ==
 
 Begin(i, does) ==
     /\ unit = NoUnit /\ held[i] > 0 /\ (held[i] = epoch \/ LeftOut = "epoch") /\ Ready(i, does)
+    /\ Kind = "unit" /\ does # "process" => conn = i
     /\ unit' = [by |-> i, does |-> does]
     /\ UNCHANGED <<database, lock, memory, link, tree, native, accepted, put, faults, stale>>
 
@@ -204,11 +208,12 @@ BackOut(i) ==  \* the tree's connection has gone, and the unit of work with it
 Works(i) ==
     \/ Lock(i) \/ BackOutStopped(i) \/ BeginEpoch(i) \/ Superseded(i) \/ Take(i) \/ Send(i) \/ Answer(i)
     \/ Receive(i) \/ Accept(i) \/ Commit(i) \/ BackOut(i)
-    \/ (lock = i /\ Connect(i))
+    \/ (lock = i /\ Connect(i) /\ UNCHANGED faults)
     \/ \E does \in {"process", "done", "put"} : Begin(i, does)
-Faults == LoseLock \/ Disconnect \/ \E i \in Instances : Kill(i) \/ Connect(i)
+Faults == LoseLock \/ Disconnect \/ \E i \in Instances : Kill(i) \/ (Fault /\ lock # i /\ Connect(i))
 Next == Put \/ Publish \/ TreeTakes \/ Faults \/ \E i \in Instances : Works(i)
-Spec == Init /\ [][Next]_vars
+Spec == Start(Legacy, Native) /\ [][Next]_vars
+Alike == Permutations(Instances)
 
 ----
 (* What holds *)
@@ -237,10 +242,11 @@ Promises ==
     /\ OneProcessor /\ NoOldCommit /\ NothingLostHere /\ NothingLostToTree /\ NothingLostFromTree
     /\ OnceHere /\ OnceToTree /\ OnceFromTree /\ InOrder
 
-(* All comes to where it goes, if the faults end and the instances go on *)
+(* All comes to where it goes, if the faults end and the instances go on. The database gives the one who waits for the
+   end of a unit of work, to begin an epoch, its turn. *)
 Fair ==
     /\ Spec /\ WF_vars(Put) /\ WF_vars(Publish) /\ WF_vars(TreeTakes)
-    /\ \A i \in Instances : WF_vars(Works(i)) /\ WF_vars(Superseded(i))
+    /\ \A i \in Instances : WF_vars(Works(i)) /\ WF_vars(Superseded(i)) /\ SF_vars(BeginEpoch(i))
 AllCame == Range(tree) = 1..Legacy /\ Range(sub) = 1..Legacy \cup {100 + k : k \in 1..Native} /\ out = <<>>
 Arrives == <>[]AllCame
 =============================================================================

@@ -111,12 +111,12 @@ EXTENDS {model}, TLC
 VARIABLES trace, at
 Traces == {traces}
 Seen == {seen}
-Start == Init /\\ trace \\in DOMAIN Traces /\\ at = 1 /\\ Seen = Traces[trace][1]
-Step ==
+TraceStart == Init /\\ trace \\in DOMAIN Traces /\\ at = 1 /\\ Seen = Traces[trace][1]
+TraceStep ==
     /\\ at < Len(Traces[trace]) /\\ trace' = trace /\\ Next
     /\\ \\/ Seen' = Seen /\\ at' = at
        \\/ Seen' # Seen /\\ Seen' = Traces[trace][at + 1] /\\ at' = at + 1
-Behaviour == Start /\\ [][Step]_<<vars, trace, at>>
+Behaviour == TraceStart /\\ [][TraceStep]_<<vars, trace, at>>
 Behaves == at = Len(Traces[trace]) => PrintT(<<"behaviour", trace>>)
 ====
 """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -18,17 +18,25 @@ from commands.broker.transmission import transmitted
 from commands.config.settings import Config, TopicsConfig
 from commands.disk.errors import SupersededError
 from commands.links.channels.channel import Channel
+from commands.links.engine.adapter import Sent, TreeUnreachableError, Waiting
 from commands.links.engine.link import Link
 from commands.links.engine.message_for_tree import ForTree, for_tree
+from commands.links.engine.spool import Spool
 from commands.links.opening import Places
 from commands.qmgr.processor import Processor
 from commands.qmgr.store import Durability, QueueManagerStore
 from commands.qmgr.store.opening import take_over
 from rfh2 import Mqmd, decode
 from rfh2.errors import StoreError
-from tests.commands.links.engine.memory_tree import ANSWERS_FOR_EACH, MemoryAdapter, MemoryReceiver, MemoryTree
+from tests.commands.links.engine.memory_tree import (
+    ANSWERS_FOR_EACH,
+    MemoryAdapter,
+    MemoryReceiver,
+    MemorySender,
+    MemoryTree,
+)
 from tests.model.stage import KilledError, Seen, Stage, behaviours, commits_seen
-from tests.reliability.model import Configuration, needs_tlc
+from tests.reliability.model import INSTANCES, Configuration, needs_tlc
 from tests.reliability.workload import CONTROL, STREAM, put
 
 pytestmark = [pytest.mark.slow, needs_tlc]
@@ -64,7 +72,23 @@ class SeenReceiver(MemoryReceiver):
                 self._seen.stage.see()
 
 
+class SeenSender(MemorySender):
+    """It sends by the connection that it was made for."""
+
+    def send(self, batch: Iterable[Waiting[ForTree]]) -> Iterator[Sent]:
+        def connected() -> Iterator[Waiting[ForTree]]:
+            for each in batch:
+                if getattr(self._tree, "connected_life", None) is not self._adapter:
+                    raise TreeUnreachableError("another one has the connection")
+                yield each
+
+        return super().send(connected())
+
+
 class SeenAdapter(MemoryAdapter):
+    def sender(self, spool: Spool, stop: threading.Event) -> MemorySender:
+        return SeenSender(self._tree, self, in_unit_of_work=False)
+
     def receiver(self) -> MemoryReceiver:
         assert isinstance(self._tree, SeenTree)
         self._tree.connected_life = self
@@ -131,7 +155,7 @@ class LinkWorld:
 
 
 LINKS = Configuration(
-    "Links", {"Kind": "session", "Instances": {"a", "b"}, "Legacy": 3, "Native": 1, "Window": 10, "MaxFaults": 1}
+    "Links", {"Kind": "session", "Instances": INSTANCES, "Legacy": 3, "Native": 1, "Window": 10, "MaxFaults": 1}
 )
 OF_LINKS = {name: name for name in ("input", "out", "sub", "epoch", "tree", "faults")} | {
     "session": "native - accepted"

@@ -104,6 +104,7 @@ ATTACKS: dict[str, Attack] = {
     "takeovers": _elsewhere({"takeovers": ("5",)}),
     "shares": _elsewhere({"shares": ("4",)}),
     "postgresql": _elsewhere({"postgresql_faults": ("7", "--promotions", "1", "--full", "2")}),
+    "power": _elsewhere({"power": ("--cuts", "300", "--faults", "1")}),
     "segments": _elsewhere({"segments": ("--segments", "2000")}),
     "orders": _elsewhere({"orders": ("300",), "packets": ("50",)}),
     "model": _elsewhere({"model": ("--quick",)}),

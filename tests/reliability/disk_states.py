@@ -2,9 +2,9 @@
 
 The model is stricter than any file system of Linux. Bytes are on the disk after an fsync of their file, and a name
 (made, renamed, removed) after one of its directory. What was not synced is there or not, in any subset and in any
-order; a write that spans sectors of 512 bytes may be there in part. A rename is whole or not at all, in whichever of
-the two directories. Bytes that a sync which failed was to write are lost for good, though a later sync says that all is well.
-A part of a file that was never written is zero.
+order; a write that spans sectors of 512 bytes may be there in part. A rename is whole or not at all. Bytes that a sync
+which failed was to write are lost for good, though a later sync says that all is well. A part of a file that was never
+written is zero.
 """
 
 from __future__ import annotations

@@ -71,11 +71,15 @@ _STRANGERS: Final = (SegmentType.MQCONN, SegmentType.MQDISC)
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """A segment. answered: whether a call that it ends has a reply; at_once: whether that needs no message to come."""
+    """A segment. answered: whether a call that it ends has a reply; at_once: whether that needs no message to come.
+
+    shares: whether it offers to share the connection.
+    """
 
     data: bytes
     answered: bool = True
     at_once: bool = True
+    shares: bool = False
 
     @property
     def header(self) -> SegmentHeader:
@@ -119,7 +123,7 @@ def programs(port: int) -> tuple[Word, Word]:
         for each in more
         for header, payload in (read_segment(each.data),)
     )
-    return own, (*map(Letter, in_common), *conversations)
+    return own, (Letter(in_common[0], shares=True), *map(Letter, in_common[1:]), *conversations)
 
 
 def sequence(chance: random.Random, written: Sequence[Word]) -> Word:
@@ -147,7 +151,7 @@ def expected(word: Word) -> tuple[list[int], bool]:
             if kind != SegmentType.INITIAL_DATA:
                 return answered, True
             # Whoever offers to share begins with conversation 1.
-            phase, conversation = "agreed", 1 if _shares(letter) else None
+            phase, conversation = "agreed", 1 if letter.shares else None
         elif kind in (SegmentType.SOCKET_ACTION, SegmentType.HEARTBEAT):
             continue
         elif header.conversation != conversation:
@@ -170,13 +174,6 @@ def expected(word: Word) -> tuple[list[int], bool]:
     return answered, False
 
 
-def _shares(letter: Letter) -> bool:
-    return any(letter.data == each for each in _SHARING)
-
-
-_SHARING: set[bytes] = set()
-
-
 class Spoken:
     """What came back from one connection on which *word* was sent. patient: waits for each reply that needs no message.
 
@@ -184,12 +181,12 @@ class Spoken:
     """
 
     def __init__(self, port: int, word: Word, patient: bool) -> None:
-        self.word, self.replies, self.faults = word, list[int](), list[str]()
+        self.replies, self.faults = list[int](), list[str]()
         self._is_refused = self._has_ended = False
         wanted, closes = expected(word)
         self._socket = socket.create_connection(("127.0.0.1", port), PATIENCE_S)
         try:
-            self._speak(patient)
+            self._speak(word, patient)
             if patient:
                 self._listen(None if closes else len(wanted))
             if not self._has_ended:
@@ -207,11 +204,11 @@ class Spoken:
             if self.replies != wanted[: len(self.replies)] or (not closes and self.replies != wanted):
                 self.faults.append(f"replies {[*map(type_name, self.replies)]}, not {[*map(type_name, wanted)]}")
 
-    def _speak(self, patient: bool) -> None:
+    def _speak(self, word: Word, patient: bool) -> None:
         waiting = 0
-        for n, letter in enumerate(self.word, 1):
+        for n, letter in enumerate(word, 1):
             self._socket.sendall(letter.data)
-            due, closes = expected(self.word[:n])
+            due, closes = expected(word[:n])
             if patient and (closes or (letter.at_once and not waiting)):
                 self._listen(None if closes else len(due))
                 if closes:
@@ -282,7 +279,6 @@ class Desk:
             unit.save_definition(LocalQueue("GOOD"))
         with self._log.listening(), processing(self._home), ListenerThread(self._listener) as self.port:
             self.programs = programs(self.port)
-            _SHARING.add(self.programs[1][0].data)
             yield self
 
     def _listener(self) -> Listener:

@@ -1,10 +1,10 @@
 """Power cuts and failing disks: ``python -m tests.reliability.power [ROOM]... [--cuts N] [--faults N] [--seed N]``.
 
 A room is something that keeps what it was given on a disk (``power_rooms``). It is watched at work (``disk_shim.c``).
-Every state that a power cut can leave before each sync and after each acknowledgement is made (``disk_states``), and the
-next start has to find what was promised. Then each write, sync, truncation, new name and new file fails in its turn.
+The states that a power cut can leave before each sync and after each acknowledgement are made (``disk_states``), and
+the next start has to find what was promised. Then each write, sync, truncation, new name and new file fails in turn.
 
---cuts: so many random states for all rooms; without it, they are enumerated. --states: at most so many of a room,
+--cuts: so many random states, in all rooms together; with 0, they are enumerated. --states: at most so many of a room,
 beside those in which all or nothing of what was on its way is there. --faults: so many of each kind for a room.
 Each time, some rooms are tried on a disk whose syncs do nothing, too: that has to be found.
 """
@@ -20,6 +20,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import traceback
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -100,7 +101,8 @@ class Found:
 
     def told(self) -> dict[str, object]:
         """For JSON."""
-        return {**{name: getattr(self, name) for name in ("room", "cuts", "states", "faults")}, "broken": self.broken}
+        figures = {name: getattr(self, name) for name in ("room", "cuts", "states", "faults")}
+        return {**figures, "broken": len(self.broken), **self.outcomes}
 
 
 class Trial:
@@ -147,7 +149,7 @@ class Trial:
             self._fail(kinds, 0, error, lasts=lasts)
             there = self._shim.seen
             step = max(1, -(-there // most))
-            for nth in range(1, there + 1, step):
+            for nth in range((step + 1) // 2, there + 1, step):
                 self.found.faults += 1
                 name = f"{what} {nth} of {there}: {os.strerror(error)}"
                 try:
@@ -241,9 +243,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Try the rooms; 1 where one of them broke a promise."""
     parser = argparse.ArgumentParser(prog="python -m tests.reliability.power", description=__doc__)
     parser.add_argument("room", nargs="*", help=", ".join(ROOMS))
-    parser.add_argument("--cuts", type=int, default=0)
+    parser.add_argument("--cuts", type=int, default=10_000)
     parser.add_argument("--states", type=int)
-    parser.add_argument("--faults", type=int, default=0)
+    parser.add_argument("--faults", type=int, default=25)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args(arguments)
     if unknown := set(options.room) - set(ROOMS):
@@ -260,13 +262,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 "tests.reliability.power",
                 *(sys.argv[1:] if arguments is None else arguments),
             ]
-            return subprocess.run(words, env={**os.environ, _SHIM: shim, "LD_PRELOAD": shim}, check=False).returncode
+            watched = {**os.environ, _SHIM: shim, "LD_PRELOAD": shim}
+            ran = subprocess.run(words, env=watched, stdout=subprocess.PIPE, text=True, check=False)
+            print(ran.stdout, end="", flush=True)
+            return ran.returncode
         found = _tried([ROOMS[name] for name in options.room or ROOMS], options, place)
     for each in found:
         for line in each.broken[:_MOST_TOLD]:
             print(line, file=sys.stderr)
-        print(json.dumps(each.told() | {"broken": len(each.broken)}))
-    return int(any(each.broken for each in found))
+        print(json.dumps(each.told()))
+    sums = {name: sum(getattr(each, name) for each in found) for name in ("cuts", "states", "faults")}
+    broken = sum(len(each.broken) for each in found)
+    print(json.dumps({**sums, "broken": broken, "processor_s": round(time.process_time())}))
+    return int(bool(broken))
 
 
 if __name__ == "__main__":

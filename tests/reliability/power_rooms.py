@@ -1,4 +1,4 @@
-"""What keeps something on a disk, for power cuts and failing disks (``power``): its work, and what must be there then."""
+"""What keeps something on a disk, for power cuts and failing disks: its work, and what must be there afterwards."""
 
 from __future__ import annotations
 
@@ -26,13 +26,14 @@ from commands.running.log_file import LogFile, LogFormat
 from commands.running.recorder import Recorder
 from commands.terminal.console import Console
 from migrate import embedded
+from migrate.acl import FILE_NAME
 from migrate.cli import migmbbrk
-from migrate.cli.migmbbrk import FILE_NAME, Retrieved
+from migrate.cli.migmbbrk import Retrieved
 from migrate.contents import SUMS, sums_of
 from migrate.estate.records import BrokerFiles, BrokerState, Record
 from migrate.legacy_state import LegacyState
 from migrate.live.journal import JOURNAL, Entry, Journal, entries_in
-from migrate.plan import Tool
+from migrate.plan import Phase, Tool
 from migrate.planned_state import PlannedHeading
 from rfh2.captured import CapturedMessage
 from rfh2.captures import read_captures
@@ -47,7 +48,7 @@ After = Callable[[str], None]
 
 
 class Room:
-    """A step is there whole or not at all; what was acknowledged is there, and nothing that came after something lost."""
+    """A step is there whole or not at all; what was acknowledged is there, and nothing that came after what is lost."""
 
     name: ClassVar[str]
     every: ClassVar = 1
@@ -89,10 +90,8 @@ def remedied(root: Path) -> int:
     """
     left = [path for path in root.rglob("*-shm") if not path.with_name(path.name.replace("-shm", "-wal")).exists()]
     for path in left:
-        try:
+        with suppress(StoreDamagedError):
             QueueManagerStore.open(path.parent.parent, "QM1").close()
-        except StoreDamagedError as error:
-            assert f"delete {path.name}" in str(error)
         path.unlink(missing_ok=True)
     return len(left)
 
@@ -380,7 +379,7 @@ class Files(Room):
             after("acked")
             _said("convert", str(root / f"in{number}.jsonl"), "-o", str(root / "out.jsonl"))
             after("acked")
-            state = Retrieved("B", "initial", LegacyState(qmgr=f"Q{number}"))
+            state = Retrieved("B", Phase.INITIAL, LegacyState(qmgr=f"Q{number}"))
             migmbbrk.keep(root / "kept.json", state)
             after("acked")
             migmbbrk._write_security(root, cast(Any, SimpleNamespace(security=[f"setmqaut {number}"] * 300)))

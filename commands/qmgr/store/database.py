@@ -185,7 +185,10 @@ class Database(Protocol):
         """Whether another database, or none, has the place of the one that is open."""
 
     def is_awaited(self) -> bool:
-        """Whether another process waits for the write transaction that is open here. Raises StoreError."""
+        """Whether another process waits for the write transaction that is open here. Raises StoreError.
+
+        It may be as of the last message that was read: a server is not asked for this alone.
+        """
 
     def read_epoch(self) -> int:
         """The epoch of the last command processor that began."""

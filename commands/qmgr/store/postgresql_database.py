@@ -407,15 +407,15 @@ class PostgresqlDatabase:
         """
         now = time.monotonic()
         if self._asked is None:
-            answer = False
+            answer = []
         elif self._asked[0].pgresult is not None:
-            answer = bool(self._asked[0].fetchone()[0])
+            answer = self._asked[0].fetchall()
         elif now < self._asked[1] + _LEARNS_AFTER_S:
             return False
         else:
-            answer = bool(self.connection.execute(_AWAITED).fetchone()[0])
+            answer = self.connection.execute(_AWAITED).fetchall()
         self._asked = self.connection.answered_later(_AWAITED), now
-        return answer
+        return answer == [(True,)]
 
     # Locks of the session
 

@@ -9,21 +9,21 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache, partial
 from struct import Struct
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import psycopg
 from psycopg import pq
-from psycopg.abc import Buffer
+from psycopg.abc import Buffer, PQGen
 from psycopg.adapt import Dumper
 from psycopg.copy import LibpqWriter
 from psycopg.generators import fetch_many
 from psycopg.types.numeric import Int8BinaryDumper
 from psycopg.types.string import BytesBinaryDumper, StrBinaryDumper
-from psycopg.waiting import Ready, Wait
+from psycopg.waiting import Wait
 
 from commands.config.home import PostgresqlHome, process_here
 from commands.disk.errors import ServerAwayError
@@ -49,7 +49,13 @@ _PLAIN_INSERT: Final = re.compile(r"INSERT INTO (\w+ \([^)]*\)) VALUES \([?, ]*\
 _LONG_BYTES: Final = 128 * 1024
 _VALUES: Final = re.compile(r"VALUES \([?, ]*\)")
 # What an array of PostgreSQL is made of: the type of its elements by theirs here, and that type's number.
-_ELEMENTS: Final = {int: ("BIGINT", 20), str: ("TEXT", 25), bytes: ("BYTEA", 17)}
+_ELEMENTS: Final[Mapping[type, tuple[str | None, int]]] = {
+    int: ("BIGINT", 20),
+    bool: ("BIGINT", 20),
+    str: ("TEXT", 25),
+    bytes: ("BYTEA", 17),
+    type(None): (None, 0),
+}
 _ARRAY, _INTEGER, _LENGTH = Struct(">iiiii"), Struct(">iq"), Struct(">i")
 _NULL: Final = _LENGTH.pack(-1)
 REFUSALS: Final = {
@@ -103,7 +109,7 @@ class PostgresqlConnection:
         self.session = session
         self.in_transaction = self._is_copying = False
         self._later: list[Callable[[], object]] = []
-        self._unanswered = psycopg.RawCursor(session)
+        self._unanswered, self._copier = psycopg.RawCursor(session), psycopg.Cursor(session)
 
     def execute(self, statement: str, values: Values = (), /) -> Cursor:
         text, names = _translated(statement)
@@ -149,18 +155,15 @@ class PostgresqlConnection:
             array, element = _array([value for (value,) in rows])
             self.later(f"{one[:-1]}ANY(CAST(? AS {element}[]))", (array,))
         elif _VALUES.search(one) and len({key for key, *_ in rows}) == len(rows):
-            arrays = [_array(column) for column in zip(*rows, strict=True)]
-            places = ", ".join(f"CAST(? AS {element}[])" for _, element in arrays)
-            self.later(_VALUES.sub(f"SELECT * FROM unnest({places})", one), [array for array, _ in arrays])
+            self.later(*_at_once(one, rows))
         else:
             self.later(one, *rows)
 
     def copy(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
         """COPY *rows* into a table; the server works while this program goes on. In a transaction."""
         self._send(None)
-        cursor = psycopg.Cursor(self.session)
         try:
-            with cursor.copy(statement, writer=_UnansweredWriter(cursor)) as copying:
+            with self._copier.copy(statement, writer=_UnansweredWriter(self._copier)) as copying:
                 self._is_copying = True
                 for row in rows:
                     copying.write_row(row)
@@ -221,15 +224,15 @@ class _Array(bytes):
 
 
 class _ArrayDumper(Dumper):
-    format: ClassVar = pq.Format.BINARY
+    format = pq.Format.BINARY
 
     def dump(self, obj: _Array) -> bytes:
         return obj
 
 
-def _array(values: Sequence[Any]) -> tuple[_Array, str]:
-    """*values*, all of one type or None; and what the type is called."""
-    element, number = _ELEMENTS[next((type(value) for value in values if value is not None), int)]
+def _array(values: Sequence[Any]) -> tuple[_Array, str | None]:
+    """*values*, all of one type or None; and what the type is called, None where each is None."""
+    element, number = _ELEMENTS[next((type(value) for value in values if value is not None), type(None))]
     made = [_ARRAY.pack(1, 1, number, len(values), 1)]
     for value in values:
         if value is None:
@@ -240,6 +243,16 @@ def _array(values: Sequence[Any]) -> tuple[_Array, str]:
             data = value.encode() if isinstance(value, str) else value
             made += (_LENGTH.pack(len(data)), data)
     return _Array(b"".join(made)), element
+
+
+def _at_once(one: str, rows: Sequence[Sequence[Any]]) -> tuple[str, list[_Array]]:
+    """A statement that inserts all *rows* as *one* inserts each; and its values, an array for each column."""
+    columns = [(f"c{n}", *_array(column)) for n, column in enumerate(zip(*rows, strict=True))]
+    wanted = ", ".join("NULL" if element is None else name for name, _, element in columns)
+    given = [(name, array, f"CAST(? AS {element}[])") for name, array, element in columns if element is not None]
+    names, arrays, places = zip(*given, strict=True)
+    selected = f"SELECT {wanted} FROM unnest({', '.join(places)}) AS given ({', '.join(names)})"
+    return _VALUES.sub(selected, one), [*arrays]
 
 
 class _UnansweredWriter(LibpqWriter):
@@ -255,7 +268,7 @@ class _UnansweredWriter(LibpqWriter):
         else:
             super().finish(exc)
 
-    def _sent(self) -> Generator[Wait, Ready, None]:
+    def _sent(self) -> PQGen[None]:
         pgconn = self.connection.pgconn
         while pgconn.put_copy_end() == 0:
             yield Wait.W

@@ -404,7 +404,7 @@ class WriteAheadLog:
         uri = _uri(self._path, "rw")
         with suppress(OSError, *FAILURES), closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as connection:
             connection.execute("BEGIN IMMEDIATE")  # meanwhile nobody else writes to it
-            with open(f"{self._path}-wal", "r+b", buffering=0) as log:
+            with Path(f"{self._path}-wal").open("r+b", buffering=0) as log:
                 while piece := log.read(_PIECE_BYTES):
                     log.seek(-len(piece), os.SEEK_CUR)
                     log.write(piece)
@@ -433,7 +433,8 @@ def _is_log_missing(path: Path) -> bool:
     """
     log, index = path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm")
     for look in range(_LOOKS):
-        if log.exists() or not index.exists():
+        # An empty file was never finished: making it ended before there was a log.
+        if log.exists() or not index.exists() or not path.stat().st_size:
             return False
         if look < _LOOKS - 1:
             time.sleep(NAP_S)

@@ -226,9 +226,11 @@ class EmbeddedUnitOfWork:
             tables.pending.flush()
             tables.counters.write()
             self.database.commit()
-        except FAILURES as error:
-            self.backout()
-            raise self.database.translated(error) from error
+        except Exception as error:
+            self.backout()  # also after a fault of this program: else no unit of work could begin any more
+            if isinstance(error, FAILURES):
+                raise self.database.translated(error) from error
+            raise
         self._is_open = False
         tables.pending.clear()
         tables.definitions.version = tables.state.versions[1]

@@ -158,21 +158,27 @@ class WriteBuffer:
 
     @translate_errors
     def _make_room(self) -> None:
-        """Write the messages that take too much memory; those of the open part need not be written where others do."""
-        self._settle(messages_alone=True, part_may_wait=True)
+        """Write the messages that are many: of the open part only where no others are, and the taken many at a time."""
+        put, taken, *others = self._part or NOTHING
+        gone = taken if taken >= _MOST_MESSAGES else 0
+        if self._savepoint or not (put or gone):
+            self._settle(messages_alone=True)
+            return
+        self._settle(messages_alone=True, before_part=(put, gone, 0, 0))
+        self._part = (0, taken - gone, others[0], others[1])
 
-    def _settle(self, messages_alone: bool, part_may_wait: bool = False) -> None:
+    def _settle(self, messages_alone: bool, before_part: Mark | None = None) -> None:
         connection, part = self.database.connection, self._part
         if not connection.in_transaction:
             return  # of a unit of work that the database has ended
         flush = self._flush_messages if messages_alone else self.flush
         try:
+            if before_part is not None:
+                self._flush_messages(before_part)
+                return
             if part is not None:
                 if not self._savepoint:
                     flush(part)
-                    if part_may_wait and any(part[:2]):
-                        self._part = (0, 0, *part[2:])
-                        return
                     self.database.savepoint()
                     self._savepoint = True
                 elif not messages_alone and part != NOTHING:

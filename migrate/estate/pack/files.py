@@ -23,7 +23,7 @@ from typing import Final
 from commands.config.home import Home
 from commands.disk.permissions import make_directory, private
 from commands.network.estate_file import Estate
-from migrate.contents import SUMS
+from migrate.contents import SUMS, disk
 from migrate.estate.item_rows import ItemRow
 from migrate.estate.overview import EstateOverview
 from migrate.estate.pack.collecting import Applications, Impact, collect
@@ -31,7 +31,6 @@ from migrate.estate.pack.page import pack_page
 from migrate.estate.pack.runbook import runbook, summary
 from migrate.estate.records import BrokerFiles, Record
 from migrate.report.outputs import harmless
-from rfh2.errors import MigrationError, system_words
 
 PAGE: Final = "pack.html"
 RUNBOOK: Final = "runbook.md"
@@ -68,7 +67,7 @@ def write_pack(
 
     Raises MigrationError; an earlier pack is then as it was.
     """
-    try:
+    with disk(out, "; the pack was not written"):
         make_directory(out)
         staged = Path(tempfile.mkdtemp(prefix=".writing-", dir=out))
         try:
@@ -90,8 +89,6 @@ def write_pack(
             _publish(staged, out)
         finally:
             shutil.rmtree(staged, ignore_errors=True)
-    except OSError as error:
-        raise MigrationError(f"{out}: {system_words(error)}; the pack was not written") from error
     return impact
 
 

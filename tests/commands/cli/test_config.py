@@ -42,7 +42,7 @@ FAULTS: list[tuple[str, str, list[str]]] = [
     (
         "a dotted key",
         "run.log_formt = 'x'\n",
-        ["c.toml:1: error: run.log_formt: there is no such key; log_fo"],
+        ["c.toml:1: error: run.log_formt: there is no such key; did you mean log_fo"],
     ),
     ("no TOML", "[run\n", [f"{ERROR}Expected ']'"]),
     ("a missing variable", "[topics]\npassword_env = 'NO_SUCH'\n", [f"{ERROR}topics.password: there is no env"]),

@@ -89,7 +89,11 @@ def test_why_without_the_exit() -> None:
 
 WRONG: list[tuple[str, tuple[str, ...], str]] = [
     ("no file", ("replay", "--exit", "none.toml", CAPTURE), "none.toml: no such file or directory"),
-    ("spark", ("replay", "--exit", CONFIG, "--engine", "spark", CAPTURE, "-o", "x.jsonl"), "--exit is for the local"),
+    (
+        "spark",
+        ("replay", "--exit", CONFIG, "--engine", "spark", CAPTURE, "-o", "x.jsonl"),
+        "--exit cannot be used with --engine spark",
+    ),
     (
         "live why",
         ("why", "-m", "QM1", "--exit", CONFIG),

@@ -153,7 +153,7 @@ def test_differences_reports_what_is_selected(tmp_path: Path, given: tuple[str, 
 def test_a_continuous_replay_does_not_select(tmp_path: Path) -> None:
     words = ("--engine", "spark", "--checkpoint", str(tmp_path / "place"), "-o", str(tmp_path / "out.jsonl"))
     ran = run("replay", str(CAPTURE), *words, "--where", "size > 0")
-    assert (ran.code, "do not go with --checkpoint" in ran.talk) == (ExitCode.USAGE, True)
+    assert (ran.code, "--checkpoint cannot be used with --where" in ran.talk) == (ExitCode.USAGE, True)
 
 
 ENCODES = [

@@ -233,7 +233,7 @@ def test_time_travel_shows_what_inspect_prints(tmp_path: Path) -> None:
         assert "seq 6, message 6 of 26" in _words(console.client.get(forward[1]).text)
         found = _words(_text(console, "/time-travel", at=4, where="command = 'DeregSub'", go="on"))
         assert re.search(r"seq \d+, message \d+ of 26, on \S+, \S+ \d+ \S+: DeregSub", found)
-        assert "No such message" in _words(_text(console, "/time-travel", at=0, where="seq = 0", go="back"))
+        assert "There is no such message" in _words(_text(console, "/time-travel", at=0, where="seq = 0", go="back"))
         assert "where" in _words(_text(console, "/time-travel", where="= =", go="on")).lower()
         assert console.client.get("/time-travel?seq=999").status_code == 404
 

@@ -37,7 +37,7 @@ BAD = [
     ("amqp://broker", "amqp is not one of"),
     ("mqtt://", "the host is missing"),
     ("mqtt://broker/topic", "takes no path"),
-    ("mqtt://broker:port", "no URL"),
+    ("mqtt://broker:port", "it is not a URL"),
     ("mqtt://broker?client_id=x", "has no parameter client_id"),
     ("mq://a,b", "the queue manager's name is missing: mq://host"),
     ("mqtt://broker?cipher=x", "has no parameter cipher"),

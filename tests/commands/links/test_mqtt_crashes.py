@@ -12,18 +12,16 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from commands.broker.objects import QueueManager
 from commands.broker.puts import Put
 from commands.qmgr.store import Durability, QueueManagerStore
-from rfh2 import CapturedMessage, Folder, Mqmd, Rfh2, decode
+from rfh2 import CapturedMessage, decode
 from tests.commands.links.mosquitto import Mosquitto, Native, mosquitto, needs_mosquitto
-from tests.commands.links.nats_server import NatsNative, NatsServer, nats_server, needs_nats
 from tests.commands.results_service import EVENT, FIXTURE, SCORES, capture
 from tests.waiting import until
 
@@ -37,7 +35,7 @@ MATCHES = ("Newcastle Southampton", "Liverpool ManUtd")
 class Program:
     """The bridge as a person runs it: a process, to be killed and started again."""
 
-    def __init__(self, home: Path, broker: Mosquitto | NatsServer) -> None:
+    def __init__(self, home: Path, broker: Mosquitto) -> None:
         self._home, self._broker = home, broker
         self._log = (home / "run.log").open("ab")
         self.process: subprocess.Popen[bytes] | None = None
@@ -54,7 +52,7 @@ class Program:
 
 
 @contextmanager
-def program(home: Path, broker: Mosquitto | NatsServer) -> Iterator[Program]:
+def program(home: Path, broker: Mosquitto) -> Iterator[Program]:
     running = Program(home, broker)
     running.start()
     try:
@@ -70,12 +68,6 @@ def store(tmp_path: Path) -> Iterator[QueueManagerStore]:
     QueueManagerStore.create(home, QueueManager("QM1")).close()
     with QueueManagerStore.open(home, "QM1", durability=Durability.NORMAL) as opened:
         yield opened
-
-
-def _put(store: QueueManagerStore, queue: str, psc: str, data: bytes = b"") -> None:
-    md = Mqmd(format="MQHRF2", persistence=1, priority=0, user_identifier="app")
-    with store.unit_of_work() as unit:
-        unit.put(queue, md.encode(), Rfh2((Folder.of(f"<psc>{psc}</psc>"),), format="MQSTR").encode() + data)
 
 
 def _depth(store: QueueManagerStore, queue: str) -> int:
@@ -196,83 +188,3 @@ def _heard(client: Native) -> set[tuple[str, str]]:
 def _put_captured(store: QueueManagerStore, message: CapturedMessage) -> None:
     with store.unit_of_work() as unit:
         unit.put(message.queue, message.md, message.body, user=message.user)
-
-
-@contextmanager
-def _server(kind: str, directory: Path) -> Iterator[Mosquitto | NatsServer]:
-    starting: AbstractContextManager[Any] = mosquitto(directory) if kind == "mqtt" else nats_server(directory)
-    with starting as running:
-        yield running
-
-
-def _native(server: Mosquitto | NatsServer, below: str | None) -> Native | NatsNative:
-    """A native program that misses nothing below a topic; with None it only publishes."""
-    if isinstance(server, NatsServer):
-        return NatsNative(server.url, None if below is None else f"{below}.>", lasting=True)
-    return Native(server, f"native {below}", *([] if below is None else [f"{below}/#"]), lasting=below is not None)
-
-
-# A tree, publications each way, and whether the tree knows a publication that is sent again.
-KILLS = [
-    pytest.param("mqtt", 3000, False, marks=needs_mosquitto),
-    pytest.param("nats", 1500, True, marks=needs_nats),
-]
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize(("kind", "count", "once"), KILLS)
-def test_the_bridge_killed_and_the_broker_restarted_lose_nothing(
-    tmp_path: Path, store: QueueManagerStore, kind: str, count: int, once: bool
-) -> None:
-    wanted = [str(n) for n in range(count)]
-    with _server(kind, tmp_path / "server") as broker, program(tmp_path / "qmgrs", broker) as bridge:
-        _put(store, CONTROL, "<Command>RegSub</Command><Topic>in/#</Topic><QName>S</QName>")
-        until(lambda: _depth(store, CONTROL) == 0)
-        time.sleep(0.5)
-        listener, speaker = _native(broker, "out"), _native(broker, None)
-
-        def speak() -> None:
-            for n in wanted:
-                speaker.insist(f"in/{int(n) % 7}", n)
-
-        def put() -> None:
-            with QueueManagerStore.open(tmp_path / "qmgrs", "QM1", durability=Durability.NORMAL) as putting:
-                for n in wanted:
-                    _put(putting, STREAM, f"<Command>Publish</Command><Topic>out/{int(n) % 7}</Topic>", n.encode())
-
-        threads = [threading.Thread(target=speak), threading.Thread(target=put)]
-        for thread in threads:
-            thread.start()
-        for n in range(3):
-            time.sleep(0.5)
-            bridge.end(signal.SIGKILL)
-            if n == 1:
-                broker.stop()
-                broker.start()
-            bridge.start()
-            time.sleep(1)
-        broker.stop()
-        broker.start()
-        for thread in threads:
-            thread.join(120)
-        until(lambda: len(set(listener.payloads())) == count, "all that legacy programs published")
-        until(lambda: _depth(store, "S") >= count and len(set(_data(store, "S"))) == count, "all native ones")
-        assert bridge.end(signal.SIGTERM) == 0
-        came, heard = _data(store, "S"), listener.payloads()
-        for client in (listener, speaker):
-            client.close()
-    print(f"{count} each way; {len(came) - count} came twice from {kind}, {len(heard) - count} twice to it")
-    assert not once or len(heard) == count
-    assert _in_order(came) == wanted
-    assert _in_order(heard) == wanted
-
-
-def _in_order(payloads: list[str]) -> list[str]:
-    """Each once, where it came first; by topic they may not overtake each other, and here topics take turns."""
-    first = dict.fromkeys(payloads)
-    return sorted(first, key=int) if all(_ascends(first, topic) for topic in range(7)) else list(first)
-
-
-def _ascends(payloads: dict[str, None], topic: int) -> bool:
-    of_topic = [int(p) for p in payloads if int(p) % 7 == topic]
-    return of_topic == sorted(of_topic)

@@ -266,12 +266,12 @@ def test_a_broker_that_forgot_the_session_is_told_of_and_asked_again(
             if forgetful:
                 broker.stop()
                 broker.start()
-                until(lambda: _said(caplog, "knows of no session of this bridge"), "the warning")
+                until(lambda: _said(caplog, "has forgotten the session of this bridge"), "the warning")
                 _hears(bridge, broker)
         if not forgetful:
             time.sleep(2)
             with Bridge(tmp_path / "qmgrs", broker.url, **config) as bridge:
-                until(lambda: _said(caplog, "knows of no session of this bridge"), "the warning")
+                until(lambda: _said(caplog, "has forgotten the session of this bridge"), "the warning")
                 _hears(bridge, broker)
 
 

@@ -134,8 +134,11 @@ def test_one_wait_for_the_disk_serves_all_and_nobody_is_answered_before_it(
 
 @pytest.mark.rule("LSN-27")
 def test_after_a_failed_wait_for_the_disk_nothing_is_promised(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The kernel may call written the next time what it could not write; what need not last goes on."""
+    """The kernel may call written the next time what it could not write: the log is written anew, before SQLite writes
+    it back into the database. What need not last goes on.
+    """
     failed: list[int] = []
+    anew: list[str] = []
 
     def fail_once(_: int) -> None:
         if not failed:
@@ -147,9 +150,13 @@ def test_after_a_failed_wait_for_the_disk_nothing_is_promised(home: Path, monkey
         q = client.opened("Q", MQOO_OUTPUT | MQOO_INPUT_SHARED)
         assert client.put(q, b"before", persistence=1)[0] == 0
         monkeypatch.setattr(sqlite_database.os, "fdatasync", fail_once)
+        monkeypatch.setattr(
+            sqlite_database.os, "fsync", lambda fd: anew.append(Path(f"/proc/self/fd/{fd}").readlink().name)
+        )
         refused = [client.put(q, data, persistence=1)[0] for data in (b"lost, perhaps", b"after")]
         assert 0 not in refused
         assert failed == [1]
+        assert anew == ["qmgr.sqlite3-wal"]
         assert client.put(q, b"not persistent", persistence=0)[0] == 0
 
 

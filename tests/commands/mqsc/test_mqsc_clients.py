@@ -131,7 +131,7 @@ REFUSED = [
     ("", f"{ADDRESS} USERSRC(CHANNEL) MCAUSER('x')", "AMQ8404", "USERSRC(MAP)"),
     ("", f"{ADDRESS} USERSRC(CHANNEL) WARN(YES)", "AMQ8404", "NOACCESS"),
     ("", f"{ADDRESS} USERSRC(CHANNEL) USERLIST('x')", "AMQ8405", "USERLIST"),
-    ("", "SET CHLAUTH(A) TYPE(ADDRESSMAP) ADDRESS('host.example') USERSRC(CHANNEL)", "AMQ8404", "no name of a host"),
+    ("", "SET CHLAUTH(A) TYPE(ADDRESSMAP) ADDRESS('host.example') USERSRC(CHANNEL)", "AMQ8404", "names of hosts"),
     ("", "SET CHLAUTH(A) TYPE(SSLPEERMAP) SSLPEER('x') USERSRC(CHANNEL)", "AMQ8404", "distinguished name"),
     (MAP, MAP, "AMQ8404", "already"),
     ("", MAP + " ACTION(REMOVE)", "AMQ8404", "no such"),

@@ -21,9 +21,11 @@ from commands.qmgr.processor import Processor
 from commands.qmgr.store import Durability, QueueManagerStore
 from commands.qmgr.store.counters import _ADD_QUEUE
 from commands.qmgr.store.database import EngineError, Values
+from commands.qmgr.store.messages import ALL_COLUMNS, INSERT_MESSAGE
 from commands.qmgr.store.opening import connect, processor_of, take_over
 from rfh2.errors import StoreError
-from tests.commands.qmgr.test_dynamic_queues import CONTROL, STREAM, send
+from tests.commands.qmgr.test_dynamic_queues import send
+from tests.commands.qmgr.test_processor import CONTROL, STREAM
 from tests.postgresql import PostgresqlServer, empty, needs_postgresql, postgresql_server
 
 pytestmark = needs_postgresql
@@ -294,11 +296,23 @@ ROWS = [("Q1", 1, None, 0, 7), ("Q2", 2, 5, 0, None), ("é", 0, None, 3, 2**40)]
 LASTING = "INSERT INTO connections (number) VALUES (?) ON CONFLICT (number) DO NOTHING"
 
 
+@pytest.mark.parametrize("count", [1, 2, 4, 5, 300])
+@pytest.mark.parametrize("user", [None, "é"])
+def test_messages_are_written_alike_however_many_they_are(
+    store: QueueManagerStore, count: int, user: str | None
+) -> None:
+    rows = [(n, "Q", 4, n, user, n % 2 == 0, None if n % 3 else n, b"md", b"", 0) for n in range(1, count + 1)]
+    with store.unit_of_work():
+        store.database.write(INSERT_MESSAGE, rows)
+        found = store.database.connection.execute(f"SELECT {ALL_COLUMNS} FROM messages ORDER BY seq").fetchall()
+    assert found == rows
+
+
 @pytest.mark.parametrize("copies", [1, 100])
 def test_rows_are_written_alike_however_many_they_are(store: QueueManagerStore, copies: int) -> None:
     """One statement for each, or one for all, by what it can be made (``PostgresqlConnection.write``)."""
     database = store.database
-    rows = [(f"{name}{n}", *rest) for name, *rest in ROWS for n in range(copies)]
+    rows: list[Any] = [(f"{name}{n}", *rest) for name, *rest in ROWS for n in range(copies)]
     twice = [(7,)] * 4 * copies
     with store.unit_of_work():
         for _ in range(2):

@@ -27,7 +27,6 @@ from commands.qmgr.store import (
 )
 from commands.qmgr.store.opening import DATABASE
 from rfh2.errors import StoreError
-from tests.commands.qmgr.disk_states import disk_states
 
 PRELUDE = """
 import os, signal, sys
@@ -89,28 +88,6 @@ print("ready", flush=True); signal.pause()
         assert (numbers(store, "IN"), store.find_queue("OUT")) == ([0, 1, 2], None)
         fill(store, "IN", 1)
         assert store.depth("IN") == 4
-
-
-def test_a_crash_at_any_commit_loses_and_doubles_nothing(tmp_path: Path) -> None:
-    def move(home: Path) -> None:
-        with reopen(home) as store:
-            for source, target in (("A", "B"), ("B", "A")):
-                while store.depth(source):
-                    with store.unit_of_work() as unit:
-                        for _ in range(5):
-                            if (message := unit.get(source)) is not None:
-                                unit.put(target, message.md, message.body)
-
-    home = tmp_path / "home"
-    with create(home) as store:
-        fill(store, "A", 50, 500)
-        fill(store, "B", 0)
-    states = 0
-    for name, crashed in disk_states(home, move, tmp_path / "states"):
-        with reopen(crashed) as store:
-            assert sorted(numbers(store, "A") + numbers(store, "B")) == list(range(50)), name
-        states += 1
-    assert states == 3 * 20
 
 
 # Several processes

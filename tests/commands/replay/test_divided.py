@@ -125,4 +125,4 @@ def test_what_needs_one_process_says_so(tmp_path: Path, more: tuple[str, ...]) -
     source.write_text(_published(1, 1).model_dump_json() + "\n")
     ran = run("replay", "--jobs", "2", str(source), *more)
     assert ran.code == 2
-    assert "--jobs is for puts as JSON Lines" in ran.talk
+    assert "--jobs writes puts as JSON Lines" in ran.talk

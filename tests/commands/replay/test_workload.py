@@ -104,7 +104,7 @@ def test_every_knob_is_an_option_with_help_and_in_the_docs(knob: str) -> None:
 
 
 CALLED = {"topics": "--topic-strings", "persistent": "--persistent-share", "rfh1": "--rfh1-share"}
-SOME: dict[str, Any] = {"messages": 4000, "subscribers": 200, "topics": 300, "errors": 0.0, "strays": 0.0}
+SOME: dict[str, Any] = {"messages": 1500, "subscribers": 200, "topics": 300, "errors": 0.0, "strays": 0.0}
 
 # knob, its value, what it is the share of, what counts, how far off it may be
 SHARES: list[tuple[str, float, Callable[[Command], bool], Callable[[CapturedMessage, Command], bool], float]] = [
@@ -137,7 +137,7 @@ def test_each_share_is_what_it_says(
 
 @pytest.mark.parametrize("knob", ["errors", "strays"])
 def test_what_no_broker_takes(knob: str) -> None:
-    knobs = WorkloadOptions(**{**SOME, "messages": 2000, knob: 0.2})
+    knobs = WorkloadOptions(**{**SOME, "messages": 1000, knob: 0.2})
     outcomes = [(outcome, reason) for _, _, outcome, reason in _commands(knobs)][knobs.subscribers :]
     wrong = [
         outcome is None if knob == "strays" else outcome == "error" and reason != 3077 for outcome, reason in outcomes
@@ -195,7 +195,7 @@ def test_another_seed_is_another_workload() -> None:
 
 def test_every_command_and_every_outcome_occurs() -> None:
     knobs = WorkloadOptions(
-        messages=2500, control=0.2, errors=0.03, strays=0.01, expiring=0.2, several=0.05, per_second=20
+        messages=1000, control=0.25, errors=0.05, strays=0.01, expiring=0.2, several=0.05, per_second=20
     )
     found = _commands(knobs)
     words = Counter(command.word if command else None for _, command, _, _ in found)
@@ -210,7 +210,7 @@ def test_every_command_and_every_outcome_occurs() -> None:
 
 
 def test_shares_are_what_they_say() -> None:
-    knobs = WorkloadOptions(messages=6000, subscribers=100, control=0.1, retained=0.5, errors=0, strays=0, topics=5000)
+    knobs = WorkloadOptions(messages=2000, subscribers=100, control=0.1, retained=0.5, errors=0, strays=0, topics=5000)
     found = [parse(message.decode()) for message in Workload(knobs).messages(100)]
     publications = [command for command in found if isinstance(command, Publish)]
     assert len(publications) / len(found) == pytest.approx(0.9 + 0.01, abs=0.011)

@@ -20,6 +20,40 @@ from tests.waiting import until
 pytestmark = pytest.mark.servers
 
 
+BEGINS_AGAIN = """
+import os, signal, sys, time
+from pathlib import Path
+from commands.running.listening import Beside, Service, beside
+from tests.reliability.takeovers import children_of
+from tests.waiting import until
+
+once, again = Path(sys.argv[1], "once"), Path(sys.argv[1], "again")
+
+def make():
+    if once.exists():
+        again.touch()
+        time.sleep(600)
+    once.touch()
+    async def serve(ended, started):
+        started(1)
+        await ended.wait()
+    return Service("127.0.0.1:1", "--listen", serve)
+
+with beside(Beside("server", make, "")):
+    (guardian,) = children_of(os.getpid())
+    (server,) = children_of(guardian)
+    os.kill(server, signal.SIGKILL)
+    until(again.exists)
+print("lives", flush=True)
+"""
+
+
+def test_a_server_that_is_ended_while_it_begins_again_takes_nobody_with_it(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", BEGINS_AGAIN, str(tmp_path)]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, start_new_session=True)
+    assert (ran.returncode, ran.stdout) == (0, "lives\n")
+
+
 def test_a_listener_that_is_killed_comes_back(tmp_path: Path) -> None:
     QueueManagerStore.create(tmp_path, QueueManager("QM1")).close()
     port = free_port()

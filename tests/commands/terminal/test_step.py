@@ -218,8 +218,8 @@ def test_without_textual_it_says_how_to_install_it(monkeypatch: pytest.MonkeyPat
 
 
 USAGES = [
-    (("--step", "-o", "x.jsonl"), "--step goes with"),
-    (("--step", "--where", "seq = 1"), "--step goes with"),
+    (("--step", "-o", "x.jsonl"), "--step can be used with"),
+    (("--step", "--where", "seq = 1"), "--step can be used with"),
     (("--break", "seq = 1"), "--break and --index need --step"),
     (("--index", "x.steps"), "--break and --index need --step"),
 ]

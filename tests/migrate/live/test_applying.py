@@ -180,7 +180,7 @@ def test_messages_on_the_dead_letter_queue_stop_it(live: Rig, plan: Path) -> Non
     run("run", "-m", "QM1", "--home", str(live.home), "--once")
     ran = live("apply", str(plan), "--wait", "0")
     assert ran.code == 2
-    assert "1 messages more are on the dead-letter queue" in ran.talk
+    assert "the dead-letter queue has 1 more message" in ran.talk
     assert live("apply", str(plan), "--wait", "0", "--confirm", "retained-01").code == 0
 
 

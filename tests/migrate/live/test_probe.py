@@ -14,6 +14,7 @@ from commands.mqsc.model import Statement
 from commands.qmgr.store import QueueManagerStore
 from migrate.live.administrator import EmbeddedAdministrator, Outcome, Row
 from migrate.live.separator import probe_names
+from rfh2.errors import MigrationError
 from tests.commands.cli_runs import run
 from tests.migrate.live.rigs import create, processing, rig, write_legacy
 
@@ -104,6 +105,14 @@ class NoQueue(EmbeddedAdministrator):
 def test_an_administrator_who_may_not(tmp_path: Path) -> None:
     with stream(tmp_path) as store, pytest.raises(Exception, match="Not authorized"):
         probe_names(NoQueue(store), store, None, ":", 1)
+
+
+def test_a_user_without_authority_is_told_what_the_probe_needs(tmp_path: Path) -> None:
+    with stream(tmp_path) as store:
+        records = "SET AUTHREC PROFILE('Sport') OBJTYPE(TOPIC) PRINCIPAL('somebody') AUTHADD(SUB)"
+        assert run("mqsc", "-m", "QM1", "--home", str(tmp_path / "qmgrs"), stdin=records).code == 0
+        with pytest.raises(MigrationError, match="3081 MQRCCF_NOT_AUTHORIZED"):
+            probe_names(EmbeddedAdministrator(store), store, None, ":", 10)
 
 
 def test_the_verb_probes_and_says_so(tmp_path: Path) -> None:

@@ -87,8 +87,8 @@ def _answer(*responses: bytes, overall: bytes = b"2") -> bytes:
 
 
 FAILURES = [
-    ("no-json", 200, b"<html>", "no JSON"),
-    ("list", 200, b"[]", "no object of JSON"),
+    ("no-json", 200, b"<html>", "the answer is not JSON"),
+    ("list", 200, b"[]", "the answer is not a JSON object"),
     ("no-codes", 200, b"{}", "no answer of the REST interface"),
     ("500", 500, b'{"error": [{"message": "MQWB0000E: bad", "action": "Try again."}]}', "MQWB0000E: bad Try again."),
     ("401", 401, b"", "the user or the password is wrong"),
@@ -109,8 +109,8 @@ FAILURES = [
         "Not authorized. Beside this error the answer has 1 object:",
     ),
     ("gone-and-denied", 200, _answer(_GONE, _DENIED), "AMQ8147E: Object not found.; AMQ8135E: Not authorized."),
-    ("no-list", 200, b'{"overallCompletionCode": 0, "overallReasonCode": 0}', "no list of commandResponse"),
-    ("no-object", 200, _answer(_SHOWN, b"null", overall=b"0"), "no list of commandResponse"),
+    ("no-list", 200, b'{"overallCompletionCode": 0, "overallReasonCode": 0}', "has no list commandResponse"),
+    ("no-object", 200, _answer(_SHOWN, b"null", overall=b"0"), "has no list commandResponse"),
     ("no-parameters", 200, _answer(b'{"parameters": ["sub"]}', overall=b"0"), "parameters are not an object"),
 ]
 
@@ -155,8 +155,8 @@ URLS = [
     ("https://user@host", "no place in a URL"),
     (f"https://user:{PASSWORD}@host:9443", "no place in a URL"),
     ("https://host/ibmmq", "only scheme, host and port"),
-    ("https://host:99999", "no URL"),
-    ("http://mq.example.com:9080", "sent by https:// alone"),
+    ("https://host:99999", "it is not a URL"),
+    ("http://mq.example.com:9080", "sent only by https://"),
 ]
 
 
