@@ -76,6 +76,6 @@ class MigrationError(QPubSubError):
 
 
 def system_words(error: BaseException) -> str:
-    """What the operating system says is wrong, as the end of a sentence; asyncio puts an address before it."""
-    words = (getattr(error, "strerror", None) or str(error)).rpartition("): ")[2]
+    """What the operating system says is wrong, as the end of a sentence; Python puts an address before or after it."""
+    words = (getattr(error, "strerror", None) or str(error)).rpartition("): ")[2].partition(" (while attempting")[0]
     return words[:1].lower() + words[1:]

@@ -241,7 +241,7 @@ def report_error(error: BaseException, console: Console) -> int:
     if isinstance(error, OSError) and error.strerror:
         where = f"{error.filename}: " if error.filename is not None else ""
         limit = "; see ulimit -f" if error.errno == errno.EFBIG else ""
-        console.warn(f"{where}{system_words(error)}{limit}")
+        console.warn("; ".join([f"{where}{system_words(error)}{limit}", *getattr(error, "__notes__", ())]))
         return ExitCode.USAGE
     if not console.debug:
         console.lines("".join(traceback.format_exception(error)))

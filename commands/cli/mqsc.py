@@ -11,6 +11,7 @@ from typing import Final
 
 import click
 
+from commands.broker.objects import is_object_name
 from commands.config.home import Home
 from commands.config.urls import is_mq_address
 from commands.mqsc import Answer, ScriptTally, Statement, echo, statements
@@ -80,7 +81,12 @@ def _lines(console: Console, script: Path) -> tuple[Iterable[str], int]:
     """The script's lines, and how many commands to commit at a time: at a terminal each one is answered at once."""
     if str(script) == "-" and console.stdin.isatty():
         return (_text(line, "standard input") for line in console.stdin), 1
-    data = console.stdin.read() if str(script) == "-" else script.read_bytes()
+    try:
+        data = console.stdin.read() if str(script) == "-" else script.read_bytes()
+    except FileNotFoundError as error:
+        if is_object_name(str(script)):
+            error.add_note(f"a queue manager is named with -m, unlike with runmqsc: qpubsub mqsc -m {script}")
+        raise
     return lines_of(_text(data, "standard input" if str(script) == "-" else str(script))), _BATCH
 
 

@@ -101,7 +101,8 @@ def command(
                     were = "message was" if putting.done == 1 else "messages were"
                     error.add_note(f"{putting.done:,} {were} put on {putting.where} before")
                 raise
-        console.say(f"{counted(putting.done, 'message')} put on {putting.where}")
+        made = "; there was no such queue, and it was made" if putting.made() else ""
+        console.say(f"{counted(putting.done, 'message')} put on {putting.where}{made}")
         if putting.problems:
             console.warn(f"{counted(putting.problems, 'message')} could not be put")
         for name, count in putting.others.most_common():
@@ -149,6 +150,16 @@ class _Putting:
         self.done = self.problems = 0
         self.others: Counter[str] = Counter()
         self.by_queue: Counter[str] = Counter()
+        self._was_there = self._is_there()
+
+    def made(self) -> bool:
+        """Whether the queue is there because of these messages: its name may be mistyped."""
+        return not self._was_there and self._is_there()
+
+    def _is_there(self) -> bool:
+        if self.queue is None or not isinstance(self.store, QueueManagerStore):
+            return True
+        return self.store.find_queue(self.queue) is not None
 
     @property
     def where(self) -> str:

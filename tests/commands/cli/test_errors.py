@@ -39,6 +39,7 @@ NAMED = [
     ("run -m QM1 --command-seconds minus", "'--command-seconds': 'minus' is not a valid number of seconds"),
     ("generate --messages -5", "--messages: input should be greater than or equal to 0"),
     ("passwd --users nowhere/users alice", "qpubsub: nowhere: no such file or directory"),
+    ("mqsc QM1", "a queue manager is named with -m, unlike with runmqsc: qpubsub mqsc -m QM1"),
     ("encode", "stdin, line 1: there is no message: it is not an object that decode --json prints"),
 ]
 
@@ -73,6 +74,7 @@ def test_a_command_that_will_be_refused_is_made_with_a_warning() -> None:
     [
         (FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), "x"), "no such file or directory"),
         (OSError(98, "error while attempting to bind on address ('::1', 1): address in use"), "address in use"),
+        (OSError(98, "Address in use (while attempting to bind on address ('::1', 1))"), "address in use"),
         (OSError("Odd"), "odd"),
     ],
 )
