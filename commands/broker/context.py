@@ -57,11 +57,17 @@ class InputQueueKind(StrEnum):
     OTHER = "other"
 
 
-def not_read(queue: str) -> str:
-    """Why no broker reads *queue* and, if it is for a stream, what to do; in words for people (guide 6.5.4)."""
+SETUP: Final = " in the script of --setup"
+
+
+def not_read(queue: str, where: str = "") -> str:
+    """Why no broker reads *queue* and, if it is for a stream, what to do; in words for people (guide 6.5.4).
+
+    where: ``SETUP`` for what is replayed, which has no queue manager.
+    """
     if not queue:
         return "the message names no queue"
-    return f"{queue} is not in {QUEUE_NAMELIST}. If it is a stream queue, add it with ALTER NAMELIST"
+    return f"{queue} is not in {QUEUE_NAMELIST}. If it is a stream queue, add it with ALTER NAMELIST{where}"
 
 
 def stream_prefix(stream: str, objects: Objects, semantics: Semantics) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from commands.broker.context import not_read
+from commands.broker.context import SETUP, not_read
 from commands.broker.puts import PutKind
 from commands.config.settings import PublishExitConfig
 from commands.config.urls import parse_topic_address
@@ -363,7 +363,7 @@ def _sum_up(
     console: Console, counts: ReplayCounts, problems: int, target: Path | None, *, as_json: bool = False
 ) -> ExitCode:
     for queue, passed in sorted(counts.passed_over.items()):
-        console.say(f"{counted(passed, 'message')} on {queue or 'no queue'} not processed: {not_read(queue)}")
+        console.say(f"{counted(passed, 'message')} on {queue or 'no queue'} not processed: {not_read(queue, SETUP)}")
     to = "" if target is None else f" written to {target}"
     console.say(f"{counted(counts.messages, 'message')} ({counts.errors:,} in error): {_made(counts.puts)}{to}")
     if as_json:

@@ -156,7 +156,8 @@ def _show(asked: Asked, found: EstateOverview, tally: _Tally, not_begun: list[st
     refused = f", {len(tally.refused)} refused" if tally.refused else ""
     asked.console.say(f"{done}{already}{refused}")
     if asked.action == "plan":
-        for line in of_reports(each for each in found.records if each.qmgr in {c.name for c in asked.chosen}):
+        names = {each.name for each in asked.chosen}
+        for line in of_reports((each for each in found.records if each.qmgr in names), asked.estate.directory):
             asked.console.say(line)
     if asked.action == "extract" and not any(each.is_live or each.extract for each in asked.chosen):
         asked.console.say("no live queue manager is chosen: there is nothing to extract, estate.toml names all sources")

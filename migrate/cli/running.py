@@ -216,7 +216,7 @@ def undo(console: Console, options: MigrationOptions, tool: Tool) -> ExitCode:
     else:
         console.say(f"{undone.given_back} objects, subscriptions and retained publications were taken back")
     for left in undone.left:
-        console.warn(f"would be left: {left}" if rehearse else left)
+        console.warn(f"{'would be left' if rehearse else 'left'}: {left}")
     for line in undone.others:
         console.warn(lines.changed_since(lines.one_line(line), rehearse=rehearse, force=options.force))
     return ExitCode.PROBLEMS if undone.left or undone.others else ExitCode.DONE

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import groupby
+from pathlib import Path
 from typing import Any, Final
 
 from commands.network.estate_file import Estate, EstateQueueManager
@@ -151,15 +152,18 @@ def of_result(result: BrokerResult) -> Iterator[str]:
         yield f"{result.qmgr}: and {len(result.said) - _SHOWN_LINES} more; estate status --json has them all"
 
 
-def of_reports(records: Iterable[Record]) -> Iterator[str]:
-    """Where a person reads what is lost or otherwise than before; nothing if there is no such thing."""
+def of_reports(records: Iterable[Record], directory: Path) -> Iterator[str]:
+    """Where a person reads what is lost or otherwise than before; nothing if there is no such thing.
+
+    directory: the estate's.
+    """
     looked_at = [record for record in records if record.plan and record.outcome is not Outcome.DONE]
     if looked_at:
         first = looked_at[0]
         yield (
             f"{some([record.qmgr for record in looked_at])}: read "
-            f"{WORK}/{first.qmgr}/{PLANS}/{first.plan:04}/report.html "
-            "and those of the others; estate pack has the losses of all by application"
+            f"{directory / WORK / first.qmgr / PLANS / f'{first.plan:04}'}/report.html"
+            f"{' and those of the others' * (len(looked_at) > 1)}; estate pack has the losses of all by application"
         )
 
 

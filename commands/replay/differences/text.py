@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from textwrap import wrap
 from typing import Final
 
-from commands.broker.context import not_read
+from commands.broker.context import SETUP, not_read
 from commands.replay.differences.model import FINDING, Change, PutDifference
 from commands.replay.differences.report import DeliveryLine, DifferenceReport, ReportLine, RuleLine
 from commands.terminal.counted import counted
@@ -61,7 +61,7 @@ def lines_of(report: DifferenceReport) -> Iterator[str]:
 def unprocessed(report: DifferenceReport) -> Iterator[str]:
     """A sentence for each stream that neither version knows."""
     for stream, count in report.not_processed.items():
-        yield f"not processed by either version: {counted(count, 'message')} on {stream}: {not_read(stream)}"
+        yield f"not processed by either version: {counted(count, 'message')} on {stream}: {not_read(stream, SETUP)}"
 
 
 def noticed(report: DifferenceReport) -> str:

@@ -53,6 +53,7 @@ def test_messages_that_neither_version_processes_are_no_clean_bill() -> None:
     text = "\n".join(lines_of(report))
     assert "3 messages, 2 not processed; of the others both versions put the same" in text
     assert "not processed by either version: 2 messages on FORGOTTEN: FORGOTTEN is not in" in text
+    assert "add it with ALTER NAMELIST in the script of --setup" in " ".join(text.split())
     assert "2 messages on FORGOTTEN" in page(report, "x")
     for gate, exceeded in (("", 1), ("finding 0\n* 0", 1), ("unprocessed 1", 1), ("unprocessed 2", 0)):
         assert len(list(parse_gate(gate).exceeded(report))) == exceeded, gate
