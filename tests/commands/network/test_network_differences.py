@@ -158,8 +158,8 @@ def test_the_page(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        (["--engine", "spark"], "go without"),
-        (["--output", "d.jsonl"], "go without"),
+        (["--engine", "spark"], "cannot be used with"),
+        (["--output", "d.jsonl"], "cannot be used with"),
     ],
 )
 def test_what_does_not_go_together(tmp_path: Path, options: list[str], why: str) -> None:

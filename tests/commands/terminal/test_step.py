@@ -144,7 +144,7 @@ TYPED = [
     ("g", "18", "message 18 of 26", ""),
     ("g", "99", "message 1 of 26", "no message has the number 99"),
     ("g", "x", "message 1 of 26", "no message has the number x"),
-    ("b", "command='DeletePub'", "message 1 of 26", "1 breakpoints"),
+    ("b", "command='DeletePub'", "message 1 of 26", "1 breakpoint:"),
     ("b", "topics='a'", "message 1 of 26", "perhaps topic"),
 ]
 

@@ -64,6 +64,6 @@ def test_the_position_is_committed_with_the_commands_or_not_at_all(tmp_path: Pat
     with store.unit_of_work() as unit:
         unit.clear_queue(QUEUE)
         unit.put(QUEUE, None, b"[")
-    with pytest.raises(StoreError, match="clear it"):
+    with pytest.raises(StoreError, match="clear the queue"):
         writer.position()
     store.close()
