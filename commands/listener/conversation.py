@@ -582,7 +582,7 @@ class Conversation:
         try:
             is_done, queues = await self._shared.worker.do(lambda unit: program.end_unit(unit, commit))
         except StoreError:
-            program.transactions.stay(since)
+            program.transactions.stay(since, commit)
             raise
         self._shared.waiters.wake(queues)
         return is_done

@@ -267,7 +267,7 @@ class Program:
                         is_done, queues = self.end_unit(unit, commit)
                     queues += self._came(unit.uncommitted.end(self._connected.owner(unit)))
             except Exception:
-                self.transactions.stay(since)
+                self.transactions.stay(since, commit)
                 raise
         self.subscriber.abandon()
         for number in self._handles:

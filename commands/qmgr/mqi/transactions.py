@@ -42,7 +42,7 @@ class BackedOutError(MqiError):
     """A part of the unit of work may be lost, so it is backed out."""
 
     def __init__(self, comp_code: int = MQCC_FAILED) -> None:
-        why = "the connection to the database was lost, so the unit of work is backed out; do all of it again"
+        why = "the database was away or full, so the unit of work is backed out; do all of it again"
         super().__init__(MQRC_BACKED_OUT, why, comp_code)
 
 
@@ -59,7 +59,8 @@ class Transactions:
         self.current: bytes | None = None
         self.in_syncpoint = False
         self.since: datetime | None = None
-        self._own, self._losses = "", 0  # the owner of its own unit of work, and the losses when that began
+        self._own = ""  # the owner of its own unit of work
+        self._losses: int | None = 0  # of the database when that began; None where it has to be backed out
         self._numbers = 0
         self._scan: list[bytes] = []
 
@@ -92,9 +93,11 @@ class Transactions:
         self.in_syncpoint, self.since = False, None
         return is_whole or not commit, end(self._own)
 
-    def stay(self, since: datetime | None) -> None:
-        """The database could not end the unit of work, which goes on."""
+    def stay(self, since: datetime | None, commit: bool) -> None:
+        """The database could not end the unit of work, which goes on; what was to be backed out is never committed."""
         self.in_syncpoint, self.since = since is not None and self.current is None, since
+        if not commit:
+            self._losses = None
 
     def start(self, unit: EmbeddedUnitOfWork, xid: bytes, flags: int) -> tuple[int, Came]:
         """xa_start."""

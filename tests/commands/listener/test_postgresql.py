@@ -156,15 +156,24 @@ def full(store: QueueManagerStore) -> Iterator[None]:
     execute("DROP TRIGGER refused ON messages")
 
 
-@pytest.mark.parametrize("commit", [True, False])
-def test_what_the_server_refuses_to_end_can_be_ended_later(
-    store: QueueManagerStore, program: Program, commit: bool
+@pytest.mark.rule("LSN-74")
+@pytest.mark.parametrize(
+    ("first", "then", "reason", "after"),
+    [
+        ("commit", "commit", 0, MOVED),
+        ("commit", "backout", 0, AS_BEFORE),
+        ("backout", "backout", 0, AS_BEFORE),
+        ("backout", "commit", MQRC_BACKED_OUT, AS_BEFORE),
+    ],
+)
+def test_what_the_server_refuses_to_end_can_be_ended_later_but_what_was_to_be_backed_out_is_never_committed(
+    store: QueueManagerStore, program: Program, first: str, then: str, reason: int, after: Left
 ) -> None:
-    end = program.client.commit if commit else program.client.backout
+    ends = {"commit": program.client.commit, "backout": program.client.backout}
     with full(store):
-        assert end() == MQRC_Q_MGR_NOT_AVAILABLE
-    assert end() == 0
-    assert left(store) == (MOVED if commit else AS_BEFORE)
+        assert ends[first]() == MQRC_Q_MGR_NOT_AVAILABLE
+    assert ends[then]() == reason
+    assert left(store) == after
 
 
 def test_what_a_program_leaves_when_it_dies_is_undone_when_the_server_lets_it(
