@@ -297,11 +297,21 @@ def full_trial(place: Path, faults: int, seed: int = 1) -> Figures | None:
             with filled(disk):
                 # Without room for its log the server ends, and the publisher asks on what became of its last commit.
                 ends = kind == "full log"
+                if ends:
+                    _use_up_log(server)
                 until(lambda: it.publisher.failed > before[0] + 2 or (ends and not server.is_running), "a failure")
                 until(lambda: ends or it.publisher.full > before[1], "the publisher to be told why")
             until(lambda: _is_back(server), "the server")
 
         return _tried(it, list(islice(cycle(FULL), faults)), fail, seed)
+
+
+def _use_up_log(server: PostgresqlServer) -> None:
+    """Have the server go on with the next file of its log, until there is none that it could use again."""
+    with suppress(psycopg.Error), psycopg.connect(server.home("mq").url, autocommit=True) as session:
+        while server.is_running:
+            session.execute("SELECT pg_switch_wal()")
+            time.sleep(0.01)
 
 
 def _is_back(server: PostgresqlServer) -> bool:
