@@ -67,6 +67,10 @@ class Layout:
             offset += size
         return out
 
+    def slices(self) -> dict[str, slice]:
+        """Where each field is in the bytes of the structure, by its name."""
+        return {name: slice(offset, offset + size) for name, offset, size in self.spans()}
+
 
 def _mqmd1(long: Any) -> tuple[Any, ...]:
     return (

@@ -102,7 +102,7 @@ class Mqmd:
         return encode_mqmd(self)
 
 
-_SLICES = {name: slice(offset, offset + size) for name, offset, size in MQMD1.spans()}
+_SLICES = MQMD1.slices()
 _REPLY_TO_Q, _REPLY_TO_QMGR = _SLICES["ReplyToQ"], _SLICES["ReplyToQMgr"]
 _USER, _IDENTITY, _ORIGIN = _SLICES["UserIdentifier"], _SLICES["ApplIdentityData"], _SLICES["ApplOriginData"]
 _FORMAT = _SLICES["Format"]

@@ -48,7 +48,7 @@ HIGHEST_PRIORITY: Final = 9
 TENTH_US: Final = 100_000
 
 # The offsets of the fields that change, from the declared layout.
-_SPANS: Final = {name: slice(offset, offset + length) for name, offset, length in MQMD1.spans()}
+_SPANS: Final = MQMD1.slices()
 _NUMBERS: Final = ("Expiry", "CodedCharSetId", "Priority", "Persistence", "BackoutCount", "PutApplType")
 _CHARACTERS: Final = ("MsgId", "ReplyToQ", "ReplyToQMgr", "UserIdentifier", "PutApplName", "PutDate", "PutTime")
 

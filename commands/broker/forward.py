@@ -250,7 +250,7 @@ def _place(copy: Sequence[Delivery]) -> tuple[bytes, str]:
 
 
 _NOT_MADE: Final[tuple[Sequence[Delivery], None]] = ((), None)
-_MSG_ID: Final = next(slice(at, at + size) for name, at, size in MQMD1.spans() if name == "MsgId")
+_MSG_ID: Final = MQMD1.slices()["MsgId"]
 _IN_HEADERS = (PublicationFormat.RFH2, PublicationFormat.RFH1)
 
 

@@ -37,7 +37,7 @@ from rfh2.layouts import MQMD1
 
 CONSOLE: Final = "console"
 _PROPAGATOR: Final = TraceContextTextMapPropagator()
-_MSG_ID: Final = next(slice(at, at + size) for name, at, size in MQMD1.spans() if name == "MsgId")
+_MSG_ID: Final = MQMD1.slices()["MsgId"]
 _MOST_EVENTS: Final = 20
 # The thread that sends spans takes about half as long again.
 _EXPORTED: Final = 1.5

@@ -42,7 +42,7 @@ from streams.topic_objects import TopicObjects
 # ApplOriginData of commands that stand for native publications: the one field of a descriptor that is the putter's own
 # and that no subscriber is shown (guide 6.7.9).
 NATIVE_MARK: Final = "TREE"
-_ORIGIN_DATA: Final = next(slice(at, at + size) for name, at, size in MQMD1.spans() if name == "ApplOriginData")
+_ORIGIN_DATA: Final = MQMD1.slices()["ApplOriginData"]
 
 
 def is_native(md: bytes) -> bool:

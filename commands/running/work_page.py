@@ -27,7 +27,7 @@ SUSPECTS_FILE: Final = "run.suspects"
 ROOM: Final = 8192
 _MOST_SUSPECTS: Final = 8
 
-_SPANS: Final = {name: slice(at, at + size) for name, at, size in MQMD1.spans()}
+_SPANS: Final = MQMD1.slices()
 _MSG_ID: Final = _SPANS["MsgId"]
 _PUT_AT: Final = slice(_SPANS["PutDate"].start, _SPANS["PutTime"].stop)
 

@@ -25,7 +25,7 @@ from rfh2.layouts import MQMD1
 from rfh2.mqmd import Mqmd
 from streams.operations import RetainedPublication
 
-_MSG_ID: Final = next(slice(at, at + size) for name, at, size in MQMD1.spans() if name == "MsgId")
+_MSG_ID: Final = MQMD1.slices()["MsgId"]
 
 
 @dataclass(frozen=True, slots=True)

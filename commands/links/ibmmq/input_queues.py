@@ -22,7 +22,7 @@ from commands.links.ibmmq.connection import Connection, Got
 from rfh2.layouts import MQMD1
 from rfh2.mqi_constants import MQGMO_SYNCPOINT
 
-_PUT: Final = {name: slice(at, at + size) for name, at, size in MQMD1.spans() if name in ("PutDate", "PutTime")}
+_PUT: Final = {name: MQMD1.slices()[name] for name in ("PutDate", "PutTime")}
 
 
 @dataclass(slots=True)

@@ -32,7 +32,7 @@ from rfh2.mqi_constants import (
 )
 from rfh2.mqmd import Mqmd, RawMqmd, in_form
 
-_AT: Final = {name: slice(at, at + size) for name, at, size in MQMD1.spans()}
+_AT: Final = MQMD1.slices()
 _MSG_ID, _CORREL_ID, _USER = _AT["MsgId"], _AT["CorrelId"], _AT["UserIdentifier"]
 # These stand one behind the other: who it is, from where the message comes, and of that what the store writes.
 _IDENTITY: Final = slice(_USER.start, _AT["ApplIdentityData"].stop)

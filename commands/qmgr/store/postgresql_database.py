@@ -47,6 +47,7 @@ try:
         REFUSALS,
         PostgresqlConnection,
         failure,
+        failures,
         session_with,
         unreachable,
     )
@@ -274,11 +275,9 @@ class PostgresqlDatabase:
         lasts = lasting and self._durability is Durability.FULL
         if self._settings != (self.patience_s, lasts):
             wait_ms, commit = max(1, int(self.patience_s * 1000)), "on" if lasts else "off"
-            try:
+            with failures():
                 self.connection.session.execute(f"SET lock_timeout = {wait_ms}")
                 self.connection.session.execute(f"SET synchronous_commit = {commit}")
-            except psycopg.Error as error:
-                raise failure(error) from error
             self._settings = self.patience_s, lasts
 
     def _again_where_lost(self) -> None:
@@ -381,10 +380,8 @@ class PostgresqlDatabase:
         if self._listens_from != self._seen and (nap_s < _LISTENS_FROM_S or not self._asked_to_be_told()):
             time.sleep(min(nap_s, left_s))
             return False
-        try:
+        with failures():
             return any(self.connection.session.notifies(timeout=min(left_s, _LOOKS_EACH_S), stop_after=1))
-        except psycopg.Error as error:
-            raise failure(error) from error
 
     def _asked_to_be_told(self) -> bool:
         """Whether the next commit will say so. It may be under way, or done since the last look."""
@@ -478,20 +475,16 @@ class PostgresqlDatabase:
     def require_activity(self, within_s: float) -> None:
         """Have the server end the session, and its locks with it, where it asks nothing for so long."""
         self._idle_s = within_s
-        try:
+        with failures():
             self.connection.session.execute(f"SET idle_session_timeout = {max(1, int(within_s * 1000))}")
-        except psycopg.Error as error:
-            raise failure(error) from error
 
     def end_idle(self, for_s: float) -> None:
         """Have the server end the sessions that keep a unit of work open and have done nothing for so long.
 
         One that is stopped in the middle of a batch is busy for the server, and waits for its client.
         """
-        try:
+        with failures():
             self.connection.session.execute(_END_IDLE, (self._schema, for_s))
-        except psycopg.Error as error:
-            raise failure(error) from error
 
     def unlock(self, number: int) -> None:
         """Release a lock; it is no error if the connection has ended."""
@@ -530,12 +523,10 @@ class PostgresqlDatabase:
 
     def migrate(self, version: int) -> None:
         session = self.connection.session
-        try:
+        with failures():
             if version == 0:
                 session.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(self._schema)))
             session.execute(script(version))
-        except psycopg.Error as error:
-            raise failure(error) from error
 
     def json_text(self, column: str, key: str) -> str:
         return f"((CAST({column} AS json) ->> '{key}') COLLATE \"C\")"

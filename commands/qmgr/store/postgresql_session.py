@@ -9,8 +9,8 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import lru_cache, partial
 from struct import Struct
 from typing import Any, Final
@@ -92,6 +92,15 @@ def _translated(statement: str) -> tuple[str, tuple[str, ...]]:
 def failure(error: psycopg.Error) -> EngineError:
     primary = error.diag.message_primary
     return EngineError(error.sqlstate or "", primary or (str(error).splitlines() or [""])[0])
+
+
+@contextmanager
+def failures() -> Iterator[None]:
+    """What the driver raises is raised as EngineError."""
+    try:
+        yield
+    except psycopg.Error as error:
+        raise failure(error) from error
 
 
 class PostgresqlConnection:

@@ -133,7 +133,7 @@ def _command_of(delivery: Delivery) -> Command | None:
 
 _Place = tuple[Key, str]
 _PRODUCT = b"AMQ "
-_AT: Final = {name: slice(at, at + size) for name, at, size in MQMD1.spans()}
+_AT: Final = MQMD1.slices()
 _MSG_ID, _CORREL_ID = _AT["MsgId"], _AT["CorrelId"]
 
 
