@@ -171,10 +171,10 @@ class Listeners(Protocol):
     """The listeners of one queue manager."""
 
     def reports(self) -> Sequence[ListenerReport]:
-        """What each of them tells now; nothing where none runs, or none can be asked."""
+        """What each of them tells now; nothing where none runs. Raises NotAnsweredError."""
 
     def obey(self, order: Order) -> Sequence[Obeyed]:
-        """What each of them did."""
+        """What each of them did. Raises NotAnsweredError."""
 
 
 class NoListeners:

@@ -170,6 +170,15 @@ def _definition_lines(definitions: dict[str, Any] | None) -> Iterator[str]:
         yield f"  {len(found) - _MOST_DRIFT} more"
 
 
+def _connection_lines(there: dict[str, Any]) -> Iterator[str]:
+    if there["unknown"]:
+        yield f"Connected: {there['unknown']}"
+    if there["listeners"]:
+        by = ", ".join(f"{count} by {channel}" for channel, count in there["channels"].items())
+        where = " and ".join(there["listeners"])
+        yield f"Listening on {where}: {counted(there['programs'], 'program')} connected{f' ({by})' if by else ''}"
+
+
 def page_of(lines: list[str], columns: int, rows: int) -> list[str]:
     """The first of *lines*, as many and as much of each as a window shows; the cursor needs a row too."""
     shown = lines if len(lines) < rows else [*lines[: rows - 2], f"{len(lines) - rows + 2} more lines"]
@@ -193,10 +202,7 @@ def _lines(status: dict[str, Any]) -> Iterator[str]:
         yield f"Waiting since {stuck['since']}: {stuck['text']}"
     if processor["running"] and (link := processor.get("link")):
         yield _link_line(link)
-    if (there := status["connections"])["listeners"]:
-        by = ", ".join(f"{count} by {channel}" for channel, count in there["channels"].items())
-        where = " and ".join(there["listeners"])
-        yield f"Listening on {where}: {counted(there['programs'], 'program')} connected{f' ({by})' if by else ''}"
+    yield from _connection_lines(status["connections"])
     if work := processor["working_on"]:
         what = f"message {work['seq']} on {work['queue']}, {work['size_bytes']:,} bytes, MsgId {work['msg_id']}"
         yield f"Working on {what}, for {_duration(work['for_s'])}"

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import time
+from contextlib import suppress
 from typing import Final
 
 import click
 
 from commands.config.home import Home, process_here
-from commands.disk.errors import QueueManagerInUseError
+from commands.disk.errors import NotAnsweredError, QueueManagerInUseError
 from commands.options.queue_manager import queue_manager
 from commands.options.verb import json_option, verb
 from commands.qmgr.store import QueueManagerStore
@@ -56,7 +57,9 @@ def command(console: Console, qmgr: str, home: Home, wait: float, as_json: bool)
 def _end(home: Home, qmgr: str, holder: str, wait: float) -> None:
     pid = holder.partition(" on ")[0]
     with QueueManagerStore.open(home, qmgr) as store:
-        is_told = store.database.ask(STOP) is not None
+        is_told = False
+        with suppress(NotAnsweredError):
+            is_told = store.database.ask(STOP) is not None
     if not is_told:
         # It has begun to hold the lock and has not said who it is, or it is on another machine, and does not answer.
         if not pid.isdecimal() or holder not in (pid, process_here(int(pid))):

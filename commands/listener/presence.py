@@ -31,11 +31,12 @@ from commands.broker.connections import (
 from commands.listener.conversation import Conversation, Shared
 from commands.listener.session import Session
 from commands.qmgr.event_numbers import CHANNEL_STOPPED
-from commands.qmgr.store.listeners import SOCKETS, answer, reached
+from commands.qmgr.store.listeners import ANSWERED_S, SOCKETS, answer, reached
 from rfh2.errors import StoreError, system_words
 
 _log: Final = logging.getLogger("qpubsub.listener")
-_ASKED_S: Final = 1.0
+# Another listener of the queue manager, while this one begins.
+_OTHERS_S: Final = 1.0
 # After a client was told that it is ended, until its connection is cut.
 _LINGER_S: Final = 0.5
 # Without channels of its own the listener takes any name: what further ones do is counted together.
@@ -63,7 +64,7 @@ class Presence:
         """Answer on a socket in *directory* until ``close``. What listeners have left that died is removed."""
         for path in directory.glob(SOCKETS.format("*")):
             try:
-                answer(path, b"")
+                answer(path, b"", _OTHERS_S)
             except ConnectionRefusedError:
                 with suppress(OSError):
                     path.unlink()
@@ -96,7 +97,7 @@ class Presence:
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(OSError, ValidationError):  # of the one who asks
-            async with asyncio.timeout(_ASKED_S):
+            async with asyncio.timeout(ANSWERED_S):
                 question = (await reader.readline()).strip()
             told = await self._obeyed(Order.model_validate_json(question)) if question else self.report()
             writer.write(told.model_dump_json().encode())

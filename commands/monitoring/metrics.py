@@ -239,8 +239,9 @@ class StateCollector(Collector):
         now, choice = datetime.now(UTC), self._chosen
         try:
             with self._open() as store:
-                seen, reports = store.overview(), AskedListeners(store.database).reports()
+                seen = store.overview()
                 overview(families, seen, choice, now)
+                reports = AskedListeners(store.database).reports()
                 connected(families, reports, choice)
                 channels(families, seen.objects.server_channels, reports)
                 if choice.topics or choice.subscriptions:

@@ -25,6 +25,7 @@ from functools import partial
 from typing import Final
 
 from commands.broker.objects import Objects
+from commands.disk.errors import NotAnsweredError
 from commands.mqsc import (
     answers,
     authority_records,
@@ -98,6 +99,8 @@ def carry_out(command: Command, administration: Administration) -> Answer:
         answer = _handler(command)(command, administration)
     except MqscError as error:
         answer = refusal(error)
+    except NotAnsweredError as error:
+        answer = refusal(answers.failed(f"{error}."))
     return replace(answer, changes=(*expired, *answer.changes)) if expired else answer
 
 

@@ -19,6 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+from commands.disk.errors import NotAnsweredError
 from commands.qmgr.link_port import ManagedLink
 from commands.qmgr.store.database import Database
 from commands.qmgr.tally import ProcessorTally
@@ -289,6 +290,8 @@ def here(directory: Path) -> dict[str, Any]:
 
 def where_it_works(database: Database) -> dict[str, Any]:
     """``here`` of the machine whose processor works."""
-    told = database.ask(STATUS)
+    told = None
+    with suppress(NotAnsweredError):
+        told = database.ask(STATUS)
     found: dict[str, Any] = here(database.directory) if told is None else json.loads(told)
     return found

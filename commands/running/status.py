@@ -10,6 +10,7 @@ from typing import Any, Final
 from commands.broker.connections import ListenerReport, programs
 from commands.broker.counts import QueueCounts, SubscriptionCounts, TopicCounts
 from commands.broker.objects import CONTROL_QUEUE, PREDEFINED, UNLIMITED_DEPTH, LocalQueue, Objects
+from commands.disk.errors import NotAnsweredError
 from commands.headers.registry import parse
 from commands.qmgr.admin.runner import recorded, recorded_members
 from commands.qmgr.delivery import is_stranding
@@ -165,7 +166,7 @@ def status_of(store: QueueManagerStore, now: datetime) -> dict[str, Any]:
             for name, count, since in seen.owed
         ],
         "neighbours": _neighbours(seen, now),
-        "connections": connected(AskedListeners(store.database).reports()),
+        "connections": _connected(store),
         "dead_letters": _dead_letters(store, objects.qmgr.deadq),
         "database": {
             "bytes": seen.file_bytes,
@@ -179,13 +180,20 @@ def status_of(store: QueueManagerStore, now: datetime) -> dict[str, Any]:
     }
 
 
-def connected(reports: Sequence[ListenerReport]) -> dict[str, Any]:
-    """How many programs are connected, in all and by each channel, and where listeners are."""
+def _connected(store: QueueManagerStore) -> dict[str, Any]:
+    """How many programs are connected, in all and by each channel, and where listeners are; or why it is not known."""
+    reports: Sequence[ListenerReport] = ()
+    unknown = None
+    try:
+        reports = AskedListeners(store.database).reports()
+    except NotAnsweredError as error:
+        unknown = str(error)
     channels = Counter(each.channel for each in programs(reports))
     return {
         "listeners": [str(place) for report in reports for place in report.places],
         "programs": channels.total(),
         "channels": dict(channels.most_common()),
+        "unknown": unknown,
     }
 
 

@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 
 LEASE_S: Final = 3.0
 _TICK_S: Final = 0.1
+# A part of the lease: nothing is renewed meanwhile.
+_LISTENERS_S: Final = 1.0
 _RENEWALS: Final = 10
 _PATIENCE_S: Final = 1.0
 _TRIES: Final = 30
@@ -155,7 +157,7 @@ def _answer(directory: Path, question: str) -> str:
         return ""
     if question == STATUS:
         return json.dumps(here(directory))
-    return json.dumps(answers(directory, question.removeprefix(LISTENERS)))
+    return json.dumps(answers(directory, question.removeprefix(LISTENERS), _LISTENERS_S))
 
 
 def _in_database(home: PostgresqlHome, qmgr: str, lease_s: float, waiting: Waiting | None) -> Tenure | None:

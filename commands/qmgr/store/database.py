@@ -168,7 +168,7 @@ class Database(Protocol):
     def ask(self, question: str) -> str | None:
         """What the instance of ``run`` that works on another machine answers (``running.tenure``).
 
-        None where none does so in time, or it has the ``directory`` of this machine.
+        None where none works, or it has the ``directory`` of this machine. Raises NotAnsweredError.
         """
 
     def change(self) -> int:

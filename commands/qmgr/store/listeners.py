@@ -18,13 +18,14 @@ from typing import Final, TypeVar
 from pydantic import ValidationError
 
 from commands.broker.connections import ListenerReport, Obeyed, Order
+from commands.disk.errors import NotAnsweredError
 from commands.qmgr.store.database import Database
 
 LISTENERS: Final = "listeners "
 """How a question to listeners of another machine begins."""
 SOCKETS: Final = "listener-{}.sock"
 # Whoever asks may hold a unit of work open.
-_ANSWERED_S: Final = 1.0
+ANSWERED_S: Final = 5.0
 
 _Told = TypeVar("_Told", ListenerReport, Obeyed)
 
@@ -51,19 +52,23 @@ class AskedListeners:
         return found
 
 
-def answers(directory: Path, question: str) -> list[str]:
-    """What the listeners of this machine answer."""
+def answers(directory: Path, question: str, within_s: float = ANSWERED_S) -> list[str]:
+    """What the listeners of this machine answer. Raises NotAnsweredError."""
     found = []
     for path in sorted(directory.glob(SOCKETS.format("*"))):
-        with suppress(OSError):  # of a listener that has died, or dies
-            found.append(answer(path, question.encode()).decode())
+        try:
+            found.append(answer(path, question.encode(), within_s).decode())
+        except TimeoutError as error:
+            raise NotAnsweredError(f"the listener at {path}", within_s) from error
+        except OSError:  # of a listener that has died, or dies
+            continue
     return found
 
 
-def answer(path: Path, question: bytes) -> bytes:
+def answer(path: Path, question: bytes, within_s: float) -> bytes:
     """What the listener behind a socket answers. Raises OSError where none is there, or it takes too long."""
     with reached(path) as where, socket.socket(socket.AF_UNIX) as asking:
-        asking.settimeout(_ANSWERED_S)
+        asking.settimeout(within_s)
         asking.connect(where)
         asking.sendall(question + b"\n")
         return b"".join(iter(lambda: asking.recv(1 << 16), b""))

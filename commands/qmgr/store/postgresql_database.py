@@ -24,6 +24,7 @@ from uuid import uuid4
 
 from commands.config.home import PostgresqlHome
 from commands.disk.errors import (
+    NotAnsweredError,
     QueueManagerInUseError,
     QueueManagerNotFoundError,
     ServerAwayError,
@@ -359,12 +360,14 @@ class PostgresqlDatabase:
         with session_with(self._home, self._name) as session:
             session.execute(_SEARCH_PATH.format(sql.Identifier(self._schema)))
             (number,) = session.execute(_ASK, (question,)).fetchone() or (0,)
-            answer = None
+            answer: str | None = None
             while answer is None and time.monotonic() < deadline:
                 time.sleep(_NAP_S)
                 found = session.execute("SELECT answer FROM questions WHERE number = %s", (number,)).fetchone()
                 answer = None if found is None else found[0]
             session.execute("DELETE FROM questions WHERE number = %s", (number,))
+        if answer is None:
+            raise NotAnsweredError(f"the instance of run that works on queue manager {self._name}", _ANSWERED_S)
         return answer
 
     def questions(self) -> list[tuple[int, str]]:

@@ -10,6 +10,7 @@ import re
 import socket
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from commands.mqsc.pcf.attributes import CONNECTION_ID, GENERIC_CONNECTION_ID
 from commands.mqsc.pcf.client import replies
 from commands.mqsc.script import parse
 from commands.qmgr.admin.runner import StatementRunner
-from commands.qmgr.store import QueueManagerStore
+from commands.qmgr.store import QueueManagerStore, listeners
 from commands.qmgr.store.listeners import SOCKETS, AskedListeners, reached
 from commands.qmgr.store.queue_manager import utc_now
 from commands.running.status import status_of
@@ -115,7 +116,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
             with made.client("ADMIN.SVRCONN", "carol", "shared-1", sharing=10) as shared:
                 shared.share_connection(3)
                 assert shared.connect("carol", application="shared-2") == 0
-                until(lambda: made.rows("DISPLAY QSTATUS(WAIT) TYPE(HANDLE) HSTATE")[0]["HSTATE"] == "ACTIVE")
+                shown = "DISPLAY QSTATUS(WAIT) TYPE(HANDLE) HSTATE"
+                until(lambda: [row["HSTATE"] for row in made.rows(shown)] == ["ACTIVE"])
                 yield made
 
 
@@ -249,7 +251,7 @@ def test_the_console_status_and_metrics_show_the_same(place: Place) -> None:
     with QueueManagerStore.open(place.home, "QM1") as store:
         status = status_of(store, utc_now())["connections"]
     channels = {"APP.SVRCONN": 2, "ADMIN.SVRCONN": 2}
-    assert status == {"listeners": [f"127.0.0.1:{place.port}"], "programs": 4, "channels": channels}
+    assert status == {"listeners": [f"127.0.0.1:{place.port}"], "programs": 4, "channels": channels, "unknown": None}
     collector = StateCollector(lambda: QueueManagerStore.open(place.home, "QM1"), "QM1", Chosen(), None)
     samples = {
         (sample.name, *(sample.labels[each] for each in ("queue", "channel") if each in sample.labels)): sample.value
@@ -400,3 +402,20 @@ def test_what_a_listener_leaves_that_was_killed_says_nothing(home: Path) -> None
         assert "killed" not in path.name
         assert path.stat().st_mode & 0o077 == 0
     assert list(place.directory.glob(SOCKETS.format("*"))) == []
+
+
+@pytest.mark.rule("LSN-70")
+def test_of_a_listener_that_does_not_answer_nothing_is_said_to_be_known(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listeners, "answers", partial(listeners.answers, within_s=0.1))
+    place = Place(home, 0)
+    with socket.socket(socket.AF_UNIX) as silent, reached(place.directory / SOCKETS.format("0-silent")) as where:
+        silent.bind(where)
+        silent.listen()
+        answer = place.mqsc("DISPLAY CONN(*)")
+        assert (answer.ok, answer.amq) == (False, "AMQ8404")
+        assert place.pcf(c.MQCMD_INQUIRE_CONNECTION, *everybody(c.MQIACF_CONN_INFO_CONN)).reason == 3008
+        with QueueManagerStore.open(home, "QM1") as store:
+            unknown = status_of(store, utc_now())["connections"]["unknown"]
+        assert "0-silent.sock has not answered within 0.1 s, so what it does is not known" in unknown
