@@ -46,7 +46,7 @@ def simulate(world: str, seed: int, shows: bool = False) -> Result:
         os.chdir(directory)
         try:
             kernel = Kernel(seed, shows)
-            made = BridgeWorld(kernel, kernel.chance.choice((0.0, 2.0, 10.0, 40.0)))
+            made = BridgeWorld(kernel, kernel.chance.choice((0.0, 1.0, 3.0, 10.0)))
             try:
                 made.run(60)
                 amiss = tuple(made.amiss())

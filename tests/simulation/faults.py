@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from rfh2.errors import StoreError
 from tests.simulation.kernel import Kernel, Process
 
 Fault = Callable[[], float | None]
@@ -59,11 +60,19 @@ class Fate:
 
 
 LONGEST_S: Final = 60.0
+AGAIN_S: Final = 2.0
 
 
 def some_time(kernel: Kernel) -> float:
     """How long something lasts: mostly short, now and then longer than any patience of the program's."""
     return min(LONGEST_S, kernel.chance.expovariate(1 / kernel.chance.choice((0.05, 1.0, 15.0))))
+
+
+def disk_full(kernel: Kernel) -> float:
+    """No unit of work can be committed for a while."""
+    seconds = some_time(kernel)
+    kernel.full_until = kernel.now + seconds
+    return seconds + 1.0
 
 
 class Life:
@@ -76,8 +85,18 @@ class Life:
 
     def _start(self) -> Process:
         process = self._kernel.process(self._name)
-        process.start(lambda: self._run(process))
+        process.start(lambda: self._live(process))
         return process
+
+    def _live(self, process: Process) -> None:
+        """Do the work; where it cannot begin, the service manager starts it again."""
+        try:
+            self._run(process)
+            self._kernel.broken.append(f"{self._name} ended by itself")
+        except StoreError as error:
+            self._kernel.note("ended", error)
+            self._kernel.at(self._kernel.now + AGAIN_S, self.restart)
+            process.kill()
 
     def kill(self) -> float:
         """Kill it, and start it again after a while; how long that takes until it can be useful."""
@@ -91,6 +110,11 @@ class Life:
         if self.process.is_dead:
             self.process = self._start()
             self.starts += 1
+
+    def heal(self) -> None:
+        """It works from now on."""
+        self.process.held_until = 0.0
+        self.restart()
 
     def hold(self) -> float:
         """Stop it for a while."""

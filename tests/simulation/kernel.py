@@ -116,6 +116,7 @@ class Kernel:
 
     def __init__(self, seed: int, shows: bool = False) -> None:
         self.chance, self.now, self.turns, self.made = random.Random(seed), 0.0, 0, 0
+        self.full_until = 0.0
         self.tasks: list[Task] = []
         self.commits: dict[str, int] = {}
         self.on_begin: Callable[[str], None] = lambda path: None
@@ -176,8 +177,9 @@ class Kernel:
     def give_up_turn(self) -> None:
         """For ever: the task that has the turn is dead."""
         self.choose().turn.release()
-        _thread.allocate_lock().acquire()
-        _thread.allocate_lock().acquire()
+        for_ever = _thread.allocate_lock()
+        for_ever.acquire()
+        for_ever.acquire()
 
     def choose(self) -> Task:
         """Who has the next turn."""
@@ -514,6 +516,11 @@ def _begun(database: SqliteDatabase, lasting: bool = True, waits: bool = True) -
 def _committed(database: SqliteDatabase) -> None:
     kernel = _now()
     kernel.step()
+    if kernel.now < kernel.full_until and kernel.current.process is not kernel.plan:
+        database.rollback()
+        full = sqlite3.OperationalError("database or disk is full")
+        full.sqlite_errorcode = sqlite3.SQLITE_FULL
+        raise full
     _commit(database)
     kernel.commits[database.path] = kernel.commits.get(database.path, 0) + 1
     kernel.on_commit(database.path)

@@ -20,6 +20,7 @@ from tests.simulation.network import End
 
 _NO_LOCAL, _AS_PUBLISHED = 4, 8
 _TAKEN_OVER: Final = b"\xe0\x02\x8e\x00"
+_WRITES_S: Final = 20.0
 _PINGED: Final = b"\xd0\x00"
 
 
@@ -60,7 +61,8 @@ class Session:
 
 class Broker:
     """accepted: what clients published, in order. sends: how often each payload was sent to a client that keeps a
-    session. missed: payloads that a lost session has cost. acknowledges: False for one that is slow to answer."""
+    session. missed: payloads that a lost session has cost.
+    watched: the client that nothing must be lost for."""
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
@@ -70,6 +72,8 @@ class Broker:
         self.sends: dict[bytes, int] = {}
         self.missed: set[bytes] = set()
         self.watched = ""
+        self._written: dict[str, dict[str, Wanted]] = {}
+        self._write()
 
     def connect(self) -> End:
         """The broker's end of a new connection."""
@@ -86,6 +90,17 @@ class Broker:
             self._forget(session)
             if session.end is not None:
                 session.end.cut()
+
+    def go_back(self) -> None:
+        """It is killed, and has the filters of its sessions as it last wrote them to its disk."""
+        for session in list(self.sessions.values()):
+            session.filters = dict(self._written.get(session.client, {}))
+            if session.end is not None:
+                session.end.cut()
+
+    def _write(self) -> None:
+        self._written = {client: dict(session.filters) for client, session in self.sessions.items()}
+        self.kernel.at(self.kernel.now + _WRITES_S, self._write)
 
     def usurp(self, client: str) -> None:
         """Another program connects as *client*, and ends at once; the session stays."""
