@@ -35,8 +35,8 @@ class Result:
 
 def simulate(world: str, seed: int, shows: bool = False) -> Result:
     """Run *world* from *seed*, in a directory of its own."""
-    from tests.simulation.bridge_world import BridgeWorld
     from tests.simulation.kernel import Kernel, SimulationError, stand_in
+    from tests.simulation.worlds import WORLDS
 
     stand_in()
     before = Path.cwd()
@@ -46,9 +46,9 @@ def simulate(world: str, seed: int, shows: bool = False) -> Result:
         os.chdir(directory)
         try:
             kernel = Kernel(seed, shows)
-            made = BridgeWorld(kernel, kernel.chance.choice((0.0, 1.0, 3.0, 10.0)))
+            made = WORLDS[world](kernel, kernel.chance.choice((0.0, 1.0, 3.0, 10.0)))
             try:
-                made.run(60)
+                made.run()
                 amiss = tuple(made.amiss())
             except SimulationError as error:
                 amiss = (str(error),)
@@ -57,7 +57,7 @@ def simulate(world: str, seed: int, shows: bool = False) -> Result:
         finally:
             os.chdir(before)
             gc.enable()
-    return Result(world, seed, kernel.digest, amiss, kernel.now / 3_600, kernel.turns, made.fate.count)
+    return Result(world, seed, kernel.digest, amiss, kernel.now / 3_600, kernel.turns, made.faults)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -65,15 +65,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--world", choices=("bridge", "network"), action="append")
     parser.add_argument("--trace", action="store_true")
     given = parser.parse_args(argv)
     from tests.simulation.kernel import begin_simulating
 
     begin_simulating()
     bad = 0
-    for seed in range(given.seed, given.seed + given.seeds):
+    from tests.simulation.worlds import WORLDS
+
+    worlds = given.world or sorted(WORLDS)
+    for world, seed in ((world, seed) for seed in range(given.seed, given.seed + given.seeds) for world in worlds):
         began = time.perf_counter()
-        result = simulate("bridge", seed, given.trace)
+        result = simulate(world, seed, given.trace)
         print(
             f"{result.world} {seed}: {result.digest}, {result.hours * 60:.1f} min, {result.turns} turns, "
             f"{result.faults} faults, {time.perf_counter() - began:.1f} s", flush=True

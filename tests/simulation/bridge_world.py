@@ -6,12 +6,9 @@ cut or held up, the bridge is killed, stopped, or its clock set, and the broker 
 
 from __future__ import annotations
 
-import io
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from pathlib import Path
 from typing import Final
 
 from commands.broker.objects import QueueManager
@@ -19,50 +16,29 @@ from commands.broker.puts import PutKind
 from commands.config.settings import TopicsConfig
 from commands.qmgr.store import Durability, QueueManagerStore
 from commands.replay import LocalReplay
-from commands.running.bridge import Bridge, RunSettings
-from commands.terminal.console import Console
 from rfh2 import decode
-from rfh2.errors import StoreError
-from streams.patterns import parse_pattern
-from tests.reliability.workload import CONTROL, STREAM, put
+from tests.reliability.workload import CONTROL, STREAM
 from tests.simulation.capture import Capture
 from tests.simulation.faults import Fate, Life, Profile, disk_full, some_time
 from tests.simulation.kernel import Kernel, Process
 from tests.simulation.mqtt_broker import Broker
 from tests.simulation.network import Network
+from tests.simulation.world import HOME, PATIENCE_S, bridge_of, put_command, until
 
 import commands.links.mqtt.adapter  # noqa: F401  # the bridge loads it where it is used: too late to stand in
 
-HOME: Final = Path("home")
 BOARD, COMES_AND_GOES = "BOARD", "SOME"
 _OUTGOING: Final = TopicsConfig().outgoing_queue
 _CLIENT: Final = "qpubsub-QM1"
-_PATIENCE_S: Final = 900.0
+_COUNT: Final = 60
 
 WEIGHTS: Final = {
     "kill": 4, "hold": 2, "jump": 1, "full": 1, "cut": 4, "slow": 3, "away": 2, "usurp": 1, "forget": 2, "old": 1,
 }  # fmt: skip
 
 
-def until(kernel: Kernel, seconds: float, done: Callable[[], bool], pause_s: float = 0.5) -> bool:
-    """Wait at most so long; whether it came true."""
-    end = kernel.now + seconds
-    while not (found := done()) and kernel.now < end:
-        kernel.sleep(pause_s)
-    return found
-
-
-def patiently(kernel: Kernel, act: Callable[[], None]) -> None:
-    """Do it as a program does: again, where a stopped process has the database locked."""
-    while True:
-        with suppress(StoreError):
-            act()
-            return
-        kernel.sleep(1.0)
-
-
 class BridgeWorld:
-    """The plan, and what has to hold at its end."""
+    """``World``."""
 
     def __init__(self, kernel: Kernel, faults_every_s: float) -> None:
         self._kernel, self._chance = kernel, kernel.chance
@@ -95,17 +71,11 @@ class BridgeWorld:
     # What runs
 
     def _bridge(self, _process: Process) -> None:
-        settings = RunSettings(qmgr="QM1", home=HOME, topics="mqtt://tree:1883", durability=Durability.NORMAL)
-        bridge = Bridge(Console(io.BytesIO(), io.StringIO(), quiet=True), settings)
-        with bridge:
+        with bridge_of("QM1", "mqtt://tree:1883") as bridge:
             bridge.serve()
 
     def _put(self, queue: str, psc: str, body: bytes = b"") -> None:
-        def act() -> None:
-            with self._store.unit_of_work() as unit:
-                put(unit, queue, psc, body)
-
-        patiently(self._kernel, act)
+        put_command(self._kernel, self._store, queue, psc, body)
 
     def _legacy(self, count: int) -> None:
         for n in range(count):
@@ -158,9 +128,12 @@ class BridgeWorld:
 
     # The plan
 
-    def run(self, count: int) -> None:
-        """So many publications each way, then quiet until all have arrived."""
-        kernel = self._kernel
+    @property
+    def faults(self) -> int:
+        return self.fate.count
+
+    def run(self) -> None:
+        kernel, count = self._kernel, _COUNT
         is_known = until(kernel, 60, lambda: "#" in self._session_filters())
         self._broker.missed.clear()
         assert is_known or self.fate.count, "the first subscription did not reach the tree"
@@ -180,9 +153,8 @@ class BridgeWorld:
         self.life.heal()
 
     def amiss(self) -> Iterator[str]:
-        """What does not hold at the end."""
         yield from self._kernel.broken
-        if not until(self._kernel, _PATIENCE_S, self._is_settled, 5.0):
+        if not until(self._kernel, PATIENCE_S, self._is_settled, 5.0):
             yield f"it does not settle: {self._left()}"
             return
         self._kernel.sleep(5.0)
