@@ -52,9 +52,8 @@ def simulate(world: str, seed: int, shows: bool = False) -> Result:
                 amiss = tuple(made.amiss())
             except SimulationError as error:
                 amiss = (str(error),)
-            for process in {task.process for task in kernel.tasks} - {kernel.plan}:
-                process.kill()
         finally:
+            kernel.end()
             os.chdir(before)
             gc.enable()
     return Result(world, seed, kernel.digest, amiss, kernel.now / 3_600, kernel.turns, made.faults)
@@ -65,7 +64,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seeds", type=int, default=1)
-    parser.add_argument("--world", choices=("bridge", "network"), action="append")
+    parser.add_argument("--world", choices=("bridge", "network", "takeover"), action="append")
     parser.add_argument("--trace", action="store_true")
     given = parser.parse_args(argv)
     from tests.simulation.kernel import begin_simulating

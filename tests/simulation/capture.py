@@ -36,7 +36,7 @@ class Capture:
         def committed(path: str) -> None:
             self.committed[path] += pending.pop(kernel.current.number, ())
 
-        Execution.arrival, Execution.carry_out = arrival, carry_out  # type: ignore[method-assign, assignment]
+        kernel.replace(Execution, arrival=arrival, carry_out=carry_out)
         kernel.on_begin, kernel.on_commit = begun, committed
 
 

@@ -95,8 +95,12 @@ class Life:
             self._kernel.broken.append(f"{self._name} ended by itself")
         except StoreError as error:
             self._kernel.note("ended", error)
-            self._kernel.at(self._kernel.now + AGAIN_S, self.restart)
-            process.kill()
+            self.end()
+
+    def end(self) -> None:
+        """It has ended, and is started again soon."""
+        self._kernel.at(self._kernel.now + AGAIN_S, self.restart)
+        self.process.kill()
 
     def kill(self) -> float:
         """Kill it, and start it again after a while; how long that takes until it can be useful."""

@@ -51,6 +51,8 @@ class Process:
         self.is_dead, self.held_until, self.ahead_s = False, 0.0, 0.0
         self.descriptors: set[int] = set()
         self.closes: list[Callable[[], None]] = []
+        self.connections: list[sqlite3.Connection] = []
+        kernel.processes.append(self)
 
     def start(self, target: Callable[[], None], name: str = "main") -> Task:
         """A task of it."""
@@ -63,11 +65,21 @@ class Process:
         self.kernel.tasks = [each for each in self.kernel.tasks if each.process is not self]
         for close in self.closes:
             close()
+        for connection in self.connections:
+            with suppress(sqlite3.Error):
+                connection.close()
         for descriptor in self.descriptors:
             os.close(descriptor)
         self.descriptors, self.closes = set(), []
         if self.kernel.current.process is self:
             self.kernel.give_up_turn()
+
+    @staticmethod
+    def is_open(connection: sqlite3.Connection) -> bool:
+        """Whether it is not closed."""
+        with suppress(sqlite3.ProgrammingError):
+            return connection.total_changes >= 0
+        return False
 
     def hold(self, seconds: float) -> None:
         """As SIGSTOP does, and SIGCONT after so many seconds."""
@@ -125,7 +137,8 @@ class Kernel:
         self.last: deque[str] = deque(maxlen=_KEPT)
         self._digest, self._shows = hashlib.sha256(), shows
         self._timers: list[tuple[float, int, Callable[[], None]]] = []
-        self._processes = 0
+        self.processes: list[Process] = []
+        self._replaced: list[tuple[Any, str, object]] = []
         self.plan = self.process("plan")
         self.current = self.first = Task(self, self.plan, "main", None)
         self._error: Exception | None = None
@@ -134,8 +147,21 @@ class Kernel:
 
     def process(self, name: str) -> Process:
         """A new one."""
-        self._processes += 1
-        return Process(self, name, self._processes)
+        return Process(self, name, len(self.processes))
+
+    def replace(self, where: Any, **by: object) -> None:
+        """Have these attributes until ``end``."""
+        for name, value in by.items():
+            self._replaced.append((where, name, getattr(where, name)))
+            setattr(where, name, value)
+
+    def end(self) -> None:
+        """Nothing goes on."""
+        for process in self.processes:
+            if process is not self.plan and not process.is_dead:
+                process.kill()
+        for where, name, value in reversed(self._replaced):
+            setattr(where, name, value)
 
     def note(self, *what: object) -> None:
         """Add to the trace, of which the digest is made."""
@@ -440,12 +466,7 @@ def _close(descriptor: int) -> None:
 
 def _connect(*args: Any, **named: Any) -> sqlite3.Connection:
     connection = sqlite3.connect(*args, **{**named, "check_same_thread": False})
-
-    def close() -> None:
-        with suppress(sqlite3.Error):
-            connection.close()
-
-    _now().current.process.closes.append(close)
+    _now().current.process.connections.append(connection)
     return connection
 
 

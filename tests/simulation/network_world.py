@@ -34,7 +34,10 @@ class NetworkWorld:
         topology = SHAPES[self._chance.choice(sorted(SHAPES))]
         create(HOME, topology)
         # The real one looks at times of files.
-        channels._seen = lambda _home, name: (kernel.commits.get(str(directory_of(HOME, name) / DATABASE), 0),)
+        kernel.replace(
+            channels,
+            _seen=lambda _home, name: (kernel.commits.get(str(directory_of(HOME, name) / DATABASE), 0),),
+        )
         self._observed = Observed(HOME, topology)
         self._published = dict.fromkeys(self._observed.stores, 0)
         self._topics: dict[str, set[str]] = {qmgr: set() for qmgr in self._published}

@@ -8,6 +8,11 @@ from typing import Final
 from tests.simulation.bridge_world import BridgeWorld
 from tests.simulation.kernel import Kernel
 from tests.simulation.network_world import NetworkWorld
+from tests.simulation.takeover_world import TakeoverWorld
 from tests.simulation.world import World
 
-WORLDS: Final[Mapping[str, Callable[[Kernel, float], World]]] = {"bridge": BridgeWorld, "network": NetworkWorld}
+WORLDS: Final[Mapping[str, Callable[[Kernel, float], World]]] = {
+    "bridge": BridgeWorld,
+    "network": NetworkWorld,
+    "takeover": TakeoverWorld,
+}
