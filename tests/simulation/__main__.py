@@ -64,7 +64,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seeds", type=int, default=1)
-    parser.add_argument("--world", choices=("bridge", "network", "takeover"), action="append")
+    parser.add_argument("--world", choices=("bridge", "listener", "network", "takeover"), action="append")
     parser.add_argument("--trace", action="store_true")
     given = parser.parse_args(argv)
     from tests.simulation.kernel import begin_simulating

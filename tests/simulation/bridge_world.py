@@ -57,8 +57,8 @@ class BridgeWorld:
             {
                 **self._lives_faults(),
                 "full": lambda: disk_full(kernel),
-                "cut": self._cut,
-                "slow": self._slow,
+                "cut": self._network.cut_one,
+                "slow": lambda: self._network.slow_one(some_time(kernel)),
                 "away": self._away,
                 "usurp": lambda: self._broker.usurp(_CLIENT),
                 "forget": lambda: self._broker.lose_sessions(),
@@ -112,18 +112,6 @@ class BridgeWorld:
         self._programs -= 1
 
     # What goes wrong
-
-    def _cut(self) -> float:
-        found = self._network.one()
-        if found is not None:
-            found.cut()
-        return 1.0
-
-    def _slow(self) -> float:
-        found, seconds = self._network.one(), some_time(self._kernel)
-        if found is not None and found.peer is not None:
-            self._chance.choice((found, found.peer)).hold(seconds)
-        return seconds + 1.0
 
     def _away(self) -> float:
         seconds = some_time(self._kernel)

@@ -504,6 +504,7 @@ STANDS: Final[dict[object, object]] = {
         os,
         open=_open,
         close=_close,
+        urandom=lambda count: _now().chance.randbytes(count),
         getpid=lambda: _now().current.process.pid,
         _exit=lambda _code: _now().current.process.kill(),
     ),
@@ -514,10 +515,18 @@ STANDS: Final[dict[object, object]] = {
 """What stands in for what, in the modules of the program and of paho."""
 
 
+_SIMULATED: Final = (
+    "commands.",
+    "paho.mqtt.client",
+    "tests.commands.listener.mqi_client",
+    "tests.reliability.listener_kills",
+)
+
+
 def stand_in() -> None:
     """Have the program's modules, as far as they are loaded, use what is simulated."""
     for name, module in list(sys.modules.items()):
-        if not name.startswith(("commands.", "paho.mqtt.client", "tests.reliability.workload")):
+        if not name.startswith(_SIMULATED):
             continue
         for known, value in list(vars(module).items()):
             with suppress(TypeError):

@@ -160,6 +160,20 @@ class Network:
         there = [each for each in self.connections if not each.is_over]
         return self._kernel.chance.choice(there) if there else None
 
+    def cut_one(self) -> float:
+        """Cut a connection; for how long it is felt."""
+        found = self.one()
+        if found is not None:
+            found.cut()
+        return 1.0
+
+    def slow_one(self, seconds: float) -> float:
+        """Hold one direction of a connection up for so long."""
+        found = self.one()
+        if found is not None and found.peer is not None:
+            self._kernel.chance.choice((found, found.peer)).hold(seconds)
+        return seconds + 1.0
+
 
 NETWORKS: Final[list[Network]] = []
 
