@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Final
 
 from commands.broker.outcome import Arrival
 from commands.qmgr.execution import Execution

@@ -5,8 +5,8 @@ select, a socket) or where a database begins or commits a unit of work; who goes
 everybody waits, the clock goes on to the next moment at which somebody does not. ``stand_in`` puts these simulated
 modules under the names by which the program's modules know the real ones; nothing of the program is changed for this.
 
-A process that is killed is never given a turn again, and what it had open is closed as the kernel would: its
-transactions are rolled back, its locks are free, its peers see the end of its connections. None of its ``finally`` runs.
+A process that is killed is never given a turn again, and what it had open is closed as the system would do it: its
+transactions are rolled back, its locks are free, its peers see the end of its connections. No ``finally`` of it runs.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ import traceback
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import partial
 from types import ModuleType
 from typing import Any, Final
 
@@ -34,7 +35,6 @@ from commands.qmgr.store.sqlite_database import SqliteDatabase
 
 BEGINS: Final = real_datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=real_datetime.UTC)
 _MOST_TURNS: Final = 5_000_000
-_KEPT: Final = 400
 # A commit takes time, so that nobody can be busy for ever at one moment.
 _COMMIT_S: Final = 0.000_5
 
@@ -54,7 +54,7 @@ class Process:
         self.connections: list[sqlite3.Connection] = []
         kernel.processes.append(self)
 
-    def start(self, target: Callable[[], None], name: str = "main") -> Task:
+    def start(self, target: Callable[[], object], name: str = "main") -> Task:
         """A task of it."""
         return Task(self.kernel, self, name, target)
 
@@ -90,7 +90,7 @@ class Process:
 class Task:
     """A thread, and what it waits for."""
 
-    def __init__(self, kernel: Kernel, process: Process, name: str, target: Callable[[], None] | None) -> None:
+    def __init__(self, kernel: Kernel, process: Process, name: str, target: Callable[[], object] | None) -> None:
         kernel.made += 1
         self.process, self.name, self.number, self.target = process, f"{process.name}/{name}", kernel.made, target
         self.ready: Callable[[], bool] | None = None
@@ -102,7 +102,7 @@ class Task:
         if target is not None:
             _thread.start_new_thread(self._run, (kernel, target))
 
-    def _run(self, kernel: Kernel, target: Callable[[], None]) -> None:
+    def _run(self, kernel: Kernel, target: Callable[[], object]) -> None:
         self.turn.acquire()
         try:
             target()
@@ -134,7 +134,6 @@ class Kernel:
         self.on_begin: Callable[[str], None] = lambda path: None
         self.on_commit: Callable[[str], None] = lambda path: None
         self.broken: list[str] = []
-        self.last: deque[str] = deque(maxlen=_KEPT)
         self._digest, self._shows = hashlib.sha256(), shows
         self._timers: list[tuple[float, int, Callable[[], None]]] = []
         self.processes: list[Process] = []
@@ -167,7 +166,6 @@ class Kernel:
         """Add to the trace, of which the digest is made."""
         line = f"{self.now:.6f} {self.current.name}: {' '.join(map(str, what))}"
         self._digest.update(line.encode())
-        self.last.append(line)
         if self._shows:
             print(line)
 
@@ -256,9 +254,9 @@ class Lock:
         self._held = False
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
-        if self._held:
-            if not blocking or not _now().wait(lambda: not self._held, None if timeout < 0 else timeout):
-                return False
+        timeout_s = None if timeout < 0 else timeout
+        if self._held and not (blocking and _now().wait(lambda: not self._held, timeout_s)):
+            return False
         self._held = True
         return True
 
@@ -377,7 +375,7 @@ class Thread:
         self.task: Task | None = None
 
     def start(self) -> None:
-        self.task = _now().current.process.start(lambda: (self._target(*self._args, **self._kwargs), None)[1], self.name)
+        self.task = _now().current.process.start(partial(self._target, *self._args, **self._kwargs), self.name)
 
     def is_alive(self) -> bool:
         return self.task is not None and not self.task.is_done
@@ -464,6 +462,10 @@ def _close(descriptor: int) -> None:
     os.close(descriptor)
 
 
+def _urandom(count: int) -> bytes:
+    return _now().chance.randbytes(count)
+
+
 def _connect(*args: Any, **named: Any) -> sqlite3.Connection:
     connection = sqlite3.connect(*args, **{**named, "check_same_thread": False})
     _now().current.process.connections.append(connection)
@@ -504,7 +506,7 @@ STANDS: Final[dict[object, object]] = {
         os,
         open=_open,
         close=_close,
-        urandom=lambda count: _now().chance.randbytes(count),
+        urandom=_urandom,
         getpid=lambda: _now().current.process.pid,
         _exit=lambda _code: _now().current.process.kill(),
     ),

@@ -1,7 +1,7 @@
 """Three queue managers as a network, each with its bridge: a line, a tree, a cluster, or a cluster with a child.
 
-At each a program publishes, and subscribes and unsubscribes. Meanwhile bridges are killed, stopped, or their clocks set,
-and a database is full or locked for a while, so that channels wait, and go on in another order.
+At each a program publishes, and subscribes and unsubscribes. Meanwhile bridges are killed, stopped, or their clocks
+set, and a database is full or locked for a while, so that channels wait, and go on in another order.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tests.simulation.kernel import Kernel, Process
 from tests.simulation.world import HOME, PATIENCE_S, bridge_of, put_command, until
 
 WEIGHTS: Final = {"kill": 4, "hold": 3, "jump": 1, "full": 1, "lock": 2}
-_COUNT: Final = 25
+_COUNT: Final = 15
 
 
 class NetworkWorld:
