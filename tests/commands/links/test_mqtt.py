@@ -55,7 +55,7 @@ class Bridge:
 
     def __exit__(self, *_: object) -> None:
         self._stop.set()
-        self._thread.join(60)
+        self._thread.join(PATIENCE_S)
         self.link.stop()
         self.store.close()
 

@@ -23,7 +23,7 @@ from commands.qmgr.store import Durability, QueueManagerStore
 from rfh2 import CapturedMessage, decode
 from tests.commands.links.mosquitto import Mosquitto, Native, mosquitto, needs_mosquitto
 from tests.commands.results_service import EVENT, FIXTURE, SCORES, capture
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
 pytestmark = pytest.mark.faults
 
@@ -48,7 +48,7 @@ class Program:
     def end(self, number: signal.Signals) -> int:
         assert self.process is not None
         os.kill(self.process.pid, number)
-        return self.process.wait(30)
+        return self.process.wait(PATIENCE_S)
 
 
 @contextmanager
@@ -152,7 +152,7 @@ def test_the_results_service_with_the_broker_restarted_and_the_bridge_killed_in_
                 bridge.start()
             _put_captured(store, message)
             time.sleep(0.1)
-        speaking.join(60)
+        speaking.join(PATIENCE_S)
         until(lambda: set(goals) <= set(_data(store, "RESULTS.SERVICE")), "the native goals")
         for message in messages[-4:]:
             _put_captured(store, message)
