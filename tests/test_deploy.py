@@ -140,6 +140,7 @@ def answers(port: int, probe: str) -> bool:
 
 @needs_postgresql
 @pytest.mark.servers
+@pytest.mark.nightly
 def test_the_command_of_the_image_works_from_two_places_in_front_of_one_database(
     postgresql_home: PostgresqlHome, tmp_path: Path
 ) -> None:

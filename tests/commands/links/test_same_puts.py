@@ -124,8 +124,8 @@ def _cases() -> list[Case]:
 
 
 CASES = _cases()
-# All cases go through the embedded ports, and through queues and tree of IBM MQ, where each message has a form of its own.
-# A tree alone sees filters and what is retained, each of which has tests of its own over all kinds of tree.
+# All cases go through the embedded ports, and through IBM MQ alone, where each message has a form of its own. A tree by
+# itself sees filters and what is retained, each of which has tests of its own over all kinds of tree.
 WHOLE = [("embedded", "embedded"), ("mq", "mq")]
 # These go through each.
 QUICK = {"results service", "MQRFH results service", "guide 2.5.1.1.2-characters", "guide 4.6.1-retained"}
