@@ -43,6 +43,10 @@ class SimulationError(Exception):
     """The simulation cannot go on: nobody waits for anything that will come, or it goes on without end."""
 
 
+class _OverError(BaseException):
+    """The simulation is over; nothing handles this."""
+
+
 class Process:
     """Some of the tasks, which are killed or held up together. ahead_s: how far its wall clock is off."""
 
@@ -95,24 +99,31 @@ class Task:
         self.process, self.name, self.number, self.target = process, f"{process.name}/{name}", kernel.made, target
         self.ready: Callable[[], bool] | None = None
         self.deadline: float | None = 0.0
-        self.turn = _thread.allocate_lock()
+        self.turn, self.ended = _thread.allocate_lock(), _thread.allocate_lock()
         self.turn.acquire()
         self.is_done = False
         kernel.tasks.append(self)
         if target is not None:
+            self.ended.acquire()
+            kernel.begun.append(self)
             _thread.start_new_thread(self._run, (kernel, target))
 
     def _run(self, kernel: Kernel, target: Callable[[], object]) -> None:
         self.turn.acquire()
         try:
-            target()
+            if not kernel.is_over:
+                target()
         except SystemExit:
             pass
         except BaseException:
-            kernel.broken.append(f"{self.name} ended by a fault: {traceback.format_exc()}")
+            if not kernel.is_over:
+                kernel.broken.append(f"{self.name} ended by a fault: {traceback.format_exc()}")
         self.is_done = True
-        kernel.tasks.remove(self)
-        kernel.choose().turn.release()
+        if not kernel.is_over:
+            kernel.begun.remove(self)
+            kernel.tasks.remove(self)
+            kernel.choose().turn.release()
+        self.ended.release()
 
     def can_go(self, now: float) -> bool:
         if self.process.held_until > now:
@@ -130,6 +141,8 @@ class Kernel:
         self.chance, self.now, self.turns, self.made = random.Random(seed), 0.0, 0, 0
         self.full_until = 0.0
         self.tasks: list[Task] = []
+        self.begun: list[Task] = []
+        self.is_over = False
         self.commits: dict[str, int] = {}
         self.on_begin: Callable[[str], None] = lambda path: None
         self.on_commit: Callable[[str], None] = lambda path: None
@@ -159,6 +172,10 @@ class Kernel:
         for process in self.processes:
             if process is not self.plan and not process.is_dead:
                 process.kill()
+        self.is_over = True
+        for task in self.begun:  # those of killed processes still wait; their threads must not pile up
+            task.turn.release()
+            task.ended.acquire()
         for where, name, value in reversed(self._replaced):
             setattr(where, name, value)
 
@@ -188,22 +205,26 @@ class Kernel:
 
     def wait(self, ready: Callable[[], bool] | None, timeout_s: float | None) -> bool:
         """Wait until *ready*, at most so long; whether it is."""
+        if self.is_over:
+            raise _OverError
         task = self.current
         task.ready, task.deadline = ready, None if timeout_s is None else self.now + max(timeout_s, 0.0)
         chosen = self.choose()
         if chosen is not task:
             chosen.turn.release()
             task.turn.acquire()
+            if self.is_over:
+                raise _OverError
         if self._error is not None and task is self.first:
             raise self._error
         return ready is None or ready()
 
     def give_up_turn(self) -> None:
         """For ever: the task that has the turn is dead."""
+        task = self.current
         self.choose().turn.release()
-        for_ever = _thread.allocate_lock()
-        for_ever.acquire()
-        for_ever.acquire()
+        task.turn.acquire()
+        raise _OverError
 
     def choose(self) -> Task:
         """Who has the next turn."""
@@ -568,8 +589,9 @@ def _heard(database: SqliteDatabase, nap_s: float, left_s: float) -> bool:
     return kernel.wait(lambda: kernel.commits.get(database.path, 0) != before, left_s)
 
 
-def _logged(_logger: logging.Logger, record: logging.LogRecord) -> None:
-    _now().note("log", record.levelname, record.getMessage())
+def _logged(logger: logging.Logger, record: logging.LogRecord) -> None:
+    if logger.name.startswith("qpubsub"):
+        _now().note("log", record.levelname, record.getMessage())
 
 
 def begin_simulating() -> None:
@@ -578,3 +600,4 @@ def begin_simulating() -> None:
     SqliteDatabase.heard = _heard  # type: ignore[method-assign]
     logging.Logger.callHandlers = _logged  # type: ignore[method-assign]
     logging.getLogger("qpubsub").setLevel(logging.INFO)
+    sys.unraisablehook = lambda _: None  # coroutines of killed processes end when their loops are gone
