@@ -7,7 +7,7 @@ cut or held up, the bridge is killed, stopped, or its clock set, and the broker 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -31,13 +31,15 @@ _OUTGOING: Final = TopicsConfig().outgoing_queue
 _CLIENT: Final = "qpubsub-QM1"
 _COUNT: Final = 45
 
-WEIGHTS: Final = {
-    "kill": 4, "hold": 2, "jump": 1, "full": 1, "cut": 4, "slow": 3, "away": 2, "usurp": 1, "forget": 2, "old": 1,
+_WEIGHTS: Final = {
+    "kill": 4, "hold": 2, "jump": 1, "full": 1, "cut": 4, "slow": 3, "away": 2, "usurp": 1, "forget": 2, "old": 2,
 }  # fmt: skip
 
 
 class BridgeWorld:
     """``World``."""
+
+    weights: Mapping[str, float] = _WEIGHTS
 
     def __init__(self, kernel: Kernel, faults_every_s: float) -> None:
         self._kernel, self._chance = kernel, kernel.chance
@@ -52,7 +54,7 @@ class BridgeWorld:
         self._begin()
         self._fate = Fate(
             kernel,
-            Profile(faults_every_s, WEIGHTS),
+            Profile(faults_every_s, self.weights),
             {
                 **self._lives_faults(),
                 "full": lambda: disk_full(kernel),

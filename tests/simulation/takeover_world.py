@@ -7,7 +7,7 @@ ends with its session, and sessions that are ended where they are silent for too
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -109,6 +109,8 @@ def _waits(_who: Callable[[], str]) -> Iterator[None]:
 
 class TakeoverWorld(BridgeWorld):
     """``World``."""
+
+    weights: Mapping[str, float] = {"kill": 2, "hold": 6, "jump": 1, "cut": 1, "slow": 1}
 
     def _begin(self) -> None:
         kernel = self._kernel
