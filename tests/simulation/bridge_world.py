@@ -32,7 +32,7 @@ _CLIENT: Final = "qpubsub-QM1"
 _COUNT: Final = 45
 
 _WEIGHTS: Final = {
-    "kill": 4, "hold": 2, "jump": 1, "full": 1, "cut": 4, "slow": 3, "away": 2, "usurp": 1, "forget": 2, "old": 2,
+    "kill": 4, "hold": 2, "jump": 1, "full": 1, "cut": 4, "slow": 4, "away": 2, "usurp": 1, "forget": 3, "old": 2,
 }  # fmt: skip
 
 
@@ -100,7 +100,7 @@ class BridgeWorld:
         for n in range(count):
             topic = f"n/{self._chance.randrange(3)}"
             self._broker.publish(topic, b"N%d" % n, self._chance.random() < 0.5)
-            self._kernel.sleep(self._chance.expovariate(2))
+            self._kernel.sleep(self._chance.expovariate(self._chance.choice((1, 20))))
         self._programs -= 1
 
     def _subscriber(self, count: int) -> None:
@@ -109,7 +109,7 @@ class BridgeWorld:
             word = self._chance.choice(("RegSub", "DeregSub"))
             where = f"<Topic>{topic}</Topic><QName>{COMES_AND_GOES}</QName>"
             self._put(CONTROL, f"<Command>{word}</Command>{where}")
-            self._kernel.sleep(self._chance.expovariate(1 / 3))
+            self._kernel.sleep(self._chance.expovariate(1))
         self._programs -= 1
 
     # What goes wrong
@@ -137,8 +137,8 @@ class BridgeWorld:
             until(kernel, 300, lambda: "#" in self._session_filters())
         for name, work, number in (
             ("legacy", self._legacy, count),
-            ("native", self._native, count),
-            ("subscriber", self._subscriber, count // 6),
+            ("native", self._native, 2 * count),
+            ("subscriber", self._subscriber, count // 2),
         ):
             self._programs += 1
             kernel.plan.start(lambda work=work, number=number: work(number), name)  # type: ignore[misc]

@@ -121,6 +121,16 @@ class TakeoverWorld(BridgeWorld):
         kernel.replace(WriteTurn, take=lambda _turn, _deadline: True, give=lambda _turn: None)
         kernel.replace(adapter, Filters=lambda path: Filters(Path(kernel.current.process.name) / path.name))
         kernel.replace(tenure, connect_postgresql=lambda *_: Session(self._server))
+        self._epochs: dict[str, int] = {}  # of the processes that are active, or think so; by their names
+        noted = kernel.on_commit
+
+        def committed(path: str) -> None:
+            noted(path)
+            name = kernel.current.process.name
+            if self._epochs.get(name, 0) < max(self._epochs.values(), default=0) and name in self._epochs:
+                kernel.broken.append(f"a unit of work of epoch {self._epochs[name]} is committed: {self._epochs}")
+
+        kernel.on_commit = committed
         self._lives = [Life(kernel, name, self._instance) for name in "AB"]
 
     def _lives_faults(self) -> dict[str, Fault]:
@@ -138,10 +148,12 @@ class TakeoverWorld(BridgeWorld):
             life.heal()
 
     def _instance(self, process: Process) -> None:
+        self._epochs.pop(process.name, None)
         home: Any = HOME
         place = tenure._in_database(home, "QM1", tenure.LEASE_S, _waits)
         assert place is not None
         self._kernel.note("active, epoch", place.epoch)
+        self._epochs[process.name] = place.epoch
         process.start(partial(self._supervise, process, place), "supervisor")
         bridge = bridge_of("QM1", "mqtt://tree:1883")
         bridge._places = replace(bridge._places, epoch=place.epoch)
