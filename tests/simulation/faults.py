@@ -120,9 +120,9 @@ class Life:
         self.process.held_until = 0.0
         self.restart()
 
-    def hold(self) -> float:
+    def hold(self, least_s: float = 0.0) -> float:
         """Stop it for a while."""
-        seconds = some_time(self._kernel)
+        seconds = least_s + some_time(self._kernel)
         self.process.hold(seconds)
         return seconds + 1.0
 

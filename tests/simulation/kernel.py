@@ -88,7 +88,7 @@ class Process:
     def hold(self, seconds: float) -> None:
         """As SIGSTOP does, and SIGCONT after so many seconds."""
         self.kernel.note("held up", self.name, seconds)
-        self.held_until = self.kernel.now + seconds
+        self.held_until = max(self.held_until, self.kernel.now + seconds)
 
 
 class Task:
