@@ -204,12 +204,14 @@ class Session:
     async def _end(self) -> None:
         for timer in self._timers:
             timer.cancel()
-        for line in list(self._lines.values()):
-            await self._end_line(line)
-        self._lines.clear()
-        if self._instance is not None:
-            self._shared.instances.end(self._instance, self._wire.address)
-        self._wire.close()
+        try:
+            for line in list(self._lines.values()):
+                await self._end_line(line)
+        finally:
+            self._lines.clear()
+            if self._instance is not None:
+                self._shared.instances.end(self._instance, self._wire.address)
+            self._wire.close()
 
     async def _end_line(self, line: Line) -> None:
         tasks = [task for task in (line.task, *line.pulls) if task is not None]

@@ -42,6 +42,7 @@ class ReportForms:
             return
         if self.page is not None:
             self.page.write_text(page(), encoding="utf-8")
+            console.say(f"page written to {self.page}")
         if self.as_json:
             console.json(report.model_dump(mode="json"))
             return

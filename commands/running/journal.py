@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from commands.disk.errors import NotAnsweredError
+from commands.broker.connections import NotAnsweredError
 from commands.qmgr.link_port import ManagedLink
 from commands.qmgr.observer import ProcessorTally
 from commands.qmgr.store.database import Database

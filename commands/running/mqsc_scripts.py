@@ -103,11 +103,16 @@ class ScriptDirectory:
             thread.join()
 
     def _follow(self, stop: threading.Event) -> None:
+        said = ""
         while not stop.wait(_LOOK_S):
             try:
                 self.look()
-            except (OSError, StoreError) as error:
-                _log.error("the scripts in %s: %s", self._directory, error)
+                said = ""
+            except Exception as error:  # the next look may find a script that can be applied
+                is_fault = not isinstance(error, (OSError, StoreError))
+                if said != repr(error):
+                    _log.error("the scripts in %s: %s", self._directory, error, exc_info=is_fault)
+                said = repr(error)
 
     def _versions(self) -> Iterator[tuple[Path, _Version]]:
         for path in _scripts(self._directory):
