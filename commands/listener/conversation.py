@@ -6,7 +6,6 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
@@ -34,7 +33,7 @@ from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.connection import ProgramConnection
 from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
 from rfh2.constants import MQPER_NOT_PERSISTENT, MQRC_NOT_AUTHORIZED, MQRC_RESOURCE_PROBLEM
-from rfh2.errors import StoreError
+from rfh2.errors import QPubSubError, StoreError
 from rfh2.mqi_constants import (
     MQCC_WARNING,
     MQGMO_ANY_BROWSE,
@@ -72,7 +71,7 @@ class Shared:
     """What all conversations share. new_id: 24 bytes that nothing else has. quiescing: given when the listener ends.
 
     connected: the conversations of programs, by the identifiers of their connections. stopped: the channels that were.
-    ending: what is left to be done for programs that have ended.
+    ending: what is left to be done for programs that have ended. failed: called with a fault that ends the listener.
     """
 
     name: str
@@ -81,6 +80,7 @@ class Shared:
     security: Security
     new_id: Callable[[], bytes]
     memory: Memory
+    failed: Callable[[BaseException], None]
     quiescing: Signal = field(default_factory=new_signal)
     open_queues: OpenQueues = field(default_factory=OpenQueues)
     topics: TopicDefinitions = field(default_factory=TopicDefinitions)
@@ -108,9 +108,14 @@ class Shared:
             is_ended = False
             while not is_ended:
                 await asyncio.sleep(_ENDED_AGAIN_S)
-                with suppress(StoreError):
+                try:
                     await self.ended(program, commit=False)
                     is_ended = True
+                except StoreError:
+                    continue
+                except Exception as error:  # what it holds nobody else would get: the next listener gives it back
+                    self.failed(error)
+                    return
 
         task = asyncio.get_running_loop().create_task(end())
         self.ending.add(task)
@@ -309,6 +314,11 @@ class Conversation:
                 is_done = await self._shared.ended(program, commit)
             except StoreError:
                 self._shared.end_later(program)
+                raise
+            except QPubSubError:
+                raise
+            except Exception as error:
+                self._shared.failed(error)
                 raise
             if not is_done:
                 raise BackedOutError(MQCC_WARNING)

@@ -33,29 +33,31 @@ from commands.qmgr.event_numbers import ADDRESS_BLOCKED, CHANNEL_DISABLED, NO_CH
 from commands.qmgr.mqi.refusals import MqiError
 from rfh2.ccsid import ENCODINGS, ByteOrder
 from rfh2.channel.heartbeats import Beat, Pulse
-from rfh2.channel.initial_data import CCSID, FAP_OF_PLAIN_PASSWORDS, HIGHEST_FAP, turned
 from rfh2.channel.layouts import API_HEADER, CAUT, NOTIFICATION, SOCKET_ACTION, UID, UID_LONG
 from rfh2.channel.segments import (
     ACCEPTED,
+    BAD_SEGMENT,
+    CCSID,
+    CHANNEL_UNAVAILABLE,
     CLOSE,
     CONFIRM,
+    CONN_STATE,
     ERROR,
+    FAP_OF_PLAIN_PASSWORDS,
     FIRST,
+    HIGHEST_FAP,
     LARGEST_SEGMENT,
     LAST,
+    NO_SUCH_CHANNEL,
+    Q_STATE,
+    TERMINATING,
+    WRONG_CHANNEL_TYPE,
     SegmentHeader,
     SegmentType,
     Structure,
     split,
+    turned,
 )
-from rfh2.channel.status_codes import (
-    BAD_SEGMENT,
-    CHANNEL_UNAVAILABLE,
-    NO_SUCH_CHANNEL,
-    TERMINATING,
-    WRONG_CHANNEL_TYPE,
-)
-from rfh2.channel.streaming import CONN_STATE, Q_STATE
 from rfh2.errors import DecodeError, QPubSubError
 from rfh2.mqi_constants import MQCC_FAILED
 
@@ -202,12 +204,14 @@ class Session:
     async def _end(self) -> None:
         for timer in self._timers:
             timer.cancel()
-        for line in list(self._lines.values()):
-            await self._end_line(line)
-        self._lines.clear()
-        if self._instance is not None:
-            self._shared.instances.end(self._instance, self._wire.address)
-        self._wire.close()
+        try:
+            for line in list(self._lines.values()):
+                await self._end_line(line)
+        finally:
+            self._lines.clear()
+            if self._instance is not None:
+                self._shared.instances.end(self._instance, self._wire.address)
+            self._wire.close()
 
     async def _end_line(self, line: Line) -> None:
         tasks = [task for task in (line.task, *line.pulls) if task is not None]

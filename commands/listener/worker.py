@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
@@ -52,14 +52,20 @@ class _Job:
 class Worker:
     """Works from ``start`` to ``stop``. The store is used by nobody else.
 
-    arrived: called on the event loop with the queues that have new messages, or None where any may have.
+    arrived: called on the event loop with the queues that have new messages, or None where any may have. failed: called
+    there with the fault that has ended it: then all that it has, or is handed, fails.
     """
 
     def __init__(
-        self, open_store: Callable[[], QueueManagerStore], arrived: Callable[[Iterable[str] | None], None]
+        self,
+        open_store: Callable[[], QueueManagerStore],
+        arrived: Callable[[Iterable[str] | None], None],
+        failed: Callable[[BaseException], None],
     ) -> None:
-        self._open_store, self._arrived = open_store, arrived
+        self._open_store, self._arrived, self._failed = open_store, arrived, failed
         self._jobs: list[_Job] = []
+        self._in_hand: list[_Job] = []
+        self._fault: BaseException | None = None
         self._given: Signal | None = None  # what the task waits for, and so does not use the store
         self._timer: asyncio.TimerHandle | None = None
         self._is_ending = False
@@ -77,19 +83,41 @@ class Worker:
         """Open the queue manager. Raises StoreError."""
         store = await self._on_thread(self._open_store)
         self._log = store.database.take_log()
-        self._task = asyncio.create_task(self._run(store))
+        self._task = self._begun(self._run(store))
+
+    def _begun(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """A task without which clients would wait for ever: if it ends by a fault, all ends."""
+        task = asyncio.create_task(work)
+        task.add_done_callback(self._look_for_fault)
+        return task
+
+    def _look_for_fault(self, task: asyncio.Task[None]) -> None:
+        error = asyncio.CancelledError("it was cancelled") if task.cancelled() else task.exception()
+        if error is not None:
+            self._fail(error)
+
+    def _fail(self, error: BaseException) -> None:
+        if self._fault is not None:
+            return
+        self._fault = error
+        for job in (*self._in_hand, *self._jobs, *self._held, *self._unsynced):
+            job.error = _ended_by(error)
+            _answer(job)
+        if self._task is not None:
+            self._task.cancel()
+        self._failed(error)
 
     @property
     def is_running(self) -> bool:
-        """Whether the queue manager is open."""
-        return self._task is not None and not self._task.done()
+        """Whether the queue manager is open, and what is handed over is done."""
+        return self._task is not None and not self._task.done() and self._fault is None
 
     async def stop(self) -> None:
         """Finish what was handed over, and close the queue manager."""
         self._is_ending = True
         self._wake()
         if self._task is not None:
-            await self._task
+            await asyncio.wait((self._task,))
         self._thread.shutdown()
         self._disk.shutdown()
 
@@ -107,7 +135,10 @@ class Worker:
     def _handed(self, work: Callable[[Any], Any], alone: bool, lasting: bool) -> asyncio.Future[Any]:
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         job = _Job(work, alone, lasting, future)
-        if lasting and not alone and self._syncing is not None:
+        if self._fault is not None:
+            job.error = _ended_by(self._fault)
+            _answer(job)
+        elif lasting and not alone and self._syncing is not None:
             self._held.append(job)
         else:
             self._jobs.append(job)
@@ -133,6 +164,7 @@ class Worker:
                     self._given = None
                 await self._gather()
                 jobs, self._jobs = self._jobs[:_MOST_TOGETHER], self._jobs[_MOST_TOGETHER:]
+                self._in_hand = jobs
                 for together in _groups(jobs):
                     await self._do(store, together)
                     self._done(together)
@@ -156,7 +188,10 @@ class Worker:
     def _tick(self, store: QueueManagerStore) -> None:
         self._timer = asyncio.get_running_loop().call_later(_POLL_S, self._tick, store)
         if self._given is not None:
-            self._look_around(store)
+            try:
+                self._look_around(store)
+            except Exception as error:  # nobody would see that other processes put messages
+                self._fail(error)
 
     def _look_around(self, store: QueueManagerStore) -> None:
         """Tell the connections that wait when another process has committed something, soon after it has.
@@ -211,7 +246,7 @@ class Worker:
             else:
                 _answer(job)
         if self._log is not None and self._unsynced and self._syncing is None:
-            self._syncing = asyncio.create_task(self._sync(self._log))
+            self._syncing = self._begun(self._sync(self._log))
 
     async def _move(self, log: CommitLog) -> None:
         """Write the log into the database: while others work, what came meanwhile, and the little that is then left."""
@@ -220,8 +255,9 @@ class Worker:
             await loop.run_in_executor(None, log.checkpoint)
             await loop.run_in_executor(None, log.checkpoint)
             await self.alone(lambda _: log.checkpoint())
-        except StoreError as error:
-            _log.warning("the write-ahead log grows: %s", error)
+        except Exception as error:
+            is_fault = not isinstance(error, (StoreError, *FAILURES))
+            _log.warning("the write-ahead log grows: %s", error, exc_info=is_fault)
 
     async def _sync(self, log: CommitLog) -> None:
         while self._unsynced:
@@ -261,6 +297,10 @@ def _groups(jobs: list[_Job]) -> Iterable[list[_Job]]:
             together.append(job)
     if together:
         yield together
+
+
+def _ended_by(fault: BaseException) -> StoreError:
+    return StoreError(f"the listener ends by a fault: {fault!r}")
 
 
 def _answer(job: _Job) -> None:

@@ -21,8 +21,8 @@ from click.testing import CliRunner, Result
 from commands.broker.objects import LocalQueue
 from commands.cli import main
 from commands.cli.status import _link_line, page_of
+from commands.qmgr.observer import ProcessorTally
 from commands.qmgr.store import QueueManagerStore
-from commands.qmgr.tally import ProcessorTally
 from commands.running.fixed_file import FixedFile
 from commands.running.journal import STATUS_FILE, Journal
 from commands.running.work_page import ROOM as WORKING_ROOM, WORKING_FILE

@@ -24,8 +24,16 @@ from commands.client.connection import Connection, Place
 from commands.client.errors import MqError
 from commands.client.negotiation import Offer
 from rfh2.channel.layouts import API_HEADER, LPOO, MQOD, MQPMO, REQUEST_MSGS, SELECTION, SPI, SPI_BLOCK
-from rfh2.channel.segments import CONFIRM, PREFIX_BYTES, REPLY, SegmentType, Structure, read_segment, segment_length
-from rfh2.channel.streaming import IDENTIFIERS
+from rfh2.channel.segments import (
+    CONFIRM,
+    IDENTIFIERS,
+    PREFIX_BYTES,
+    REPLY,
+    SegmentType,
+    Structure,
+    read_segment,
+    segment_length,
+)
 from rfh2.mqi_constants import MQGMO_WAIT
 from rfh2.mqmd import read_mqmd
 from rfh2.pcf_admin_names import MQOT_Q_MGR

@@ -27,7 +27,7 @@ from commands.links.mqtt.client import MqttClient
 from commands.links.mqtt.packets import MqttPublication
 from commands.links.mqtt.sender import MqttSender
 from commands.links.mqtt.snapshots import Snapshots
-from commands.qmgr.store.port import StoredMessage
+from commands.qmgr.store.messages import StoredMessage
 from rfh2 import Mqmd, decode
 from streams.operations import Publication, PublishToTopic
 from tests.certificates import make_certificates, needs_openssl

@@ -23,8 +23,7 @@ from commands.qmgr.mqi.subscription_rules import described
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.queue_manager import utc_now
 from rfh2.channel.layouts import MQSD
-from rfh2.channel.segments import Structure
-from rfh2.channel.strings import read_string, write_strings
+from rfh2.channel.segments import Structure, read_string, write_strings
 from rfh2.constants import MQRO_PAN
 from rfh2.mqi_constants import (
     MQCO_KEEP_SUB,

@@ -18,10 +18,10 @@ from commands.broker.puts import Outgoing
 from commands.config.home import Home
 from commands.disk.errors import UndeliverableError
 from commands.qmgr.backlog import Backlog
+from commands.qmgr.observer import ProcessorTally
 from commands.qmgr.processor import Processor, ProcessorSettings
 from commands.qmgr.store import QueueManagerStore, UnitOfWork
 from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
-from commands.qmgr.tally import ProcessorTally
 from rfh2 import Folder, Mqmd, Rfh2, decode, encode
 from streams.operations import Published
 from streams.topic_objects import TopicObject, Wildcard

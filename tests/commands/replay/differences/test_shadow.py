@@ -13,10 +13,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from commands.cli.shadow import page
 from commands.explain.build import CommandSpec
 from commands.replay.differences.model import FINDING, Change, PutDifference
 from commands.replay.differences.shadow import Shadow
-from commands.replay.differences.shadow_report import page
 from rfh2.captured import CapturedMessage
 from tests.commands.cli_runs import run
 from tests.commands.replay.differences.test_differences import START, _delivered, capture, pub, reg
