@@ -30,7 +30,7 @@ from commands.qmgr.event_numbers import TOO_MANY_CHANNELS
 from commands.qmgr.mqi.authority import TopicDefinitions
 from commands.qmgr.store import QueueManagerStore
 from rfh2.channel.segments import CHANNEL_UNAVAILABLE, CLOSE, ERROR, SegmentHeader, SegmentType
-from rfh2.errors import system_words
+from rfh2.errors import StoreError, system_words
 
 _log: Final = logging.getLogger("qpubsub.listener")
 
