@@ -288,6 +288,7 @@ def ccdt(path: Path, port: int, sharing: int, heartbeat_s: int) -> str:
     return path.as_uri()
 
 
+@pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize("sharing", [10, 0])
 def test_a_program_that_is_quiet_answers_heartbeats(classpath: str, tmp_path: Path, sharing: int) -> None:
     """In both directions, where the connection is shared. Quiet for more than twice the interval would be its end."""
