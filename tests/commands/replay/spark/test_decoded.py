@@ -234,6 +234,7 @@ def test_frames_that_cannot_be_decoded(spark: SparkSession, columns: str, argume
         with_decoded(spark.createDataFrame([], columns), **arguments)
 
 
+@pytest.mark.nightly
 def test_the_example_of_the_page(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
