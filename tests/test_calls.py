@@ -51,11 +51,11 @@ VERBS: Final = {
     ("differences",): 1071,
 }
 LISTENER: Final = {
-    ("put", 0, MQPER_NOT_PERSISTENT): 1,
-    ("put", 0, MQPER_PERSISTENT): 1,
-    ("put", MQPMO_SYNCPOINT, MQPER_PERSISTENT): 1,
-    ("get", 0, MQPER_NOT_PERSISTENT): 1,
-    ("get", MQGMO_SYNCPOINT, MQPER_PERSISTENT): 1,
+    ("put", 0, MQPER_NOT_PERSISTENT): 555,
+    ("put", 0, MQPER_PERSISTENT): 636,
+    ("put", MQPMO_SYNCPOINT, MQPER_PERSISTENT): 573,
+    ("get", 0, MQPER_NOT_PERSISTENT): 672,
+    ("get", MQGMO_SYNCPOINT, MQPER_PERSISTENT): 618,
 }
 """Of a program that shares its connection, as IBM's Java client does."""
 
