@@ -14,12 +14,12 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from commands.broker.authority import GroupsOf
-from commands.mqsc.rest.json_commands import JsonCommandError
+from commands.mqsc.json_commands import JsonCommandError
 from commands.qmgr.mqi.authority import OpenAuthority, TopicDefinitions
-from commands.qmgr.mqi.calls import Program, Target
+from commands.qmgr.mqi.calls import Program
 from commands.qmgr.mqi.context import Application
 from commands.qmgr.mqi.getting import GetOptions, Got
-from commands.qmgr.mqi.handles import ConnectedProgram, OpenQueues
+from commands.qmgr.mqi.handles import ConnectedProgram, OpenQueues, Target
 from commands.qmgr.mqi.refusals import MqiError
 from commands.qmgr.store import QueueManagerStore
 from rfh2.ccsid import UTF8_CCSID

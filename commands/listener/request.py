@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from commands.listener.limits import Held
-from commands.qmgr.mqi.calls import Target
+from commands.qmgr.mqi.handles import Target
 from commands.qmgr.mqi.refusals import check_destinations
 from commands.qmgr.mqi.subscription_requests import SubscriptionAnswer, SubscriptionDescriptor
 from rfh2.channel.layouts import API_HEADER, MQOD, MQSD, TSH
-from rfh2.channel.segments import REPLY, WHOLE, SegmentHeader, Structure
-from rfh2.channel.strings import read_string, span, write_strings
+from rfh2.channel.segments import REPLY, WHOLE, SegmentHeader, Structure, read_string, span, write_strings
 from rfh2.errors import DecodeError
 from rfh2.layouts import Layout
 from rfh2.mqi_constants import MQCC_OK

@@ -20,7 +20,7 @@ from commands.disk.open_files import Acceptor, OutOfFiles, carried, listening_so
 from commands.listener.conversation import Shared, deliver_delayed
 from commands.listener.gate import MessageWaiters, give
 from commands.listener.limits import Connections, Memory
-from commands.listener.places import Places, forget_stops, place_of
+from commands.listener.places import ListenError, Places, forget_stops, place_of
 from commands.listener.presence import Presence
 from commands.listener.security import Security
 from commands.listener.session import Bounds, Session
@@ -29,8 +29,7 @@ from commands.listener.worker import Worker
 from commands.qmgr.event_numbers import TOO_MANY_CHANNELS
 from commands.qmgr.mqi.authority import TopicDefinitions
 from commands.qmgr.store import QueueManagerStore
-from rfh2.channel.segments import CLOSE, ERROR, SegmentHeader, SegmentType
-from rfh2.channel.status_codes import CHANNEL_UNAVAILABLE
+from rfh2.channel.segments import CHANNEL_UNAVAILABLE, CLOSE, ERROR, SegmentHeader, SegmentType
 from rfh2.errors import StoreError, system_words
 
 _log: Final = logging.getLogger("qpubsub.listener")
@@ -321,17 +320,6 @@ def _new_ids() -> Callable[[], bytes]:
 
 
 # A listener that serves until it is asked to end: in this process, or on a thread.
-
-
-class ListenError(StoreError):
-    """A server cannot be started. why: one clause. option: that says where it listens."""
-
-    def __init__(self, where: str, why: str, option: str = "--listen") -> None:
-        super().__init__(where, why, option)
-        self.where, self.why, self.option = where, why, option
-
-    def __str__(self) -> str:
-        return f"cannot listen on {self.where}: {self.why}; choose another with {self.option or '--listen'} HOST:PORT"
 
 
 async def serve(listener: Listener, ended: asyncio.Event, started: Callable[[int], None]) -> None:

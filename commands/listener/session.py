@@ -34,29 +34,31 @@ from commands.qmgr.event_numbers import ADDRESS_BLOCKED, CHANNEL_DISABLED, NO_CH
 from commands.qmgr.mqi.refusals import MqiError
 from rfh2.ccsid import ENCODINGS, ByteOrder
 from rfh2.channel.heartbeats import Beat, Pulse
-from rfh2.channel.initial_data import CCSID, FAP_OF_PLAIN_PASSWORDS, HIGHEST_FAP, turned
 from rfh2.channel.layouts import API_HEADER, CAUT, NOTIFICATION, SOCKET_ACTION, UID, UID_LONG
 from rfh2.channel.segments import (
     ACCEPTED,
+    BAD_SEGMENT,
+    CCSID,
+    CHANNEL_UNAVAILABLE,
     CLOSE,
     CONFIRM,
+    CONN_STATE,
     ERROR,
+    FAP_OF_PLAIN_PASSWORDS,
     FIRST,
+    HIGHEST_FAP,
     LARGEST_SEGMENT,
     LAST,
+    NO_SUCH_CHANNEL,
+    Q_STATE,
+    TERMINATING,
+    WRONG_CHANNEL_TYPE,
     SegmentHeader,
     SegmentType,
     Structure,
     split,
+    turned,
 )
-from rfh2.channel.status_codes import (
-    BAD_SEGMENT,
-    CHANNEL_UNAVAILABLE,
-    NO_SUCH_CHANNEL,
-    TERMINATING,
-    WRONG_CHANNEL_TYPE,
-)
-from rfh2.channel.streaming import CONN_STATE, Q_STATE
 from rfh2.errors import DecodeError, QPubSubError
 from rfh2.mqi_constants import MQCC_FAILED
 

@@ -18,16 +18,22 @@ from commands.qmgr.mqi.getting import NO_DESCRIPTOR, GetOptions, Got
 from commands.qmgr.mqi.refusals import MqiError
 from rfh2.ccsid import ENCODINGS
 from rfh2.channel.layouts import ASYNC_CONTINUED_BYTES, ASYNC_MESSAGE, NOTIFICATION, REQUEST_MSGS, SELECTION
-from rfh2.channel.segments import FIRST, LAST, WHOLE, SegmentHeader, SegmentType, Structure, padded
-from rfh2.channel.streaming import (
+from rfh2.channel.segments import (
     CALL,
     CHECK_MSG,
     CHECKS,
     FAILURE,
+    FIRST,
     HAS_SELECTION,
     IDENTIFIERS,
+    LAST,
     QUIESCING,
     STREAM_REQUEST,
+    WHOLE,
+    SegmentHeader,
+    SegmentType,
+    Structure,
+    padded,
 )
 from rfh2.errors import DecodeError
 from rfh2.mqi_constants import MQGMO_WAIT, MQRC_NO_MSG_AVAILABLE, MQRC_Q_MGR_QUIESCING, MQWI_UNLIMITED

@@ -26,12 +26,11 @@ from commands.broker.outcome import Outcome
 from commands.broker.subscription_attributes import sub_type
 from commands.monitoring.catalogue import BY_NAME, METRICS, PLATFORM, RULE_FILTER, RULE_REFUSED, Kind, Source
 from commands.monitoring.health import Health, Signs
-from commands.monitoring.steps import STAGES, Steps
+from commands.monitoring.trace_context import STAGES, Steps
 from commands.qmgr.link_port import ManagedLink
-from commands.qmgr.observer import Committed, Ending
+from commands.qmgr.observer import Committed, Ending, ProcessorTally
 from commands.qmgr.store import Overview, QueueManagerStore
 from commands.qmgr.store.listeners import AskedListeners
-from commands.qmgr.tally import ProcessorTally
 from rfh2.constants import REASON_NAMES
 from rfh2.errors import QPubSubError
 from streams.subscriptions import Subscription

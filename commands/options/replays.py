@@ -19,6 +19,7 @@ from commands.explain.selection import MessageSelection
 from commands.mqsc.broker import Broker
 from commands.network.estate_file import read_estate
 from commands.options.captures import STDIN, Captures, files_argument, format_option
+from commands.options.verb import FILE, FILE_THAT_IS, PATH_OR_DASH
 from commands.replay.arrivals import DEFAULT_QMGR, OutOfOrderError, in_order
 from commands.replay.divided import ClockWentBackError
 from commands.replay.network.local import NetworkSetup
@@ -101,7 +102,7 @@ _FILES: Final = (
         "--input",
         "inputs",
         multiple=True,
-        type=click.Path(path_type=Path, allow_dash=True),
+        type=PATH_OR_DASH,
         metavar="FILE|-",
         help="The same as FILE: a capture, or a directory of captures.",
     ),
@@ -156,7 +157,7 @@ def setup_option(when: str = "", where: str = "") -> Callable[[F], F]:
     """``--setup``. when, where: the beginning and the end of its help. The verb gets *setup*, a path or None."""
     return click.option(
         "--setup",
-        type=click.Path(path_type=Path, dir_okay=False),
+        type=FILE,
         metavar="SCRIPT",
         help=_sentence(when, f"run this MQSC first on every queue manager{where}."),
     )
@@ -334,7 +335,7 @@ def index_option(function: F) -> F:
     """``--index FILE``: the verb gets *index* (Path or None)."""
     option = click.option(
         "--index",
-        type=click.Path(path_type=Path, dir_okay=False),
+        type=FILE,
         metavar="FILE",
         help="Keep checkpoints in FILE, so that the capture opens in seconds the next time.",
     )
@@ -399,7 +400,7 @@ def exit_option(function: F) -> F:
     option = click.option(
         "--exit",
         "exit_config",
-        type=click.Path(path_type=Path, dir_okay=False, exists=True),
+        type=FILE_THAT_IS,
         callback=_exit_of,
         metavar="FILE",
         help="Call the publish exit in table [publish_exit] of this configuration file of run.",

@@ -18,11 +18,10 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
-from functools import partial
 from typing import Final
 
 from commands.disk.errors import ServerAwayError
-from commands.listener.server import Listener, ListenError, serve
+from commands.listener.places import ListenError
 from commands.running.child_processes import MOST_CRASHES, Crashes, die_with
 from rfh2.errors import QPubSubError, system_words
 
@@ -66,16 +65,6 @@ class Beside:
     make: Callable[[], Service]
     told: str
     reported: Callable[[], AbstractContextManager[None]] = nullcontext
-
-
-def listener_beside(make: Callable[[], Listener]) -> Beside:
-    """The listener that *make* gives."""
-
-    def service() -> Service:
-        listener = make()
-        return Service(listener.where, "--listen", partial(serve, listener))
-
-    return Beside("listener", service, "listening on {}")
 
 
 @contextmanager

@@ -7,10 +7,9 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from commands.broker.connections import ListenerReport, programs
+from commands.broker.connections import ListenerReport, NotAnsweredError, programs
 from commands.broker.counts import QueueCounts, SubscriptionCounts, TopicCounts
 from commands.broker.objects import CONTROL_QUEUE, PREDEFINED, UNLIMITED_DEPTH, LocalQueue, Objects
-from commands.disk.errors import NotAnsweredError
 from commands.headers.registry import parse
 from commands.qmgr.admin.runner import recorded, recorded_members
 from commands.qmgr.delivery import is_stranding

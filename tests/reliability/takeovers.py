@@ -38,7 +38,7 @@ from commands.running.tenure import instances
 from tests.postgresql import postgresql_server
 from tests.reliability.figures import median_and_longest
 from tests.reliability.workload import CONTROL, STREAM, put
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
 KINDS: Final = ("kill", "stop", "end", "stop supervisor", "stop worker")
 LONGEST_S: Final = 10.0
@@ -169,7 +169,7 @@ class Pair:
             os.kill(self.active.pid if kind == "stop supervisor" else self.active.worker(), signal.SIGSTOP)
         until(lambda: self._database.read_epoch() > before, f"the standby to take over ({kind})")
         if kind == "end":
-            self.active.process.wait(30)
+            self.active.process.wait(PATIENCE_S)
 
     def bring_back(self) -> bool:
         """Let the instance that was stopped go on, or begin another one: the standby. Whether it was the same one."""

@@ -13,7 +13,7 @@ from commands.client.errors import MqError
 from commands.config.settings import QueuesConfig, TopicsConfig
 from commands.config.urls import Address
 from commands.links.checking.trees import CheckResult
-from commands.links.ibmmq.connection import connection_to
+from commands.links.ibmmq.channel import connection_to
 from rfh2.constants import MQPER_PERSISTENT, MQRC_NOT_AUTHORIZED, MQRC_UNKNOWN_OBJECT_NAME
 from rfh2.mqi_constants import (
     MQOO_BROWSE,

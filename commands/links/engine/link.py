@@ -32,11 +32,10 @@ from commands.links.engine.pumps import InboundPump, OutboundPump
 from commands.links.engine.retained import LinkScope, News
 from commands.links.engine.spool import LinkStores
 from commands.links.engine.threads import Threads, settled
-from commands.qmgr.link_port import Capability, Feature, LinkState
+from commands.qmgr.link_port import Capability, Feature, LinkState, TopicSpaceView
 from rfh2.errors import CommandError, StoreError
 from streams.operations import ClearRetained, Effect, Operation, PublishToTopic, RetainedCleared
 from streams.patterns import parse_pattern
-from streams.port import TopicSpaceView
 from streams.subscriptions import Subscription
 from streams.topic_objects import TopicObjects
 

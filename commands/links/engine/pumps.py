@@ -30,7 +30,7 @@ from commands.links.engine.message_for_tree import ForTree, for_tree, is_clearin
 from commands.links.engine.spool import LinkStores, Refused, Spool, message_key
 from commands.links.engine.threads import Backoff, IdleCounter
 from commands.qmgr.link_port import Feature, How
-from commands.qmgr.store.port import StoredMessage
+from commands.qmgr.store.messages import StoredMessage
 from rfh2.constants import MQRC_FORMAT_ERROR, MQRCCF_COMMAND_FAILED
 from rfh2.errors import DecodeError, StoreError
 

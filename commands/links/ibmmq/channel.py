@@ -13,7 +13,7 @@ from commands.client.errors import CONNECT, ConnectionLostError, MqError, reason
 from commands.client.places import place_of
 from commands.config.settings import QueuesConfig
 from commands.config.urls import Address
-from commands.links.ibmmq.connection import Got, Subscribed
+from commands.links.ibmmq.connection import Connection, Got, Subscribed
 from rfh2 import pcf_admin_names, pcf_names
 from rfh2.mqi_constants import (
     MQGMO_ACCEPT_TRUNCATED_MSG,
@@ -157,3 +157,12 @@ class ChannelConnection:
 
 def _why(error: MqError) -> str:
     return error.what.removeprefix(f"{CONNECT} to ").removeprefix(CONNECT).removeprefix(": ")
+
+
+def connection_to(address: Address, config: QueuesConfig, application: str = "qpubsub") -> Connection:
+    """A connection that is not made yet. Raises ConfigError where the package ``ibmmq`` is needed and missing."""
+    if address.needs_library:
+        from commands.links.ibmmq.library import LibraryConnection  # noqa: PLC0415 - an extra
+
+        return LibraryConnection(address, config, application)
+    return ChannelConnection(address, config, application)

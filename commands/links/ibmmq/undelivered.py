@@ -32,7 +32,7 @@ from commands.client.errors import MqError
 from commands.disk.errors import QueueError, UndeliverableError
 from commands.links.ibmmq.connection import Connection, Got
 from commands.qmgr.backlog import destination, lane_of
-from commands.qmgr.store.port import StoredMessage
+from commands.qmgr.store.messages import StoredMessage
 from rfh2.constants import MQPER_NOT_PERSISTENT, MQPER_PERSISTENT, MQRC_UNKNOWN_OBJECT_NAME
 from rfh2.errors import StoreError
 from rfh2.mqi_constants import (

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from commands.broker.objects import DEFAULT_STREAM, DELAY_QUEUE, AliasQueue
 from commands.broker.puts import Outgoing, PutKind
-from commands.broker.state import to_microseconds
-from commands.broker.transmission import transmitted
+from commands.broker.times import to_microseconds
 from commands.disk.errors import QueueError, UnknownQueueError
 from commands.headers.put_to_topic import publish_command
 from commands.model import TopicPut
@@ -32,13 +31,14 @@ from commands.qmgr.mqi.handles import (
     Defaults,
     Handle,
     Handles,
+    Target,
     defaults_of,
     input_options,
 )
 from commands.qmgr.mqi.refusals import MqiError, check_put
 from commands.qmgr.mqi.subscriptions import Subscriber
 from commands.qmgr.mqi.transactions import Transactions, XaCall
-from commands.qmgr.sending import confirm_arrival
+from commands.qmgr.sending import confirm_arrival, transmitted
 from commands.qmgr.store.dynamic_queues import Close
 from commands.qmgr.store.messages import MD, QUEUE
 from commands.qmgr.store.queue_manager import QueueManagerStore
@@ -84,23 +84,8 @@ from rfh2.mqi_constants import (
 )
 from rfh2.mqmd import Mqmd, RawMqmd
 from rfh2.pcf_admin_names import MQOT_Q, MQOT_Q_MGR, MQOT_TOPIC
-from streams.operations import HIGHEST_PUB_LEVEL
 from streams.selectors import Selector, compile_selector
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """What is opened: as MQOD says. topic: ObjectString. selector: SelectionString, which messages a get gives.
-
-    alternate_user: whose authorities count, where the options ask for that.
-    """
-
-    object_type: int = MQOT_Q
-    name: str = ""
-    qmgr: str = ""
-    topic: str = ""
-    selector: str = ""
-    alternate_user: str = ""
+from streams.subscriptions import HIGHEST_PUB_LEVEL
 
 
 class PutFields(NamedTuple):

@@ -37,6 +37,7 @@ from rfh2.mqi_constants import (
     MQRC_OBJECT_IN_USE,
     MQRC_SUBSCRIPTION_IN_USE,
 )
+from rfh2.pcf_admin_names import MQOT_Q
 from streams.selectors import Selector
 
 
@@ -342,3 +343,18 @@ class OpenQueues:
                 self._exclusive.discard(queue)
         if options & MQOO_OUTPUT:
             self.outputs[queue] -= 1
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What is opened: as MQOD says. topic: ObjectString. selector: SelectionString, which messages a get gives.
+
+    alternate_user: whose authorities count, where the options ask for that.
+    """
+
+    object_type: int = MQOT_Q
+    name: str = ""
+    qmgr: str = ""
+    topic: str = ""
+    selector: str = ""
+    alternate_user: str = ""

@@ -14,7 +14,7 @@ from typing import Final
 from commands.broker.descriptor import HIGHEST_PRIORITY, arrive, default_descriptor, reports_expiration
 from commands.broker.objects import DEFAULT_STREAM, TEMPORARY, UNLIMITED_DEPTH, LocalQueue
 from commands.broker.puts import Outgoing
-from commands.broker.state import LAST_US, to_microseconds
+from commands.broker.times import LAST_US, to_microseconds
 from commands.disk.errors import MessageRefusedError, QueueError
 from commands.headers.put_to_topic import publish_command
 from commands.qmgr.store.counters import Counters
@@ -29,12 +29,12 @@ from commands.qmgr.store.messages import (
     SEQ,
     TIME,
     MessageRow,
+    StoredMessage,
     browse_queue,
     check,
     message_of,
     queue_depth,
 )
-from commands.qmgr.store.port import StoredMessage
 from commands.qmgr.store.write_buffer import WriteBuffer
 from rfh2.constants import MQAT_BROKER, MQRC_MSG_TOO_BIG_FOR_Q, MQRC_PUT_INHIBITED, MQRC_Q_FULL
 from rfh2.errors import DecodeError, EncodeError

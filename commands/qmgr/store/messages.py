@@ -10,13 +10,50 @@ waits for its reader holds no snapshot, and does not prevent a checkpoint of the
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 
 from commands.broker.descriptor import HIGHEST_PRIORITY, leave
-from commands.broker.state import from_microseconds
+from commands.broker.times import from_microseconds
 from commands.disk.errors import UNREADABLE, StoreDamagedError
 from commands.qmgr.store.database import FAILURES, MANY, Connection, Database
-from commands.qmgr.store.port import StoredMessage
+from rfh2.captured import CapturedMessage
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class StoredMessage:
+    """A message on a queue, or got from one.
+
+    seq: number of arrival, unique in the queue manager for ever. queue: the local queue, no alias. time: of arrival,
+    UTC. user: who put it. md: the descriptor as a get gives it, with the Expiry that is left and the BackoutCount.
+    body: headers and data. priority: 0 to 9. expires_at: UTC, None for never. backout_count: how often a get of it was
+    backed out.
+    """
+
+    seq: int
+    queue: str
+    time: datetime
+    user: str | None
+    md: bytes
+    body: bytes
+    persistent: bool
+    priority: int
+    expires_at: datetime | None = None
+    backout_count: int = 0
+
+    def captured(self, qmgr: str) -> CapturedMessage:
+        """This message as queue manager *qmgr* would show it to a person or a program."""
+        return CapturedMessage.model_construct(
+            seq=self.seq,
+            time=self.time,
+            qmgr=qmgr,
+            queue=self.queue,
+            user=self.user,
+            md_hex=self.md.hex(),
+            body_hex=self.body.hex(),
+        )
+
 
 SHORT_BYTES: Final = 8 * 1024
 

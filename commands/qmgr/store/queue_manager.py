@@ -18,7 +18,7 @@ from typing import Final, Self
 
 from commands.broker.counts import SubscriptionCounts, TopicCounts
 from commands.broker.objects import LocalQueue, Objects, QueueManager, kind_of, state_of
-from commands.broker.state import to_microseconds
+from commands.broker.times import to_microseconds
 from commands.config.home import Home
 from commands.disk.errors import (
     StoreDamagedError,
@@ -31,10 +31,10 @@ from commands.qmgr.store.connection import ProgramConnection
 from commands.qmgr.store.counters import subscription_counts, topic_counts
 from commands.qmgr.store.database import Connection, Database, Durability, translate_errors
 from commands.qmgr.store.definitions import Queue, look_up, look_up_namelist, resolved, was_made
-from commands.qmgr.store.messages import browse_queue, queue_depth
+from commands.qmgr.store.messages import StoredMessage, browse_queue, queue_depth
 from commands.qmgr.store.neighbours import NeighbourRecord, SequenceNumbers, neighbours_in, repository_in, sequence_in
 from commands.qmgr.store.overview import Overview, beginnings, overview
-from commands.qmgr.store.port import LoadedState, StoredMessage
+from commands.qmgr.store.port import LoadedState
 from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork, Tables
 from rfh2.errors import StoreError
 from streams.topic_objects import Namelist

@@ -33,7 +33,8 @@ from pyspark.sql import (
 )
 from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType, TimestampType
 
-from commands.broker.outcome import EPOCH, Arrival
+from commands.broker.outcome import Arrival
+from commands.broker.times import EPOCH
 from commands.mqsc.broker import Broker
 from commands.replay.spark.control import LOOKUP, WINNER
 from commands.replay.spark.prepare import Prepared, Work

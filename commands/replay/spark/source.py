@@ -189,7 +189,10 @@ class TopicSource:
         return f"kafka{'s' if self.secure else ''}://{self.servers}/{self.topic}"
 
     def stream(self, spark: SparkSession) -> DataFrame:
-        """All that the topic has, and then what comes. Raises ConnectorMissingError."""
+        """All that the topic has, and then what comes.
+
+        Raises ConnectorMissingError; CaptureError for whatever else Spark does not accept.
+        """
         options = {
             "kafka.bootstrap.servers": self.servers,
             "kafka.security.protocol": "SSL" if self.secure else "PLAINTEXT",
@@ -199,9 +202,13 @@ class TopicSource:
             "maxOffsetsPerTrigger": str(_BATCH_RECORDS),
         }
         try:
-            return captured_values(spark.readStream.format("kafka").options(**options).load())
+            records = spark.readStream.format("kafka").options(**options).load()
         except AnalysisException as error:
-            raise ConnectorMissingError(str(self)) from error
+            # The condition has another name in each version of Spark; the sentence is the same.
+            if "to find data source: kafka" in str(error):
+                raise ConnectorMissingError(str(self)) from error
+            raise CaptureError(str(self), None, str(error).split("\n", 1)[0]) from error
+        return captured_values(records)
 
 
 FORMAT: Final = "qpubsub"

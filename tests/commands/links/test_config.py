@@ -36,6 +36,7 @@ BAD = [
     ("broker", "a bare word is not one of mqtt://, mqtts://, nats://, tls://, kafka://, kafkas://, ibmmq://, mq://"),
     ("amqp://broker", "amqp is not one of"),
     ("mqtt://", "the host is missing"),
+    ("mqtt:/host", "the host is missing: mqtt://host"),
     ("mqtt://broker/topic", "takes no path"),
     ("mqtt://broker:port", "it is not a URL"),
     ("mqtt://broker?client_id=x", "has no parameter client_id"),

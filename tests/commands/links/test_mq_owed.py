@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
-import random
-import signal
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -20,17 +17,16 @@ from commands.client.errors import ConnectionLostError
 from commands.disk.errors import QueueManagerInUseError, UndeliverableError
 from commands.links.ibmmq.channel import ChannelConnection
 from commands.links.ibmmq.library import LibraryConnection
-from commands.links.ibmmq.manager import MqQueueManager
 from commands.links.ibmmq.record import RecordError
 from commands.qmgr.backlog import Backlog
-from commands.qmgr.processor import Processor, ProcessorSettings
+from commands.qmgr.processor import Processor
 from commands.qmgr.store import QueueManagerStore
 from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
 from commands.running.journal import Journal
 from commands.terminal.console import Console
 from rfh2.errors import StoreError
 from tests.commands.cli_runs import run
-from tests.commands.links.mqi.harness import CONTROL, DEAD, OWED, RECORD, STREAM
+from tests.commands.links.mqi.harness import CONTROL, DEAD, OWED, STREAM
 from tests.commands.links.mqi.listening import Running, queue_manager
 from tests.commands.links.test_mq_queues import World
 
@@ -521,38 +517,3 @@ def test_nothing_is_delivered_past_what_the_queue_manager_has_not_decided(world:
     accept(world.mq, "S")
     drain(world)
     assert (world.data("S"), world.data("T")) == ([b"1", b"2", b"3"],) * 2
-
-
-@pytest.mark.rule("RESP-13")
-@pytest.mark.faults
-@pytest.mark.nightly
-def test_killed_again_and_again_each_subscriber_gets_all_in_order_and_once(world: World) -> None:
-    wanted = [str(n).encode() for n in range(300)]
-    publish(world, *wanted)
-    world.close()
-    world.programs.close()
-    chance, kills, is_mended = random.Random(20261122), 0, False
-    while True:
-        if not is_mended and kills >= 8:
-            is_mended = True
-            accept(world.mq, "S")
-        child = os.fork()
-        if child == 0:
-            try:
-                store = QueueManagerStore.open(world.home, "QM1")
-                with MqQueueManager(store, world.address, world.config) as manager:
-                    Processor(manager, lambda: datetime.now(UTC), settings=ProcessorSettings(batch=7)).drain()
-                os._exit(0)
-            except BaseException:
-                os._exit(1)
-        if kills < 16:
-            time.sleep(chance.uniform(0.02, 0.25))
-            os.kill(child, signal.SIGKILL)
-            kills += 1
-        _, status = os.waitpid(child, 0)
-        if kills >= 16 and os.WIFEXITED(status) and os.WEXITSTATUS(status) == 0:
-            break
-    assert (world.data("S"), world.data("T"), owed(world)) == (wanted, wanted, {})
-    assert world.mq.depth(OWED) == 0
-    # Two, that of the subscriptions, if no child lived long enough to owe anything.
-    assert world.mq.depth(RECORD) in (1, 2)

@@ -32,7 +32,7 @@ from rfh2.mqi_constants import (
 )
 from tests.commands.links.mqi.harness import CONTROL, DEAD, INCOMING, OUTGOING, STREAM
 from tests.commands.links.mqi.listening import Running, queue_manager
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
 NATIVE = "NATIVE"
 
@@ -70,7 +70,7 @@ class World:
             yield self
         finally:
             self._stop.set()
-            thread.join(60)
+            thread.join(PATIENCE_S)
             link.stop()
 
     def _run(self, places: Places, link: Any) -> None:

@@ -38,10 +38,10 @@ from rfh2.channel.segments import (
     SegmentType,
     Structure,
     read_segment,
+    read_string,
     segment_length,
     split,
 )
-from rfh2.channel.strings import read_string
 from rfh2.layouts import MQMD2, Layout
 from rfh2.mqi_constants import MQMO_MATCH_MSG_TOKEN, MQSO_MANAGED, MQSO_RESUME
 from rfh2.mqmd import Mqmd, decode_mqmd

@@ -33,8 +33,7 @@ from commands.qmgr.store.listeners import SOCKETS, AskedListeners, reached
 from commands.qmgr.store.queue_manager import utc_now
 from commands.running.status import status_of
 from rfh2 import pcf_admin_names as c
-from rfh2.channel.segments import SegmentType
-from rfh2.channel.status_codes import CHANNEL_UNAVAILABLE
+from rfh2.channel.segments import CHANNEL_UNAVAILABLE, SegmentType
 from rfh2.mqi_constants import (
     MQGMO_SYNCPOINT,
     MQOO_INPUT_SHARED,

@@ -14,7 +14,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import chain
@@ -33,7 +32,7 @@ from tests.commands.listener.conftest import listener_at
 from tests.commands.listener.mqi_client import MqiClient
 from tests.ibm_java import Client, class_path, compiled, every_client, needs_ibm_java
 from tests.quick_java import JAVA
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
 HERE = Path(__file__).parent / "java"
 
@@ -61,7 +60,7 @@ def running(home: Path, sharing: int = 10) -> Iterator[int]:
             yield number
         finally:
             run.send_signal(signal.SIGTERM)
-            run.wait(30)
+            run.wait(PATIENCE_S)
 
 
 @pytest.fixture(scope="module")
@@ -316,10 +315,7 @@ def test_a_program_that_waits_is_told_that_the_queue_manager_ends(classpath: str
 def subscriptions(home: Path) -> list[str]:
     """The topic strings that are subscribed to, once the commands that wait are done."""
     with QueueManagerStore.open(home, "QM1") as store:
-        end = time.monotonic() + 20
-        while store.depth("SYSTEM.BROKER.CONTROL.QUEUE") and time.monotonic() < end:
-            time.sleep(0.1)
-        time.sleep(0.3)
+        until(lambda: not store.depth("SYSTEM.BROKER.CONTROL.QUEUE"))
         return [each.topic_string for each in store.load_state()[1]]
 
 
@@ -333,12 +329,9 @@ def test_the_subscription_of_a_program_that_dies_goes(
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=tmp_path) as program:
         assert program.stdout is not None
         assert program.stdout.readline() == "subscribed\n"
-        assert subscriptions(home) == ["Sport/Soccer"]
+        until(lambda: subscriptions(home) == ["Sport/Soccer"])
         program.kill()
-    end = time.monotonic() + 20
-    while subscriptions(home) and time.monotonic() < end:
-        time.sleep(0.2)
-    assert subscriptions(home) == []
+    until(lambda: not subscriptions(home))
 
 
 class Talking:

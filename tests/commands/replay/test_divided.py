@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
+from commands.options.local_replay import SharedReplay
 from commands.replay import LocalReplay, OutOfOrderError, divided
 from commands.replay.arrivals import DEFAULT_QMGR
 from commands.replay.divided import ClockWentBackError
-from commands.replay.divided_replay import SharedReplay
 from commands.replay.local import ReplayCounts
 from commands.replay.put_lines import PutLines
 from commands.replay.workload import Workload, WorkloadOptions, setup_script

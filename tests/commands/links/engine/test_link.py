@@ -45,7 +45,7 @@ from tests.commands.links.engine.memory_tree import (
     Nature,
 )
 from tests.commands.links.test_mqtt import CONTROL, STREAM, Bridge
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
 OUTGOING = TopicsConfig().outgoing_queue
 RETAIN = "<PubOpt>RetainPub</PubOpt>"
@@ -447,7 +447,7 @@ def test_a_thread_that_ends_by_a_fault_ends_the_link(
     world = World(tmp_path, tree, UNITS_OF_WORK)
     world.link.start(ended.set)
     world.link.load([], TopicObjects())
-    assert ended.wait(60)
+    assert ended.wait(PATIENCE_S)
     world.link.stop()
     world.store.close()
     assert world.link.fault.startswith(f"thread {thread} of the link"), world.link.fault

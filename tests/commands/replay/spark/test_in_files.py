@@ -15,10 +15,10 @@ from pyarrow import parquet
 from pyspark.sql import SparkSession
 
 from commands.broker.objects import DEFAULT_STREAM
-from commands.broker.outcome import EPOCH
+from commands.broker.times import EPOCH
 from commands.headers.registry import parse
 from commands.model import DeletePublication, Publish, PubOpt
-from commands.replay.plain_publications import is_plain
+from commands.replay.divided import is_plain
 from commands.replay.spark.capture_scan import _Surveyor, surveyed
 from commands.replay.spark.engine import Order, run
 from commands.replay.spark.in_order import SCHEMA, FilesInOrder, Group, filled, in_order, with_moments

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from commands.config.settings import TopicsConfig
@@ -22,6 +23,7 @@ from commands.replay.spark.source import ConnectorMissingError, TopicSource
 from commands.replay.workload import Workload, WorkloadOptions, setup_script
 from commands.running.capture_topic import CaptureTopic
 from rfh2.captured import CapturedMessage
+from rfh2.errors import CaptureError
 from tests.commands.cli_runs import run
 from tests.commands.links.kafka_server import KafkaServer, kafka_server, needs_kafka
 from tests.waiting import until
@@ -49,6 +51,21 @@ def test_without_the_connector_it_is_said_what_is_missing(spark: SparkSession) -
         ConnectorMissingError, match=r"kafka://h:9092/t: Spark has no connector for Kafka; docs/continuous"
     ):
         TopicSource("h:9092", "t").stream(spark)
+
+
+def test_what_else_spark_refuses_is_not_called_a_missing_connector() -> None:
+    class _Refusing:
+        def __getattr__(self, name: str) -> _Refusing:
+            return self
+
+        def __call__(self, *_: object, **options: object) -> _Refusing:
+            return self
+
+        def load(self) -> None:
+            raise AnalysisException("[UNSUPPORTED_KAFKA_OPTION] no such option")
+
+    with pytest.raises(CaptureError, match=r"kafka://h:9092/t: \[UNSUPPORTED_KAFKA_OPTION\] no such option"):
+        TopicSource("h:9092", "t").stream(_Refusing())  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("words", [("--engine", "spark"), ()])
