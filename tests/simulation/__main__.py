@@ -20,7 +20,8 @@ from itertools import count
 from pathlib import Path
 from typing import Final
 
-from tests.simulation.kernel import Kernel, SimulationError, begin_simulating, stand_in
+from tests.simulation.kernel import Kernel, SimulationError
+from tests.simulation.stand_ins import begin_simulating, stand_in
 from tests.simulation.worlds import WORLDS
 
 _HASHES: Final = "PYTHONHASHSEED"
