@@ -34,6 +34,7 @@ _OUTGOING: Final = TopicsConfig().outgoing_queue
 _CLIENT: Final = "qpubsub-QM1"
 _COUNT: Final = 45
 
+_SUBSCRIBED: Final = ("n/0", "n/1", "n/2", "x/0", "x/1", "x/2", "x/3", "x/4", "x/5", "x/6")
 _WEIGHTS: Final = {
     "kill": 4, "hold": 2, "jump": 1, "full": 1, "cut": 4, "slow": 4, "away": 2, "usurp": 1, "forget": 3, "old": 2,
 }  # fmt: skip
@@ -109,7 +110,7 @@ class BridgeWorld:
 
     def _subscriber(self, count: int) -> None:
         for _ in range(count):
-            topic = f"n/{self._chance.randrange(3)}"
+            topic = self._chance.choice(_SUBSCRIBED)
             word = self._chance.choice(("RegSub", "DeregSub"))
             where = f"<Topic>{topic}</Topic><QName>{COMES_AND_GOES}</QName>"
             self._put(CONTROL, f"<Command>{word}</Command>{where}")
