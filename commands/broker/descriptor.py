@@ -117,13 +117,13 @@ class _Completed(NamedTuple):
 _Key = tuple[bytes, bytes, bytes, str | None, str]
 _Fields = tuple[int, bool, str | None, int | None]
 _ENTRY_BYTES: Final = 800
-_ACCEPTED_ROOM: Final = 4 << 20
-_ACCEPTED: Final[BoundedCache[_Key, _Fields]] = BoundedCache(_ACCEPTED_ROOM)
+_ACCEPTED_BYTES: Final = 4 << 20
+_ACCEPTED: Final[BoundedCache[_Key, _Fields]] = BoundedCache(_ACCEPTED_BYTES)
 # The same for a descriptor without MsgId, PutDate and PutTime, the edits of which depend on nothing else but the number
 # of the message, the time and the queue manager.
 _CompletedKey = tuple[bytes, bytes, str | None, str, str]
-_COMPLETED_ROOM: Final = 4 << 20
-_COMPLETED: Final[BoundedCache[_CompletedKey, _Completed]] = BoundedCache(_COMPLETED_ROOM)
+_COMPLETED_BYTES: Final = 4 << 20
+_COMPLETED: Final[BoundedCache[_CompletedKey, _Completed]] = BoundedCache(_COMPLETED_BYTES)
 _BEFORE_IDS: Final = slice(0, _SPANS["MsgId"].start)
 _BETWEEN: Final = slice(_SPANS["CorrelId"].stop, _SPANS["PutDate"].start)
 _BEHIND: Final = slice(_SPANS["PutTime"].stop, None)

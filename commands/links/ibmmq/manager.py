@@ -106,7 +106,7 @@ class MqQueueManager:
         self._connection = connection_to(address, config)
         self._queues = AttributeCache(self._connection)
         self._state = LiveState(store.database)
-        self._owed = UndeliveredBefore(config.owed_queue)
+        self._before = UndeliveredBefore(config.owed_queue)
         self._unit: MqWorkUnit | None = None
 
     @property
@@ -125,7 +125,7 @@ class MqQueueManager:
         knowledge = self._store.unit_of_work()
         try:
             self._unit = MqWorkUnit(
-                self._connection, self._queues, self._config, self._state, self._owed, knowledge, self._ended
+                self._connection, self._queues, self._config, self._state, self._before, knowledge, self._ended
             )
         except BaseException:
             knowledge.backout()
@@ -208,7 +208,7 @@ class MqQueueManager:
         self._connection.connect()
         try:
             self._catch_up()
-            self._read_owed()
+            self._read_undelivered()
         except BaseException:
             self._connection.disconnect()
             raise
@@ -239,10 +239,10 @@ class MqQueueManager:
             self._state.follow(unit.database.connection, record.batch)
         _log.warning("unit of work %d was committed by IBM MQ and not here: %s", record.batch, _count(record.effects))
 
-    def _read_owed(self) -> None:
-        self._owed.read(self._connection)
-        rows = [(name, each.count, each.since) for name, each in self._owed.by_queue.items()]
-        if rows or self._store.overview().owed:
+    def _read_undelivered(self) -> None:
+        self._before.read(self._connection)
+        rows = [(name, each.count, each.since) for name, each in self._before.by_queue.items()]
+        if rows or self._store.overview().undelivered:
             with self._store.unit_of_work() as unit:
                 note_undelivered_elsewhere(unit.database, rows)
 

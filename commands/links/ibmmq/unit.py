@@ -328,14 +328,14 @@ class MqWorkUnit(MqUnit):
         queues: AttributeCache,
         config: QueuesConfig,
         state: LiveState,
-        owed: UndeliveredBefore,
+        before: UndeliveredBefore,
         knowledge: EmbeddedUnitOfWork,
         end: Callable[[bool], None],
     ) -> None:
         super().__init__(connection, queues, config, state.number, end)
         self._state, self._knowledge = state, knowledge
         self._effects: list[Effect] = []
-        self.undelivered = UndeliveredOnQueue(connection, owed, self._calling, self._keep, self._is_temporary)
+        self.undelivered = UndeliveredOnQueue(connection, before, self._calling, self._keep, self._is_temporary)
 
     @property
     def counters(self) -> Counting:

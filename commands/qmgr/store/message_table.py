@@ -82,7 +82,7 @@ class ReadAhead:
         if ahead is None:
             self.look_at_each((queue,))
         else:
-            self._pending.settle_if_many_taken()
+            self._pending.flush_if_many_taken()
             limit, after = self._looked[queue]
             self._look((queue,), min(16 * limit, _AHEAD), after)
         ahead = self.rows[queue]
@@ -92,7 +92,7 @@ class ReadAhead:
         """Have the first message of each, where it is not known."""
         unknown = [queue for queue in queues if queue not in self.rows]
         if unknown:
-            self._pending.settle_messages()
+            self._pending.flush_messages()
             self._look(unknown, 1, BEFORE_ALL)
 
     def first_of(self, queues: Sequence[str]) -> str | None:
@@ -377,7 +377,7 @@ class MessageTable:
 
     def browse(self, queue: str) -> Iterator[StoredMessage]:
         """As in ``Queues``."""
-        self._pending.settle()
+        self._pending.flush()
         return browse_queue(self._database, self._definitions.known(queue).name, to_microseconds(self._clock()))
 
     def depth(self, queue: str) -> int:
@@ -388,7 +388,7 @@ class MessageTable:
         """As in ``Queues``."""
         name = self._definitions.known(queue).name
         self.changed(name)
-        self._pending.settle()
+        self._pending.flush()
         return self._connection.execute("DELETE FROM messages WHERE queue = ?", (name,)).rowcount
 
     def discard(self, queue: str, seqs: Sequence[int]) -> int:
@@ -398,14 +398,14 @@ class MessageTable:
         """
         name = self._definitions.known(queue).name
         self.changed(name)
-        self._pending.settle()
+        self._pending.flush()
         rows = [(seq, name) for seq in seqs]
         return self._connection.executemany("DELETE FROM messages WHERE seq = ? AND queue = ?", rows).rowcount
 
     def discard_expired(self, now: datetime | None = None) -> int:
         """As in ``Queues``."""
         self.forget()
-        self._pending.settle()
+        self._pending.flush()
         now_us = to_microseconds(now or self._clock())
         return self._connection.execute("DELETE FROM messages WHERE expires_at <= ?", (now_us,)).rowcount
 
@@ -418,7 +418,7 @@ class MessageTable:
         self._database.write(_COUNT_BACKOUT, [(seq,) for seq in seqs])
 
     def _depth(self, name: str) -> int:
-        self._pending.settle()
+        self._pending.flush()
         return queue_depth(self._connection, name, to_microseconds(self._clock()))
 
     def _counted(self, name: str) -> int:
