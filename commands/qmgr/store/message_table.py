@@ -36,16 +36,10 @@ from commands.qmgr.store.messages import (
     queue_depth,
 )
 from commands.qmgr.store.write_buffer import WriteBuffer
+from rfh2 import mqi_constants as m
 from rfh2.constants import MQAT_BROKER, MQRC_MSG_TOO_BIG_FOR_Q, MQRC_PUT_INHIBITED, MQRC_Q_FULL
 from rfh2.errors import DecodeError, EncodeError
 from rfh2.inherited_ccsids import put_descriptor, resolved_body
-from rfh2.mqi_constants import (
-    MQRC_GET_INHIBITED,
-    MQRC_MD_ERROR,
-    MQRC_OBJECT_TYPE_ERROR,
-    MQRC_PERSISTENT_NOT_ALLOWED,
-    MQRC_TOPIC_STRING_ERROR,
-)
 from rfh2.mqmd import Mqmd
 
 _COUNT_BACKOUT: Final = "UPDATE messages SET backout_count = backout_count + 1 WHERE seq = ?"
@@ -229,7 +223,7 @@ class MessageTable:
         """As in ``Queues``."""
         local = self._definitions.known(queue)
         if not local.get_enabled:
-            raise QueueError(MQRC_GET_INHIBITED, local.name, "getting is inhibited")
+            raise QueueError(m.MQRC_GET_INHIBITED, local.name, "getting is inhibited")
         return self._taken_first([local.name])
 
     def get_next(self, queues: Sequence[str]) -> StoredMessage | None:
@@ -307,7 +301,7 @@ class MessageTable:
         )
         if arrived.persistent and local.definition_type == TEMPORARY:
             why = "it is a temporary dynamic queue, which takes no persistent messages"
-            raise MessageRefusedError(MQRC_PERSISTENT_NOT_ALLOWED, name, why)
+            raise MessageRefusedError(m.MQRC_PERSISTENT_NOT_ALLOWED, name, why)
         time_us = self._time_us(time)
         if expires_at is not None:
             end_us: int | None = to_microseconds(expires_at)
@@ -446,12 +440,14 @@ def _publication(alias: str, topic: str, md: bytes, body: bytes) -> tuple[bytes,
     MessageRefusedError 2026 for a descriptor or headers that cannot be read.
     """
     if not topic:
-        raise QueueError(MQRC_TOPIC_STRING_ERROR, alias, "it is an alias of a topic object without a TOPICSTR")
+        raise QueueError(m.MQRC_TOPIC_STRING_ERROR, alias, "it is an alias of a topic object without a TOPICSTR")
     try:
         mqmd = Mqmd.decode(md)
         if mqmd.put_appl_type == MQAT_BROKER:
-            raise QueueError(MQRC_OBJECT_TYPE_ERROR, alias, "it is an alias of a topic, and takes nothing from brokers")
+            raise QueueError(
+                m.MQRC_OBJECT_TYPE_ERROR, alias, "it is an alias of a topic, and takes nothing from brokers"
+            )
         mqmd, command = publish_command(topic, mqmd, body)
         return mqmd.encode(), command
     except (DecodeError, EncodeError) as error:
-        raise MessageRefusedError(MQRC_MD_ERROR, alias, str(error)) from error
+        raise MessageRefusedError(m.MQRC_MD_ERROR, alias, str(error)) from error
