@@ -70,10 +70,8 @@ class Request(NamedTuple):
 
     def reply(self, body: bytes | bytearray = b"", comp_code: int = MQCC_OK, reason: int = 0, handle: int = 0) -> bytes:
         """The payload of the reply: the API header and *body*."""
-        api = Structure.new(API_HEADER, self.header.order)
-        api["ReplyLength"] = (TSH.size + API_HEADER.size + len(body)).to_bytes(4, "big")
-        api["CompCode"], api["Reason"], api["ObjectHandle"] = comp_code, reason, handle
-        return bytes(api.data) + body
+        length = (TSH.size + API_HEADER.size + len(body)).to_bytes(4, "big")
+        return API_HEADER.pack(self.header.order, length, comp_code, reason, handle) + body
 
 
 @dataclass(frozen=True, slots=True)

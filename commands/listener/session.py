@@ -15,6 +15,7 @@ import logging
 import ssl
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 from commands.broker.channel_authentication import distinguished_name
@@ -173,7 +174,9 @@ class Session:
 
     @property
     def _has_had_a_program(self) -> bool:
-        return self._had_program or any(line.conversation.was_connected for line in self._lines.values())
+        if not self._had_program:
+            self._had_program = any(line.conversation.was_connected for line in self._lines.values())
+        return self._had_program
 
     def _longest(self) -> int:
         """The most bytes that the next segment may have."""
@@ -335,7 +338,7 @@ class Session:
         """Take what a program sends that is not connected yet. Raises ProtocolError for anything but MQCONN."""
         if header.kind not in _OF_STRANGERS or not header.flags & FIRST or not header.flags & LAST:
             raise ProtocolError(BAD_SEGMENT, f"segment type {header.kind:#04x}: the program is not connected")
-        if len(payload) > _SHORT_BYTES or not line.requests.empty():
+        if len(payload) > _SHORT_BYTES or line.requests:
             raise ProtocolError(BAD_SEGMENT, "the program is not connected, and sends more than it may")
         line.add(Request(header, payload, Held(Memory(_SHORT_BYTES))))
 
@@ -450,8 +453,11 @@ class Session:
             stream.selection = wanted.selection
         task = asyncio.create_task(self._send_message(line, request, wanted, stream))
         line.pulls.add(task)
-        task.add_done_callback(line.pulls.discard)
-        task.add_done_callback(self._look_for_fault)
+        task.add_done_callback(partial(self._pulled, line))
+
+    def _pulled(self, line: Line, task: asyncio.Task[None]) -> None:
+        line.pulls.discard(task)
+        self._look_for_fault(task)
 
     async def _send_message(
         self, line: Line, request: Request, wanted: streaming.Wanted, stream: streaming.Stream

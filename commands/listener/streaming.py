@@ -158,15 +158,16 @@ async def sent_message(
     return segments
 
 
-def _header(header: SegmentHeader, kind: SegmentType) -> SegmentHeader:
-    return header._replace(kind=int(kind), flags=WHOLE, encoding=ENCODINGS[header.order])
+def _header(header: SegmentHeader, kind: SegmentType, flags: int = WHOLE, request: int | None = None) -> SegmentHeader:
+    request = header.request if request is None else request
+    return header._replace(kind=int(kind), flags=flags, encoding=ENCODINGS[header.order], request=request)
 
 
 def notification(header: SegmentHeader, handle: int, code: int, value: int) -> bytes:
     """A NOTIFICATION that answers what came with *header*."""
     fields = Structure.new(NOTIFICATION, header.order)
     fields["Version"], fields["ObjectHandle"], fields["Code"], fields["Value"] = 1, handle, code, value
-    return _header(header, SegmentType.NOTIFICATION)._replace(flags=FIRST).write(bytes(fields))
+    return _header(header, SegmentType.NOTIFICATION, FIRST).write(bytes(fields))
 
 
 def _failure(header: SegmentHeader, handle: int, reason: int) -> bytes:
@@ -179,44 +180,49 @@ def _failure(header: SegmentHeader, handle: int, reason: int) -> bytes:
 def _failed(request: Request, handle: int, stream: Stream, reason: int) -> bytes:
     fields = _fields(request, handle, stream, reason)
     described = request.in_own_terms(NO_DESCRIPTOR.data, stream.selection.mqmd_version)
-    return _header(request.header, SegmentType.ASYNC_MESSAGE).write(_named(bytes(fields), "") + described)
+    return _header(request.header, SegmentType.ASYNC_MESSAGE).write(fields + _named("") + described)
 
 
-def _fields(request: Request, handle: int, stream: Stream, reason: int) -> Structure:
-    fields = Structure.new(ASYNC_MESSAGE, request.header.order)
-    fields["Version"], fields["ObjectHandle"] = 1, handle
-    fields["MessageIndex"] = fields["GlobalMessageIndex"] = stream.sent
-    fields["SelectionIndex"], fields["Reason"], fields["Status"] = stream.selection.index, reason, 1
-    return fields
+def _fields(
+    request: Request,
+    handle: int,
+    stream: Stream,
+    reason: int,
+    part: tuple[int, int] = (0, 0),
+    lengths: tuple[int, int] = (0, 0),
+    seq: int = 0,
+) -> bytes:
+    """All fields of ASYNC_MESSAGE but the last. part: how long the segment's data is, and its index.
+
+    lengths: what is sent of the message, and how long it is on its queue. IBM's classes give the second to the program.
+    They ask for ever for a message that is cut (2080), if the first is more than their buffer holds.
+    """
+    sent, index, token = stream.sent, stream.selection.index, seq.to_bytes(16, "big")
+    order = request.header.order
+    return ASYNC_MESSAGE.pack(order, 1, handle, sent, sent, *part, index, reason, *lengths, token, 1, 0)[:-1]
 
 
-def _named(fixed: bytes, queue: str) -> bytes:
-    """The fixed part, and the queue's name with its padding."""
+def _named(queue: str) -> bytes:
+    """The last field and what follows: the queue's name with its padding."""
     name = queue.encode("ascii", "replace")
     name += b" " * (-(3 + len(name)) % 4) if name else b""
-    padding = bytes(-(len(fixed) + len(name)) % 4)
-    return fixed[:-1] + bytes((len(name),)) + name + padding
+    return bytes((len(name),)) + name + bytes(-(ASYNC_MESSAGE.size + len(name)) % 4)
 
 
 def _message(request: Request, handle: int, stream: Stream, got: Got, largest: int) -> Iterator[bytes]:
-    header = _header(request.header, SegmentType.ASYNC_MESSAGE)._replace(request=STREAM_REQUEST)
-    fields = _fields(request, handle, stream, got.reason)
-    # What is sent of the message, and how long it is on its queue. IBM's classes give the second to the program. They
-    # ask for ever for a message that is cut (2080), if the first is more than their buffer holds.
-    fields["TotalMsgLength"], fields["ActualMsgLength"] = len(got.body), got.length
-    fields["MsgToken"] = got.seq.to_bytes(16, "big")
     described = request.in_own_terms(got.mqmd.data, stream.selection.mqmd_version)
-    queue = got.queue if stream.sent == 1 else ""
-    head = _named(bytes(fields), queue) + described
-    room = largest - header.size - len(head) & ~3
+    behind = _named(got.queue if stream.sent == 1 else "") + described
+    lengths, size = (len(got.body), got.length), request.header.size
+    room = largest - size - ASYNC_CONTINUED_BYTES & ~3
+    # The first segment has the other fields of ASYNC_MESSAGE and the descriptor too.
+    end = largest - size - (ASYNC_MESSAGE.size - 1 + len(behind)) & ~3
+    at = index = 0
     data = memoryview(got.body)
-    fields["SegmentDataLength"] = len(data[:room])
-    rest = data[room:]
-    first = _named(bytes(fields), queue) + described
-    yield padded(header._replace(flags=FIRST | (0 if rest else LAST)), first + data[:room])
-    room = largest - header.size - ASYNC_CONTINUED_BYTES & ~3
-    for index, at in enumerate(range(0, len(rest), room), 1):
-        part = rest[at : at + room]
-        fields["SegmentDataLength"], fields["SegmentIndex"] = len(part), index & 0xFFFF
-        flags = LAST if at + room >= len(rest) else 0
-        yield padded(header._replace(flags=flags), bytes(fields)[:ASYNC_CONTINUED_BYTES] + part)
+    while at < len(data) or not index:
+        part = data[at:end]
+        fields = _fields(request, handle, stream, got.reason, (len(part), index & 0xFFFF), lengths, got.seq)
+        flags = (0 if index else FIRST) | (LAST if end >= len(data) else 0)
+        header = _header(request.header, SegmentType.ASYNC_MESSAGE, flags, STREAM_REQUEST)
+        front = fields[:ASYNC_CONTINUED_BYTES] if index else fields + behind
+        yield padded(header, front + part)
+        at, end, index = end, end + room, index + 1

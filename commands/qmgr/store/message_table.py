@@ -33,7 +33,6 @@ from commands.qmgr.store.messages import (
     browse_queue,
     check,
     message_of,
-    promised_to,
     queue_depth,
 )
 from commands.qmgr.store.write_buffer import WriteBuffer
@@ -425,8 +424,7 @@ class MessageTable:
     def _counted(self, name: str) -> int:
         count = self._depths.get(name)
         if count is None:
-            # MAXDEPTH counts what units of work of programs have put and not committed, too.
-            count = self._depths[name] = self._depth(name) + promised_to(self._connection, name)
+            count = self._depths[name] = self._depth(name)
         return count
 
     def _next(self) -> int:

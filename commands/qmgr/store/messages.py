@@ -119,10 +119,10 @@ _KEYS = """SELECT rank, seq FROM messages WHERE queue = ? AND (rank, seq) > (?, 
 
 PUT_LANE: Final = "put"
 """Lanes of what units of work have put are called so; then come the owner's words and the queue."""
-_PROMISED: Final = f"""SELECT count(*) FROM messages WHERE queue >= '{PUT_LANE} ' AND queue < '{PUT_LANE}!'
-    AND substr(queue, length(queue) - length(:queue)) = ' ' || :queue"""
-_DEPTH = """SELECT (SELECT count(*) FROM messages WHERE queue = :queue)
-    - (SELECT count(*) FROM messages WHERE expires_at <= :now AND queue = :queue)"""
+_DEPTH = f"""SELECT (SELECT count(*) FROM messages WHERE queue = :queue)
+    - (SELECT count(*) FROM messages WHERE expires_at <= :now AND queue = :queue)
+    + (SELECT count(*) FROM messages WHERE queue >= '{PUT_LANE} ' AND queue < '{PUT_LANE}!'
+    AND substr(queue, length(queue) - length(:queue)) = ' ' || :queue)"""
 
 
 def check(database: Database, row: MessageRow) -> None:
@@ -175,13 +175,10 @@ def browse_queue(database: Database, queue: str, now_us: int) -> Iterator[Stored
         raise database.translated(error) from error
 
 
-def promised_to(connection: Connection, queue: str) -> int:
-    """How many messages are on lanes of units of work for a queue (``uncommitted``)."""
-    (count,) = connection.execute(_PROMISED, {"queue": queue}).fetchone()
-    return int(count)
-
-
 def queue_depth(connection: Connection, queue: str, now_us: int) -> int:
-    """How many messages browse would give."""
+    """How many messages browse would give, and how many more units of work have put (``uncommitted``).
+
+    So IBM MQ counts them too, for CURDEPTH and MAXDEPTH; what a unit of work has got is not counted.
+    """
     (count,) = connection.execute(_DEPTH, {"queue": queue, "now": now_us}).fetchone()
     return int(count)

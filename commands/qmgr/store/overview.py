@@ -88,8 +88,8 @@ def overview(database: Database, now_us: int) -> Overview:
     for name in sorted(objects.queues):
         depth = queue_depth(connection, name, now_us)
         with readable(database.path, f"first message of {name}"):
-            (oldest_us,) = connection.execute(OLDEST_MESSAGE, (name,)).fetchone() if depth else (None,)
-            oldest = None if oldest_us is None else from_microseconds(oldest_us)
+            found = connection.execute(OLDEST_MESSAGE, (name,)).fetchone() if depth else None
+            oldest = None if found is None else from_microseconds(found[0])
         queues.append(QueueOverview(objects.queues[name], depth, oldest, counted.get(name, QueueCounts())))
     counts = (connection.execute(f"SELECT count(*) FROM {table}").fetchone() for table in ("subscriptions", "retained"))
     (subscriptions,), (retained,) = counts

@@ -65,7 +65,7 @@ class Queues(Protocol):
         """The messages that gets would return, in order; they stay on the queue. Raises UnknownQueueError."""
 
     def depth(self, queue: str) -> int:
-        """How many messages have not expired. Raises UnknownQueueError."""
+        """How many messages have not expired, those that units of work have put too. Raises UnknownQueueError."""
 
     def clear_queue(self, queue: str) -> int:
         """Remove all messages; returns how many there were. Raises UnknownQueueError."""

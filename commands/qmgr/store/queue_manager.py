@@ -162,7 +162,7 @@ class QueueManagerStore:
 
     @translate_errors
     def depth(self, queue: str) -> int:
-        """How many messages on *queue* have not expired. Raises UnknownQueueError."""
+        """How many messages of *queue* have not expired, as ``Queues.depth`` says. Raises UnknownQueueError."""
         self._tables.pending.settle()
         return queue_depth(self.database.connection, self._local(queue), self._now_us())
 

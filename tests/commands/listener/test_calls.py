@@ -6,7 +6,7 @@ Rows of docs/conformance.md: LSN-1, LSN-2, LSN-3, LSN-4, LSN-5, LSN-15, LSN-18.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -266,6 +266,25 @@ def test_the_end_of_a_connection_ends_its_unit_of_work(
     mine = client.opened("Q", IN)
     assert [client.get(mine, wait_ms=PATIENCE_MS).body for _ in left] == left
     assert client.get(mine).reason == EMPTY
+
+
+@pytest.mark.rule("LSN-77")
+def test_the_depth_counts_what_units_of_work_have_put_and_not_what_they_have_got(client: MqiClient) -> None:
+    handle = client.opened("Q.1", IN | OUT | MQOO_INQUIRE)
+
+    def depth() -> int:
+        return int.from_bytes(client.inquire(handle, 3, integers=1).body[16:20], client.order)
+
+    steps: list[tuple[Callable[[], object], int]] = [
+        (lambda: client.put(handle, b"1"), 1),
+        (lambda: client.put(handle, b"2", MQPMO_SYNCPOINT), 2),
+        (lambda: client.get(handle, MQGMO_SYNCPOINT), 1),
+        (client.backout, 1),
+        (lambda: client.put(handle, b"3", MQPMO_SYNCPOINT), 2),
+        (client.commit, 2),
+    ]
+    found = [(step(), depth())[1] for step, _ in steps]
+    assert found == [expected for _, expected in steps]
 
 
 def test_a_queue_with_uncommitted_messages_is_not_deleted(client: MqiClient, home: Path) -> None:

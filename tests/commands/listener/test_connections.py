@@ -141,7 +141,8 @@ SHOWN: dict[str, list[tuple[Any, ...]]] = {
         ("127.0.0.1", "RUNNING", "RECEIVE", "shared-1", "app", 2, 10, 300),
     ],
     "CHSTATUS(A*) CONNAME(127.0.0.1) MSGS WHERE(RAPPLTAG EQ 'worker')": [(8, "worker")],
-    "QSTATUS(W*) IPPROCS OPPROCS CURDEPTH": [(1, 1, 0), (1, 1, 0)],
+    "QSTATUS(W*) IPPROCS OPPROCS CURDEPTH": [(1, 1, 0), (1, 1, 1)],
+    "QLOCAL(W*) CURDEPTH": [(0,), (1,)],
     "QSTATUS(W*) TYPE(HANDLE) APPLTAG USERID INPUT OUTPUT INQUIRE BROWSE SET HSTATE CHANNEL": [
         ("waiter", "bob", "SHARED", "YES", "YES", "NO", "NO", "ACTIVE", "APP.SVRCONN"),
         ("worker", "alice", "SHARED", "YES", "NO", "NO", "NO", "INACTIVE", "APP.SVRCONN"),

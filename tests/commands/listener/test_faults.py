@@ -38,7 +38,6 @@ def away_and_then_a_fault() -> Callable[..., Any]:
     [
         (Worker, "_gather", fault, SegmentType.MQCMIT),
         (Worker, "_look_around", fault, SegmentType.MQCMIT),
-        (Worker, "_sync", fault, SegmentType.MQCMIT),
         (Program, "disconnect", away_and_then_a_fault(), SegmentType.MQDISC),
         (Program, "disconnect", fault, SegmentType.MQDISC),
     ],
