@@ -95,8 +95,8 @@ def test_an_assistant_uses_every_tool_and_prompt(tmp_path: Path) -> None:
         prompt = await client.get_prompt("nothing_arrives", {"subscriber": "BOARD"})
         return tools, texts, outside, prompts, prompt
 
-    within = Within(tmp_path, "QM1", FIXTURES / "results-service")
-    tools, texts, outside, prompts, prompt = _asked(server(within), ask)
+    served = server(Within(tmp_path, "QM1", FIXTURES / "results-service"))
+    tools, texts, outside, prompts, prompt = _asked(served, ask)
     assert {tool.name for tool in tools} == {name for name, *_ in CALLS}
     assert all(tool.annotations.read_only_hint and tool.description for tool in tools)
     for (name, _, evidence, within), text in zip(CALLS, texts, strict=True):
