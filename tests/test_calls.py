@@ -48,7 +48,7 @@ VERBS: Final = {
     ("decode", "--json", "--jobs", "1"): 533,
     ("replay", "--jobs", "1"): 186,
     ("why", "--json"): 443,
-    ("differences",): 1071,
+    ("differences",): 84,
 }
 LISTENER: Final = {
     ("put", 0, MQPER_NOT_PERSISTENT): 555,

@@ -13,7 +13,8 @@ import click
 
 from commands.broker.objects import is_object_name
 from commands.client.errors import BackedOutError, ConnectionLostError
-from commands.config.settings import Config, exposed_secrets, read_config
+from commands.config.config_file import exposed_secrets, read_config
+from commands.config.settings import Config
 from commands.config.urls import Address, is_topic_address, parse_topic_address
 from commands.links.engine.threads import Backoff
 from commands.links.ibmmq.capturing import MqCapture

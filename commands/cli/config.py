@@ -10,7 +10,8 @@ from typing import Final
 
 import click
 
-from commands.config.settings import Config, ConfigError, config_of, exposed_secrets
+from commands.config.config_file import config_of, exposed_secrets
+from commands.config.settings import Config, ConfigError
 from commands.console.access import console_options
 from commands.links.opening import Places
 from commands.listener.opening import listener_of

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from commands.broker.authority import GroupsOf
-from commands.mqsc.json_commands import JsonCommandError
+from commands.mqsc.pcf.json_commands import JsonCommandError
 from commands.qmgr.mqi.authority import OpenAuthority, TopicDefinitions
 from commands.qmgr.mqi.calls import Program
 from commands.qmgr.mqi.context import Application

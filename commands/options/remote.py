@@ -14,7 +14,8 @@ from commands.client import pcf
 from commands.client.errors import MqError
 from commands.client.messages import Message
 from commands.client.queue_manager import QueueManager, Subscription, connect
-from commands.config.settings import Config, read_config
+from commands.config.config_file import read_config
+from commands.config.settings import Config
 from commands.config.urls import parse_mq_address
 from commands.links.ibmmq.manager import MqMessages
 from commands.links.ibmmq.publications import native_of

@@ -4,7 +4,7 @@
     share of the first process  C P P C       C
     share of the second         C     C P P P C P
 
-A plain publication leaves nothing behind (``plain_publications``), except that time passes with it; every other message
+A plain publication leaves nothing behind (``is_plain``), except that time passes with it; every other message
 may, and is in each share. So in each process a message finds the state that it finds in a replay in one process. The
 messages are divided in runs, which the processes get in turn; a message is *counted* in one share, whose process writes
 its results. Put together in the order of the runs, these are what one process writes, byte for byte.

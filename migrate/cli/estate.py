@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import click
 
+from commands.config.config_file import exposed_secrets, read_config
 from commands.config.home import Home
-from commands.config.settings import exposed_secrets, read_config
 from commands.disk.errors import QueueManagerInUseError
 from commands.disk.lock import exclusive, require_locks
 from commands.disk.permissions import make_directory

@@ -112,7 +112,7 @@ class Replica:
 
         retained: what it finds retained; None for a message that does not look. reading, made: as for ``trace``.
         """
-        self._go_to(arrival.seq)
+        self.go_to(arrival.seq)
         if retained is not None:
             self._broker.space.forget_retained()
             for each in retained:
@@ -129,7 +129,8 @@ class Replica:
             self._done += 1
         return outcome
 
-    def _go_to(self, seq: int) -> None:
+    def go_to(self, seq: int) -> None:
+        """Have the state that message *seq* finds; what is retained is not a part of it."""
         done, changes = self._done, self._changes
         if done is not None and seq > self._last and (done == len(changes) or changes[done] >= seq):
             return

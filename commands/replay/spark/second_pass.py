@@ -10,6 +10,7 @@ nothing but puts is a ``PutsKeeper``, for which templates make most outcomes.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
@@ -73,6 +74,14 @@ class PutsKeeper(Keeper):
 
     def begin(self, qmgr: str) -> None:
         """Do nothing."""
+
+
+class ComparingKeeper(Keeper):
+    """A Keeper for several lanes, which knows of some messages that no lane has to process them."""
+
+    @abstractmethod
+    def is_known(self, arrival: Arrival, qmgr: str, spaces: Sequence[TopicSpace], *, chosen: bool) -> bool:
+        """Whether that is so; the result is then kept, if *chosen*. spaces: of each lane, just before the message."""
 
 
 @dataclass(frozen=True)
@@ -170,6 +179,7 @@ class RangeTask:
 
     def __init__(self, lanes: Sequence[tuple[ReplaySetup, frozenset[str]]], keeper: Keeper) -> None:
         self.keeper = keeper
+        self._comparing: ComparingKeeper | None = keeper if isinstance(keeper, ComparingKeeper) else None
         self._lanes = lanes
         self._intervals: dict[tuple[int, str], list[tuple[int, int, str]]] = {}
         self._qmgrs: dict[str, list[_Local]] = {}
@@ -227,6 +237,10 @@ class RangeTask:
                 return
             raise RepeatedSeqError.of(seq, qmgr)
         self._last[qmgr] = arrival
+        if self._comparing is not None and arrival.queue != CONTROL_QUEUE:
+            spaces = [local.space_at(seq) for local in known]
+            if self._comparing.is_known(arrival, qmgr, spaces, chosen=chosen):
+                return
         results: list[Result] = []
         reading = Reading.of_captured(md, body) if len(known) > 1 else None
         made: MadePuts | None = None
@@ -267,6 +281,11 @@ class _Local:
     @property
     def space(self) -> TopicSpace:
         """The topic space as it is."""
+        return self._replica.space
+
+    def space_at(self, seq: int) -> TopicSpace:
+        """The topic space just before message *seq*, which comes next."""
+        self._replica.go_to(seq)
         return self._replica.space
 
     def process(self, arrival: Arrival, reading: Reading | None, made: MadePuts | None) -> Outcome:

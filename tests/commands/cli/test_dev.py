@@ -36,7 +36,7 @@ def test_it_answers_to_the_variables_of_ibms_image_and_says_its_lines(tmp_path: 
     ) as process:
         assert process.stdout is not None
         ready = json.loads(process.stdout.readline())
-        socket.create_connection(("127.0.0.1", ready["port"]), 10).close()
+        socket.create_connection(("127.0.0.1", ready["port"]), PATIENCE_S).close()
         process.send_signal(signal.SIGTERM)
         out, talk = process.communicate(timeout=PATIENCE_S)
     port = ready["port"]

@@ -177,6 +177,7 @@ def test_threads_share_a_socket(home: Path) -> None:
 
 
 @pytest.mark.rule("MQC-3")
+@pytest.mark.usefixtures("patient")
 def test_an_idle_connection_answers_heartbeats(home: Path) -> None:
     with listener_at(home, heartbeat_s=1) as port:
         place = place_of(parse_mq_address(f"mq://127.0.0.1:{port}/QM1?channel=C", ""), QueuesConfig())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -279,17 +278,6 @@ def _named(world: World) -> list[str]:
     """The link's own subscriptions, without those of the moment by which it asks what is retained."""
     names = (subscription["name"] for subscription in world.mq.tell()["subscriptions"])
     return sorted(name for name in names if name.startswith("QPUBSUB"))
-
-
-def test_nothing_is_unsubscribed_before_the_subscriptions_are_known(world: World) -> None:
-    with world.running():
-        world.register("a/#")
-        until(lambda: _named(world) == ["QPUBSUB QM1 topic a/#"])
-    link: Any = world.places().link(DEAD)
-    link.start()
-    time.sleep(1.5)
-    link.stop()
-    assert _named(world) == ["QPUBSUB QM1 topic a/#"]
 
 
 ODD: list[tuple[str, str]] = [

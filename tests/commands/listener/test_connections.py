@@ -354,9 +354,8 @@ def test_a_channel_is_stopped_and_started(place: Place) -> None:
         assert place.mqsc("STOP CHANNEL(SPARE.SVRCONN) CONNAME(10.0.0.1)").amq == "AMQ9533"
         assert place.mqsc("STOP CHANNEL(SPARE.SVRCONN) MODE(FORCE)").amq == "AMQ8019"
         assert client.receive() is not None
-    until(lambda: "victim" not in place.programs())
-    (row,) = place.rows("DISPLAY CHSTATUS(SPARE*) STATUS")
-    assert (row["STATUS"], row["CONNAME"]) == ("STOPPED", "")
+    shown = "DISPLAY CHSTATUS(SPARE*) STATUS"
+    until(lambda: [(row["STATUS"], row["CONNAME"]) for row in place.rows(shown)] == [("STOPPED", "")])
     with pytest.raises(StatusError) as refused:
         MqiClient(place.port, channel="SPARE.SVRCONN")
     assert refused.value.code == CHANNEL_UNAVAILABLE
@@ -379,7 +378,7 @@ REFUSED = {
 @pytest.mark.parametrize("command", REFUSED)
 def test_what_cannot_be_stopped(place: Place, command: str) -> None:
     assert place.mqsc(command).amq == REFUSED[command]
-    assert len(place.programs()) == 4
+    until(lambda: len(place.programs()) == 4)
 
 
 # A listener that is not there

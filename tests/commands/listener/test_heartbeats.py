@@ -41,6 +41,7 @@ def test_what_is_due(interval_s: float, steps: list[tuple[float, bool, Beat, flo
             assert pulse.beat(now_s, reads) == (beat, next_s)
 
 
+@pytest.mark.usefixtures("patient")
 def test_a_client_that_waits_for_a_message_is_asked_and_its_wait_goes_on(home: Path) -> None:
     with listener_at(home, heartbeat_s=1) as port, MqiClient(port, heartbeat_s=1) as client:
         assert client.connect() == 0

@@ -170,7 +170,7 @@ def test_a_capture_that_grows_is_followed(tmp_path: Path, monkeypatch: pytest.Mo
 def test_a_directory_that_gets_files_is_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As ``capture --follow`` writes them: whole, when they have their names."""
     lines = [f"{each.model_dump_json()}\n" for each in _delivered("v6", capture(reg("t"), pub("t"), pub("t")))]
-    (tmp_path / ".capture-000003.jsonl.partial").write_text("half")
+    (tmp_path / ".capture-000003.jsonl.partial").write_text("half\n")
     (tmp_path / "capture-000001.jsonl").write_text("".join(lines[:2]))
 
     def write(_seconds: float) -> None:

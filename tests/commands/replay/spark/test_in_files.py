@@ -347,21 +347,6 @@ def _now_of(messages_frame: Any) -> Sequence[tuple[int, datetime, str]]:
     return sorted(tuple(row) for row in messages_frame.select("seq", "now", "qmgr").collect())
 
 
-@pytest.mark.nightly
-def test_the_same_seq_in_several_queue_managers(spark: SparkSession, tmp_path: Path) -> None:
-    """Their puts are in the order of the queue managers' names."""
-    knobs = WorkloadOptions(messages=300, control=0.2, topics=20, subscribers=10, retained=0.8)
-    one = [m.model_copy(update={"qmgr": "B"}) for m in Workload(knobs).messages()]
-    other = [m.model_copy(update={"qmgr": "A"}) for m in Workload(knobs).messages()]
-    written(tmp_path / "in.parquet", as_rows([m for pair in zip(one, other, strict=True) for m in pair]), group_rows=7)
-    target = tmp_path / "puts.parquet"
-    order = Order(tmp_path / "in.parquet", "auto", target, setup_script(knobs), ranges=5)
-    run(spark, order, lambda _: None, lambda _: None)
-    got = [tuple(row.values()) for path in sorted(target.iterdir()) for row in parquet.read_table(path).to_pylist()]
-    both = [m for pair in zip(other, one, strict=True) for m in pair]
-    assert not difference(got, local_puts(both, setup_script(knobs)))
-
-
 @given(first=st.integers(0, 3000), count=st.integers(1, 3000))
 def test_blocks_are_the_ranges_that_an_interval_is_needed_in(first: int, count: int) -> None:
     blocks = blocks_of(first, first + count - 1)
