@@ -207,9 +207,9 @@ class Conversation:
         """Write a line to the listener's log."""
         _log.warning("%s: %s", self._trace, text)
 
-    def debug(self, text: str) -> None:
+    def debug(self, text: str, value: object = "") -> None:
         """The same for what is nobody's fault, where the log is to have that."""
-        _log.debug("%s: %s", self._trace, text)
+        _log.debug("%s: %s%s", self._trace, text, value)
 
     def _log_refusal(self, application: str, reason: int, why: str, number: int = LOGIN_REFUSED) -> None:
         """Write for an audit who may not connect and *why*: as whom, from where, by which channel and program."""
@@ -609,11 +609,12 @@ def _taking(
     program: Program, handle: int, asked: GetOptions, seq: int | None, held: Held, ahead: Ahead
 ) -> Callable[[EmbeddedUnitOfWork], Got]:
     def take(unit: EmbeddedUnitOfWork) -> Got:
-        ahead.messages.clear()
         got = program.get(unit, handle, asked, seq)
-        if seq is None:
+        held.add(len(got.body))
+        if seq is None and ahead is not NOTHING_AHEAD:
+            ahead.messages.clear()
             program.get_ahead(unit, handle, asked, got, ahead)
-        held.add(len(got.body) + sum(len(each.body) for each in ahead.messages))
+            held.add(sum(len(each.body) for each in ahead.messages))
         return got
 
     return take

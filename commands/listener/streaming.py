@@ -17,7 +17,7 @@ from commands.disk.errors import QueueError
 from commands.listener.conversation import Conversation
 from commands.listener.gate import Gate
 from commands.listener.request import Request
-from commands.qmgr.mqi.getting import NO_DESCRIPTOR, Ahead, GetOptions, Got, size_of
+from commands.qmgr.mqi.getting import NO_DESCRIPTOR, NOTHING_AHEAD, Ahead, GetOptions, Got, size_of
 from commands.qmgr.mqi.refusals import MqiError
 from rfh2.ccsid import ENCODINGS
 from rfh2.channel.layouts import ASYNC_CONTINUED_BYTES, ASYNC_MESSAGE, NOTIFICATION, REQUEST_MSGS, SELECTION
@@ -106,15 +106,20 @@ class Wanted:
 def read_request(request: Request) -> Wanted:
     """What a REQUEST_MSGS asks for. Raises DecodeError."""
     fields = request.structure(REQUEST_MSGS, 0)
-    selection = _selection(request, fields.end) if fields["Flags"] & HAS_SELECTION else None
-    longest = fields["MaxMsgLength"]
-    checks, for_call = bool(fields["Flags"] & CHECKS), bool(fields["Flags"] & CALL)
-    waits_ms = fields["WaitInterval"] if fields["Options"] & MQGMO_WAIT else 0
-    longest = None if longest < 0 else longest
-    wait_ms = waits_ms if for_call else MQWI_UNLIMITED
-    is_consumer, last = bool(fields["Flags"] & CONSUMER), fields["GlobalMessageIndex"]
-    read = fields["ObjectHandle"], fields["BytesRequested"], fields["Options"]
-    return Wanted(*read, longest, wait_ms, selection, checks, for_call, is_consumer, last)
+    _, handle, _, room, longest, options, interval_ms, _, flags, last = fields.values()
+    waits_ms = interval_ms if options & MQGMO_WAIT else 0
+    return Wanted(
+        handle,
+        room,
+        options,
+        longest=None if longest < 0 else longest,
+        wait_ms=waits_ms if flags & CALL else MQWI_UNLIMITED,
+        selection=_selection(request, fields.end) if flags & HAS_SELECTION else None,
+        checks=bool(flags & CHECKS),
+        for_call=bool(flags & CALL),
+        is_consumer=bool(flags & CONSUMER),
+        last=last,
+    )
 
 
 def _selection(request: Request, at: int) -> Selection:
@@ -146,7 +151,7 @@ async def sent_message(
 ) -> Iterable[bytes]:
     """The segments that answer a REQUEST_MSGS: a message, or that there is none."""
     chosen = stream.selection
-    conversation.debug(f"REQUEST_MSGS: {wanted}")
+    conversation.debug("REQUEST_MSGS: ", wanted)
     asked = GetOptions(
         options=wanted.options,
         match=chosen.match,
@@ -163,7 +168,7 @@ async def sent_message(
         stream.is_called = wanted.for_call
     elif stream.room(wanted) <= 0:
         return ()
-    ahead = Ahead(lambda: stream.room(wanted), [])
+    ahead = Ahead(lambda: stream.room(wanted), []) if wanted.room_bytes > 1 else NOTHING_AHEAD
     try:
         gate = stream.call if stream.is_called else stream.consumer
         got = await conversation.get(wanted.handle, asked, wanted.wait_ms, request.held, gate, ahead)
@@ -185,7 +190,8 @@ async def sent_message(
     segments: Iterable[bytes] = ()
     for each in (got, *ahead.messages):
         stream.sent += 1
-        stream.flying.append((stream.sent, size_of(each)))
+        if ahead is not NOTHING_AHEAD:
+            stream.flying.append((stream.sent, size_of(each)))
         segments = chain(segments, _message(request, wanted.handle, stream, stream.sent, each, largest))
     if wanted.checks:
         return chain(segments, (notification(request.header, wanted.handle, CHECK_MSG, 0),))

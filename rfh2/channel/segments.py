@@ -62,6 +62,10 @@ class Structure:
         offset, writer = _field(self.layout, self.order, name)
         writer.pack_into(self.data, self.at + offset, value)
 
+    def values(self) -> tuple[Any, ...]:
+        """All fields, in order."""
+        return self.layout.fast[self.order].unpack_from(self.data, self.at)
+
     def text(self, name: str) -> str:
         """The name in a character field."""
         return name_of(str(self[name], self.charset, "replace"))
