@@ -278,7 +278,7 @@ def overview(families: Families, seen: Overview, choice: Chosen, now: datetime) 
         families.add("ibmmq_queue_time_since_get", _age(counts.last_get, now), name)
         families.add("qpubsub_queue_puts", counts.puts, name)
         families.add("qpubsub_queue_gets", counts.gets, name)
-    for lane, count, since in seen.owed:
+    for lane, count, since in seen.undelivered:
         families.add("qpubsub_owed", count, lane or _DEAD_LETTERS)
         families.add("qpubsub_owed_oldest_seconds", _age(since, now), lane or _DEAD_LETTERS)
     families.add("qpubsub_subscriptions", seen.subscriptions)

@@ -261,7 +261,7 @@ class Bridge:
 
     def exit_code(self) -> ExitCode:
         """How the bridge ended; what is left to do is said."""
-        console, link, once, owed = self._console, self.link, self._settings.once, self._processor.undelivered
+        console, link, once, undelivered = self._console, self.link, self._settings.once, self._processor.undelivered
         is_unsettled = self._is_unsettled and not self.stop.is_set()
         if is_unsettled and link is not None:
             console.say(f"publications to or from the topic tree still wait: {link.trouble or 'it was too slow'}")
@@ -273,10 +273,10 @@ class Bridge:
         if refused:
             which = counted(refused, "publication")
             console.say(f"the topic tree refused {which}: see {self._dead_letter_queue}")
-        if once and owed:
-            console.say(f"not delivered yet: {counted(owed, 'publication')}; qpubsub status shows for whom")
+        if once and undelivered:
+            console.say(f"not delivered yet: {counted(undelivered, 'publication')}; qpubsub status shows for whom")
         stranded = self._say_what_is_stranded() if once and self._places.queues is None else False
-        problems = self.tally.dead_letters or refused or is_unsettled or stranded or (once and owed)
+        problems = self.tally.dead_letters or refused or is_unsettled or stranded or (once and undelivered)
         return ExitCode.PROBLEMS if problems else ExitCode.DONE
 
     def _say_what_is_stranded(self) -> bool:

@@ -162,7 +162,7 @@ def status_of(store: QueueManagerStore, now: datetime) -> dict[str, Any]:
         },
         "owed": [
             {"queue": name or objects.qmgr.deadq, "count": count, "oldest_s": _age_s(since, now)}
-            for name, count, since in seen.owed
+            for name, count, since in seen.undelivered
         ],
         "neighbours": _neighbours(seen, now),
         "connections": _connected(store),

@@ -38,11 +38,11 @@ class Selector:
         return registered_selector, (self.text,)
 
 
-_ROOM: Final = 64 << 20
+_COMPILED_BYTES: Final = 64 << 20
 # What a compiled selector takes: at least, and for each character of its text.
 _LEAST_BYTES: Final = 1_000
 _CHARACTER_BYTES: Final = 72
-_COMPILED: Final[BoundedCache[str, Selector]] = BoundedCache(_ROOM)
+_COMPILED: Final[BoundedCache[str, Selector]] = BoundedCache(_COMPILED_BYTES)
 
 
 def compile_selector(text: str) -> Selector:

@@ -34,18 +34,9 @@ from commands.qmgr.store.messages import StoredMessage
 from commands.qmgr.store.port import LoadedState
 from commands.qmgr.store.undelivered import note_undelivered_elsewhere
 from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
+from rfh2 import mqi_constants as m
 from rfh2.constants import MQPER_PERSISTENT, MQRC_NOT_AUTHORIZED, MQRC_UNKNOWN_OBJECT_NAME
 from rfh2.errors import StoreError
-from rfh2.mqi_constants import (
-    MQGMO_BROWSE_FIRST,
-    MQGMO_BROWSE_NEXT,
-    MQGMO_SYNCPOINT,
-    MQOO_BROWSE,
-    MQOO_INPUT_EXCLUSIVE,
-    MQOO_INPUT_SHARED,
-    MQOO_INQUIRE,
-    MQRC_SYNCPOINT_LIMIT_REACHED,
-)
 from rfh2.mqmd import Mqmd, name_of
 from rfh2.pcf_admin_names import MQIA_CURRENT_Q_DEPTH
 from streams.operations import Delivery, Effect, RetainedPublication
@@ -79,7 +70,7 @@ class MqUnit:
 
     def get(self, queue: str) -> StoredMessage | None:
         with self._calling(queue):
-            got = self._connection.get(self._input(queue), MQGMO_SYNCPOINT)
+            got = self._connection.get(self._input(queue), m.MQGMO_SYNCPOINT)
             return None if got is None else self._stored(queue, got)
 
     def get_next(self, queues: Sequence[str]) -> StoredMessage | None:
@@ -122,18 +113,18 @@ class MqUnit:
             with self._calling(queue):
                 self._connection.put1(queue, qmgr, md, body, _SYNCPOINT | context)
         except MqError as error:
-            if error.reason == MQRC_SYNCPOINT_LIMIT_REACHED:
+            if error.reason == m.MQRC_SYNCPOINT_LIMIT_REACHED:
                 # Then commit only the commands before this one; if it is the first, only an administrator can help.
                 raise UndeliverableError(f"{error}: MAXUMSGS is too low for all that one command causes") from error
             raise
 
     def browse(self, queue: str) -> Iterator[StoredMessage]:
         with self._calling(queue):
-            handle = self._connection.queue(queue, MQOO_BROWSE)
+            handle = self._connection.queue(queue, m.MQOO_BROWSE)
         first = True
         while True:
             with self._calling(queue):
-                option = MQGMO_BROWSE_FIRST if first else MQGMO_BROWSE_NEXT
+                option = m.MQGMO_BROWSE_FIRST if first else m.MQGMO_BROWSE_NEXT
                 got = self._connection.get(handle, option)
             if got is None:
                 return
@@ -145,7 +136,7 @@ class MqUnit:
         if found is None:
             raise UnknownQueueError(queue)
         with self._calling(queue):
-            handle = self._connection.queue(queue, MQOO_INQUIRE)
+            handle = self._connection.queue(queue, m.MQOO_INQUIRE)
             depth = MQIA_CURRENT_Q_DEPTH
             return int(self._connection.inquire(handle, [depth])[depth])
 
@@ -242,7 +233,7 @@ class MqUnit:
         try:
             return inputs.take()
         except MqError as error:
-            if error.reason == MQRC_SYNCPOINT_LIMIT_REACHED:
+            if error.reason == m.MQRC_SYNCPOINT_LIMIT_REACHED:
                 return None  # this unit of work is as large as it may be; the next one goes on
             raise
 
@@ -252,7 +243,7 @@ class MqUnit:
         return [] if self._inputs is None else [handle for _, handle in self._inputs[1].handles]
 
     def _input(self, queue: str) -> Any:
-        return self._connection.queue(queue, MQOO_INPUT_SHARED | MQOO_BROWSE)
+        return self._connection.queue(queue, m.MQOO_INPUT_SHARED | m.MQOO_BROWSE)
 
     def _readable(self, queues: Sequence[str]) -> Iterator[tuple[str, Any]]:
         for queue in queues:
@@ -328,14 +319,14 @@ class MqWorkUnit(MqUnit):
         queues: AttributeCache,
         config: QueuesConfig,
         state: LiveState,
-        owed: UndeliveredBefore,
+        before: UndeliveredBefore,
         knowledge: EmbeddedUnitOfWork,
         end: Callable[[bool], None],
     ) -> None:
         super().__init__(connection, queues, config, state.number, end)
         self._state, self._knowledge = state, knowledge
         self._effects: list[Effect] = []
-        self.undelivered = UndeliveredOnQueue(connection, owed, self._calling, self._keep, self._is_temporary)
+        self.undelivered = UndeliveredOnQueue(connection, before, self._calling, self._keep, self._is_temporary)
 
     @property
     def counters(self) -> Counting:
@@ -415,14 +406,14 @@ class MqWorkUnit(MqUnit):
 
     def _put_record(self) -> None:
         queue = self._config.record_queue
-        handle = self._connection.queue(queue, MQOO_INPUT_EXCLUSIVE | MQOO_BROWSE)
-        while self._connection.get(handle, MQGMO_SYNCPOINT) is not None:
+        handle = self._connection.queue(queue, m.MQOO_INPUT_EXCLUSIVE | m.MQOO_BROWSE)
+        while self._connection.get(handle, m.MQGMO_SYNCPOINT) is not None:
             pass
         record = UnitRecord(self._state.store, self._state.applied + 1, tuple(self._effects))
         try:
             put_record(self._connection, queue, record)
         except MqError as error:
-            if error.reason == MQRC_SYNCPOINT_LIMIT_REACHED:
+            if error.reason == m.MQRC_SYNCPOINT_LIMIT_REACHED:
                 raise UnitOfWorkFullError(f"{error}: MAXUMSGS is too low for all that one command causes") from error
             raise
         self._state.follow(self._knowledge.database.connection, record.batch)

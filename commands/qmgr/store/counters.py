@@ -159,7 +159,7 @@ class Counters:
     @translate_errors
     def oldest(self, queue: str) -> datetime | None:
         """When the message on a local queue that has waited longest arrived; None where there is none."""
-        self._pending.settle()
+        self._pending.flush()
         row = self._connection.execute(OLDEST_MESSAGE, (queue,)).fetchone()
         return None if row is None else _moment(row[0])
 

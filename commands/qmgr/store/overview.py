@@ -51,15 +51,15 @@ class Totals:
 class Overview:
     """One queue manager at one moment.
 
-    queues: by name. owed: to which queue, how many publications that could be put nowhere, since when; "" is the
-    dead-letter queue. subscriptions, retained: how many there are. totals: what was counted of subscriptions and
+    queues: by name. undelivered: for which queue, how many publications that could be put nowhere, since when; "" is
+    the dead-letter queue. subscriptions, retained: how many there are. totals: what was counted of subscriptions and
     topics. file_bytes: of the database; free_bytes: of these, what new messages will fill before it grows; log_bytes:
     of its write-ahead log. neighbours: the parent, the children and the members of clusters that are recorded.
     """
 
     objects: Objects
     queues: tuple[QueueOverview, ...]
-    owed: tuple[tuple[str, int, datetime], ...]
+    undelivered: tuple[tuple[str, int, datetime], ...]
     subscriptions: int
     retained: int
     totals: Totals
@@ -93,9 +93,11 @@ def overview(database: Database, now_us: int) -> Overview:
         queues.append(QueueOverview(objects.queues[name], depth, oldest, counted.get(name, QueueCounts())))
     counts = (connection.execute(f"SELECT count(*) FROM {table}").fetchone() for table in ("subscriptions", "retained"))
     (subscriptions,), (retained,) = counts
-    owed = tuple((name, count, from_microseconds(since)) for name, count, since in undelivered_overview(connection))
+    undelivered = tuple(
+        (name, count, from_microseconds(since)) for name, count, since in undelivered_overview(connection)
+    )
     totals = _totals(connection)
-    held = (owed, subscriptions, retained, totals)
+    held = (undelivered, subscriptions, retained, totals)
     return Overview(objects, tuple(queues), *held, *database.sizes(), tuple(neighbours_in(database)))
 
 

@@ -108,7 +108,7 @@ class Tables:
         self.prepared = Prepared(database, self.uncommitted, lambda name: self.definitions.find(name) is not None)
         self.dynamic = DynamicQueues(pending, self.definitions, self.messages, self.undelivered, clock)
         self.state = StateTable(pending, self.definitions, self.counters, self.dynamic, self.messages, self.uncommitted)
-        self.neighbours = NeighbourRecords(database, pending.settle, self.state.changed)
+        self.neighbours = NeighbourRecords(database, pending.flush, self.state.changed)
 
     def begin(self) -> None:
         """A unit of work begins: anything may have changed. Raises StoreDamagedError; ``FAILURES``."""
@@ -276,7 +276,7 @@ class EmbeddedUnitOfWork:
     def commit(self) -> None:
         tables = self._require_open()
         try:
-            tables.pending.flush()
+            tables.pending.write()
             tables.counters.write()
             self.database.commit()
         except Exception as error:

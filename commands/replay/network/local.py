@@ -44,7 +44,7 @@ from commands.replay.local import ReplayCounts
 from commands.replay.transcript import transcript_lines
 from commands.templates.descriptors import CORREL_ID
 from commands.templates.parts import Parts, parts_of
-from commands.templates.templates import TEMPLATES_ROOM, Plan, PublicationTemplates, SeenShapes
+from commands.templates.templates import MOST_TEMPLATE_PUTS, Plan, PublicationTemplates, SeenShapes
 from rfh2.captured import CapturedMessage
 from rfh2.errors import QPubSubError
 from rfh2.mqi_constants import MQCI_NONE
@@ -123,7 +123,7 @@ def _broker(of: QueueManagerSetup, position: Position, own: Objects, cluster_top
 
 
 _MOST_WAYS: Final = 200_000
-_ROOM: Final = 4_194_304
+_MOST_PUTS: Final = 4_194_304
 """For the templates of all queue managers together, in puts; each has a part, but not less than ``_LEAST``."""
 _LEAST: Final = 4_096
 
@@ -134,7 +134,7 @@ class CarriedPublications:
     def __init__(self, queue_managers: Iterable[NetworkQueueManager]) -> None:
         given = tuple(queue_managers)
         self._is_off = any(each.broker.semantics is Semantics.V6 for each in given)
-        most = min(TEMPLATES_ROOM, max(_LEAST, _ROOM // max(1, len(given))))
+        most = min(MOST_TEMPLATE_PUTS, max(_LEAST, _MOST_PUTS // max(1, len(given))))
         self._templates = {
             each.name: PublicationTemplates(each.broker, effects=True, carried=True, most=most) for each in given
         }

@@ -69,7 +69,7 @@ def drain(world: World, **how: Any) -> None:
 def owed(world: World) -> dict[str, int]:
     """As ``status`` says."""
     with QueueManagerStore.open(world.home, "QM1") as store:
-        return {name: count for name, count, _ in store.overview().owed}
+        return {name: count for name, count, _ in store.overview().undelivered}
 
 
 @pytest.mark.rule("RESP-13")
