@@ -28,6 +28,7 @@ F = TypeVar("F", bound=Hashable)
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.2, 30.0
 _LOOK_S: Final = 1.0
 _NAP_S: Final = 0.05
+_LOOKS: Final = 5
 # Someone may grant at any time what the tree refuses, and the tree does not report it: so often try again.
 RETRY_REJECTED_S: Final = 300.0
 
@@ -140,23 +141,33 @@ class Keeper(Generic[F]):
     def _catch_up(self, client: TreeClient[F], filters: Sequence[F]) -> None:
         accepted = self._subscribing.subscribe(client, filters, urgent=False)
         if accepted and self._retains:
-            with self._newer.noted():
-                self._learn(client, accepted)
+            # What came meanwhile may be older, where it had waited here, or newer: so look again.
+            for left in reversed(range(_LOOKS)):
+                with self._newer.noted():
+                    if self._learn(client, accepted, is_last=not left):
+                        break
         with self._registry.lock:
             self._adapter.synced([each for each in accepted if self._registry.sync(each)])
 
-    def _learn(self, client: TreeClient[F], filters: Sequence[F]) -> None:
-        """Tell the queue manager what the tree retains under *filters*."""
+    def _learn(self, client: TreeClient[F], filters: Sequence[F], is_last: bool) -> bool:
+        """Tell the queue manager what the tree retains under *filters*; whether nothing came between.
+
+        is_last: in any case, but for topics on which something came.
+        """
         there = client.retained(filters)
         matcher = self._adapter.matcher(filters)
         with self._stores.retained() as kept:
             here = [retained for retained in kept if matcher(retained.topic_string)]
-            learnt = self._news.of(there, here, datetime.now(UTC))
+            learnt = [native for native, _ in self._news.of(there, here, datetime.now(UTC))]
         if not learnt:
-            return
+            return True
         writer = self._stores.writer()
         try:
             with self._newer.turn:
-                writer.put([native for native, _ in learnt if native.topic not in self._newer.topics])
+                fresh = [native for native in learnt if native.topic not in self._newer.topics]
+                if len(fresh) < len(learnt) and not is_last:
+                    return False
+                writer.put(fresh)
         finally:
             writer.close()
+        return True
