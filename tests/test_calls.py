@@ -52,10 +52,10 @@ VERBS: Final = {
 }
 LISTENER: Final = {
     ("put", 0, MQPER_NOT_PERSISTENT): 555,
-    ("put", 0, MQPER_PERSISTENT): 636,
-    ("put", MQPMO_SYNCPOINT, MQPER_PERSISTENT): 573,
-    ("get", 0, MQPER_NOT_PERSISTENT): 672,
-    ("get", MQGMO_SYNCPOINT, MQPER_PERSISTENT): 618,
+    ("put", 0, MQPER_PERSISTENT): 625,
+    ("put", MQPMO_SYNCPOINT, MQPER_PERSISTENT): 577,
+    ("get", 0, MQPER_NOT_PERSISTENT): 645,
+    ("get", MQGMO_SYNCPOINT, MQPER_PERSISTENT): 596,
 }
 """Of a program that shares its connection, as IBM's Java client does."""
 

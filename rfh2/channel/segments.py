@@ -62,6 +62,10 @@ class Structure:
         offset, writer = _field(self.layout, self.order, name)
         writer.pack_into(self.data, self.at + offset, value)
 
+    def values(self) -> tuple[Any, ...]:
+        """All fields, in order."""
+        return self.layout.fast[self.order].unpack_from(self.data, self.at)
+
     def text(self, name: str) -> str:
         """The name in a character field."""
         return name_of(str(self[name], self.charset, "replace"))
@@ -329,8 +333,10 @@ STATUS_CODES: Final[dict[int, tuple[int, str]]] = {
 HAS_SELECTION: Final = 0x10
 CHECKS: Final = 0x02
 """The program asks for what there is now, and waits for the notification behind it."""
+CONSUMER: Final = 0x01
+"""A consumer has taken all that came, and waits for a message."""
 CALL: Final = 0x08
-"""A call waits for the message; else it is for a consumer, whenever it comes."""
+"""A call waits for the message. Without either, the program has room to read ahead more."""
 STREAM_REQUEST: Final = 1
 """The request id of messages that are streamed."""
 IDENTIFIERS: Final = (

@@ -20,13 +20,14 @@ from itertools import count
 from pathlib import Path
 from typing import Final
 
-from tests.simulation.kernel import Kernel, SimulationError, begin_simulating, stand_in
+from tests.simulation.kernel import Kernel, SimulationError
+from tests.simulation.stand_ins import begin_simulating, stand_in
 from tests.simulation.worlds import WORLDS
 
 _HASHES: Final = "PYTHONHASHSEED"
 _BUGS: Final = Path(__file__).with_name("bugs.txt")
 _GATE: Final = (("bridge", 1), ("listener", 3), ("network", 1), ("takeover", 3))
-_EVERY_S: Final = (0.0, 1.0, 3.0, 10.0)
+_EVERY_S: Final = (0.0, 0.5, 1.0, 2.0, 5.0)
 """Mean pauses between two faults; 0 for no faults."""
 
 

@@ -7,7 +7,7 @@ cut or held up, the bridge is killed, stopped, or its clock set, and the broker 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -31,13 +31,15 @@ _OUTGOING: Final = TopicsConfig().outgoing_queue
 _CLIENT: Final = "qpubsub-QM1"
 _COUNT: Final = 45
 
-WEIGHTS: Final = {
-    "kill": 4, "hold": 2, "jump": 1, "full": 1, "cut": 4, "slow": 3, "away": 2, "usurp": 1, "forget": 2, "old": 1,
+_WEIGHTS: Final = {
+    "kill": 4, "hold": 2, "jump": 1, "full": 1, "cut": 4, "slow": 4, "away": 2, "usurp": 1, "forget": 3, "old": 2,
 }  # fmt: skip
 
 
 class BridgeWorld:
     """``World``."""
+
+    weights: Mapping[str, float] = _WEIGHTS
 
     def __init__(self, kernel: Kernel, faults_every_s: float) -> None:
         self._kernel, self._chance = kernel, kernel.chance
@@ -52,7 +54,7 @@ class BridgeWorld:
         self._begin()
         self._fate = Fate(
             kernel,
-            Profile(faults_every_s, WEIGHTS),
+            Profile(faults_every_s, self.weights),
             {
                 **self._lives_faults(),
                 "full": lambda: disk_full(kernel),
@@ -98,7 +100,7 @@ class BridgeWorld:
         for n in range(count):
             topic = f"n/{self._chance.randrange(3)}"
             self._broker.publish(topic, b"N%d" % n, self._chance.random() < 0.5)
-            self._kernel.sleep(self._chance.expovariate(2))
+            self._kernel.sleep(self._chance.expovariate(self._chance.choice((1, 20))))
         self._programs -= 1
 
     def _subscriber(self, count: int) -> None:
@@ -107,7 +109,7 @@ class BridgeWorld:
             word = self._chance.choice(("RegSub", "DeregSub"))
             where = f"<Topic>{topic}</Topic><QName>{COMES_AND_GOES}</QName>"
             self._put(CONTROL, f"<Command>{word}</Command>{where}")
-            self._kernel.sleep(self._chance.expovariate(1 / 3))
+            self._kernel.sleep(self._chance.expovariate(1))
         self._programs -= 1
 
     # What goes wrong
@@ -135,8 +137,8 @@ class BridgeWorld:
             until(kernel, 300, lambda: "#" in self._session_filters())
         for name, work, number in (
             ("legacy", self._legacy, count),
-            ("native", self._native, count),
-            ("subscriber", self._subscriber, count // 6),
+            ("native", self._native, 2 * count),
+            ("subscriber", self._subscriber, count // 2),
         ):
             self._programs += 1
             kernel.plan.start(lambda work=work, number=number: work(number), name)  # type: ignore[misc]

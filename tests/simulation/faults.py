@@ -59,13 +59,13 @@ class Fate:
             self.count += 1
 
 
-LONGEST_S: Final = 60.0
+LONGEST_S: Final = 40.0
 AGAIN_S: Final = 2.0
 
 
 def some_time(kernel: Kernel) -> float:
     """How long something lasts: mostly short, now and then longer than any patience of the program's."""
-    return min(LONGEST_S, kernel.chance.expovariate(1 / kernel.chance.choice((0.05, 1.0, 15.0))))
+    return min(LONGEST_S, kernel.chance.expovariate(1 / kernel.chance.choice((0.02, 0.5, 6.0))))
 
 
 def disk_full(kernel: Kernel) -> float:
@@ -120,9 +120,9 @@ class Life:
         self.process.held_until = 0.0
         self.restart()
 
-    def hold(self) -> float:
+    def hold(self, least_s: float = 0.0) -> float:
         """Stop it for a while."""
-        seconds = some_time(self._kernel)
+        seconds = least_s + some_time(self._kernel)
         self.process.hold(seconds)
         return seconds + 1.0
 

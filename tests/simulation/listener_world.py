@@ -17,8 +17,9 @@ from commands.listener.server import Listener, ListenerOptions, _Arrival, serve
 from commands.qmgr.store import Durability, QueueManagerStore
 from tests.reliability.listener_kills import Programs
 from tests.simulation.faults import Fate, Life, Profile, disk_full, some_time
-from tests.simulation.kernel import Event, Kernel, Process
+from tests.simulation.kernel import Kernel, Process
 from tests.simulation.network import End, Network
+from tests.simulation.stand_ins import Event
 from tests.simulation.world import HOME
 
 WEIGHTS: Final = {"kill": 4, "hold": 2, "cut": 4, "slow": 3, "full": 2, "jump": 1}

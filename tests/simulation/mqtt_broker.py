@@ -20,7 +20,7 @@ from tests.simulation.network import End
 
 _NO_LOCAL, _AS_PUBLISHED = 4, 8
 _TAKEN_OVER: Final = b"\xe0\x02\x8e\x00"
-_WRITES_S: Final = 20.0
+_WRITES_S: Final = 4.0
 _PINGED: Final = b"\xd0\x00"
 
 

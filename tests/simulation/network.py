@@ -13,7 +13,8 @@ from typing import Any, Final
 
 from paho.mqtt import client as paho
 
-from tests.simulation.kernel import STANDS, Kernel, Stand
+from tests.simulation.kernel import Kernel
+from tests.simulation.stand_ins import STANDS, Stand
 
 _QUICK_S, _SLOW_S = 0.000_2, 0.02
 _SLOW: Final = 0.05

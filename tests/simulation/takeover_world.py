@@ -7,7 +7,7 @@ ends with its session, and sessions that are ended where they are silent for too
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -52,12 +52,13 @@ class Session(SqliteDatabase):
 
     def __init__(self, server: Server) -> None:
         super().__init__(directory_of(HOME, "QM1") / DATABASE, Durability.NORMAL, 1.0)
-        self._server, self._process = server, server.kernel.current.process
+        self._server, self.process = server, server.kernel.current.process
         self._lease_s, self._heard_s = 0.0, server.kernel.now
 
     @property
-    def _is_alive(self) -> bool:
-        return not self._process.is_dead and self._server.kernel.now - self._heard_s <= self._lease_s
+    def is_alive(self) -> bool:
+        """Whether it has asked something a moment ago, and so has its lock."""
+        return not self.process.is_dead and self._server.kernel.now - self._heard_s <= self._lease_s
 
     def require_activity(self, within_s: float) -> None:
         self._lease_s = within_s
@@ -65,7 +66,7 @@ class Session(SqliteDatabase):
     def try_lock(self, number: int) -> bool:
         self._hear()
         active = self._server.active
-        if number == PROCESSOR and (active is None or not active._is_alive):
+        if number == PROCESSOR and (active is None or not active.is_alive):
             self._server.active = self
         return self._server.active is self
 
@@ -83,12 +84,12 @@ class Session(SqliteDatabase):
 
     def _hear(self) -> None:
         self._server.kernel.step()
-        if self._server.active is self and not self._is_alive:
+        if self._server.active is self and not self.is_alive:
             self._server.active = None
         self._heard_s = self._server.kernel.now
 
     def holder(self, number: int) -> str:
-        return "" if self._server.active is None else self._server.active._process.name
+        return "" if self._server.active is None else self._server.active.process.name
 
     def wait_in_line(self) -> None: ...
 
@@ -110,6 +111,8 @@ def _waits(_who: Callable[[], str]) -> Iterator[None]:
 class TakeoverWorld(BridgeWorld):
     """``World``."""
 
+    weights: Mapping[str, float] = {"kill": 1, "hold": 1, "lose": 3, "jump": 1, "cut": 1, "slow": 1}
+
     def _begin(self) -> None:
         kernel = self._kernel
         self._server = Server(kernel)
@@ -119,6 +122,16 @@ class TakeoverWorld(BridgeWorld):
         kernel.replace(WriteTurn, take=lambda _turn, _deadline: True, give=lambda _turn: None)
         kernel.replace(adapter, Filters=lambda path: Filters(Path(kernel.current.process.name) / path.name))
         kernel.replace(tenure, connect_postgresql=lambda *_: Session(self._server))
+        self._epochs: dict[str, int] = {}  # of the processes that are active, or think so; by their names
+        noted = kernel.on_commit
+
+        def committed(path: str) -> None:
+            noted(path)
+            name = kernel.current.process.name
+            if self._epochs.get(name, 0) < max(self._epochs.values(), default=0) and name in self._epochs:
+                kernel.broken.append(f"a unit of work of epoch {self._epochs[name]} is committed: {self._epochs}")
+
+        kernel.on_commit = committed
         self._lives = [Life(kernel, name, self._instance) for name in "AB"]
 
     def _lives_faults(self) -> dict[str, Fault]:
@@ -126,7 +139,14 @@ class TakeoverWorld(BridgeWorld):
             "kill": lambda: self._one().kill(),
             "hold": lambda: self._one().hold(),
             "jump": lambda: self._one().jump(),
+            "lose": self._lose,
         }
+
+    def _lose(self) -> float:
+        """The active one is held up until it has lost its place."""
+        session = self._server.active
+        active = [life for life in self._lives if session is not None and life.process is session.process]
+        return active[0].hold(tenure.LEASE_S) if active and not active[0].process.is_dead else 0.0
 
     def _one(self) -> Life:
         return self._chance.choice(self._lives)
@@ -136,10 +156,12 @@ class TakeoverWorld(BridgeWorld):
             life.heal()
 
     def _instance(self, process: Process) -> None:
+        self._epochs.pop(process.name, None)
         home: Any = HOME
         place = tenure._in_database(home, "QM1", tenure.LEASE_S, _waits)
         assert place is not None
         self._kernel.note("active, epoch", place.epoch)
+        self._epochs[process.name] = place.epoch
         process.start(partial(self._supervise, process, place), "supervisor")
         bridge = bridge_of("QM1", "mqtt://tree:1883")
         bridge._places = replace(bridge._places, epoch=place.epoch)

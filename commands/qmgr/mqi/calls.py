@@ -23,7 +23,7 @@ from commands.qmgr.mqi.attributes import QueueUse, Values, changed_queue, of_que
 from commands.qmgr.mqi.authority import OpenAuthority
 from commands.qmgr.mqi.context import OF_CONTEXT, as_put, put_descriptor, require_context
 from commands.qmgr.mqi.delay import delay_of, delayed
-from commands.qmgr.mqi.getting import NO_ID, GetOptions, Getting, Got
+from commands.qmgr.mqi.getting import NO_ID, Ahead, GetOptions, Getting, Got, size_of
 from commands.qmgr.mqi.groups import Current, numbered
 from commands.qmgr.mqi.handles import (
     AsyncPuts,
@@ -395,6 +395,14 @@ class Program:
         if got.seq and not asked.options & m.MQGMO_ANY_BROWSE:
             self.gets += 1
         return got
+
+    def get_ahead(self, unit: EmbeddedUnitOfWork, number: int, asked: GetOptions, got: Got, ahead: Ahead) -> None:
+        """Get what a program that reads ahead has room for beside the message that it *got*."""
+        left = ahead.room() - size_of(got)
+        while left > 0 and self._getting.is_next_volatile(unit, self.handle(number), asked, left):
+            more = self.get(unit, number, asked)
+            ahead.messages.append(more)
+            left -= size_of(more)
 
     # Units of work
 

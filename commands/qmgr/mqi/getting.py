@@ -10,6 +10,7 @@ beginning of the converted message. Its length is said as it is on the queue (IB
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -23,15 +24,16 @@ from commands.qmgr.mqi.transactions import Transactions
 from commands.qmgr.reports import COD
 from commands.qmgr.sending import report
 from commands.qmgr.store.database import Database
-from commands.qmgr.store.messages import BEFORE_ALL, BODY, MD, RANK, SEQ, MessageRow, message_of
+from commands.qmgr.store.messages import BEFORE_ALL, BODY, MD, PERSISTENT, RANK, SEQ, MessageRow, message_of
 from commands.qmgr.store.queue_manager import QueueManagerStore
-from commands.qmgr.store.uncommitted import Match, Search, descriptors_of_group
+from commands.qmgr.store.uncommitted import ANY, Match, Search, descriptors_of_group
 from commands.qmgr.store.unit_of_work import EmbeddedUnitOfWork
 from rfh2 import mqi_constants as m
 from rfh2.chain import ccsid_behind, decode_chain
 from rfh2.constants import MQENC_NATIVE, MQFMT_RF_HEADER_2, MQPER_PERSISTENT
 from rfh2.conversion import convert
 from rfh2.errors import DecodeError
+from rfh2.layouts import MQMD2
 from rfh2.message import decode
 from rfh2.mqmd import Mqmd, RawMqmd, read_mqmd
 from rfh2.rfh2 import Rfh2
@@ -136,6 +138,21 @@ class Got(NamedTuple):
         return m.MQCC_WARNING if self.reason else 0
 
 
+class Ahead(NamedTuple):
+    """What a program reads ahead. room: for the message that it asks for and those that are got with it, in bytes."""
+
+    room: Callable[[], int]
+    messages: list[Got]
+
+
+NOTHING_AHEAD: Final = Ahead(lambda: 0, [])
+
+
+def size_of(got: Got) -> int:
+    """The bytes of a message, as IBM's clients count what they read ahead."""
+    return MQMD2.size + len(got.body)
+
+
 def as_asked(mqmd: RawMqmd, body: bytes, asked: GetOptions, queue: str, seq: int) -> Got:
     """What MQGET gives of a message on *queue*; its MQMD says in which character set and encoding it is given."""
     whole = Got(mqmd, body, len(body), queue, seq)
@@ -236,6 +253,17 @@ class Getting:
             if handle.options & m.MQOO_SAVE_ALL_CONTEXT:
                 handle.passed = mqmd.data
         return got, in_syncpoint
+
+    def is_next_volatile(self, unit: EmbeddedUnitOfWork, handle: Handle, asked: GetOptions, room_bytes: int) -> bool:
+        """Whether a further MQGET would give a whole message of at most *room_bytes* that is not persistent."""
+        in_order = not asked.options & (MQGMO_SYNCPOINT | MQGMO_ANY_BROWSE) and _match(asked) == ANY
+        if not in_order or handle.selector is not None or _is_by_groups(asked):
+            return False
+        row = unit.uncommitted.find(handle.queue, self._now_us())
+        if row is None or row[PERSISTENT] or not self._is_free(handle, row, asked.options, self._now_us()):
+            return False
+        size = len(row[BODY] or b"")
+        return size + MQMD2.size <= room_bytes and (asked.longest is None or size <= asked.longest)
 
     def _found(self, unit: EmbeddedUnitOfWork, handle: Handle, asked: GetOptions, seq: int | None) -> MessageRow:
         options, now_us = asked.options, self._now_us()

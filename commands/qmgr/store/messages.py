@@ -81,6 +81,7 @@ QUEUE: Final = 1
 RANK: Final = 2
 TIME: Final = 3
 USER: Final = 4
+PERSISTENT: Final = 5
 EXPIRES_AT: Final = 6
 MD: Final = 7
 BODY: Final = 8

@@ -275,7 +275,7 @@ def test_the_depth_counts_what_units_of_work_have_put_and_not_what_they_have_got
     def depth() -> int:
         return int.from_bytes(client.inquire(handle, 3, integers=1).body[16:20], client.order)
 
-    steps: list[tuple[Callable[[], object], int]] = [
+    steps = [
         (lambda: client.put(handle, b"1"), 1),
         (lambda: client.put(handle, b"2", MQPMO_SYNCPOINT), 2),
         (lambda: client.get(handle, MQGMO_SYNCPOINT), 1),
