@@ -256,7 +256,7 @@ class Getting:
 
     def is_next_volatile(self, unit: EmbeddedUnitOfWork, handle: Handle, asked: GetOptions, room_bytes: int) -> bool:
         """Whether a further MQGET would give a whole message of at most *room_bytes* that is not persistent."""
-        in_order = not asked.options & (MQGMO_SYNCPOINT | MQGMO_ANY_BROWSE) and _match(asked) == ANY
+        in_order = not asked.options & (m.MQGMO_SYNCPOINT | m.MQGMO_ANY_BROWSE) and _match(asked) == ANY
         if not in_order or handle.selector is not None or _is_by_groups(asked):
             return False
         row = unit.uncommitted.find(handle.queue, self._now_us())

@@ -6,7 +6,7 @@ Rows of docs/conformance.md: LSN-1, LSN-2, LSN-3, LSN-4, LSN-5, LSN-15, LSN-18.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
