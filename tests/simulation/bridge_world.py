@@ -12,11 +12,14 @@ from itertools import pairwise
 from typing import Final
 
 import commands.links.mqtt.adapter  # noqa: F401  # the bridge loads it where it is used: too late to stand in
+from commands.broker.authority import no_groups
 from commands.broker.objects import QueueManager
 from commands.broker.puts import PutKind
 from commands.config.settings import TopicsConfig
+from commands.explain.why.verdict import Asked
 from commands.qmgr.store import Durability, QueueManagerStore
 from commands.replay import LocalReplay
+from commands.running.why import LiveWhy, MadeUp
 from rfh2 import decode
 from tests.reliability.workload import CONTROL, STREAM
 from tests.simulation.capture import Capture
@@ -31,6 +34,7 @@ _OUTGOING: Final = TopicsConfig().outgoing_queue
 _CLIENT: Final = "qpubsub-QM1"
 _COUNT: Final = 45
 
+_SUBSCRIBED: Final = ("n/0", "n/1", "n/2", "x/0", "x/1", "x/2", "x/3", "x/4", "x/5", "x/6")
 _WEIGHTS: Final = {
     "kill": 4, "hold": 2, "jump": 1, "full": 1, "cut": 4, "slow": 4, "away": 2, "usurp": 1, "forget": 3, "old": 2,
 }  # fmt: skip
@@ -48,6 +52,7 @@ class BridgeWorld:
         self._network.listening["tree"] = self._broker.connect
         self._capture = Capture(kernel)
         self._programs = 0
+        self._wanted: set[str] = set()  # what the subscriber that comes and goes has subscribed to
         QueueManagerStore.create(HOME, QueueManager("QM1")).close()
         self._store = QueueManagerStore.open(HOME, "QM1", durability=Durability.NORMAL)
         self._put(CONTROL, f"<Command>RegSub</Command><Topic>#</Topic><QName>{BOARD}</QName>")
@@ -105,10 +110,11 @@ class BridgeWorld:
 
     def _subscriber(self, count: int) -> None:
         for _ in range(count):
-            topic = f"n/{self._chance.randrange(3)}"
+            topic = self._chance.choice(_SUBSCRIBED)
             word = self._chance.choice(("RegSub", "DeregSub"))
             where = f"<Topic>{topic}</Topic><QName>{COMES_AND_GOES}</QName>"
             self._put(CONTROL, f"<Command>{word}</Command>{where}")
+            self._wanted = self._wanted | {topic} if word == "RegSub" else self._wanted - {topic}
             self._kernel.sleep(self._chance.expovariate(1))
         self._programs -= 1
 
@@ -222,11 +228,16 @@ class BridgeWorld:
     def _state_amiss(self) -> Iterator[str]:
         _, subscriptions, retained = self._store.load_state()
         here = {each.topic_string: each.publication.message.body for each in retained}
-        tree = {topic: each.payload for topic, each in self._broker.retained.items()}
-        bodies = {topic: decode(body, b"").body if body[:3] == b"RFH" else body for topic, body in here.items()}
-        if bodies != tree:
-            yield f"retained here {bodies}, there {tree}"
-        del subscriptions
+        there = {topic: each.payload for topic, each in self._broker.retained.items()}
+        if here != there:
+            yield f"retained here {here}, there {there}"
+        if {each.topic_string for each in subscriptions} != {"#", *self._wanted}:
+            yield f"subscriptions to {[each.topic_string for each in subscriptions]}, and not to {self._wanted}"
+        why = LiveWhy(self._store, no_groups, Asked())
+        for topic in ("n/0", "n/1", "n/2"):
+            told = {each.queue for each in why.publication(MadeUp(topic)) if each.delivered}
+            if told != {BOARD, *([COMES_AND_GOES] if topic in self._wanted else [])}:
+                yield f"why says that {topic} goes to {sorted(told)}"
 
     def _replay_amiss(self) -> Iterator[str]:
         """A replay of the commands gives what came to the queue that has everything."""

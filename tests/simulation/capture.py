@@ -6,7 +6,7 @@ from collections import defaultdict
 
 from commands.broker.outcome import Arrival
 from commands.qmgr.execution import Execution
-from commands.qmgr.store.port import StoredMessage
+from commands.qmgr.store.messages import StoredMessage
 from rfh2.captured import CapturedMessage
 from tests.simulation.kernel import Kernel
 
@@ -40,6 +40,7 @@ class Capture:
 
 
 def _captured(one: Arrival) -> CapturedMessage:
+    md_hex = None if one.md is None else one.md.hex()
     return CapturedMessage(
-        seq=one.seq, time=one.now, queue=one.queue, user=one.user, md_hex=one.md.hex(), body_hex=one.body.hex()
+        seq=one.seq, time=one.now, queue=one.queue, user=one.user, md_hex=md_hex, body_hex=one.body.hex()
     )

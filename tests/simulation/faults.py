@@ -26,7 +26,9 @@ class Fate:
 
     def __init__(self, kernel: Kernel, profile: Profile, faults: Mapping[str, Fault]) -> None:
         self._kernel, self._profile = kernel, profile
-        self._faults = {name: fault for name, fault in faults.items() if profile.weights.get(name)}
+        # Some kinds alone in each run: one may undo what another has done.
+        kinds = {name: fault for name, fault in faults.items() if profile.weights.get(name)}
+        self._faults = {name: fault for name, fault in kinds.items() if kernel.chance.random() < _KINDS}
         self.times: list[tuple[float, float]] = []
         self.count, self._over = 0, False
         if profile.every_s and self._faults:
@@ -59,6 +61,7 @@ class Fate:
             self.count += 1
 
 
+_KINDS: Final = 0.6
 LONGEST_S: Final = 40.0
 AGAIN_S: Final = 2.0
 

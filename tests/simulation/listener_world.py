@@ -53,7 +53,7 @@ class Loop(asyncio.BaseEventLoop):
     def _write_to_self(self) -> None:
         self._woken = True
 
-    def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> Any:
+    def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> Any:  # type: ignore[override]
         future = self.create_future()
         before, done = self._last.get(executor), Event()
         self._last[executor] = done

@@ -247,7 +247,7 @@ def _urandom(count: int) -> bytes:
 
 
 def _connect(*args: Any, **named: Any) -> sqlite3.Connection:
-    connection = sqlite3.connect(*args, **{**named, "check_same_thread": False})
+    connection: sqlite3.Connection = sqlite3.connect(*args, **{**named, "check_same_thread": False})
     now().current.process.connections.append(connection)
     return connection
 
@@ -355,8 +355,9 @@ def _logged(logger: logging.Logger, record: logging.LogRecord) -> None:
 
 def begin_simulating() -> None:
     """Once in a process of the system: databases, and what is logged, are of the simulation."""
-    SqliteDatabase.begin, SqliteDatabase.commit = _begun, _committed  # type: ignore[method-assign]
-    SqliteDatabase.heard = _heard  # type: ignore[method-assign]
-    logging.Logger.callHandlers = _logged  # type: ignore[method-assign]
+    database: Any = SqliteDatabase
+    database.begin, database.commit, database.heard = _begun, _committed, _heard
+    logger: Any = logging.Logger
+    logger.callHandlers = _logged
     logging.getLogger("qpubsub").setLevel(logging.INFO)
     sys.unraisablehook = lambda _: None  # coroutines of killed processes end when their loops are gone
