@@ -31,20 +31,28 @@ from commands.broker.objects import CONTROL_QUEUE
 from commands.broker.outcome import Arrival, Outcome
 from commands.broker.reading import Reading
 from commands.explain.selection import EVERYTHING, MessageSelection
+from commands.replay.differences.alike import AlikePublications
 from commands.replay.differences.causes import Cause, Causes, signs_of
-from commands.replay.differences.deliveries import lines_of, marks_of, not_processed
+from commands.replay.differences.deliveries import (
+    Mark,
+    delivered_by,
+    lines_of,
+    marks_of,
+    marks_of_alike,
+    not_processed,
+)
 from commands.replay.differences.explain import Explainer
 from commands.replay.differences.model import PutDifference
 from commands.replay.differences.observe import ComparedMessage, Key, Observed
 from commands.replay.differences.report import DeliveryLine, DifferenceReport, DifferenceTally
-from commands.replay.spark.control import TICK, control_messages
+from commands.replay.spark.control import FOREVER, TICK, control_messages
 from commands.replay.spark.in_order import StagedCapture, staged
-from commands.replay.spark.journal import FOREVER
 from commands.replay.spark.prepare import Prepared, once, prepared
 from commands.replay.spark.replay_setup import ReplaySetup
 from commands.replay.spark.schemas import COLUMNS, DIFFERENCES, arrow_schema, batch_of, columns
-from commands.replay.spark.second_pass import Result, second_pass
+from commands.replay.spark.second_pass import ComparingKeeper, Result, second_pass
 from commands.replay.spark.twopass import first_pass
+from streams.topic_space import TopicSpace
 
 _CAUSES: Final = StructType(
     [
@@ -234,13 +242,14 @@ def _watched(ready: Prepared) -> list[str]:
     return [row["queue"] for row in others.collect()]
 
 
-class _DifferenceKeeper:
+class _DifferenceKeeper(ComparingKeeper):
     """Keeps differences, a tally for each task, and deliveries on watched queues."""
 
     def __init__(self, causes: dict[str, list[Known]], watched: frozenset[str], by_character: bool) -> None:
         self._by_character = by_character
         self._causes, self._watched = causes, watched
         self._in_order: dict[str, CausesInOrder] = {}
+        self._alike: dict[str, AlikePublications] = {}
         self._tally = DifferenceTally()
         self._rows: list[tuple[Any, ...]] = []
 
@@ -262,13 +271,39 @@ class _DifferenceKeeper:
         known = self._in_order.get(qmgr)
         if known is None:
             known = self._in_order[qmgr] = CausesInOrder(self._causes.get(qmgr, []))
-        differences = Explainer(known.go_to(arrival.seq)).differences(step)
-        self._tally.message(differences, not_processed(step))
-        self._rows += map(_row, differences)
-        for rule in signs_of(step):
-            self._tally.sign(rule, arrival.seq)
+        differences, signs = Explainer(known.go_to(arrival.seq)).differences(step), signs_of(step)
+        self._take(arrival, differences, not_processed(step), signs)
         if self._watched:
-            self._rows += (_mark(*mark) for mark in marks_of(step) if mark[1] in self._watched)
+            self._mark(marks_of(step))
+        if not differences:
+            (_, old_space), (_, new_space) = results
+            self._alike_at(qmgr, old_space, new_space).learn(step, delivered_by(step), signs)
+
+    def is_known(self, arrival: Arrival, qmgr: str, spaces: Sequence[TopicSpace], *, chosen: bool) -> bool:
+        """Whether both versions put a publication like it alike."""
+        alike = self._alike_at(qmgr, *spaces).find(arrival)
+        if alike is not None and chosen:
+            self._take(arrival, (), None, alike.signs)
+            if self._watched:
+                self._mark(marks_of_alike(alike))
+        return alike is not None
+
+    def _alike_at(self, qmgr: str, old: TopicSpace, new: TopicSpace) -> AlikePublications:
+        known = self._alike.get(qmgr)
+        if known is None:
+            known = self._alike[qmgr] = AlikePublications(old, new)
+        return known
+
+    def _take(
+        self, arrival: Arrival, differences: Sequence[PutDifference], stream: str | None, signs: Sequence[str]
+    ) -> None:
+        self._tally.message(differences, stream)
+        self._rows += map(_row, differences)
+        for rule in signs:
+            self._tally.sign(rule, arrival.seq)
+
+    def _mark(self, marks: Iterable[Mark]) -> None:
+        self._rows += (_mark(*mark) for mark in marks if mark[1] in self._watched)
 
     def take(self) -> Iterator[pa.RecordBatch]:
         """Give what was kept since the last time."""

@@ -29,12 +29,13 @@ from commands.explain.selection import EVERYTHING, MessageSelection
 from commands.replay.arrivals import DEFAULT_QMGR
 from commands.replay.spark.piece_reader import NATURAL, read_piece
 from commands.replay.spark.pieces import ReadTask, files_of, pieces_of, tasks_of
-from commands.replay.spark.prepare import CHOSEN, chosen_of
+from commands.replay.spark.prepare import CHOSEN, chosen_of, cores_of
 from commands.replay.spark.schemas import CAPTURED, COLUMNS, arrow_schema, batch_of, columns
 from rfh2.captures.parquet import open_parquet
 from rfh2.captures.reading import partition_values
 
 _MOST_TEXTS = 100
+_TASKS_PER_CORE: Final = 4
 _GROUP_BYTES = 16 << 20
 _DONE: Final = "_SUCCESS"
 _COPIED: Final = "number int, problems bigint, texts array<string>"
@@ -67,7 +68,9 @@ def staged(spark: SparkSession, source: Path, form: str, directory: Path) -> Sta
     whole = directory / "captured"
     if not _is_written(whole):
         whole.mkdir(parents=True, exist_ok=True)
-        found = _copied(spark, tasks_of(pieces_of(given, form)), whole)
+        # A task costs a tenth of a second, however little it reads: a few for each core are enough.
+        tasks = tasks_of(pieces_of(given, form), many=cores_of(spark) * _TASKS_PER_CORE)
+        found = _copied(spark, tasks, whole)
         (whole / _DONE).write_text(json.dumps(found))
     problems, problem_texts = json.loads((whole / _DONE).read_text())
     written = files_of([str(whole)])

@@ -27,10 +27,9 @@ from rfh2.captures.reading import partition_values
 from rfh2.errors import CaptureError, system_words
 
 PIECE_BYTES: Final = 64 << 20
-_OPENINGS: Final = 32
+_OPENINGS: Final = 512
 """So many files that hold nothing cost a task as much as one full piece."""
 _MANY_TASKS: Final = 200
-"""Below this number of tasks, none has more pieces than it must."""
 _UTF16: Final = (b"\xff\xfe", b"\xfe\xff")
 _WILD: Final = frozenset("*?[")
 _TYPES: Final = {"seq": pa.types.is_int64, "time": pa.types.is_timestamp, "md": pa.types.is_binary}
@@ -62,12 +61,15 @@ class ReadTask(InputPartition):
         self.pieces = pieces
 
 
-def tasks_of(pieces: Sequence[Piece], piece_bytes: int = PIECE_BYTES) -> list[ReadTask]:
-    """*pieces* dealt out to tasks, in order: small ones share a task, if there are many of them."""
+def tasks_of(pieces: Sequence[Piece], piece_bytes: int = PIECE_BYTES, many: int = _MANY_TASKS) -> list[ReadTask]:
+    """*pieces* dealt out to tasks, in order: small ones share a task.
+
+    many: with fewer tasks than these, none has more pieces than it must.
+    """
     # A file costs time however small it is; Spark counts it in the same way (spark.sql.files.openCostInBytes).
     opening = piece_bytes // _OPENINGS
     total = sum(piece.size + opening for piece in pieces)
-    most = min(piece_bytes, max(opening, total // _MANY_TASKS))
+    most = min(piece_bytes, max(opening, total // many))
     tasks: list[list[Piece]] = []
     held = most
     for piece in pieces:

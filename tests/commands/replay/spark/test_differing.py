@@ -98,7 +98,7 @@ def test_file_to_file(spark: SparkSession, tmp_path: Path, form: str) -> None:
     capture = list(Workload(knobs).messages())
     source, target = tmp_path / "capture.jsonl", tmp_path / f"differences.{form}"
     source.write_text("".join(m.model_dump_json() + "\n" for m in capture) + "nonsense\n")
-    report, staged = compare(spark, source, "auto", setup_script(knobs), target)
+    report, staged = compare(spark, source, "auto", setup_script(knobs), "v6", target)
     expected_rows, expected = local(capture, setup_script(knobs))
     assert report == expected
     assert staged.problems == 1

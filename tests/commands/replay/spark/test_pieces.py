@@ -108,7 +108,7 @@ def test_of_compressed_files_only_the_heads_are_read_before_the_tasks_begin(tmp_
     assert not pieces_of([tmp_path / "a"])[0].numbered
 
 
-# sizes of pieces, how many each task gets where a task reads 3,200 bytes, and opening a file counts as 100
+# sizes of pieces, how many each task gets where a task reads 3,200 bytes, and opening a file counts as 6
 PACKED = [
     ("few", [10] * 8, [1] * 8),
     ("many-small", [0] * 3000, [15] * 200),
