@@ -39,7 +39,7 @@ VERBS: Final = {
     ("decode", "--json", "--jobs", "1"): 533,
     ("replay", "--jobs", "1"): 186,
     ("why", "--json"): 443,
-    ("differences",): 1071,
+    ("differences",): 84,
 }
 
 

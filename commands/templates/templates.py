@@ -358,7 +358,7 @@ class PublicationTemplates:
     ) -> _Template | None:
         """The template that put *n* shows; None where it does not make that put again."""
         subscription = copies[0].subscription
-        if len(copies) > 1 or not _is_fit(subscription) or put.qmgr != self._qmgr:
+        if len(copies) > 1 or not is_fit(subscription) or put.qmgr != self._qmgr:
             return None
         md = put.md
         if md[ID] != self._descriptors.ident(arrival, n) or md[STAMP] != stamp_of(arrival.now):
@@ -443,7 +443,7 @@ def _cost(plan: Plan) -> int:
     return 2 + len(plan.matched) + len(plan.topic) // 100
 
 
-def _is_fit(subscription: Subscription) -> bool:
+def is_fit(subscription: Subscription) -> bool:
     """Whether a subscription gets each publication that it matches, in an MQRFH2."""
     return (
         subscription.format is PublicationFormat.RFH2

@@ -5,12 +5,13 @@
 The loop by hand knows its messages: it reads a JSON line, takes the descriptor and the header apart with ``struct``,
 parses the psc folder with lxml, looks the topic up in a dictionary, builds the header again, and writes a JSON line
 for each subscriber. It checks nothing, and leaves out most keys of a put. Each run is a process of its own that reads
-a file and writes one; the time of the same run with one message is taken off. Traffic:
+a file and writes one; the time of the same run with one message is taken off. The verbs beside ``replay`` are whole
+runs, start and end included. Traffic:
 
     JMS          folders mcd, jms and usr, of which jms and usr are different in each message, and 1 KiB of data
     numbered     psc alone, with another SeqNum in each message, and 200 bytes of data
     alike        psc alone, equal for all messages on a topic
-    generated    what ``qpubsub generate`` makes: ``replay`` beside ``analyse`` and ``differences``, without a floor
+    generated    what ``qpubsub generate`` makes, without a floor
 
 ``--jobs N`` also times ``replay --jobs N`` on the wall, beside ``replay --jobs 1``.
 """
@@ -141,15 +142,20 @@ def _beside_floor(traffic: str, place: Path, count: int, rounds: int) -> None:
     print(f"| {traffic} | {median(ours):.1f} | {median(floors):.1f} | {median(ratios):.2f} | {spread} |", flush=True)
 
 
-def _beside_replay(place: Path, count: int, rounds: int) -> None:
+def _beside_replay(traffic: str, place: Path, count: int, rounds: int) -> None:
     capture, setup = place / "capture.jsonl", place / "setup.mqsc"
-    made = ("generate", "-q", "--messages", str(count), "--output", str(capture), "--write-setup", str(setup))
-    run("-m", "commands.cli", *made)
+    if traffic == GENERATED:
+        made = ("generate", "-q", "--messages", str(count), "--output", str(capture), "--write-setup", str(setup))
+        run("-m", "commands.cli", *made)
+    else:
+        capture.write_text("".join(json.dumps(line) + "\n" for line in messages_of(traffic, count)))
+        setup.touch()
     verbs = ("replay", *BESIDE_REPLAY)
     spent = [
         {verb: _verb(verb, capture, place / "out.jsonl", "--setup", str(setup)) for verb in verbs}
         for _ in range(rounds)
     ]
+    print(f"{traffic}:")
     for verb in verbs:
         us = median(each[verb].cpu_s for each in spent) / count * 1e6
         ratio = median(each[verb].cpu_s / each["replay"].cpu_s for each in spent)
@@ -179,11 +185,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         place = Path(scratch)
         for traffic in asked.traffic or (*TRAFFIC, GENERATED):
-            if traffic == GENERATED:
-                _beside_replay(place, asked.messages, asked.rounds)
-                continue
-            _beside_floor(traffic, place, asked.messages, asked.rounds)
-            if asked.jobs > 1:
+            if traffic != GENERATED:
+                _beside_floor(traffic, place, asked.messages, asked.rounds)
+            _beside_replay(traffic, place, asked.messages, asked.rounds)
+            if asked.jobs > 1 and traffic != GENERATED:
                 _beside_one_job(place, traffic, asked.messages, asked.rounds, asked.jobs)
 
 

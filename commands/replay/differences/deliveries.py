@@ -13,11 +13,13 @@ from enum import IntEnum
 from hashlib import blake2b
 from typing import Final
 
+from commands.broker.copies import Copies
 from commands.broker.forward import delivered_topic
 from commands.broker.outcome import Arrival
 from commands.explain.reading import command_of, readable_command
 from commands.model import Publish
 from commands.replay.arrivals import Arrivals
+from commands.replay.differences.alike import Alike, AlikePublications, Delivered
 from commands.replay.differences.causes import signs_of
 from commands.replay.differences.explain import Explainer
 from commands.replay.differences.model import PutDifference
@@ -27,7 +29,6 @@ from rfh2.captured import CapturedMessage
 from rfh2.constants import MQAT_BROKER, MQRCCF_UNKNOWN_STREAM
 from rfh2.dlh import Dlh
 from rfh2.explain.reading import PartialMessage, read_message
-from rfh2.message import Message
 
 Mark = tuple[str, str, bytes, int]
 """A queue manager and a queue, a digest of topics and data, and whose it is."""
@@ -52,11 +53,6 @@ class Deliveries:
 
     def __init__(self) -> None:
         self._counts: dict[tuple[str, str, bytes], list[int]] = {}
-
-    def step(self, step: ComparedMessage) -> None:
-        """Count a delivery that was captured, or that a version put."""
-        for mark in marks_of(step):
-            self.add(mark)
 
     def add(self, mark: Mark, count: int = 1) -> None:
         """Add a number to the count of one delivery."""
@@ -103,6 +99,24 @@ def marks_of(step: ComparedMessage) -> list[Mark]:
     return [*_put(step.old, Whose.OLD, digests), *_put(step.new, Whose.NEW, digests)]
 
 
+def delivered_by(step: ComparedMessage) -> tuple[Delivered, ...]:
+    """The publications that both versions put."""
+    sides = ((step.old, Whose.OLD), (step.new, Whose.NEW))
+    return tuple(
+        [
+            Delivered(put.qmgr, put.queue, _topics(copy), int(whose))
+            for side, whose in sides
+            for put, copy in zip(side.publications, side.copies, strict=True)
+        ]
+    )
+
+
+def marks_of_alike(alike: Alike) -> list[Mark]:
+    """The deliveries that a publication leads to which was not processed."""
+    digests = {topics: _digest(topics, alike.data) for topics in {each.topics for each in alike.delivered}}
+    return [(qmgr, queue, digests[topics], whose) for qmgr, queue, topics, whose in alike.delivered]
+
+
 def not_processed(step: ComparedMessage) -> str | None:
     """The stream of a command that neither version knows; None for every other message.
 
@@ -137,27 +151,31 @@ def _captured(step: ComparedMessage) -> Mark | None:
     command = command_of(partial)
     if not isinstance(command, Publish):
         return None
-    return step.qmgr, arrival.queue, _digest(command.topics, partial.message), Whose.CAPTURED
+    return step.qmgr, arrival.queue, _digest(command.topics, partial.message.body), Whose.CAPTURED
 
 
 def _put(observed: Observed, whose: Whose, digests: dict[_Content, bytes]) -> list[Mark]:
     """digests: of the message's earlier puts; most have the same content."""
     marks = []
     for put, copy in zip(observed.publications, observed.copies, strict=True):
-        topics = tuple([delivered_topic(each.subscription, each.topic_string) for each in copy])
+        topics = _topics(copy)
         content = topics, put.md[_BODY_FORM], put.body
         digest = digests.get(content)
         if digest is None:
-            digest = digests[content] = _digest(topics, put.message)
+            digest = digests[content] = _digest(topics, put.message.body)
         marks.append((put.qmgr, put.queue, digest, int(whose)))
     return marks
 
 
-def _digest(topics: Iterable[str], message: Message) -> bytes:
+def _topics(copies: Copies) -> tuple[str, ...]:
+    return tuple([delivered_topic(each.subscription, each.topic_string) for each in copies])
+
+
+def _digest(topics: Iterable[str], data: bytes) -> bytes:
     digest = blake2b(digest_size=16)
     for topic in topics:
         digest.update(topic.encode("utf-8", "surrogatepass") + b"\0")
-    digest.update(b"\0" + message.body)
+    digest.update(b"\0" + data)
     return digest.digest()
 
 
@@ -166,6 +184,7 @@ class _QueueManager:
     """is_migrated: whether version 7 has begun. last: the number of the last message before that."""
 
     pair: BothVersions
+    alike: AlikePublications
     explainer: Explainer
     is_migrated: bool
     last: int = 0
@@ -205,7 +224,9 @@ class LocalDifferences:
         known = self._qmgrs.get(qmgr)
         if known is None:
             pair = BothVersions(qmgr, self._setup, self._old)
-            known = self._qmgrs[qmgr] = _QueueManager(pair, Explainer(), self._cutover is None)
+            known = self._qmgrs[qmgr] = _QueueManager(
+                pair, AlikePublications(*pair.spaces), Explainer(), self._cutover is None
+            )
             known.explainer.causes.begin(*known.pair.subscriptions())
         if self._cutover is not None and not known.is_migrated:
             if arrival.now < self._cutover.at:
@@ -214,21 +235,39 @@ class LocalDifferences:
                 self.before_cutover += 1
                 return []
             left = known.pair.cut_over(self._cutover)
+            known.alike = AlikePublications(*known.pair.spaces)
             known.explainer.causes.begin(*known.pair.subscriptions())
             known.explainer.causes.migrated(left, known.last)
             known.is_migrated = True
+        if self._watch is None and (alike := known.alike.find(arrival)) is not None:
+            if counted:
+                self._take(arrival, (), None, marks_of_alike(alike), alike.signs)
+            return []
         step, explainer = known.pair.step(arrival), known.explainer
         if not counted:
             explainer.causes.learn(step)
             return []
-        differences = explainer.step(step)
-        self._tally.message(differences, not_processed(step))
-        self._deliveries.step(step)
-        for rule in signs_of(step):
-            self._tally.sign(rule, arrival.seq)
+        differences, signs = explainer.step(step), signs_of(step)
+        self._take(arrival, differences, not_processed(step), marks_of(step), signs)
+        if not differences and self._watch is None:
+            known.alike.learn(step, delivered_by(step), signs)
         if self._watch is not None:
             self._watch(step, differences)
         return differences
+
+    def _take(
+        self,
+        arrival: Arrival,
+        differences: Sequence[PutDifference],
+        stream: str | None,
+        marks: Iterable[Mark],
+        signs: Iterable[str],
+    ) -> None:
+        self._tally.message(differences, stream)
+        for mark in marks:
+            self._deliveries.add(mark)
+        for rule in signs:
+            self._tally.sign(rule, arrival.seq)
 
     def report(self) -> DifferenceReport:
         """The report on all messages so far."""

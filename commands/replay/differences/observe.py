@@ -223,6 +223,11 @@ class BothVersions:
         self._qmgr, self._by_character = qmgr, old == V6_BROKER
         self._old, self._new = (Broker.of_capture(qmgr, setup, each) for each in (old, Semantics.V7.value))
 
+    @property
+    def spaces(self) -> tuple[TopicSpace, TopicSpace]:
+        """The topic spaces of version 6 and of version 7."""
+        return self._old.space, self._new.space
+
     def subscriptions(self) -> tuple[tuple[Subscription, ...], tuple[Subscription, ...]]:
         """Those of version 6, and those of version 7."""
         return self._old.space.subscriptions(), self._new.space.subscriptions()
